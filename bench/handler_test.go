@@ -22,6 +22,7 @@ import (
 	"kith/gateway/traces"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/generated"
 	"kith/resolvers"
 	"kith/social"
@@ -188,6 +189,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 		feeds.Reader = cache
 	}
 	root := &resolvers.Resolver{
+		Declared: declared.Nothing,
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
 		Feeds:   &social.Feeds{Store: feeds, Recent: recent},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),

@@ -91,9 +91,10 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 	err := settings.Check()
 	wrong(err)
 	usable = err == nil && settings.StatementTimeout > 0 && settings.ShardConns > 0
+	misset := c.check()
 	_, unread := c.trustedDocuments()
 	_, mistraced := c.tracing()
-	for _, err := range []error{c.check(), c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
+	for _, err := range []error{misset, c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
 		wrong(err)
 	}
 	if len(*all) > 0 {

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/alecthomas/kong"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/declared"
 	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/graph/selections"
@@ -18,11 +20,12 @@ type SchemaCmd struct {
 	Operators  bool     `help:"Print the schema with the fields that take a token with the scope admin."`
 	Without    []string `placeholder:"PART" help:"Print the schema without parts of it, as serve --without has it."`
 	TypePrefix string   `placeholder:"PREFIX" help:"Print the schema with a prefix, as serve --type-prefix has it."`
+	Relations  string   `placeholder:"FILE" help:"Print the schema with what a file declares, as serve --relations has it."`
 }
 
 // BeforeReset prints the schema as gateways with the same parts have it at /schema.graphql, and ends the program before any
 // setting is read.
-func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
+func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) (err error) {
 	var s shape
 	operators, subgraph := false, false
 	for _, p := range given.Path {
@@ -38,6 +41,10 @@ func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
 			s.without = v.([]string)
 		case "type-prefix":
 			s.prefix = selections.Prefix(v.(string))
+		case "relations":
+			if s.declared, err = declared.Read(v.(string)); err != nil {
+				return Misset("relations", err)
+			}
 		}
 	}
 	if err := s.check(); err != nil {
@@ -56,10 +63,11 @@ type shape struct {
 	federation bool
 	without    []string
 	prefix     selections.Prefix
+	declared   *declared.File // nil: nothing
 }
 
 func (c *ServeCmd) shape() shape {
-	return shape{c.Federation, c.Without, selections.Prefix(c.TypePrefix)}
+	return shape{c.Federation, c.Without, selections.Prefix(c.TypePrefix), c.declared}
 }
 
 // isWhole reports whether the pages can ask all that they ask.
@@ -84,7 +92,7 @@ func (s shape) schema(operators bool) *ast.Schema {
 	if !operators {
 		left = append(left, sdl.Operators)
 	}
-	return sdl.Without(generated.NewSchema(generated.Config{}).Schema(), left...)
+	return sdl.Without(generated.SchemaOf(cmp.Or(s.declared, declared.Nothing)), left...)
 }
 
 // schemas answer what callers may ask.

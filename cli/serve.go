@@ -16,6 +16,7 @@ import (
 	"kith/cluster"
 	"kith/files/importer/demo"
 	"kith/gateway"
+	"kith/graph/declared"
 	"kith/graph/limits"
 	"kith/social"
 	"kith/storage"
@@ -57,6 +58,7 @@ type ServeCmd struct {
 	Federation      bool          `group:"schema" env:"KITH_FEDERATION" help:"Be a subgraph of Apollo Federation 2: answer _entities and _service, by which routers ask."`
 	Without         []string      `group:"schema" env:"KITH_WITHOUT" placeholder:"PART" help:"Leave a part out of the schema: posts, with comments, favorites and feeds, or accounts, with passwords and sessions. Repeat it or separate several by commas. Default: none."`
 	TypePrefix      string        `group:"schema" name:"type-prefix" env:"KITH_TYPE_PREFIX" placeholder:"PREFIX" help:"Put a prefix, such as Kith, in front of the names of types and root fields, which then do not collide with those of other schemas. Default: none."`
+	Relations       string        `group:"schema" env:"KITH_RELATIONS" placeholder:"FILE" help:"What this product keeps for itself, as a file declares it: attributes of users, follows and posts. Default: none."`
 	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. They are looked at again every five seconds. Default: none."`
 	OnlyTrusted     string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let visitors of the pages on this machine sign in as any of its users."`
@@ -69,6 +71,8 @@ type ServeCmd struct {
 	MaxUserSubscriptions  int `bound:"positive" group:"connections" name:"max-subscriptions-per-user" default:"1000" env:"KITH_MAX_SUBSCRIPTIONS_PER_USER" placeholder:"N" help:"Subscriptions that one user may have, on all connections. Default: ${default}."`
 
 	identity.Settings `group:"identity"`
+
+	declared *declared.File // in the file Relations, once that is checked
 }
 
 // followRules are settings of gateways in which all on a store have to agree.
@@ -149,7 +153,10 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 }
 
 // check refuses settings that cannot be right, before anything is opened.
-func (c *ServeCmd) check() error {
+func (c *ServeCmd) check() (err error) {
+	if c.declared, err = declared.Read(c.Relations); err != nil {
+		return Misset("relations", err)
+	}
 	if err := c.shape().check(); err != nil {
 		return err
 	}

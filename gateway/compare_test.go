@@ -22,7 +22,7 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
 	apitest.Publish(t, store, users)
-	text, err := sdl.Of(sdl.Without(generated.NewExecutableSchema(generated.Config{}).Schema(), sdl.Operators), "")
+	text, err := sdl.Of(sdl.Without(generated.NewSchema(generated.Config{}).Schema(), sdl.Operators), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, Viewer: payloadSelection(ctx).readViewer(ctx, s.User)}, nil
 }
 
-func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) (*model.AccountPayload, error) {
+func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool, attributes map[string]any) (*model.AccountPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -57,9 +57,12 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *stri
 		undiscoverable := !*discoverable
 		change.Undiscoverable = &undiscoverable
 	}
+	if change.Attributes, err = attributeChange(r.Declared.Attributes.User, attributes); err != nil {
+		return nil, err
+	}
 	user, changed, err := r.Accounts.UpdateProfile(ctx, viewer, change)
 	if err != nil {
-		return nil, viewerGone(err)
+		return nil, viewerGone(attributesError(err))
 	}
 	loaders.For(ctx).Users.Prime(viewer, user)
 	return accountPayload(ctx, viewer, changed), nil

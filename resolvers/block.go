@@ -34,7 +34,7 @@ func (r mutations) Unblock(ctx context.Context, id string) (*model.RelationshipP
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 
-func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, remark *string) (*model.RelationshipPayload, error) {
+func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, remark *string, attributes map[string]any) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,14 @@ func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, 
 		}
 		remark = &text
 	}
-	changed, err := r.Relations.Mark(ctx, viewer, other, storage.MarkChange{Special: special, Remark: remark})
+	noted, err := attributeChange(r.Declared.Attributes.Follow, attributes)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := r.Relations.Mark(ctx, viewer, other, storage.MarkChange{Special: special, Remark: remark, Attributes: noted})
+	if errors.Is(err, storage.ErrAttributesTooLong) {
+		return nil, attributesError(err)
+	}
 	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed}, markError(err))
 }
 

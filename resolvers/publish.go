@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-func (r mutations) PublishPost(ctx context.Context, text string, media []*model.MediaInput, key string) (*model.PostPayload, error) {
+func (r mutations) PublishPost(ctx context.Context, text string, media []*model.MediaInput, attributes map[string]any, key string) (*model.PostPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,15 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	if text, err = accounts.CheckText("text", text, least, storage.MaxPostLength); err != nil {
 		return nil, err
 	}
-	post, published, err := r.Posts.Publish(ctx, viewer, key, text, files)
+	change, err := attributeChange(r.Declared.Attributes.Post, attributes)
+	if err != nil {
+		return nil, err
+	}
+	of, err := change.Apply("")
+	if err != nil {
+		return nil, attributesError(err)
+	}
+	post, published, err := r.Posts.Publish(ctx, viewer, storage.NewPost{Key: key, Text: text, Media: files, Attributes: of})
 	if errors.Is(err, storage.ErrPostUnknown) {
 		return nil, apierr.PostDeleted.Error("the post with this key has been deleted").In("clientKey")
 	}
@@ -45,7 +53,7 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	return &model.PostPayload{Changed: published, Post: s.post(ctx, post), Viewer: s.viewer(ctx, viewer, true)}, nil
 }
 
-func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput) (*model.PostPayload, error) {
+func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput, attributes map[string]any) (*model.PostPayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
@@ -65,9 +73,12 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		}
 		change.Media = &files
 	}
+	if change.Attributes, err = attributeChange(r.Declared.Attributes.Post, attributes); err != nil {
+		return nil, err
+	}
 	edited, changed, err := r.Posts.Edit(ctx, viewer, post, change)
 	if err != nil {
-		return nil, postError(err)
+		return nil, postError(attributesError(err))
 	}
 	s := payloadSelection(ctx)
 	fetch(ctx,

@@ -15,6 +15,7 @@ import (
 	"kith/accounts"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/generated"
 	"kith/loaders"
 	"kith/reconcile"
@@ -65,6 +66,8 @@ type Resolver struct {
 	// Hub sends events to subscriptions.
 	Hub *events.Hub
 
+	// Declared is what the product declares.
+	Declared *declared.File
 	// Schema is what is served. Nil: everything.
 	Schema *ast.Schema
 	// Subgraph is the schema as routers read it. It is asked only if they may ask.

@@ -25,7 +25,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 	apitest.Tangle(t, store, 12)
 	apitest.Publish(t, store, 12)
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
-	n := nulls{t: t, schema: generated.NewExecutableSchema(generated.Config{}).Schema(), seen: map[string]bool{}}
+	n := nulls{t: t, schema: generated.NewSchema(generated.Config{}).Schema(), seen: map[string]bool{}}
 
 	for _, change := range []struct {
 		viewer storage.UserID

@@ -30,7 +30,7 @@ func TestMutationsAreLimited(t *testing.T) {
 	apitest.Publish(t, store, 2)
 	limit := &noWrites{}
 	api := apitest.New(t, store, apitest.Options{WriteLimits: limit}).As(1)
-	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	schema := generated.NewSchema(generated.Config{}).Schema()
 	uncounted := []string{"register", "login", "renewToken", "linkIdentity", "createUser"}
 	for _, field := range schema.Mutation.Fields {
 		if strings.HasPrefix(field.Name, "__") {

@@ -29,16 +29,15 @@ type Posts struct {
 	Now         func() time.Time
 }
 
-// Publish publishes a post, whose texts have been checked, once for each key of the author.
+// Publish publishes a post, which has been checked, once for each key of the author. It gives the post its number and its time.
 // [storage.ErrPostUnknown] if that post has been deleted since.
-func (p *Posts) Publish(ctx context.Context, author storage.UserID, key, text string, media []storage.Media) (storage.Post, bool, error) {
+func (p *Posts) Publish(ctx context.Context, author storage.UserID, n storage.NewPost) (storage.Post, bool, error) {
 	number, err := p.begin(ctx, author)
 	if err != nil {
 		return storage.Post{}, false, err
 	}
-	post, published, err := p.Store.Publish(ctx, storage.NewPost{
-		PostID: storage.PostID{Author: author, Number: number}, Key: key, Text: text, Media: media, At: storage.MicrosOf(p.Now()),
-	})
+	n.PostID, n.At = storage.PostID{Author: author, Number: number}, storage.MicrosOf(p.Now())
+	post, published, err := p.Store.Publish(ctx, n)
 	return post, published, gone(author, err)
 }
 

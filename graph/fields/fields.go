@@ -21,6 +21,8 @@ type Type struct {
 	Is       []string // the type and its interfaces, as fragments name them
 	Possible []string // the object types that it may be: itself, or those that implement it
 	Fields   map[string]*Field
+
+	declared bool // its fields are those that a product declares
 }
 
 // Field is the definition of one field. The zero value is a value that has been read
@@ -125,7 +127,7 @@ func Of(typeName, name string) *Field {
 // Types are all types, by name.
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
-	&viewer, &linkedIdentity, &user, &listVisibility, &relationship, &edgesAmong,
+	&viewer, &linkedIdentity, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
 	&userConnection, &followConnection, &matchConnection, &blockConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,

@@ -49,6 +49,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"linkIdentity":      {Weight: write},
 	"unlinkIdentity":    {Weight: write},
 	"createUser":        {},
+	"setUserAttributes": {Weight: write},
 }}
 
 // Payloads hold what their mutations have made.

@@ -14,6 +14,7 @@ var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"media":        {Length: 9, Weight: 10, Value: files()},
 	"createdAt":    {Value: moment((*model.Post).CreatedAt)},
 	"editedAt":     {Value: optionalMoment((*model.Post).EditedAt)},
+	"attributes":   {Weight: 10, Value: attributes((*model.Post).Attributes)},
 	"commentCount": {Value: count((*model.Post).CommentCount)},
 	"comments":     {Ahead: Comments, Weight: pageOfList},
 

@@ -6,22 +6,24 @@ import (
 )
 
 var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
-	"id":           {Value: &Value{Append: appendRelationshipID}},
-	"from":         {Ahead: End, Side: storage.Forward, Value: object(func(r *model.Relationship) *model.User { return r.From })},
-	"to":           {Ahead: End, Side: storage.Inverse, Value: object(func(r *model.Relationship) *model.User { return r.To })},
-	"status":       {Needs: Edge | Back | Inverse, Value: text((*model.Relationship).Status)},
-	"following":    {Needs: Edge, Value: boolean((*model.Relationship).Following)},
-	"followedBy":   {Needs: Back | Inverse, Value: boolean((*model.Relationship).FollowedBy)},
-	"followedAt":   {Needs: Edge, Value: optionalMoment((*model.Relationship).FollowedAt)},
-	"followedByAt": {Needs: Back | Inverse, Value: optionalMoment((*model.Relationship).FollowedByAt)},
-	"blocking":     {Needs: Edge, Value: optionalBoolean((*model.Relationship).Blocking)},
-	"blockedBy":    {Needs: Back | Inverse, Value: optionalBoolean((*model.Relationship).BlockedBy)},
+	"id":              {Value: &Value{Append: appendRelationshipID}},
+	"from":            {Ahead: End, Side: storage.Forward, Value: object(func(r *model.Relationship) *model.User { return r.From })},
+	"to":              {Ahead: End, Side: storage.Inverse, Value: object(func(r *model.Relationship) *model.User { return r.To })},
+	"status":          {Needs: Edge | Back | Inverse, Value: text((*model.Relationship).Status)},
+	"following":       {Needs: Edge, Value: boolean((*model.Relationship).Following)},
+	"followedBy":      {Needs: Back | Inverse, Value: boolean((*model.Relationship).FollowedBy)},
+	"followedAt":      {Needs: Edge, Value: optionalMoment((*model.Relationship).FollowedAt)},
+	"firstFollowedAt": {Needs: Edge | Mark, Value: optionalMoment((*model.Relationship).FirstFollowedAt)},
+	"followedByAt":    {Needs: Back | Inverse, Value: optionalMoment((*model.Relationship).FollowedByAt)},
+	"blocking":        {Needs: Edge, Value: optionalBoolean((*model.Relationship).Blocking)},
+	"blockedBy":       {Needs: Back | Inverse, Value: optionalBoolean((*model.Relationship).BlockedBy)},
 
 	"special": {Needs: Mark, Value: optionalBoolean((*model.Relationship).Special)},
 	"remark":  {Needs: Mark, Weight: 2, Value: optionalText((*model.Relationship).Remark)},
 
 	"muted":      {Needs: Mute, Weight: 2, Value: optionalText((*model.Relationship).Muted)},
 	"mutedUntil": {Needs: Mute, Value: optionalMoment((*model.Relationship).MutedUntil)},
+	"attributes": {Needs: Mark, Weight: 10, Value: optionalAttributes((*model.Relationship).Attributes)},
 
 	"sentRequest":     {Ahead: Request, Side: storage.Requests, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.SentRequest })},
 	"receivedRequest": {Ahead: Request, Side: storage.Inbox, Needs: Inverse, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.ReceivedRequest })},

@@ -4,6 +4,7 @@ package generated
 
 import (
 	"context"
+	"kith/graph/declared"
 	"kith/graph/model"
 	"kith/graph/selections"
 
@@ -21,7 +22,10 @@ func NewSchema(cfg Config) graphql.ExecutableSchema {
 
 type directSchema struct{ *executableSchema }
 
-var servedSchema = selections.Schema(parsedSchema)
+var servedSchema = SchemaOf(declared.Nothing)
+
+// SchemaOf is the schema of all parts, with what a product declares.
+func SchemaOf(f *declared.File) *ast.Schema { return f.Schema(selections.Schema(parsedSchema)) }
 
 func (s directSchema) Schema() *ast.Schema { return s.executableSchema.Schema() }
 

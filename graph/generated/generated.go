@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"kith/graph/apierr"
 	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/storage"
 	"math"
 	"strconv"
 	"sync/atomic"
@@ -278,7 +280,7 @@ type ComplexityRoot struct {
 		DeleteComment       func(childComplexity int, commentID string) int
 		DeletePost          func(childComplexity int, postID string) int
 		DismissSuggestion   func(childComplexity int, userID string) int
-		EditPost            func(childComplexity int, postID string, text *string, media []*model.MediaInput) int
+		EditPost            func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
 		Favorite            func(childComplexity int, postID string) int
 		Follow              func(childComplexity int, userID string) int
 		FollowMany          func(childComplexity int, userIds []string) int
@@ -286,21 +288,22 @@ type ComplexityRoot struct {
 		Login               func(childComplexity int, handle string, password string) int
 		MarkFeedSeen        func(childComplexity int, upTo string) int
 		Mute                func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
-		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, clientKey string) int
+		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
 		ReactivateAccount   func(childComplexity int) int
 		Register            func(childComplexity int, handle string, name string, password *string) int
 		RemoveFollower      func(childComplexity int, userID string) int
 		RemoveFriend        func(childComplexity int, userID string) int
 		RenewToken          func(childComplexity int) int
 		RequestFriend       func(childComplexity int, userID string, message *string) int
-		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string) int
+		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
+		SetUserAttributes   func(childComplexity int, userID string, attributes map[string]any) int
 		SignOutEverywhere   func(childComplexity int) int
 		Unblock             func(childComplexity int, userID string) int
 		Unfavorite          func(childComplexity int, postID string) int
 		Unfollow            func(childComplexity int, userID string) int
 		UnlinkIdentity      func(childComplexity int, issuer string, subject string) int
 		Unmute              func(childComplexity int, userID string) int
-		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
+		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any) int
 	}
 
 	NewerPosts struct {
@@ -316,6 +319,7 @@ type ComplexityRoot struct {
 	}
 
 	Post struct {
+		Attributes         func(childComplexity int) int
 		Author             func(childComplexity int) int
 		CommentCount       func(childComplexity int) int
 		Comments           func(childComplexity int, first *int32, after *string) int
@@ -382,8 +386,10 @@ type ComplexityRoot struct {
 	}
 
 	Relationship struct {
+		Attributes      func(childComplexity int) int
 		BlockedBy       func(childComplexity int) int
 		Blocking        func(childComplexity int) int
+		FirstFollowedAt func(childComplexity int) int
 		FollowedAt      func(childComplexity int) int
 		FollowedBy      func(childComplexity int) int
 		FollowedByAt    func(childComplexity int) int
@@ -452,6 +458,7 @@ type ComplexityRoot struct {
 	}
 
 	User struct {
+		Attributes         func(childComplexity int) int
 		AvatarURL          func(childComplexity int) int
 		Bio                func(childComplexity int) int
 		CommonFollowers    func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
@@ -542,7 +549,7 @@ type MutationResolver interface {
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Mute(ctx context.Context, userID string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error)
 	Unmute(ctx context.Context, userID string) (*model.RelationshipPayload, error)
-	SetFollowMark(ctx context.Context, userID string, special *bool, remark *string) (*model.RelationshipPayload, error)
+	SetFollowMark(ctx context.Context, userID string, special *bool, remark *string, attributes map[string]any) (*model.RelationshipPayload, error)
 	RequestFriend(ctx context.Context, userID string, message *string) (*model.FriendRequestPayload, error)
 	AcceptFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
 	DeclineFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
@@ -552,7 +559,7 @@ type MutationResolver interface {
 	Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error)
 	Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error)
 	RenewToken(ctx context.Context) (*model.SessionPayload, error)
-	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) (*model.AccountPayload, error)
+	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any) (*model.AccountPayload, error)
 	DeactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	ReactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error)
@@ -560,9 +567,10 @@ type MutationResolver interface {
 	SignOutEverywhere(ctx context.Context) (*model.AccountPayload, error)
 	LinkIdentity(ctx context.Context, userID string, issuer string, subject string) (*model.UserPayload, error)
 	UnlinkIdentity(ctx context.Context, issuer string, subject string) (*model.AccountPayload, error)
+	SetUserAttributes(ctx context.Context, userID string, attributes map[string]any) (*model.UserPayload, error)
 	CreateUser(ctx context.Context, id string, handle string, name string) (*model.UserPayload, error)
-	PublishPost(ctx context.Context, text string, media []*model.MediaInput, clientKey string) (*model.PostPayload, error)
-	EditPost(ctx context.Context, postID string, text *string, media []*model.MediaInput) (*model.PostPayload, error)
+	PublishPost(ctx context.Context, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) (*model.PostPayload, error)
+	EditPost(ctx context.Context, postID string, text *string, media []*model.MediaInput, attributes map[string]any) (*model.PostPayload, error)
 	DeletePost(ctx context.Context, postID string) (*model.PostPayload, error)
 	MarkFeedSeen(ctx context.Context, upTo string) (*model.AccountPayload, error)
 	AddComment(ctx context.Context, postID string, text string, clientKey string) (*model.CommentPayload, error)
@@ -1514,7 +1522,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.EditPost(childComplexity, args["postId"].(string), args["text"].(*string), args["media"].([]*model.MediaInput)), true
+		return e.ComplexityRoot.Mutation.EditPost(childComplexity, args["postId"].(string), args["text"].(*string), args["media"].([]*model.MediaInput), args["attributes"].(map[string]any)), true
 	case "Mutation.favorite":
 		if e.ComplexityRoot.Mutation.Favorite == nil {
 			break
@@ -1602,7 +1610,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.PublishPost(childComplexity, args["text"].(string), args["media"].([]*model.MediaInput), args["clientKey"].(string)), true
+		return e.ComplexityRoot.Mutation.PublishPost(childComplexity, args["text"].(string), args["media"].([]*model.MediaInput), args["attributes"].(map[string]any), args["clientKey"].(string)), true
 	case "Mutation.reactivateAccount":
 		if e.ComplexityRoot.Mutation.ReactivateAccount == nil {
 			break
@@ -1669,7 +1677,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.SetFollowMark(childComplexity, args["userId"].(string), args["special"].(*bool), args["remark"].(*string)), true
+		return e.ComplexityRoot.Mutation.SetFollowMark(childComplexity, args["userId"].(string), args["special"].(*bool), args["remark"].(*string), args["attributes"].(map[string]any)), true
+	case "Mutation.setUserAttributes":
+		if e.ComplexityRoot.Mutation.SetUserAttributes == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setUserAttributes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetUserAttributes(childComplexity, args["userId"].(string), args["attributes"].(map[string]any)), true
 	case "Mutation.signOutEverywhere":
 		if e.ComplexityRoot.Mutation.SignOutEverywhere == nil {
 			break
@@ -1741,7 +1760,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool)), true
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool), args["attributes"].(map[string]any)), true
 
 	case "NewerPosts.count":
 		if e.ComplexityRoot.NewerPosts.Count == nil {
@@ -1781,6 +1800,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
 
+	case "Post.attributes":
+		if e.ComplexityRoot.Post.Attributes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.Attributes(childComplexity), true
 	case "Post.author":
 		if e.ComplexityRoot.Post.Author == nil {
 			break
@@ -2107,6 +2132,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ReconcileStatus.OldestUnpairedSeconds(childComplexity), true
 
+	case "Relationship.attributes":
+		if e.ComplexityRoot.Relationship.Attributes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.Attributes(childComplexity), true
 	case "Relationship.blockedBy":
 		if e.ComplexityRoot.Relationship.BlockedBy == nil {
 			break
@@ -2119,6 +2150,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Relationship.Blocking(childComplexity), true
+	case "Relationship.firstFollowedAt":
+		if e.ComplexityRoot.Relationship.FirstFollowedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.FirstFollowedAt(childComplexity), true
 	case "Relationship.followedAt":
 		if e.ComplexityRoot.Relationship.FollowedAt == nil {
 			break
@@ -2401,6 +2438,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SuggestionExclusions.Followed(childComplexity), true
 
+	case "User.attributes":
+		if e.ComplexityRoot.User.Attributes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Attributes(childComplexity), true
 	case "User.avatarUrl":
 		if e.ComplexityRoot.User.AvatarURL == nil {
 			break
@@ -3235,6 +3278,8 @@ type Mutation {
     special: Boolean
     "At most 100 characters. An empty text removes the remark; left out: as it is."
     remark: String
+    "What the product keeps beside follows; left out: as it is."
+    attributes: FollowAttributesInput
   ): RelationshipPayload @semanticNonNull
 
   """
@@ -3315,6 +3360,8 @@ type Mutation {
     listVisibility: ListVisibilityInput
     "Whether the viewer may be suggested to others; left out: as it is."
     discoverable: Boolean
+    "What the product keeps beside users, as far as users set it; left out: as it is."
+    attributes: UserAttributesInput
   ): AccountPayload @semanticNonNull
   """
   Hides the viewer from everybody: from lists, searches and suggestions, until ` + "`" + `reactivateAccount` + "`" + `. All the viewer's
@@ -3367,6 +3414,16 @@ type Mutation {
     "What its tokens call the user."
     subject: String!
   ): AccountPayload @semanticNonNull
+  """
+  Sets what the product keeps beside a user, for a backend whose token has the scope ` + "`" + `admin` + "`" + `. Fails with NOT_FOUND for an unknown
+  user.
+  """
+  setUserAttributes(
+    "The user."
+    userId: ID!
+    "The new values."
+    attributes: OperatorUserAttributesInput!
+  ): UserPayload @semanticNonNull
   "Creates a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
   createUser(
     "That of the user in the system that owns it."
@@ -3497,6 +3554,8 @@ type Post implements Node {
   createdAt: DateTime!
   "When it was last edited; null if it never was."
   editedAt: DateTime
+  "What the product keeps beside posts; everybody sees it who sees the post."
+  attributes: PostAttributes!
 
   "How many comments there are; the same for every viewer."
   commentCount: Int! @cacheControl(maxAge: 5)
@@ -3510,6 +3569,11 @@ type Post implements Node {
   "Who has favorited the post, the newest first. Users who are hidden from the viewer are left out."
   favoritedBy(first: Int, after: String): FavoritedByConnection @semanticNonNull @cacheControl(maxAge: 5)
 }
+
+"What the product keeps beside a post. Null for what has no value."
+scalar PostAttributes
+"New values, by name: null removes one, and what is left out stays as it is. All of them take at most 4,096 bytes."
+scalar PostAttributesInput
 
 "A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another."
 type FavoriteConnection {
@@ -3672,6 +3736,8 @@ extend type Mutation {
     text: String! = ""
     "Its files, at most 9."
     media: [MediaInput!]
+    "What the product keeps beside posts."
+    attributes: PostAttributesInput
     "Made by the client for this one object, 1 to 64 printable ASCII characters, such as a UUID."
     clientKey: String!
   ): PostPayload @semanticNonNull
@@ -3686,6 +3752,8 @@ extend type Mutation {
     text: String
     "Its files, at most 9; left out: as they are."
     media: [MediaInput!]
+    "What the product keeps beside posts; left out: as it is."
+    attributes: PostAttributesInput
   ): PostPayload @semanticNonNull
   "Deletes one of the viewer's posts for good, with its comments. FORBIDDEN for one of another user."
   deletePost(
@@ -3791,6 +3859,8 @@ type Relationship implements Node {
   followedBy: Boolean!
   "Since when ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `; null if it does not."
   followedAt: DateTime
+  "When ` + "`" + `from` + "`" + ` first followed ` + "`" + `to` + "`" + `, whatever has ended since: ` + "`" + `followedAt` + "`" + ` if this follow is the first. Null unless the viewer is ` + "`" + `from` + "`" + `, and follows ` + "`" + `to` + "`" + `."
+  firstFollowedAt: DateTime @cacheControl(scope: PRIVATE)
   "Since when ` + "`" + `to` + "`" + ` follows ` + "`" + `from` + "`" + `; null if it does not."
   followedByAt: DateTime
   "Whether ` + "`" + `from` + "`" + ` blocks ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
@@ -3805,11 +3875,18 @@ type Relationship implements Node {
   muted: MuteScope @cacheControl(scope: PRIVATE)
   "When that ends by itself; null for never."
   mutedUntil: DateTime @cacheControl(scope: PRIVATE)
+  "What the product keeps beside the follow of ` + "`" + `to` + "`" + `, which only ` + "`" + `from` + "`" + ` sees; null unless the viewer is ` + "`" + `from` + "`" + `."
+  attributes: FollowAttributes @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `from` + "`" + ` to ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   sentRequest: FriendRequest @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `to` + "`" + ` to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   receivedRequest: FriendRequest @cacheControl(scope: PRIVATE)
 }
+
+"What the product keeps beside a follow. Null for what has no value."
+scalar FollowAttributes
+"New values, by name: null removes one, and what is left out stays as it is. All of them take at most 4,096 bytes."
+scalar FollowAttributesInput
 
 "Which of two users follows the other."
 enum FollowStatus {
@@ -4341,6 +4418,8 @@ type User implements Node {
 
   "Who may see the two lists of this user."
   listVisibility: ListVisibility!
+  "What the product keeps beside users; everybody sees it who sees the user."
+  attributes: UserAttributes!
 
   """
   The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
@@ -4442,6 +4521,13 @@ type User implements Node {
   followSuggestions(first: Int, after: String): SuggestionConnection @cacheControl(maxAge: 60)
 
 }
+
+"What the product keeps beside a user. Null for what has no value."
+scalar UserAttributes
+"New values, by name: null removes one, and what is left out stays as it is. All of them take at most 4,096 bytes."
+scalar UserAttributesInput
+"New values, by name, also of those that users do not set: null removes one, and what is left out stays as it is."
+scalar OperatorUserAttributesInput
 
 "Who may see the lists of a user. The user always sees both."
 type ListVisibility {
@@ -5049,6 +5135,8 @@ func (ec *executionContext) childFields_Post(ctx context.Context, field graphql.
 		return ec.fieldContext_Post_createdAt(ctx, field)
 	case "editedAt":
 		return ec.fieldContext_Post_editedAt(ctx, field)
+	case "attributes":
+		return ec.fieldContext_Post_attributes(ctx, field)
 	case "commentCount":
 		return ec.fieldContext_Post_commentCount(ctx, field)
 	case "comments":
@@ -5149,6 +5237,8 @@ func (ec *executionContext) childFields_Relationship(ctx context.Context, field 
 		return ec.fieldContext_Relationship_followedBy(ctx, field)
 	case "followedAt":
 		return ec.fieldContext_Relationship_followedAt(ctx, field)
+	case "firstFollowedAt":
+		return ec.fieldContext_Relationship_firstFollowedAt(ctx, field)
 	case "followedByAt":
 		return ec.fieldContext_Relationship_followedByAt(ctx, field)
 	case "blocking":
@@ -5163,6 +5253,8 @@ func (ec *executionContext) childFields_Relationship(ctx context.Context, field 
 		return ec.fieldContext_Relationship_muted(ctx, field)
 	case "mutedUntil":
 		return ec.fieldContext_Relationship_mutedUntil(ctx, field)
+	case "attributes":
+		return ec.fieldContext_Relationship_attributes(ctx, field)
 	case "sentRequest":
 		return ec.fieldContext_Relationship_sentRequest(ctx, field)
 	case "receivedRequest":
@@ -5277,6 +5369,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_friendCount(ctx, field)
 	case "listVisibility":
 		return ec.fieldContext_User_listVisibility(ctx, field)
+	case "attributes":
+		return ec.fieldContext_User_attributes(ctx, field)
 	case "followings":
 		return ec.fieldContext_User_followings(ctx, field)
 	case "followers":
@@ -5732,6 +5826,14 @@ func (ec *executionContext) field_Mutation_editPost_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["media"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
+		func(ctx context.Context, v any) (map[string]any, error) {
+			return ec.unmarshalOPostAttributesInput2map(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["attributes"] = arg3
 	return args, nil
 }
 
@@ -5892,14 +5994,22 @@ func (ec *executionContext) field_Mutation_publishPost_args(ctx context.Context,
 		return nil, err
 	}
 	args["media"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "clientKey",
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
+		func(ctx context.Context, v any) (map[string]any, error) {
+			return ec.unmarshalOPostAttributesInput2map(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["attributes"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "clientKey",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNString2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["clientKey"] = arg2
+	args["clientKey"] = arg3
 	return args, nil
 }
 
@@ -6010,6 +6120,36 @@ func (ec *executionContext) field_Mutation_setFollowMark_args(ctx context.Contex
 		return nil, err
 	}
 	args["remark"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
+		func(ctx context.Context, v any) (map[string]any, error) {
+			return ec.unmarshalOFollowAttributesInput2map(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["attributes"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_setUserAttributes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
+		func(ctx context.Context, v any) (map[string]any, error) {
+			return ec.unmarshalNOperatorUserAttributesInput2map(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["attributes"] = arg1
 	return args, nil
 }
 
@@ -6134,6 +6274,14 @@ func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Contex
 		return nil, err
 	}
 	args["discoverable"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
+		func(ctx context.Context, v any) (map[string]any, error) {
+			return ec.unmarshalOUserAttributesInput2map(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["attributes"] = arg5
 	return args, nil
 }
 
@@ -10703,7 +10851,7 @@ func (ec *executionContext) _Mutation_setFollowMark(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().SetFollowMark(ctx, fc.Args["userId"].(string), fc.Args["special"].(*bool), fc.Args["remark"].(*string))
+			return ec.Resolvers.Mutation().SetFollowMark(ctx, fc.Args["userId"].(string), fc.Args["special"].(*bool), fc.Args["remark"].(*string), fc.Args["attributes"].(map[string]any))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
@@ -11131,7 +11279,7 @@ func (ec *executionContext) _Mutation_updateProfile(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool))
+			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool), fc.Args["attributes"].(map[string]any))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
@@ -11425,6 +11573,50 @@ func (ec *executionContext) fieldContext_Mutation_unlinkIdentity(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setUserAttributes(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setUserAttributes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetUserAttributes(ctx, fc.Args["userId"].(string), fc.Args["attributes"].(map[string]any))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserPayload) graphql.Marshaler {
+			return ec.marshalOUserPayload2ᚖkithᚋgraphᚋmodelᚐUserPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_setUserAttributes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setUserAttributes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11479,7 +11671,7 @@ func (ec *executionContext) _Mutation_publishPost(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().PublishPost(ctx, fc.Args["text"].(string), fc.Args["media"].([]*model.MediaInput), fc.Args["clientKey"].(string))
+			return ec.Resolvers.Mutation().PublishPost(ctx, fc.Args["text"].(string), fc.Args["media"].([]*model.MediaInput), fc.Args["attributes"].(map[string]any), fc.Args["clientKey"].(string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
@@ -11523,7 +11715,7 @@ func (ec *executionContext) _Mutation_editPost(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().EditPost(ctx, fc.Args["postId"].(string), fc.Args["text"].(*string), fc.Args["media"].([]*model.MediaInput))
+			return ec.Resolvers.Mutation().EditPost(ctx, fc.Args["postId"].(string), fc.Args["text"].(*string), fc.Args["media"].([]*model.MediaInput), fc.Args["attributes"].(map[string]any))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
@@ -12113,6 +12305,29 @@ func (ec *executionContext) _Post_editedAt(ctx context.Context, field graphql.Co
 }
 func (ec *executionContext) fieldContext_Post_editedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Post", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Post_attributes(ctx context.Context, field graphql.CollectedField, obj *model.Post) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Post_attributes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attributes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Attributes) graphql.Marshaler {
+			return ec.marshalNPostAttributes2kithᚋstorageᚐAttributes(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Post_attributes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Post", field, true, false, errors.New("field of type PostAttributes does not have child fields"))
 }
 
 func (ec *executionContext) _Post_commentCount(ctx context.Context, field graphql.CollectedField, obj *model.Post) (ret graphql.Marshaler) {
@@ -13579,6 +13794,29 @@ func (ec *executionContext) fieldContext_Relationship_followedAt(_ context.Conte
 	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _Relationship_firstFollowedAt(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_firstFollowedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FirstFollowedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_firstFollowedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _Relationship_followedByAt(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13738,6 +13976,29 @@ func (ec *executionContext) _Relationship_mutedUntil(ctx context.Context, field 
 }
 func (ec *executionContext) fieldContext_Relationship_mutedUntil(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Relationship_attributes(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_attributes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attributes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Attributes) graphql.Marshaler {
+			return ec.marshalOFollowAttributes2ᚖkithᚋstorageᚐAttributes(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_attributes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type FollowAttributes does not have child fields"))
 }
 
 func (ec *executionContext) _Relationship_sentRequest(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
@@ -14926,6 +15187,29 @@ func (ec *executionContext) fieldContext_User_listVisibility(_ context.Context, 
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _User_attributes(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_attributes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attributes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v storage.Attributes) graphql.Marshaler {
+			return ec.marshalNUserAttributes2kithᚋstorageᚐAttributes(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_attributes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type UserAttributes does not have child fields"))
 }
 
 func (ec *executionContext) _User_followings(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
@@ -19730,6 +20014,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "setUserAttributes":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setUserAttributes(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createUser":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createUser(ctx, field)
@@ -19950,6 +20241,11 @@ func (ec *executionContext) _Post(ctx context.Context, sel ast.SelectionSet, obj
 		case "editedAt":
 			out.Values[i] = ec._Post_editedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "attributes":
+			out.Values[i] = ec._Post_attributes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "commentCount":
@@ -20823,6 +21119,11 @@ func (ec *executionContext) _Relationship(ctx context.Context, sel ast.Selection
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "firstFollowedAt":
+			out.Values[i] = ec._Relationship_firstFollowedAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "followedByAt":
 			out.Values[i] = ec._Relationship_followedByAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -20855,6 +21156,11 @@ func (ec *executionContext) _Relationship(ctx context.Context, sel ast.Selection
 			}
 		case "mutedUntil":
 			out.Values[i] = ec._Relationship_mutedUntil(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "attributes":
+			out.Values[i] = ec._Relationship_attributes(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -21329,6 +21635,11 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 		case "listVisibility":
 			out.Values[i] = ec._User_listVisibility(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "attributes":
+			out.Values[i] = ec._User_attributes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -23150,6 +23461,28 @@ func (ec *executionContext) marshalNNode2ᚕkithᚋgraphᚋmodelᚐNode(ctx cont
 	return ret
 }
 
+func (ec *executionContext) unmarshalNOperatorUserAttributesInput2map(ctx context.Context, v any) (map[string]any, error) {
+	res, err := graphql.UnmarshalMap(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNOperatorUserAttributesInput2map(ctx context.Context, sel ast.SelectionSet, v map[string]any) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	_ = sel
+	res := graphql.MarshalMap(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNPeopleFilter2kithᚋgraphᚋmodelᚐPeopleFilter(ctx context.Context, v any) (model.PeopleFilter, error) {
 	res, err := ec.unmarshalInputPeopleFilter(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -23158,6 +23491,22 @@ func (ec *executionContext) unmarshalNPeopleFilter2kithᚋgraphᚋmodelᚐPeople
 func (ec *executionContext) unmarshalNPeopleFilter2ᚖkithᚋgraphᚋmodelᚐPeopleFilter(ctx context.Context, v any) (*model.PeopleFilter, error) {
 	res, err := ec.unmarshalInputPeopleFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNPostAttributes2kithᚋstorageᚐAttributes(ctx context.Context, v any) (storage.Attributes, error) {
+	res, err := selections.UnmarshalAttributes(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPostAttributes2kithᚋstorageᚐAttributes(ctx context.Context, sel ast.SelectionSet, v storage.Attributes) graphql.Marshaler {
+	_ = sel
+	res := selections.MarshalAttributes(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return graphql.WrapContextMarshaler(ctx, res)
 }
 
 func (ec *executionContext) marshalNReconcileKind2ᚕᚖkithᚋgraphᚋmodelᚐReconcileKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.ReconcileKind) graphql.Marshaler {
@@ -23226,6 +23575,22 @@ func (ec *executionContext) unmarshalNSuggestionReason2kithᚋgraphᚋmodelᚐSu
 
 func (ec *executionContext) marshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, sel ast.SelectionSet, v model.SuggestionReason) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNUserAttributes2kithᚋstorageᚐAttributes(ctx context.Context, v any) (storage.Attributes, error) {
+	res, err := selections.UnmarshalAttributes(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNUserAttributes2kithᚋstorageᚐAttributes(ctx context.Context, sel ast.SelectionSet, v storage.Attributes) graphql.Marshaler {
+	_ = sel
+	res := selections.MarshalAttributes(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return graphql.WrapContextMarshaler(ctx, res)
 }
 
 func (ec *executionContext) unmarshalNUserBy2kithᚋgraphᚋmodelᚐUserBy(ctx context.Context, v any) (model.UserBy, error) {
@@ -23517,6 +23882,41 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	return res
 }
 
+func (ec *executionContext) unmarshalOFollowAttributes2ᚖkithᚋstorageᚐAttributes(ctx context.Context, v any) (*storage.Attributes, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := selections.UnmarshalAttributes(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOFollowAttributes2ᚖkithᚋstorageᚐAttributes(ctx context.Context, sel ast.SelectionSet, v *storage.Attributes) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	res := selections.MarshalAttributes(*v)
+	return graphql.WrapContextMarshaler(ctx, res)
+}
+
+func (ec *executionContext) unmarshalOFollowAttributesInput2map(ctx context.Context, v any) (map[string]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalMap(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOFollowAttributesInput2map(ctx context.Context, sel ast.SelectionSet, v map[string]any) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalMap(v)
+	return res
+}
+
 func (ec *executionContext) unmarshalOID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
 	if v == nil {
 		return nil, nil
@@ -23688,6 +24088,24 @@ func (ec *executionContext) unmarshalOPeopleFilter2ᚖkithᚋgraphᚋmodelᚐPeo
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalOPostAttributesInput2map(ctx context.Context, v any) (map[string]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalMap(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOPostAttributesInput2map(ctx context.Context, sel ast.SelectionSet, v map[string]any) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalMap(v)
+	return res
+}
+
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
 	if v == nil {
 		return nil, nil
@@ -23738,6 +24156,24 @@ func (ec *executionContext) marshalOString2ᚖstring(ctx context.Context, sel as
 	_ = sel
 	_ = ctx
 	res := graphql.MarshalString(*v)
+	return res
+}
+
+func (ec *executionContext) unmarshalOUserAttributesInput2map(ctx context.Context, v any) (map[string]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalMap(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOUserAttributesInput2map(ctx context.Context, sel ast.SelectionSet, v map[string]any) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalMap(v)
 	return res
 }
 

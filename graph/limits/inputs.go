@@ -3,6 +3,7 @@ package limits
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -96,7 +97,10 @@ func (r *inputsOf) input(where, name string, t *ast.Type) (*input, error) {
 	case t.Name() == "ID":
 		in.most = maxID
 	case t.Name() == "String":
-		if in.most = maxBytes[name]; in.most == 0 {
+		if in.most = maxBytes[name]; strings.Contains(where, "AttributesInput.") {
+			in.most = storage.MaxAttributes // the resolver knows how long each may be
+		}
+		if in.most == 0 {
 			return nil, fmt.Errorf("%s takes texts of any length: give it a bound", where)
 		}
 	case !in.list:

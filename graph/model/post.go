@@ -36,6 +36,8 @@ func (p *Post) EditedAt() *time.Time {
 	return &t
 }
 
+func (p *Post) Attributes() storage.Attributes { return p.Row.Attributes }
+
 func (p *Post) CommentCount() int32 { return int32(p.Row.Counts.Comments) }
 
 func (p *Post) FavoriteCount() int32 { return int32(p.Row.Counts.Favorites) }

@@ -80,6 +80,26 @@ func (r *Relationship) MutedUntil() *time.Time {
 	return &t
 }
 
+// FirstFollowedAt is nil unless the mark has been read, and there is a follow.
+func (r *Relationship) FirstFollowedAt() *time.Time {
+	if r.Mark == nil {
+		return nil
+	}
+	first := r.Out
+	if r.Mark.FirstAt != 0 {
+		first.UpdateTime = r.Mark.FirstAt
+	}
+	return since(first)
+}
+
+// Attributes is nil unless the mark has been read.
+func (r *Relationship) Attributes() *storage.Attributes {
+	if r.Mark == nil {
+		return nil
+	}
+	return &r.Mark.Attributes
+}
+
 func (r *Relationship) private(value bool) *bool {
 	if !r.IsViewers {
 		return nil

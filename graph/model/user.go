@@ -27,6 +27,8 @@ func (u *User) Bio() *string         { return optional(u.Row.Bio) }
 func (u *User) AvatarURL() *string   { return optional(u.Row.AvatarURL) }
 func (u *User) CreatedAt() time.Time { return u.Row.CreatedAt.Time() }
 
+func (u *User) Attributes() storage.Attributes { return u.Row.Attributes }
+
 // PostCount fails when the user's shard did not answer.
 func (u *User) PostCount() (int32, error) { return int32(u.Counts.Value.Posts), u.Counts.Err }
 

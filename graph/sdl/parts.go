@@ -18,7 +18,7 @@ const (
 // partFields are the fields of each part. The types to which only these lead belong to it, too.
 var partFields = map[string]map[string][]string{
 	Federation: {"Query": {"_entities", "_service"}},
-	Operators:  {"Query": {"consistency"}, "Mutation": {"createUser", "linkIdentity"}},
+	Operators:  {"Query": {"consistency"}, "Mutation": {"createUser", "linkIdentity", "setUserAttributes"}},
 	Accounts:   {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
 	Posts: {
 		"Query":        {"latestPosts"},

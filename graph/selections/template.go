@@ -45,18 +45,11 @@ func templateOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *temp
 // collecting its fields.
 func mayFit(t *fields.Type, sel ast.SelectionSet) bool {
 	for _, s := range sel {
-		if f, ok := s.(*ast.Field); ok && valueOf(t, f.Name) == nil && f.Name != "__typename" {
+		if f, ok := s.(*ast.Field); ok && t.Value(f) == nil && f.Name != "__typename" {
 			return false
 		}
 	}
 	return true
-}
-
-func valueOf(t *fields.Type, name string) *fields.Value {
-	if f := t.Fields[name]; f != nil {
-		return f.Value
-	}
-	return nil
 }
 
 func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet) *template {
@@ -85,7 +78,7 @@ func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet)
 
 // add appends a field; false if its value is not at hand.
 func (p *template) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, sel ast.SelectionSet) bool {
-	s := step{value: valueOf(t, f.Name)}
+	s := step{value: t.Value(f)}
 	if s.value == nil && f.Name != "__typename" {
 		return false
 	}

@@ -28,6 +28,7 @@ import (
 	"kith/gateway"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
+	"kith/graph/declared"
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/graph/sdl"
@@ -52,6 +53,7 @@ type Options struct {
 	HideSchema     bool
 	Without        []string          // parts of the schema
 	TypePrefix     selections.Prefix // of the schema
+	Declared       *declared.File    // nil: nothing
 	Log            io.Writer         // where the log goes; nil: nowhere
 
 	MaxFollowing int64
@@ -151,7 +153,10 @@ func New(t T, store storage.Store, o Options) *API {
 		Notify: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
-	whole := generated.NewSchema(generated.Config{}).Schema()
+	if o.Declared == nil {
+		o.Declared = declared.Nothing
+	}
+	whole := generated.SchemaOf(o.Declared)
 	public := sdl.Without(whole, append([]string{sdl.Operators}, o.Without...)...)
 	root := &resolvers.Resolver{
 		Budget:    o.Budget,
@@ -165,7 +170,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
 		Dismissals: store, FeedSeen: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema,
-		Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
+		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
 	}
 	executable := func(schema *ast.Schema) graphql.ExecutableSchema {
 		return sdl.Executable(schema, o.TypePrefix, func(shown *ast.Schema) graphql.ExecutableSchema {

@@ -1,0 +1,76 @@
+package fields
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/model"
+	"kith/storage"
+)
+
+// The types of attributes have the fields that a product declares. Their objects are values by name, as JSON.
+var (
+	userAttributes   = Type{Name: "UserAttributes", declared: true}
+	followAttributes = Type{Name: "FollowAttributes", declared: true}
+	postAttributes   = Type{Name: "PostAttributes", declared: true}
+)
+
+// Value is how a field is written; nil if gqlgen writes it.
+func (t *Type) Value(f *ast.Field) *Value {
+	if t.declared && f.Name != "__typename" {
+		return declared(f.Name, f.Definition.Type.Name())
+	}
+	if known := t.Fields[f.Name]; known != nil {
+		return known.Value
+	}
+	return nil
+}
+
+// declared is the attribute of a name and a type. What was stored when it had another type is null.
+func declared(name, typeName string) *Value {
+	return &Value{Append: func(to []byte, v any) []byte {
+		if value := v.(map[string]json.RawMessage)[name]; isOf(typeName, value) {
+			return append(to, value...)
+		}
+		return append(to, "null"...)
+	}}
+}
+
+func isOf(typeName string, value json.RawMessage) bool {
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return false
+	}
+	switch v := v.(type) {
+	case bool:
+		return typeName == "Boolean"
+	case float64:
+		_, err := strconv.ParseInt(string(value), 10, 32)
+		return typeName == "Float" || typeName == "Int" && err == nil
+	case string:
+		_, err := model.UnmarshalDateTime(v)
+		return typeName == "String" || typeName == "DateTime" && err == nil
+	}
+	return false
+}
+
+// attributes is a field that is the attributes of an object. Damaged ones have no values.
+func attributes[T any](get func(*T) storage.Attributes) *Value {
+	return &Value{Object: func(v any) any {
+		values, _ := get(v.(*T)).Values()
+		return values
+	}}
+}
+
+func optionalAttributes[T any](get func(*T) *storage.Attributes) *Value {
+	return &Value{Object: func(v any) any {
+		given := get(v.(*T))
+		if given == nil {
+			return nil
+		}
+		values, _ := given.Values()
+		return values
+	}}
+}

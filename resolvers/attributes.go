@@ -1,0 +1,85 @@
+package resolvers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"kith/accounts"
+	"kith/graph/apierr"
+	"kith/graph/declared"
+	"kith/graph/model"
+	"kith/storage"
+)
+
+const maxDateTime = 40 // bytes of a DateTime with an offset, and more digits than are kept
+
+// attributeChange is new values as stores keep them. Their names and types have been validated.
+func attributeChange(list map[string]declared.Attribute, given map[string]any) (storage.AttributeChange, error) {
+	if given == nil {
+		return nil, nil
+	}
+	change := make(storage.AttributeChange, len(given))
+	for name, value := range given {
+		text, err := attribute(name, list[name], value)
+		if err != nil {
+			return nil, err
+		}
+		change[name] = text
+	}
+	return change, nil
+}
+
+func attribute(name string, a declared.Attribute, value any) (json.RawMessage, error) {
+	switch v := value.(type) {
+	case int64:
+		if a.Type == "Int" && v != int64(int32(v)) {
+			return nil, apierr.OutOfRange.Error("%s is a number of 32 bits", name).In(name)
+		}
+	case string:
+		if a.Type == "DateTime" {
+			at, err := model.UnmarshalDateTime(value)
+			if err != nil || len(v) > maxDateTime {
+				return nil, apierr.InvalidValue.Error("%s is not a DateTime (RFC 3339)", name).In(name)
+			}
+			return model.AppendDateTime(nil, at), nil
+		}
+		checked, err := accounts.CheckText(name, v, 0, a.MaxLength)
+		if err != nil {
+			return nil, err
+		}
+		value = checked
+	}
+	text, err := json.Marshal(value)
+	if err != nil || a.Type == "DateTime" && value != nil {
+		return nil, apierr.InvalidValue.Error("%s has no value of type %s", name, a.Type).In(name)
+	}
+	return text, nil
+}
+
+// attributesError turns the refusal of attributes into the client's error.
+func attributesError(err error) error {
+	if errors.Is(err, storage.ErrAttributesTooLong) {
+		return apierr.TooLong.Error("the attributes take more than %d bytes", storage.MaxAttributes).In("attributes")
+	}
+	return err
+}
+
+func (r mutations) SetUserAttributes(ctx context.Context, text string, given map[string]any) (*model.UserPayload, error) {
+	if err := admin(ctx); err != nil {
+		return nil, err
+	}
+	id, err := parseUserID("userId", text)
+	if err != nil {
+		return nil, err
+	}
+	change, err := attributeChange(r.Declared.Attributes.User, given)
+	if err != nil {
+		return nil, err
+	}
+	_, changed, err := r.Accounts.UpdateProfile(ctx, id, storage.ProfileChange{Attributes: change})
+	if err != nil {
+		return nil, clientError(attributesError(err))
+	}
+	return userPayload(ctx, id, changed), nil
+}
