@@ -56,21 +56,13 @@ func isOf(typeName string, value json.RawMessage) bool {
 	return false
 }
 
-// attributes is a field that is the attributes of an object. Damaged ones have no values.
-func attributes[T any](get func(*T) storage.Attributes) *Value {
+// attributes is a field that is the attributes of an object, or null. Damaged ones have no values.
+func attributes[T any](get func(*T) *storage.Attributes) *Value {
 	return &Value{Object: func(v any) any {
-		values, _ := get(v.(*T)).Values()
-		return values
-	}}
-}
-
-func optionalAttributes[T any](get func(*T) *storage.Attributes) *Value {
-	return &Value{Object: func(v any) any {
-		given := get(v.(*T))
-		if given == nil {
-			return nil
+		if a := get(v.(*T)); a != nil {
+			values, _ := a.Values()
+			return values
 		}
-		values, _ := given.Values()
-		return values
+		return nil
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kith/graph/model"
+	"kith/storage"
 )
 
 var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
@@ -14,7 +15,7 @@ var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"media":        {Length: 9, Weight: 10, Value: files()},
 	"createdAt":    {Value: moment((*model.Post).CreatedAt)},
 	"editedAt":     {Value: optionalMoment((*model.Post).EditedAt)},
-	"attributes":   {Weight: 10, Value: attributes((*model.Post).Attributes)},
+	"attributes":   {Weight: 10, Value: attributes(func(p *model.Post) *storage.Attributes { return &p.Row.Attributes })},
 	"commentCount": {Value: count((*model.Post).CommentCount)},
 	"comments":     {Ahead: Comments, Weight: pageOfList},
 

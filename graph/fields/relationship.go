@@ -23,7 +23,7 @@ var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, F
 
 	"muted":      {Needs: Mute, Weight: 2, Value: optionalText((*model.Relationship).Muted)},
 	"mutedUntil": {Needs: Mute, Value: optionalMoment((*model.Relationship).MutedUntil)},
-	"attributes": {Needs: Mark, Weight: 10, Value: optionalAttributes((*model.Relationship).Attributes)},
+	"attributes": {Needs: Mark, Weight: 10, Value: attributes((*model.Relationship).Attributes)},
 
 	"sentRequest":     {Ahead: Request, Side: storage.Requests, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.SentRequest })},
 	"receivedRequest": {Ahead: Request, Side: storage.Inbox, Needs: Inverse, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.ReceivedRequest })},

@@ -34,7 +34,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"friendCount":    {Ahead: FriendCount, Needs: Counts | Inverse | bothOpen, Value: optionalNumber((*model.User).FriendCount)},
 
 	"listVisibility": {Needs: Row, Value: object((*model.User).ListVisibility)},
-	"attributes":     {Needs: Row, Weight: 10, Value: attributes((*model.User).Attributes)}, // as a bio
+	"attributes":     {Needs: Row, Weight: 10, Value: attributes(func(u *model.User) *storage.Attributes { return &u.Row.Attributes })}, // as a bio
 
 	"followings":       {Ahead: List, Side: storage.Forward, Weight: pageOfList, Chosen: chosenUsers},
 	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: pageOfList, Chosen: chosenUsers},

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -86,5 +87,37 @@ func TestRowsOfUnknownTablesAreRefused(t *testing.T) {
 	text := wire.AppendEdge([]byte{byte(len(storage.AllSides))}, storage.Edge{From: 1, To: 2})
 	if r := wire.NewDecoder(string(text)); r.Row() != (storage.Row{}) || r.OK() {
 		t.Error("a row of an unknown table was read")
+	}
+}
+
+// A user, a post or a mark without attributes takes no byte for them; with attributes it comes back, and no part of it does.
+func TestAttributesTakeTheirBytesOnly(t *testing.T) {
+	const attributes = `{"motto":"<&>"}`
+	user := storage.Profile{User: storage.User{ID: 1, Handle: "ada", Name: "Ada", CreatedAt: 5}, Exists: true}
+	post := storage.Post{PostID: storage.PostID{Author: 1, Number: 2}, Text: "x", Media: []storage.Media{{URL: "https://example.org", Kind: storage.Image}}}
+	mark := storage.EdgeMark{Special: true, Remark: "x", FirstAt: 1 << 50}
+	without := map[string][]byte{"user": wire.AppendWhole(nil, user), "post": wire.AppendPost(nil, post), "mark": wire.AppendMark(nil, mark)}
+	user.User.Attributes, post.Attributes, mark.Attributes = attributes, attributes, attributes
+	for what, text := range map[string][]byte{"user": wire.AppendWhole(nil, user), "post": wire.AppendPost(nil, post), "mark": wire.AppendMark(nil, mark)} {
+		if string(text) != string(without[what])+attributes {
+			t.Errorf("%s: %q, without attributes %q", what, text, without[what])
+		}
+		cut := string(text[:len(text)-1])
+		switch what {
+		case "user":
+			got, err := wire.ParseWhole(1, string(text))
+			if _, wrong := wire.ParseWhole(1, cut); err != nil || got != user || wrong == nil {
+				t.Errorf("%+v, %v, %v", got, err, wrong)
+			}
+		case "post":
+			got, err := wire.ParsePost(post.PostID, string(text), 0)
+			if _, wrong := wire.ParsePost(post.PostID, cut, 0); err != nil || !reflect.DeepEqual(got, post) || wrong == nil {
+				t.Errorf("%+v, %v, %v", got, err, wrong)
+			}
+		case "mark":
+			if got := wire.ParseMark(text); got != mark {
+				t.Errorf("%+v", got)
+			}
+		}
 	}
 }
