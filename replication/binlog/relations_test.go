@@ -18,6 +18,36 @@ import (
 	"kith/storage/events"
 )
 
+// The first time of a follow is a column of its table that the other side has not: rows with it are read like those without, and an import
+// that sets it changes no edge.
+func TestFirstFollowsStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.replicate(t).await(t, binlog.Tailing)
+	a, b := onBoth()
+	first := w.change(t, a, b, storage.Following)
+	w.settle(t)
+	w.change(t, a, b, storage.None)
+	w.settle(t)
+	again, back := w.change(t, a, b, storage.Following), w.change(t, b, a, storage.Following)
+	for _, r := range w.store.AddAnnotations(t.Context(), storage.AnnotationFirst, []storage.Annotation{{Pair: back.Pair(), At: 7}}) {
+		if r.Err != nil || !r.Value {
+			t.Fatal(r)
+		}
+	}
+	w.settle(t)
+	for _, row := range []storage.Edge{again, back} {
+		if e := w.edge(t, storage.Inverse, row.From, row.To); e != row {
+			t.Errorf("%+v, want %+v", e, row)
+		}
+	}
+	for i, m := range w.store.Marks(t.Context(), []storage.Pair{again.Pair(), back.Pair()}) {
+		if want := []storage.Micros{first.UpdateTime, 7}[i]; m.Err != nil || m.Value.FirstAt != want {
+			t.Errorf("%+v, want %d", m, want)
+		}
+	}
+}
+
 // request changes a request for friendship by one act.
 func (w *world) request(t testing.TB, act storage.RequestAct, from, to storage.UserID) storage.ChangedRequest {
 	t.Helper()
