@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/graph/model"
 	"kith/storage"
 )
@@ -16,17 +14,6 @@ var (
 	followAttributes = Type{Name: "FollowAttributes", declared: true}
 	postAttributes   = Type{Name: "PostAttributes", declared: true}
 )
-
-// Value is how a field is written; nil if gqlgen writes it.
-func (t *Type) Value(f *ast.Field) *Value {
-	if t.declared && f.Name != "__typename" {
-		return declared(f.Name, f.Definition.Type.Name())
-	}
-	if known := t.Fields[f.Name]; known != nil {
-		return known.Value
-	}
-	return nil
-}
 
 // declared is the attribute of a name and a type. What was stored when it had another type is null.
 func declared(name, typeName string) *Value {

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"kith/graph/model"
 	"kith/storage"
 )
@@ -23,6 +25,17 @@ type Type struct {
 	Fields   map[string]*Field
 
 	declared bool // its fields are those that a product declares
+}
+
+// Value is how a field is written; nil if gqlgen writes it.
+func (t *Type) Value(f *ast.Field) *Value {
+	if t.declared && f.Name != "__typename" {
+		return declared(f.Name, f.Definition.Type.Name())
+	}
+	if known := t.Fields[f.Name]; known != nil {
+		return known.Value
+	}
+	return nil
 }
 
 // Field is the definition of one field. The zero value is a value that has been read
