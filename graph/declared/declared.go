@@ -67,26 +67,27 @@ func Read(name string) (*File, error) {
 	if name == "" {
 		return Nothing, nil
 	}
-	f := new(File)
-	opened, err := os.Open(name)
+	info, err := os.Stat(name) // a pipe would be waited for
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", name)
+	case info.Size() > maxBytes:
+		return nil, fmt.Errorf("%s: it has more than %d bytes", name, maxBytes)
+	}
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer opened.Close()
-	text, err := io.ReadAll(io.LimitReader(opened, maxBytes+1))
-	if err == nil {
-		err = f.parse(text)
-	}
-	if err != nil {
+	f := new(File)
+	if err := f.parse(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, nil
 }
 
 func (f *File) parse(text []byte) error {
-	if len(text) > maxBytes {
-		return fmt.Errorf("it has more than %d bytes", maxBytes)
-	}
 	if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) { // an empty file
 		var where yaml.Error
 		if errors.As(err, &where) {

@@ -231,7 +231,12 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"shard-conns":     {{value: "0", says: []string{"at least 1"}}},
 		"without":         {{value: "feeds", says: []string{`"feeds"`, "accounts and posts"}}, {value: "posts,federation"}, {value: "operators"}},
 		"type-prefix":     {{value: "kith", says: []string{"capital letter"}}, {value: "_K"}, {value: "K-"}, {value: "K" + strings.Repeat("x", 40)}},
-		"only-trusted":    {{value: "maybe", says: []string{`"maybe"`, `"log"`}}, {value: "on", says: []string{"--trusted-documents"}}},
+		"relations": {
+			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
+			{value: file("attributes", "attributes:\n  user:\n    a: {typ: Int}\n"), says: []string{"line 3"}},
+			{value: file("huge", strings.Repeat("#", 1<<16+1)), says: []string{"65536 bytes"}},
+		},
+		"only-trusted": {{value: "maybe", says: []string{`"maybe"`, `"log"`}}, {value: "on", says: []string{"--trusted-documents"}}},
 		"trusted-documents": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: t.TempDir(), says: []string{"no documents"}},
 			{value: noKeys, says: []string{"no documents"}},
