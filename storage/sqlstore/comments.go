@@ -135,21 +135,12 @@ func (w *writer) touchComment(id storage.CommentID) {
 	w.Touch(db.MovedRow{Kind: db.CommentRow, Owner: id.Author, Peer: storage.UserID(id.Number)})
 }
 
-// DeleteComment implements [storage.CommentWriter]. The comment says which post is to be locked.
+// DeleteComment implements [storage.CommentWriter].
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (on storage.PostID, err error) {
 	err = s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {
-		on = storage.PostID{}
-		c, err := w.comment(id)
-		if err != nil || c.Number == 0 || !judge.MayDeleteComment(c, by) {
-			return err
-		}
-		post := storage.PostID{Author: id.Author, Number: c.Post}
-		if err := w.lockPostCounts(post); err != nil {
-			return err
-		}
-		n, err := w.deleteComments(post, []int64{id.Number})
-		if n > 0 {
-			on = post
+		c, err := w.deleteComment(id, by)
+		if on = (storage.PostID{}); c.Number != 0 {
+			on = storage.PostID{Author: id.Author, Number: c.Post}
 		}
 		return err
 	})
@@ -157,6 +148,22 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 		return storage.PostID{}, err
 	}
 	return on, nil
+}
+
+// deleteComment deletes a comment, which says which post is to be locked, and returns it; the zero one if nothing was deleted.
+func (w *writer) deleteComment(id storage.CommentID, by storage.UserID) (storage.Comment, error) {
+	c, err := w.comment(id)
+	if err != nil || c.Number == 0 || !judge.MayDeleteComment(c, by) {
+		return storage.Comment{}, err
+	}
+	post := storage.PostID{Author: id.Author, Number: c.Post}
+	if err := w.lockPostCounts(post); err != nil {
+		return storage.Comment{}, err
+	}
+	if n, err := w.deleteComments(post, []int64{id.Number}); err != nil || n == 0 {
+		return storage.Comment{}, err
+	}
+	return c, nil
 }
 
 // comment reads a comment; the zero one if there is none.

@@ -88,16 +88,26 @@ func (s *Store) PostPages(ctx context.Context, queries []storage.PostsQuery) []s
 	})
 }
 
-// LatestPosts implements [storage.PostReader]: each shard is asked for as many as are wanted.
+// LatestPosts implements [storage.PostReader].
 func (s *Store) LatestPosts(ctx context.Context, after storage.Place, limit int) ([]storage.Post, error) {
-	lists := make([][]storage.Post, len(s.db.All()))
+	return newestOf(ctx, s, "posts.latest", sqlLatestPosts, nil, after, limit, func(rows *sql.Rows) (p storage.Post, owner storage.UserID, err error) {
+		p, err = scanPost(rows)
+		return p, p.Author, err
+	}, storage.Post.Place)
+}
+
+// newestOf lists rows of all shards behind a place, newest first: each shard is asked for as many as are wanted. The arguments of the
+// bounds come behind the others.
+func newestOf[T any](ctx context.Context, s *Store, what, text string, args []any, after storage.Place, limit int,
+	scan func(*sql.Rows) (row T, owner storage.UserID, err error), place func(T) storage.Place) ([]T, error) {
+	lists := make([][]T, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) (err error) {
 		from := after
-		lists[i], err = ownPage(limit, func(limit int, own func(storage.Post, bool)) error {
-			return s.db.Query(ctx, "posts.latest", i, limit, sqlLatestPosts, behind(from, limit), func(rows *sql.Rows) error {
-				p, err := scanPost(rows)
-				from = p.Place()
-				own(p, s.shards.Of(p.Author) == i)
+		lists[i], err = ownPage(limit, func(limit int, own func(T, bool)) error {
+			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), func(rows *sql.Rows) error {
+				row, owner, err := scan(rows)
+				from = place(row)
+				own(row, s.shards.Of(owner) == i)
 				return err
 			})
 		})
@@ -106,7 +116,7 @@ func (s *Store) LatestPosts(ctx context.Context, after storage.Place, limit int)
 	if err != nil {
 		return nil, err
 	}
-	return topOf(lists, limit, func(a, b storage.Post) int { return a.Place().Compare(b.Place()) }), nil
+	return topOf(lists, limit, func(a, b T) int { return place(a).Compare(place(b)) }), nil
 }
 
 // behind are the arguments of the bounds of a page. The zero place is ahead of all.

@@ -197,31 +197,33 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 }
 
 // DeletePost implements [storage.PostWriter].
-func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
-	changed := false
-	err := s.transact(ctx, "post.delete", s.ownerOf(id.Author), func(w *writer) error {
-		changed = false
-		if _, err := w.lockCountsOf(id.Author); err != nil {
-			return err
-		}
-		p, err := w.lockPost(id)
-		switch {
-		case isPostUnknown(err):
-			w.unchanged(nil)
-			w.change.Deleted, w.change.Posts = append(w.change.Deleted, id), append(w.change.Posts, id) // see published
-			return nil
-		case err != nil:
-			return err
-		}
-		changed = true
-		w.change.Deleted = append(w.change.Deleted, id)
-		if _, err := w.Exec(1, sqlDeletePost, int64(id.Author), id.Number); err != nil {
-			return err
-		}
-		if err := w.countComments(id, 0); err != nil {
-			return err
-		}
-		return w.countPosts(id.Author, judge.Diff{Posts: -1, Favorited: -p.Counts.Favorites})
+func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (changed bool, err error) {
+	err = s.transact(ctx, "post.delete", s.ownerOf(id.Author), func(w *writer) (err error) {
+		changed, err = w.deletePost(id)
+		return err
 	})
 	return changed && err == nil, err
+}
+
+func (w *writer) deletePost(id storage.PostID) (changed bool, err error) {
+	if _, err := w.lockCountsOf(id.Author); err != nil {
+		return false, err
+	}
+	p, err := w.lockPost(id)
+	switch {
+	case isPostUnknown(err):
+		w.unchanged(nil)
+		w.change.Deleted, w.change.Posts = append(w.change.Deleted, id), append(w.change.Posts, id) // see published
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	w.change.Deleted = append(w.change.Deleted, id)
+	if _, err := w.Exec(1, sqlDeletePost, int64(id.Author), id.Number); err != nil {
+		return false, err
+	}
+	if err := w.countComments(id, 0); err != nil {
+		return false, err
+	}
+	return true, w.countPosts(id.Author, judge.Diff{Posts: -1, Favorited: -p.Counts.Favorites})
 }
