@@ -48,6 +48,10 @@ type ShardMoment interface {
 	// is in the bucket of its digest, whichever user it stands for. "" is the beginning.
 	Identities(ctx context.Context, after string, limit int) ([]LinkedIdentity, error)
 
+	// Moderation lists the entries of the moderation log behind one, by Owner, then by At, at most limit. Of after only
+	// these two count; zero is the beginning.
+	Moderation(ctx context.Context, after ModerationEntry, limit int) ([]ModerationEntry, error)
+
 	// Comments lists the comments behind one, by the author of the post, then by number, at most
 	// limit. Comments on posts that have been deleted are not listed. The zero CommentID is the
 	// beginning.

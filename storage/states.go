@@ -19,16 +19,18 @@ type StatePosition struct {
 	User UserID
 }
 
-// StateChange is the last change of a user's state or password.
+// StateChange is the last change of a user's state, suspension or password.
 type StateChange struct {
 	StatePosition
-	State      UserState
-	PasswordAt Micros // [Password.ChangedAt]
+	State          UserState
+	SuspendedUntil Micros // [Suspension.Until]
+	PasswordAt     Micros // [Password.ChangedAt]
 }
 
 // StateStore keeps the states of users, on their own shards.
 type StateStore interface {
 	EdgeEnder
+	ModerationStore
 
 	// Shards is the number of shards.
 	Shards() int
@@ -43,9 +45,9 @@ type StateStore interface {
 	// without an entry is Active.
 	StatesOf(ctx context.Context, users []UserID) []Result[UserState]
 
-	// StateChanges lists the last change of every user of a shard whose state or password (see
+	// StateChanges lists the last change of every user of a shard whose state, suspension or password (see
 	// [Password.ChangedAt]) has ever changed: those after a position, in ascending order, at most
-	// limit. Times are those of the gateways' clocks. To find what was written late, read again
+	// limit. A suspension that ends by its time is no change. Times are those of the gateways' clocks. To find what was written late, read again
 	// from somewhat before the last position.
 	StateChanges(ctx context.Context, shard int, after StatePosition, limit int) ([]StateChange, error)
 

@@ -19,6 +19,18 @@ func State(user storage.UserID, from, to storage.UserState) (changes bool, err e
 	return true, nil
 }
 
+// Suspension reports whether an entry suspends or reinstates a user who is suspended until a time, see [storage.ModerationStore].
+// [storage.ErrUserUnknown] if the user is being or has been deleted.
+func Suspension(state storage.UserState, until storage.Micros, e storage.ModerationEntry) (changes bool, err error) {
+	switch {
+	case state >= storage.Deleting:
+		return false, fmt.Errorf("%w: %s", storage.ErrUserUnknown, e.User)
+	case e.Action == storage.Reinstated:
+		return until > e.At, nil
+	}
+	return until != e.Until, nil
+}
+
 // Mark returns a follow's mark after a change. specials counts the user's special follows; it is
 // called only if their limit matters: [storage.ErrLimitReached]. [storage.ErrAttributesTooLong].
 func Mark(user storage.UserID, mark storage.EdgeMark, change storage.MarkChange, specials func() (int, error)) (storage.EdgeMark, error) {

@@ -33,12 +33,13 @@ LEFT JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
 
 	// Written so that the optimisers take it for a range, see pages.go. Served by
-	// idx_state_changes.
+	// idx_state_changes and the primary key.
 	sqlStateChanges = `
-SELECT user_id, state, changed_at, password_at
-FROM user_states
-WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
-ORDER BY changed_at, user_id LIMIT ?`
+SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.until, 0)
+FROM user_states s /*! FORCE INDEX (idx_state_changes) */
+LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
+WHERE s.changed_at >= ? AND (s.changed_at > ? OR s.user_id > ?)
+ORDER BY s.changed_at, s.user_id LIMIT ?`
 )
 
 var sqlWriteState = db.Both(`
@@ -68,7 +69,7 @@ func (s *Store) StateChanges(ctx context.Context, shard int, after storage.State
 		args := []any{int64(after.At), int64(after.At), int64(after.User), limit}
 		return s.db.Query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
 			var c storage.StateChange
-			err := rows.Scan(&c.User, &c.State, &c.At, &c.PasswordAt)
+			err := rows.Scan(&c.User, &c.State, &c.At, &c.PasswordAt, &c.SuspendedUntil)
 			own(c, s.shards.Of(c.User) == shard)
 			after = c.StatePosition
 			return err

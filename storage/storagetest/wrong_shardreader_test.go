@@ -43,6 +43,9 @@ var shardReaderMistakes = []struct {
 		m.user = func(u *storage.UserWithState) bool { u.User.FollowersVisibility = storage.ToEveryone; return true }
 	}), "shardReader/EveryUserComesOnceOnItsShard", promiseOnly},
 	{"identities are read to the first page", momentsWith(func(m *wrongMoment) { m.firstIdentities = true }), "shardReader/EveryIdentityComesOnceInItsBucket", promiseOnly},
+	{"pages of the log begin with an owner", momentsWith(func(m *wrongMoment) {
+		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
+	}), "moderation/EveryEntryComesOnceWithItsShard", promiseOnly},
 	{"the reader's error is kept", func(s *oracle.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
 }
 
@@ -117,6 +120,14 @@ func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int)
 func (n nowOf) Identities(ctx context.Context, after string, limit int) (page []storage.LinkedIdentity, err error) {
 	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
 		page, err = m.Identities(ctx, after, limit)
+		return err
+	})
+	return page, err
+}
+
+func (n nowOf) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) (page []storage.ModerationEntry, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Moderation(ctx, after, limit)
 		return err
 	})
 	return page, err
@@ -205,6 +216,13 @@ func (m *wrongMoment) Identities(ctx context.Context, after string, limit int) (
 		return nil, nil
 	}
 	return m.right.Identities(ctx, after, limit)
+}
+
+// Moderation begins each page with an owner if after does.
+func (m *wrongMoment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
+	last := m.after(storage.Pair{From: after.Owner, To: storage.UserID(after.At)})
+	after.Owner, after.At = last.From, storage.Micros(last.To)
+	return m.right.Moderation(ctx, after, limit)
 }
 
 type keepsErrors struct{ *oracle.Store }

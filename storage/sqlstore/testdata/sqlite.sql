@@ -465,6 +465,10 @@ ON CONFLICT (user_id) DO UPDATE SET
 INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
+-- sqlAddModeration
+INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
 -- sqlAllFavorites, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
@@ -1197,6 +1201,12 @@ SELECT client_key
 FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)
 
+-- sqlLastModeration. Served by PRIMARY.
+SELECT at, action
+FROM moderation_log
+WHERE owner_id = ? AND action <= ?
+ORDER BY at DESC LIMIT 1
+
 -- sqlLastPost. Served by idx_post_list.
 SELECT ? AS author, MAX(created_at)
 FROM post /*! FORCE INDEX (idx_post_list) */
@@ -1390,6 +1400,24 @@ WITH wanted(o, p) AS (VALUES (?, ?))
 SELECT from_user_id, to_user_id, type, message
 FROM wanted
 CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p
+
+-- sqlModeration. Served by idx_moderation_time.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
+WHERE at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?
+
+-- sqlModerationBehind. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
+WHERE owner_id > ?
+ORDER BY owner_id, at LIMIT ?
+
+-- sqlModerationOf. Served by idx_moderation_user.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
+WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?
 
 -- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list.
 SELECT c.user_id, c.follower_count, s.data,
@@ -1691,6 +1719,12 @@ JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post
 WHERE c.author_id = ? AND c.comment_id > ?
 ORDER BY c.comment_id LIMIT ?
 
+-- sqlRestOfModeration. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (PRIMARY) */
+WHERE owner_id = ? AND at > ?
+ORDER BY at LIMIT ?
+
 -- sqlRestOfOwner, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
@@ -1828,11 +1862,12 @@ FROM user_states
 LEFT JOIN users ON users.user_id = user_states.user_id
 WHERE user_states.user_id = ?
 
--- sqlStateChanges. Served by idx_state_changes.
-SELECT user_id, state, changed_at, password_at
-FROM user_states
-WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
-ORDER BY changed_at, user_id LIMIT ?
+-- sqlStateChanges. Served by PRIMARY, idx_state_changes.
+SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.until, 0)
+FROM user_states s /*! FORCE INDEX (idx_state_changes) */
+LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
+WHERE s.changed_at >= ? AND (s.changed_at > ? OR s.user_id > ?)
+ORDER BY s.changed_at, s.user_id LIMIT ?
 
 -- sqlStateOf. Served by PRIMARY.
 SELECT state, changed_at
@@ -1843,6 +1878,12 @@ WHERE user_id = ?
 SELECT user_id, state
 FROM user_states
 WHERE user_id IN (?)
+
+-- sqlSuspension. Served by PRIMARY.
+SELECT until, reason
+FROM user_states
+JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
+WHERE user_states.user_id = ?
 
 -- sqlTakeClaimOver. Served by PRIMARY.
 UPDATE handles
@@ -1951,6 +1992,11 @@ VALUES ('store', ?)
 INSERT INTO user_states (user_id, state, changed_at)
 VALUES (?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
+
+-- sqlWriteSuspension
+INSERT INTO user_states (user_id, state, changed_at, suspended_at)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, suspended_at = excluded.suspended_at
 
 -- sqlWrongCounts, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.favorite_count, 0), e.n

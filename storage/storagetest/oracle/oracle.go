@@ -37,6 +37,7 @@ type Store struct {
 	marks      map[storage.Pair]storage.EdgeMark
 	firsts     map[storage.Pair]storage.Micros // when the first of several follows began
 	feedSeen   map[storage.UserID]storage.Micros
+	moderation []storage.ModerationEntry
 	dismissed  map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
 	active     map[storage.UserID]storage.Day                       // the last day of each
 	states     map[storage.UserID]storage.StateChange               // the last change of each

@@ -168,16 +168,20 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 		return false, err
 	}
 	defer s.write(ctx)()
+	return s.deletePost(id), nil
+}
+
+func (s *Store) deletePost(id storage.PostID) (changed bool) {
 	s.change.Deleted, s.change.Posts = append(s.change.Deleted, id), append(s.change.Posts, id)
 	if _, err := s.post(id); err != nil {
-		return false, nil
+		return false
 	}
 	s.posts[id].deleted = true
 	counts := s.counts[id.Author]
 	counts.Favorited -= s.posts[id].Counts.Favorites
 	s.counts[id.Author] = counts
 	s.countPosts(id.Author, -1)
-	return true, nil
+	return true
 }
 
 // Comments implements [storage.CommentReader].
@@ -251,13 +255,21 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 		return storage.PostID{}, err
 	}
 	defer s.write(ctx)()
+	if c := s.deleteComment(id, by); c.Number != 0 {
+		return storage.PostID{Author: c.Author, Number: c.Post}, nil
+	}
+	return storage.PostID{}, nil
+}
+
+// deleteComment returns the comment that it has deleted; the zero one if none.
+func (s *Store) deleteComment(id storage.CommentID, by storage.UserID) storage.Comment {
 	c, exists := s.comments[id]
 	if _, err := s.post(c.on()); !exists || err != nil || !judge.MayDeleteComment(c.Comment, by) {
-		return storage.PostID{}, nil
+		return storage.Comment{}
 	}
 	delete(s.comments, id)
 	s.countComments(c.on(), -1)
-	return c.on(), nil
+	return c.Comment
 }
 
 // erasePosts removes what a user has written, and what others have written below it.

@@ -32,9 +32,9 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 
 // changeState makes the times of a user's changes rise.
 func (s *Store) changeState(user storage.UserID, state storage.UserState, at storage.Micros) {
-	at = max(at, s.states[user].At+1)
-	passwordAt := s.states[user].PasswordAt
-	s.states[user] = storage.StateChange{StatePosition: storage.StatePosition{At: at, User: user}, State: state, PasswordAt: passwordAt}
+	change := s.states[user]
+	change.StatePosition, change.State = storage.StatePosition{At: max(at, change.At+1), User: user}, state
+	s.states[user] = change
 }
 
 // StatesOf implements [storage.StateStore].

@@ -97,6 +97,16 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	return s.Store.SetState(s.on(ctx), user, state, at)
 }
 
+// Moderate writes through the store.
+func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+	return s.Store.Moderate(s.on(ctx), e)
+}
+
+// RestoreModeration writes through the store.
+func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
+	return s.Store.RestoreModeration(s.on(ctx), entries, at)
+}
+
 // EndEdges writes through the store.
 func (s *Store) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	return s.Store.EndEdges(s.on(ctx), user, rows, at)

@@ -24,7 +24,7 @@ type RowKind uint8
 const (
 	MarkRow     = RowKind(4) // of edge_marks
 	Dismissals  = RowKind(5) // all of a user
-	UserRows    = RowKind(6) // of users, user_words, user_counts, feed_seen and user_states
+	UserRows    = RowKind(6) // of users, user_words, user_counts, feed_seen, user_states and moderation_log
 	HandleRow   = RowKind(7)
 	PostRows    = RowKind(8)  // of post and post_counts; the peer is the number of the post
 	CommentRow  = RowKind(9)  // the peer is the number of the comment

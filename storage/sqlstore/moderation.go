@@ -1,0 +1,204 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"kith/storage"
+	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
+)
+
+const (
+	// Served by idx_moderation_time.
+	sqlModeration = `
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
+WHERE at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?`
+
+	// Served by idx_moderation_user.
+	sqlModerationOf = `
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
+WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?`
+
+	// Served by the primary keys.
+	sqlSuspension = `
+SELECT until, reason
+FROM user_states
+JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
+WHERE user_states.user_id = ?`
+
+	// Of actions up to one. Served by the primary key.
+	sqlLastModeration = `
+SELECT at, action
+FROM moderation_log
+WHERE owner_id = ? AND action <= ?
+ORDER BY at DESC LIMIT 1`
+
+	// As [sqlRestOfOwner]. Served by the primary key.
+	sqlRestOfModeration = `
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (PRIMARY) */
+WHERE owner_id = ? AND at > ?
+ORDER BY at LIMIT ?`
+)
+
+// As [sqlRowsOfOwnersBehind]. Served by the primary key.
+var sqlModerationBehind = db.Both(`
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
+WHERE owner_id > ?
+ORDER BY owner_id, at LIMIT ?`)
+
+// Nothing changes an entry, or removes it, except that it moves with its bucket.
+var sqlAddModeration = db.Both(`
+INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+
+var sqlWriteSuspension = db.Both(`
+INSERT INTO user_states (user_id, state, changed_at, suspended_at)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, suspended_at = excluded.suspended_at`)
+
+// Moderate implements [storage.ModerationStore].
+func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
+	err = s.transact(ctx, "moderate", s.ownerOf(e.Owner), func(w *writer) (err error) {
+		added = e
+		if changed, err = w.moderate(&added); err != nil || !changed {
+			return err
+		}
+		if changed, err = w.addModeration(added); err == nil && !changed {
+			err = db.ErrAgain // nothing is done without an entry
+		}
+		return err
+	})
+	return added, changed && err == nil, err
+}
+
+// moderate does what an entry says, and completes it. An owner's entries are added under the lock on its counts.
+func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) {
+	var user storage.StateChange
+	var now storage.Suspension
+	var c storage.Comment
+	switch e.Action {
+	case storage.PostRemoved:
+		changed, err = w.deletePost(storage.PostID{Author: e.Owner, Number: e.Number})
+	case storage.CommentRemoved:
+		if _, err = w.lockCountsOf(e.Owner); err == nil {
+			c, err = w.deleteComment(storage.CommentID{Author: e.Owner, Number: e.Number}, e.Owner)
+		}
+		e.User, changed = c.By, c.Number != 0
+	default:
+		if user, err = w.lockState(e.User); err == nil {
+			w.change.AddProfile(e.User) // as in SetState
+			_, err = w.readOne(sqlSuspension, []any{int64(e.User)}, &now.Until, &now.Reason)
+		}
+		if err == nil {
+			changed, err = judge.Suspension(user.State, now.Until, *e)
+		}
+	}
+	if err != nil || !changed {
+		return false, err
+	}
+	last, err := w.lastModeration(e.Owner, storage.CommentRemoved)
+	if e.At = max(e.At, last.At+1); err != nil || user.User == 0 {
+		return err == nil, err
+	}
+	return true, w.writeSuspension(user, e.At, *e)
+}
+
+// lastModeration is the owner's newest entry with an action up to one.
+func (w *writer) lastModeration(owner storage.UserID, upTo storage.ModerationAction) (e storage.ModerationEntry, err error) {
+	_, err = w.readOne(sqlLastModeration, []any{int64(owner), int64(upTo)}, &e.At, &e.Action)
+	return e, err
+}
+
+func (w *writer) addModeration(e storage.ModerationEntry) (added bool, err error) {
+	w.touchUser(e.Owner)
+	n, err := w.Exec(1, w.store.sql.Text(sqlAddModeration), int64(e.Owner), int64(e.At), int64(e.User), int64(e.Action), e.By, e.Reason, int64(e.Until), e.Number)
+	return n > 0, err
+}
+
+// writeSuspension makes a user, whose counts are locked, suspended by an entry, or reinstated.
+func (w *writer) writeSuspension(old storage.StateChange, at storage.Micros, by storage.ModerationEntry) error {
+	if by.Action == storage.Reinstated {
+		by.At = 0
+	}
+	w.touchUser(old.User)
+	_, err := w.Exec(1, w.store.sql.Text(sqlWriteSuspension), int64(old.User), int64(old.State), int64(max(at, old.At+1)), int64(by.At))
+	if err == nil {
+		_, err = w.Exec(1, sqlRaiseVersion, int64(old.User))
+	}
+	return err
+}
+
+// Suspension implements [storage.ModerationStore].
+func (s *Store) Suspension(ctx context.Context, user storage.UserID) (is storage.Suspension, err error) {
+	err = s.db.Query(ctx, "suspension", s.shards.Of(user), 1, sqlSuspension, []any{int64(user)}, func(rows *sql.Rows) error {
+		return rows.Scan(&is.Until, &is.Reason)
+	})
+	return is, err
+}
+
+// ModerationLog implements [storage.ModerationStore].
+func (s *Store) ModerationLog(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
+	text, of := sqlModeration, []any(nil)
+	if q.User != 0 {
+		text, of = sqlModerationOf, []any{int64(q.User)}
+	}
+	return newestOf(ctx, s, "moderation", text, of, q.After, q.Limit, func(rows *sql.Rows) (storage.ModerationEntry, storage.UserID, error) {
+		e, err := scanModeration(rows)
+		return e, e.Owner, err
+	}, storage.ModerationEntry.Place)
+}
+
+func scanModeration(rows *sql.Rows) (e storage.ModerationEntry, err error) {
+	err = rows.Scan(&e.Owner, &e.At, &e.User, &e.Action, &e.By, &e.Reason, &e.Until, &e.Number)
+	return e, err
+}
+
+// RestoreModeration implements [storage.ModerationStore].
+func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
+	return storage.Each(entries, func(e storage.ModerationEntry) (r storage.Result[bool]) {
+		r.Err = s.transact(ctx, "moderation", s.ownerOf(e.Owner), func(w *writer) (err error) {
+			r.Value, err = w.restoreModeration(e, at)
+			return err
+		})
+		r.Found, r.Value = r.Err == nil, r.Value && r.Err == nil
+		return r
+	})
+}
+
+func (w *writer) restoreModeration(e storage.ModerationEntry, at storage.Micros) (added bool, err error) {
+	added, err = w.addModeration(e)
+	if err != nil || !added || e.Action > storage.Reinstated {
+		return added, err
+	}
+	user, err := w.lockState(e.User)
+	if errors.Is(err, storage.ErrUserUnknown) {
+		return true, nil
+	}
+	if err == nil {
+		w.change.AddProfile(e.User)
+		e, err = w.lastModeration(e.Owner, storage.Reinstated)
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, w.writeSuspension(user, at, e)
+}
+
+// Moderation implements [storage.ShardMoment].
+func (m moment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) (list []storage.ModerationEntry, err error) {
+	last := storage.Pair{From: after.Owner, To: storage.UserID(after.At)}
+	err = m.behind(ctx, last, limit, sqlRestOfModeration, m.sql.Text(sqlModerationBehind), func(rows *sql.Rows) error {
+		e, err := scanModeration(rows)
+		list = append(list, e)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,122 @@
+package oracle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/judge"
+)
+
+// Moderate implements [storage.ModerationStore].
+func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return e, false, err
+	}
+	defer s.write(ctx)()
+	changed, err := s.moderate(&e)
+	if err != nil || !changed {
+		return e, false, err
+	}
+	for _, other := range s.moderation {
+		if other.Owner == e.Owner {
+			e.At = max(e.At, other.At+1)
+		}
+	}
+	s.moderation = append(s.moderation, e)
+	if e.Action <= storage.Reinstated {
+		s.suspend(e.User, e.Until, e.At)
+	}
+	return e, true, nil
+}
+
+// moderate says whether an entry changes something. It removes posts and comments.
+func (s *Store) moderate(e *storage.ModerationEntry) (changed bool, err error) {
+	switch e.Action {
+	case storage.PostRemoved:
+		return s.deletePost(storage.PostID{Author: e.Owner, Number: e.Number}), nil
+	case storage.CommentRemoved:
+		c := s.deleteComment(storage.CommentID{Author: e.Owner, Number: e.Number}, e.Owner)
+		e.User = c.By
+		return c.Number != 0, nil
+	}
+	state := s.states[e.User]
+	if _, exists := s.users[e.User]; !exists && state.State != storage.Deleted {
+		return false, fmt.Errorf("suspend user %d: %w", e.User, storage.ErrUserUnknown)
+	}
+	s.change.AddProfile(e.User)
+	return judge.Suspension(state.State, state.SuspendedUntil, *e)
+}
+
+// suspend sets until when a user is suspended, 0 for never, as a change of its state.
+func (s *Store) suspend(user storage.UserID, until, at storage.Micros) {
+	s.changeState(user, s.states[user].State, at)
+	state := s.states[user]
+	state.SuspendedUntil = until
+	s.states[user] = state
+	s.raiseVersion(user)
+}
+
+// Suspension implements [storage.ModerationStore].
+func (s *Store) Suspension(ctx context.Context, user storage.UserID) (storage.Suspension, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	until := s.states[user].SuspendedUntil
+	if last := s.lastSuspension(user); until != 0 {
+		return storage.Suspension{Until: until, Reason: last.Reason}, ctx.Err()
+	}
+	return storage.Suspension{}, ctx.Err()
+}
+
+// lastSuspension is the newest entry that suspends or reinstates a user; the zero one if there is none.
+func (s *Store) lastSuspension(user storage.UserID) (last storage.ModerationEntry) {
+	for _, e := range s.moderation {
+		if e.User == user && e.Action <= storage.Reinstated && e.At > last.At {
+			last = e
+		}
+	}
+	return last
+}
+
+// ModerationLog implements [storage.ModerationStore].
+func (s *Store) ModerationLog(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := slices.DeleteFunc(slices.Clone(s.moderation), func(e storage.ModerationEntry) bool { return q.User != 0 && e.User != q.User })
+	return pageOf(list, storage.ModerationEntry.Place, q.After, q.Limit), ctx.Err()
+}
+
+// RestoreModeration implements [storage.ModerationStore].
+func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(entries))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	defer s.write(ctx)()
+	for i, e := range entries {
+		results[i].Found = true
+		if slices.ContainsFunc(s.moderation, func(other storage.ModerationEntry) bool { return compareKeys(e, other) == 0 }) {
+			continue
+		}
+		results[i].Value = true
+		s.moderation = append(s.moderation, e)
+		if _, exists := s.users[e.User]; exists && e.Action <= storage.Reinstated {
+			s.change.AddProfile(e.User)
+			s.suspend(e.User, s.lastSuspension(e.User).Until, at)
+		}
+	}
+	return results
+}
+
+func compareKeys(a, b storage.ModerationEntry) int {
+	return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.At, b.At))
+}
+
+// Moderation implements [storage.ShardMoment].
+func (m *moment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
+	page := slices.DeleteFunc(slices.Clone(m.moderation), func(e storage.ModerationEntry) bool { return compareKeys(e, after) <= 0 })
+	slices.SortFunc(page, compareKeys)
+	return page[:min(limit, len(page))], ctx.Err()
+}
