@@ -72,7 +72,7 @@ func rowsOf(t *testing.T, addresses []string) string {
 	var text strings.Builder
 	for _, table := range []string{
 		"users", "handles", "following", "follower", "friend_request", "friend_request_inbox", "edge_marks", "suggestion_dismissals", "post", "post_counts", "comment", "identities",
-		"user_counts", "user_states", "kith_secrets",
+		"user_counts", "user_states", "moderation_log", "kith_secrets",
 	} {
 		var all []string
 		for _, address := range addresses {

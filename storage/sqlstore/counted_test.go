@@ -120,6 +120,8 @@ func TestEachCommitIsReported(t *testing.T) {
 		comment := storage.NewComment{Post: post, Number: 9, By: 2, Key: "c", Text: "c", At: 7}
 		text, name := "edited", "another"
 		of := func(id storage.UserID) storage.Change { return storage.Change{Profiles: []storage.UserID{id}} }
+		removal := storage.ModerationEntry{Owner: post.Author, User: post.Author, Number: post.Number, Action: storage.PostRemoved, At: 9, By: "operator", Reason: "spam"}
+		suspension := storage.ModerationEntry{Owner: 5, User: 5, Action: storage.Suspended, At: 9, By: "operator", Reason: "spam", Until: 99}
 		for _, step := range []struct {
 			what string
 			do   func() error
@@ -146,6 +148,9 @@ func TestEachCommitIsReported(t *testing.T) {
 			{"the same comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, storage.Change{Posts: []storage.PostID{post}, Comments: []storage.CommentID{comment.ID()}}},
 			{"the comment is gone", func() error { _, err := store.DeleteComment(t.Context(), comment.ID(), 2); return err }, storage.Change{Posts: []storage.PostID{post}}},
 			{"the post is gone", func() error { _, err := store.DeletePost(t.Context(), post); return err }, storage.Change{Deleted: []storage.PostID{post}, Posts: []storage.PostID{post}}},
+			{"gone by an operator", moderate(store, removal), storage.Change{Deleted: []storage.PostID{post}, Posts: []storage.PostID{post}}},
+			{"a suspension", moderate(store, suspension), of(5)},
+			{"the same suspension", moderate(store, suspension), of(5)},
 			{"a state", func() error { _, err := store.SetState(t.Context(), 5, storage.Deleting, 10); return err }, of(5)},
 			{"an erased user", func() error { return store.Erase(t.Context(), 5, 11) }, storage.Change{Profiles: []storage.UserID{5}, Posts: []storage.PostID{{Author: 5}}}},
 		} {
@@ -158,6 +163,13 @@ func TestEachCommitIsReported(t *testing.T) {
 			}
 		}
 	})
+}
+
+func moderate(store *sqlstore.Store, e storage.ModerationEntry) func() error {
+	return func() error {
+		_, _, err := store.Moderate(context.Background(), e)
+		return err
+	}
 }
 
 func publish(t *testing.T, store *sqlstore.Store, id storage.PostID) error {

@@ -40,6 +40,9 @@ func fillSideTables(t *testing.T, s *Store) {
 	insert("edge_marks (from_user_id, to_user_id, special, remark)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d, 'x')", user, 10_000+i, i%2) })
 	insert("suggestion_dismissals", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user, 10_000+i, i) })
 	insert("user_states (user_id, state, changed_at)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user*10_000+i, i%4, user+i) })
+	insert("moderation_log (owner_id, at, user_id, action, operator, reason, until, number)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d, 'o', 'r', 1000000000, 0)", user, user+i*2000, 1+(user+i)%2000, 1+i%4)
+	})
 	insert("friend_request (from_user_id, to_user_id, type, update_time, message)", func(user, i int) string {
 		return fmt.Sprintf("(%d, %d, %d, %d, '%s')", user, 10_000+i, 1+i%5, i, strings.Repeat("m", i%2))
 	})
@@ -79,6 +82,7 @@ func fillSideTables(t *testing.T, s *Store) {
 		return
 	}
 	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox, relation, relation_inbox, relation_counts")
+	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, moderation_log, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox")
 }
 
 // runSideLookUps runs each look-up with one key, with some and with many.
@@ -312,6 +316,11 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	check(s.UserIDsAfter(ctx, 0, 19_000, limit))
 	check(s.StateChanges(ctx, 0, storage.StatePosition{}, limit))
 	check(s.StateChanges(ctx, 0, storage.StatePosition{At: 1000, User: 5_000_000}, limit))
+	for _, after := range []storage.Place{{}, {CreatedAt: 2_000_000, Number: 900}} {
+		for _, user := range []storage.UserID{0, 1, 900} {
+			check(s.ModerationLog(ctx, storage.ModerationQuery{User: user, After: after, Limit: limit}))
+		}
+	}
 }
 
 // followedForPlans is a user whom the users of runSideWrites follow.
@@ -355,6 +364,17 @@ func runSideWrites(t *testing.T, s *Store) {
 			}
 		}
 		runPostWrites(t, s, user)
+		suspension := storage.ModerationEntry{Owner: user, At: 1e9, User: user, Action: storage.Suspended, By: "o", Reason: "r", Until: 2e9}
+		if _, _, err := s.Moderate(ctx, suspension); err != nil {
+			t.Fatal(err)
+		}
+		if is, err := s.Suspension(ctx, user); err != nil || is.Until != 2e9 {
+			t.Fatal(is, err)
+		}
+		suspension.At = 3e9
+		if r := s.RestoreModeration(ctx, []storage.ModerationEntry{suspension}, 1e9)[0]; !r.Value {
+			t.Fatal(r)
+		}
 		if _, err := s.SetState(ctx, user, storage.Deleting, 2e9); err != nil {
 			t.Fatal(err)
 		}
@@ -477,6 +497,7 @@ func runScans(t *testing.T, s *Store) {
 				}
 				check(at.Posts(ctx, storage.PostID{Author: after.From, Number: int64(after.To)}, limit))
 				check(at.Comments(ctx, storage.CommentID{Author: after.From, Number: int64(after.To)}, limit))
+				check(at.Moderation(ctx, storage.ModerationEntry{Owner: after.From, At: storage.Micros(after.To)}, limit))
 			}
 		}
 		return nil

@@ -317,6 +317,11 @@ func faultyReads() map[string]operation {
 		"StatesOf": func(ctx context.Context, s *Store) error {
 			return errorOf(s.StatesOf(ctx, []storage.UserID{12, 13, 14, 15}))
 		},
+		"Suspension": func(ctx context.Context, s *Store) error { _, err := s.Suspension(ctx, 1); return err },
+		"ModerationLog": func(ctx context.Context, s *Store) error {
+			_, err := s.ModerationLog(ctx, storage.ModerationQuery{Limit: 5})
+			return err
+		},
 		"Passwords": func(ctx context.Context, s *Store) error { return errorOf(s.Passwords(ctx, ids)) },
 		"Dismissals": func(ctx context.Context, s *Store) error {
 			return errorOf(s.Dismissals(ctx, []storage.DismissalQuery{{User: 1}, {User: 2}}))
@@ -515,6 +520,13 @@ func faultyWrites() map[string]operation {
 		"SetState": func(ctx context.Context, s *Store) error {
 			_, err := s.SetState(ctx, 20, storage.Deleting, 2e15)
 			return err
+		},
+		"Moderate": func(ctx context.Context, s *Store) error {
+			_, _, err := s.Moderate(ctx, storage.ModerationEntry{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15})
+			return err
+		},
+		"RestoreModeration": func(ctx context.Context, s *Store) error {
+			return errorOf(s.RestoreModeration(ctx, []storage.ModerationEntry{{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15}, {Owner: 21, At: 1}}, 2e15))
 		},
 		"Erase": func(ctx context.Context, s *Store) error { return s.Erase(ctx, 12, 2e15) },
 		"EndEdges": func(ctx context.Context, s *Store) error {

@@ -32,6 +32,7 @@ type grower struct {
 	acknowledged sync.Map // storage.Pair → storage.EdgeType: the last answer to each pair's one writer
 	posts        sync.Map // storage.PostID → *atomic.Int64: how many comments each has
 	identities   sync.Map // storage.Identity → storage.UserID
+	moderated    sync.Map // storage.ModerationEntry → true
 	numbers      atomic.Int64
 	writes       atomic.Int64
 	slowest      atomic.Int64
@@ -101,7 +102,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	at := storage.MicrosOf(time.Now())
 	pair := storage.Pair{From: from, To: to}
 	var err error
-	switch r.IntN(14) {
+	switch r.IntN(15) {
 	case 0:
 		_, _, err = s.SetMark(ctx, pair, storage.MarkChange{Remark: new(fmt.Sprint(at))})
 		if errors.Is(err, storage.ErrNotFollowing) {
@@ -123,6 +124,12 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 		id := storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint("auth0|", g.numbers.Add(1))}
 		if err = s.LinkIdentity(ctx, id, from, at); err == nil {
 			g.identities.Store(id, from)
+		}
+	case 8:
+		e := storage.ModerationEntry{Owner: from, At: at, User: from, Action: storage.Suspended, By: "operator", Reason: "spam", Until: at + storage.Micros(to)}
+		var added bool
+		if e, added, err = s.Moderate(ctx, e); added {
+			g.moderated.Store(e, true)
 		}
 	default:
 		kind := storage.Following
@@ -263,6 +270,33 @@ func (g *grower) checkRows() {
 		}
 		return true
 	})
+	logged := map[storage.ModerationEntry]bool{}
+	last := map[storage.UserID]storage.Micros{}
+	g.moderated.Range(func(entry, _ any) bool {
+		e := entry.(storage.ModerationEntry)
+		logged[e] = false
+		return true
+	})
+	for q := (storage.ModerationQuery{Limit: 1000}); ; {
+		page, err := s.ModerationLog(ctx, q)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		for _, e := range page {
+			if _, newer := last[e.User]; !newer {
+				last[e.User] = e.Until
+			}
+			logged[e], q.After = true, e.Place()
+		}
+		if len(page) < q.Limit {
+			break
+		}
+	}
+	for e, there := range logged {
+		if is, err := s.Suspension(ctx, e.User); !there || err != nil || is.Until != last[e.User] {
+			g.t.Errorf("%+v is in the log: %t; suspended until %d (%v), the log says %d", e, there, is.Until, err, last[e.User])
+		}
+	}
 	for ordinal, address := range s.Addresses() {
 		if wrong, err := s.WrongItemCounts(ctx, storage.FavoriteInbox, ordinal, storage.OwnerRange{UpTo: 1 << 62}); err != nil || len(wrong) > 0 {
 			g.t.Errorf("counts of posts on shard %d are wrong: %v (%v)", ordinal, wrong, err)
@@ -275,7 +309,7 @@ func (g *grower) checkRows() {
 		}
 		for table, owner := range map[string]string{
 			"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id",
-			"edge_marks": "from_user_id", "suggestion_dismissals": "user_id", "user_states": "user_id",
+			"edge_marks": "from_user_id", "suggestion_dismissals": "user_id", "user_states": "user_id", "moderation_log": "owner_id",
 			"post": "author_id", "post_counts": "author_id", "comment": "author_id",
 			"favorite": "from_user_id", "favorite_inbox": "to_user_id",
 		} {

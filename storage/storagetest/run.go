@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return relations{h} },
 		func(h *harness) any { return search{h} },
 		func(h *harness) any { return states{h} },
+		func(h *harness) any { return moderation{h} },
 		func(h *harness) any { return rows{h} },
 		func(h *harness) any { return endings{h} },
 		func(h *harness) any { return erase{h} },
