@@ -265,6 +265,9 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 		}
 		return at.Identities(ctx, last.Digest(), limit)
 	}, func(l storage.LinkedIdentity) int { return storage.BucketOfHandle(l.Digest()) })
+	records(p, graphfile.ModerationFormat, most, func(last storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
+		return at.Moderation(ctx, last, limit)
+	}, func(e storage.ModerationEntry) int { return storage.BucketOf(e.Owner) })
 	return p.err
 }
 

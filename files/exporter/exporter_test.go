@@ -85,6 +85,16 @@ func fill(t *testing.T, s storage.Store) {
 	change(2, 11, storage.None, 0, 45) // then both have ended the follow
 	change(11, 2, storage.None, 0, 46) // …
 	act(storage.Ask, 2, 11, 47)        // and one of them asks again
+	for i, e := range []storage.ModerationEntry{
+		{Owner: 3, User: 3, Action: storage.Suspended, At: 60, Until: storage.Forever},
+		{Owner: 5, User: 5, Action: storage.Suspended, At: 61, Until: 1_900_000_000_000_001}, {Owner: 5, User: 5, Action: storage.Reinstated, At: 62},
+		{Owner: 6, User: 6, Action: storage.Suspended, At: 63, Until: 64}, {Owner: 6, User: 6, Action: storage.Suspended, At: 65, Until: 66},
+	} {
+		e.By, e.Reason = "https://id.example.org op|1", fmt.Sprintf("spam, \"%d\"\nand worse", i)
+		if _, changed, err := s.Moderate(ctx, e); err != nil || !changed {
+			t.Fatal(changed, err)
+		}
+	}
 	for id, state := range map[storage.UserID]storage.UserState{3: storage.Deactivated, 8: storage.Deleting} {
 		if _, err := s.SetState(ctx, id, state, 50); err != nil {
 			t.Fatal(err)
@@ -164,7 +174,8 @@ func publish(t *testing.T, s storage.Store) {
 	}
 	relate(1, storage.Foreign(3), 102, storage.None, 30)
 	favorite(5, storage.PostID{Author: 3, Number: 1<<62 + 2}, storage.None, 1_700_000_000_000_099)
-	if _, err := s.DeletePost(ctx, storage.PostID{Author: 2, Number: 1<<62 + 1}); err != nil {
+	removal := storage.ModerationEntry{Owner: 2, User: 2, Action: storage.PostRemoved, Number: 1<<62 + 1, At: 90, By: "o", Reason: "spam"}
+	if _, _, err := s.Moderate(ctx, removal); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.DeleteComment(ctx, storage.CommentID{Author: 1, Number: 1<<61 + 5}, 1); err != nil {

@@ -74,6 +74,16 @@ func ifGiven(c column) column {
 	}, c.write}
 }
 
+// orEmpty is a column that is empty if the value is the zero value.
+func orEmpty[T comparable](v *T, c column) column {
+	return column{ifGiven(c).read, func() (string, bool) {
+		if *v == *new(T) {
+			return "", true
+		}
+		return c.write()
+	}}
+}
+
 func id(v *storage.UserID) column {
 	return value(v, func(text string) (storage.UserID, error) { return ParseID([]byte(text)) },
 		func(id storage.UserID) (string, bool) { return id.String(), id > 0 })

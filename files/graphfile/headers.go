@@ -25,6 +25,7 @@ var headers = []struct {
 	{Favorites, []string{"user", "author", "post", "at", "favorited"}},
 	{Related, []string{"from", "to", "kind", "at", "related", "ends_at", "attributes"}},
 	{Identities, []string{"user", "issuer", "subject", "linked_at"}},
+	{Moderation, []string{"owner", "at", "user", "action", "by", "reason", "until", "number"}},
 }
 
 // IsRecords reports whether files of a kind are CSV with a header; the others are edge lists.

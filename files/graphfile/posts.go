@@ -45,6 +45,8 @@ var PostFormat = Format[storage.PostRow]{Posts, func(p *storage.PostRow) []colum
 	return []column{
 		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), momentOrNone(&p.EditedAt),
 		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia), attributes(&p.Attributes),
+		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), orEmpty(&p.EditedAt, moment(&p.EditedAt)),
+		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia),
 	}
 }, func(p *storage.PostRow) error {
 	if p.Deleted && (p.Text != "" || p.Media != nil || p.Attributes != "") {

@@ -39,7 +39,7 @@ type Store interface {
 // Config says what to import and how.
 type Config struct {
 	// Files are read in this order, users files ahead of edge lists, and these in the order of [graphfile.Relations] if they name
-	// theirs, ahead of rows beside edges, posts, comments, favorites and identities. "-" is Stdin. A folder is an export, see
+	// theirs, ahead of rows beside edges, posts, comments, favorites, identities and the moderation log. "-" is Stdin. A folder is an export, see
 	// [graphfile.WholeExport]: its users are those of its users files.
 	Files []string
 	Stdin io.Reader

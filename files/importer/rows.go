@@ -64,6 +64,14 @@ func (in *input) newRows() rows {
 			users:   func(l storage.LinkedIdentity) []storage.UserID { return []storage.UserID{l.User} },
 			restore: Store.RestoreIdentities, written: func(r *Report) *int64 { return &r.Identities },
 		}
+	case graphfile.Moderation:
+		return &recordRows[storage.ModerationEntry, storage.Place]{
+			format: graphfile.ModerationFormat, key: storage.ModerationEntry.Place,
+			restore: func(s Store, ctx context.Context, rows []storage.ModerationEntry) []storage.Result[bool] {
+				return s.RestoreModeration(ctx, rows, storage.MicrosOf(time.Now())) // gateways look for changes by their times
+			},
+			written: func(r *Report) *int64 { return &r.Beside },
+		}
 	}
 	kind, _ := in.kind.Annotation()
 	return &recordRows[storage.Annotation, storage.Pair]{
