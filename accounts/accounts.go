@@ -128,14 +128,17 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	return a.session(id, kept.ChangedAt)
 }
 
-// mayReturn refuses users who are being deleted as if they did not exist. Users who have
+// mayReturn refuses users who are being deleted as if they did not exist, and users who are suspended. Users who have
 // deactivated their accounts sign in to come back.
 func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 	state, err := stateOf(ctx, a.Store, id)
 	if err == nil && (state == storage.Deleting || state == storage.Deleted) {
 		return errCredentials
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return notSuspended(ctx, a.Store, id, a.Now())
 }
 
 var errCredentials = apierr.CredentialsWrong.Error("handle or password is wrong")

@@ -17,12 +17,12 @@ import (
 )
 
 // HiddenUsers are the users who are hidden from all others, because they have deactivated their
-// accounts or are being deleted. Every gateway keeps all of them in memory, eight bytes each, so
+// accounts, are suspended or are being deleted. Every gateway keeps all of them in memory, eight bytes each, so
 // that leaving them out of an answer needs no look-up.
 //
 // A gateway knows its own changes at once and those of others as soon
 // as an event arrives. Without an event it learns them within [refreshEvery], by reading
-// the changes from the stores. HiddenUsers implements [kith/social.HiddenUsers].
+// the changes from the stores. That a suspension has ended, it knows by its clock, within the same time. HiddenUsers implements [kith/social.HiddenUsers].
 //
 // The same reads bring changes of passwords.
 type HiddenUsers struct {
@@ -38,11 +38,12 @@ type HiddenUsers struct {
 
 	mu      sync.Mutex
 	shards  []watched
-	noted   map[storage.UserID]bool           // since the refresh under way began
-	leaving map[storage.UserID]storage.Micros // users who are being deleted, and since when
-	gone    map[storage.UserID]departure      // deleted recently; they are also in hidden
-	reading sync.Mutex                        // one refresh at a time
-	waking  chan struct{}                     // holds one when a refresh is asked for
+	noted   map[storage.UserID]bool                // since the refresh under way began
+	leaving map[storage.UserID]storage.Micros      // users who are being deleted, and since when
+	gone    map[storage.UserID]departure           // deleted recently; they are also in hidden
+	ending  map[storage.UserID]storage.StateChange // of those who are suspended
+	reading sync.Mutex                             // one refresh at a time
+	waking  chan struct{}                          // holds one when a refresh is asked for
 }
 
 // departure is a deletion that has ended.
@@ -82,7 +83,7 @@ type Metrics struct {
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		hidden: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_hidden_users", Help: "Users who are hidden, since they have deactivated their accounts or are being deleted."}),
+			Name: "kith_hidden_users", Help: "Users who are hidden, since they have deactivated their accounts, are suspended or are being deleted."}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kith_hidden_users_refresh_failures_total", Help: "Times that a shard could not be asked who is hidden."}),
 	}
@@ -100,6 +101,7 @@ func NewHiddenUsers(store storage.StateStore, metrics *Metrics, now func() time.
 		noted:   map[storage.UserID]bool{},
 		leaving: map[storage.UserID]storage.Micros{},
 		gone:    map[storage.UserID]departure{},
+		ending:  map[storage.UserID]storage.StateChange{},
 		waking:  make(chan struct{}, 1),
 	}
 	a.hidden.Store(&[]storage.UserID{})
@@ -122,12 +124,12 @@ func holds(ids []storage.UserID, id storage.UserID) bool {
 // The slice is shared: it must not be changed.
 func (a *HiddenUsers) IDs() []storage.UserID { return *a.hidden.Load() }
 
-// Note records the state of a user that was just written or read.
-func (a *HiddenUsers) Note(id storage.UserID, state storage.UserState) {
+// Note records the state of a user that was just written or read, and until when the user is suspended; a time that is over, such as 0, for not.
+func (a *HiddenUsers) Note(id storage.UserID, state storage.UserState, suspendedUntil storage.Micros) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noted[id] = true
-	change := storage.StateChange{StatePosition: storage.StatePosition{At: storage.MicrosOf(a.now()), User: id}, State: state}
+	change := storage.StateChange{StatePosition: storage.StatePosition{At: storage.MicrosOf(a.now()), User: id}, State: state, SuspendedUntil: suspendedUntil}
 	a.apply([]storage.StateChange{change})
 }
 
@@ -138,6 +140,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	defer a.reading.Unlock()
 	a.mu.Lock()
 	clear(a.noted)
+	a.apply(nil) // what the clock says
 	shards := a.store.Shards()
 	for len(a.shards) < shards { // the store has grown
 		a.shards = append(a.shards, watched{})
@@ -203,10 +206,20 @@ func (a *HiddenUsers) apply(changes []storage.StateChange) {
 			hide[id] = false
 		}
 	}
+	for id, c := range a.ending {
+		if c.SuspendedUntil <= now {
+			delete(a.ending, id)
+			hide[id] = c.State == storage.Deactivated
+		}
+	}
 	for _, c := range changes {
 		bury[c.User] = c.State == storage.Deleted
 		isRecent := bury[c.User] && now-c.At < recently
-		hide[c.User] = c.State == storage.Deactivated || c.State == storage.Deleting || isRecent
+		isSuspended := c.State < storage.Deleting && c.SuspendedUntil > now
+		hide[c.User] = c.State == storage.Deactivated || c.State == storage.Deleting || isRecent || isSuspended
+		if delete(a.ending, c.User); isSuspended {
+			a.ending[c.User] = c
+		}
 		delete(a.leaving, c.User)
 		if c.State == storage.Deleting {
 			a.leaving[c.User] = c.At

@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// An account is active, deactivated or being deleted. The store keeps this state on the user's own
+// An account is active, deactivated or being deleted, and may be suspended besides. The store keeps this on the user's own
 // shard; gateways keep the hidden users in memory, see [HiddenUsers].
 
 // States changes the states of accounts.
@@ -34,12 +34,15 @@ type Ender interface {
 // MayAct decides about one of [HiddenUsers]: such a user may not change anything. It asks the store,
 // because the user may have reactivated the account through another gateway.
 func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
+	if err := notSuspended(ctx, s.Store, user, s.Now()); err != nil {
+		return err
+	}
 	state, err := stateOf(ctx, s.Store, user)
 	switch {
 	case err != nil:
 		return err
 	case state == storage.Active:
-		s.HiddenUsers.Note(user, state)
+		s.HiddenUsers.Note(user, state, 0)
 		return nil
 	case state == storage.Deactivated:
 		return apierr.Deactivated.Error("your account is deactivated: reactivate it first")
@@ -50,6 +53,28 @@ func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 type stateReader interface {
 	// StatesOf is the method of [storage.StateStore].
 	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
+
+	// Suspension is the method of [storage.ModerationStore].
+	Suspension(ctx context.Context, user storage.UserID) (storage.Suspension, error)
+}
+
+// notSuspended refuses a user who is suspended, and tells this user why.
+func notSuspended(ctx context.Context, store stateReader, user storage.UserID, now time.Time) error {
+	is, err := store.Suspension(ctx, user)
+	if err != nil {
+		return fmt.Errorf("read whether user %s is suspended: %w", user, err)
+	}
+	if is.Until <= storage.MicrosOf(now) {
+		return nil
+	}
+	until, end := any(nil), ""
+	if is.Until != storage.Forever {
+		until = is.Until.Time().Format("2006-01-02T15:04:05.000000Z") // as a DateTime
+		end = fmt.Sprintf(" until %s", until)
+	}
+	refused := apierr.Suspended.Error("your account is suspended%s: %s", end, is.Reason)
+	refused.Details = map[string]any{"until": until}
+	return refused
 }
 
 func stateOf(ctx context.Context, store stateReader, user storage.UserID) (storage.UserState, error) {
@@ -77,12 +102,49 @@ const patience = 2 * time.Second
 
 // Deactivate hides a user until it comes back.
 func (s *States) Deactivate(ctx context.Context, user storage.UserID) (changed bool, err error) {
-	return s.set(ctx, user, storage.Deactivated)
+	return s.setOwn(ctx, user, storage.Deactivated)
 }
 
 // Reactivate shows a user again.
 func (s *States) Reactivate(ctx context.Context, user storage.UserID) (changed bool, err error) {
-	return s.set(ctx, user, storage.Active)
+	return s.setOwn(ctx, user, storage.Active)
+}
+
+// setOwn is for changes that a suspended user cannot make.
+func (s *States) setOwn(ctx context.Context, user storage.UserID, state storage.UserState) (changed bool, err error) {
+	if err := notSuspended(ctx, s.Store, user, s.Now()); err != nil {
+		return false, err
+	}
+	return s.set(ctx, user, state)
+}
+
+// maxSuspension bounds how far in the future a suspension with an end ends.
+const maxSuspension = 10 * 366 * 24 * time.Hour
+
+// Moderate does what an operator's entry says, whose texts have been checked, see [storage.ModerationStore].
+func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
+	now := s.Now()
+	e.At = storage.MicrosOf(now)
+	if latest := storage.MicrosOf(now.Add(maxSuspension)); e.Action == storage.Suspended && e.Until != storage.Forever && (e.Until <= e.At || e.Until > latest) {
+		return e, false, apierr.OutOfRange.Error("until is in the future, and not more than ten years from now").In("until")
+	}
+	added, changed, err = s.Store.Moderate(ctx, e)
+	switch {
+	case errors.Is(err, storage.ErrUserUnknown):
+		return e, false, apierr.UserNotFound.Error("there is no such user")
+	case err != nil:
+		return e, false, fmt.Errorf("moderate user %s: %w", e.User, err)
+	case e.Action > storage.Reinstated:
+		return added, changed, nil
+	}
+	// Without its state the user is hidden, or shown, as soon as the shard is read again.
+	if state, unknown := stateOf(ctx, s.Store, e.User); changed && unknown == nil {
+		s.HiddenUsers.Note(e.User, state, e.Until)
+	}
+	if changed {
+		s.Notify(e.User)
+	}
+	return added, changed, nil
 }
 
 // Delete hides a user permanently and removes it, or begins to. It reports whether everything is
@@ -107,7 +169,7 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 	case err != nil:
 		return false, fmt.Errorf("set the state of user %s: %w", user, err)
 	}
-	s.HiddenUsers.Note(user, state)
+	s.HiddenUsers.Note(user, state, 0)
 	if changed {
 		s.Notify(user)
 	}
@@ -122,7 +184,7 @@ func (s *States) finish(ctx context.Context, user storage.UserID) error {
 	if err := s.Store.Erase(ctx, user, storage.MicrosOf(s.Now())); err != nil {
 		return fmt.Errorf("erase user %s: %w", user, err)
 	}
-	s.HiddenUsers.Note(user, storage.Deleted)
+	s.HiddenUsers.Note(user, storage.Deleted, 0)
 	s.Notify(user)
 	return nil
 }

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -54,6 +55,9 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 		return Viewer{}, errUserless
 	}
 	viewer.Actor = viewer.ID
+	if subject := subjectOf(claims, from.userClaim); (storage.Identity{Issuer: cmp.Or(from.issuer, "-"), Subject: subject}).Valid() {
+		viewer.Subject = strings.TrimPrefix(from.issuer+" "+subject, " ")
+	}
 	return viewer, nil
 }
 

@@ -56,6 +56,9 @@ type Viewer struct {
 	Scopes  []string
 	Expires time.Time // the token's exp: from then on the token is refused, and connections opened with it end
 
+	// Subject is `sub` of the token, behind `iss` and a blank if a provider has made it; "" if it has none that can be kept.
+	Subject string
+
 	// Identity is what a provider whose subjects are mapped calls the sender of the token; zero for all
 	// other tokens.
 	Identity storage.Identity

@@ -56,6 +56,7 @@ const (
 	NotPossible      Reason = "NOT_POSSIBLE"
 	NotYours         Reason = "NOT_YOURS"
 	Deactivated      Reason = "DEACTIVATED"
+	Suspended        Reason = "SUSPENDED"
 	BeingDeleted     Reason = "BEING_DELETED"
 	PasswordWrong    Reason = "PASSWORD_WRONG"
 	OnlyIdentity     Reason = "ONLY_IDENTITY"
@@ -100,7 +101,7 @@ var codes = byReason(map[Code][]Reason{
 	CodeUnauthenticated: {NotSignedIn, CredentialsWrong, TokenInvalid, TokenExpired, TokenRevoked},
 	CodeNotRegistered:   {NotRegistered},
 	CodeForbidden: {
-		ScopeMissing, OriginForeign, SchemaHidden, DocumentsOnly, Blocking, Blocked, RequestDeclined, NotPossible, NotYours, Deactivated,
+		ScopeMissing, OriginForeign, SchemaHidden, DocumentsOnly, Blocking, Blocked, RequestDeclined, NotPossible, NotYours, Deactivated, Suspended,
 		BeingDeleted, PasswordWrong, OnlyIdentity, ProviderDecides, TokenNotRenewed, SessionOver,
 	},
 	CodePersistedNotFound: {DocumentNotFound},

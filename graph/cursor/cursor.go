@@ -48,6 +48,7 @@ const (
 	RankedSearch           Kind = 24
 	Dismissed              Kind = 25
 	Edges                  Kind = 30
+	Moderation             Kind = 26
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues

@@ -147,7 +147,7 @@ var Types = byName(
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
 	&relationshipChanged, &friendRequestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded,
-	&consistency, &reconcileStatus, &reconcileKind,
+	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
 	&relationshipPayload, &friendRequestPayload, &followManyPayload, &followOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )

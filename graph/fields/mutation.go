@@ -50,6 +50,10 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"unlinkIdentity":    {Weight: write},
 	"createUser":        {},
 	"setUserAttributes": {Weight: write},
+	"suspendUser":       {Weight: write},
+	"reinstateUser":     {Weight: write},
+	"removePost":        {Weight: write},
+	"removeComment":     {Weight: write},
 }}
 
 // Payloads hold what their mutations have made.

@@ -1,5 +1,7 @@
 package fields
 
+import "kith/graph/model"
+
 var (
 	node = made("Node", "id")
 
@@ -24,7 +26,18 @@ var query = Type{Name: "Query", Fields: map[string]*Field{
 	"edgesAmong":  {Weight: 500, Each: 12},           // up to 2,000 lists
 	"searchUsers": {Weight: 2500},                    // 5 ms, and 30 ms without caches: 2,000 users by name, their counts, and lists of 128 followings
 	"consistency": {},
+
+	"moderationLog": {Weight: 200}, // of all shards, as the latest posts
 }}
+
+var (
+	moderationConnection = pageOf("ModerationConnection", func(c *model.ModerationConnection) ([]*model.ModerationEdge, []*model.ModerationEntry, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	})
+	moderationEdge    = edgeOf("ModerationEdge", func(e *model.ModerationEdge) (string, *model.ModerationEntry) { return e.Cursor, e.Node })
+	moderationEntry   = made("ModerationEntry", "at", "by", "action", "userId", "postId", "commentId", "reason", "until")
+	moderationPayload = made("ModerationPayload", "changed", "entry")
+)
 
 var edgesAmong = Type{Name: "EdgesAmong", Fields: map[string]*Field{
 	"followings": {Length: 2000},

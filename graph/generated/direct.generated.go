@@ -59,6 +59,7 @@ var queryRoots = selections.Roots[*executionContext]{
 	"consistency":   (*executionContext)._Query_consistency,
 	"_entities":     (*executionContext)._Query__entities,
 	"_service":      (*executionContext)._Query__service,
+	"moderationLog": (*executionContext)._Query_moderationLog,
 	"latestPosts":   (*executionContext)._Query_latestPosts,
 }
 
@@ -269,6 +270,30 @@ func (ec *executionContext) marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐMatch
 
 func (ec *executionContext) marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx context.Context, sel ast.SelectionSet, v *model.MatchEdge) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._MatchEdge)
+}
+
+func (ec *executionContext) marshalOModerationConnection2ᚖkithᚋgraphᚋmodelᚐModerationConnection(ctx context.Context, sel ast.SelectionSet, v *model.ModerationConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationConnection)
+}
+
+func (ec *executionContext) marshalOModerationEdge2ᚕᚖkithᚋgraphᚋmodelᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ModerationEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge)
+}
+
+func (ec *executionContext) marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v *model.ModerationEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationEdge)
+}
+
+func (ec *executionContext) marshalOModerationEntry2ᚕᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v []*model.ModerationEntry) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry)
+}
+
+func (ec *executionContext) marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v *model.ModerationEntry) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationEntry)
+}
+
+func (ec *executionContext) marshalOModerationPayload2ᚖkithᚋgraphᚋmodelᚐModerationPayload(ctx context.Context, sel ast.SelectionSet, v *model.ModerationPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationPayload)
 }
 
 func (ec *executionContext) marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx context.Context, sel ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {

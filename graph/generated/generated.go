@@ -267,6 +267,33 @@ type ComplexityRoot struct {
 		URL  func(childComplexity int) int
 	}
 
+	ModerationConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	ModerationEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ModerationEntry struct {
+		Action    func(childComplexity int) int
+		At        func(childComplexity int) int
+		By        func(childComplexity int) int
+		CommentID func(childComplexity int) int
+		PostID    func(childComplexity int) int
+		Reason    func(childComplexity int) int
+		Until     func(childComplexity int) int
+		UserID    func(childComplexity int) int
+	}
+
+	ModerationPayload struct {
+		Changed func(childComplexity int) int
+		Entry   func(childComplexity int) int
+	}
+
 	Mutation struct {
 		AcceptFriend        func(childComplexity int, userID string) int
 		AddComment          func(childComplexity int, postID string, text string, clientKey string) int
@@ -291,13 +318,17 @@ type ComplexityRoot struct {
 		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
 		ReactivateAccount   func(childComplexity int) int
 		Register            func(childComplexity int, handle string, name string, password *string) int
+		ReinstateUser       func(childComplexity int, userID string, reason string) int
+		RemoveComment       func(childComplexity int, commentID string, reason string) int
 		RemoveFollower      func(childComplexity int, userID string) int
 		RemoveFriend        func(childComplexity int, userID string) int
+		RemovePost          func(childComplexity int, postID string, reason string) int
 		RenewToken          func(childComplexity int) int
 		RequestFriend       func(childComplexity int, userID string, message *string) int
 		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
 		SetUserAttributes   func(childComplexity int, userID string, attributes map[string]any) int
 		SignOutEverywhere   func(childComplexity int) int
+		SuspendUser         func(childComplexity int, userID string, reason string, until *time.Time) int
 		Unblock             func(childComplexity int, userID string) int
 		Unfavorite          func(childComplexity int, postID string) int
 		Unfollow            func(childComplexity int, userID string) int
@@ -360,6 +391,7 @@ type ComplexityRoot struct {
 		EdgesAmong    func(childComplexity int, ids []string) int
 		Entities      func(childComplexity int, representations []any) int
 		LatestPosts   func(childComplexity int, first *int32, after *string) int
+		ModerationLog func(childComplexity int, userID *string, first *int32, after *string) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
 		People        func(childComplexity int, where model.PeopleFilter, first *int32, after *string, last *int32, before *string) int
@@ -569,6 +601,10 @@ type MutationResolver interface {
 	UnlinkIdentity(ctx context.Context, issuer string, subject string) (*model.AccountPayload, error)
 	SetUserAttributes(ctx context.Context, userID string, attributes map[string]any) (*model.UserPayload, error)
 	CreateUser(ctx context.Context, id string, handle string, name string) (*model.UserPayload, error)
+	SuspendUser(ctx context.Context, userID string, reason string, until *time.Time) (*model.ModerationPayload, error)
+	ReinstateUser(ctx context.Context, userID string, reason string) (*model.ModerationPayload, error)
+	RemovePost(ctx context.Context, postID string, reason string) (*model.ModerationPayload, error)
+	RemoveComment(ctx context.Context, commentID string, reason string) (*model.ModerationPayload, error)
 	PublishPost(ctx context.Context, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) (*model.PostPayload, error)
 	EditPost(ctx context.Context, postID string, text *string, media []*model.MediaInput, attributes map[string]any) (*model.PostPayload, error)
 	DeletePost(ctx context.Context, postID string) (*model.PostPayload, error)
@@ -597,6 +633,7 @@ type QueryResolver interface {
 	Consistency(ctx context.Context) (*model.Consistency, error)
 	Entities(ctx context.Context, representations []any) ([]model.Node, error)
 	Service(ctx context.Context) (model.Service, error)
+	ModerationLog(ctx context.Context, userID *string, first *int32, after *string) (*model.ModerationConnection, error)
 	LatestPosts(ctx context.Context, first *int32, after *string) (*model.PostConnection, error)
 }
 type RelationshipResolver interface {
@@ -1390,6 +1427,100 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Media.URL(childComplexity), true
 
+	case "ModerationConnection.edges":
+		if e.ComplexityRoot.ModerationConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationConnection.Edges(childComplexity), true
+	case "ModerationConnection.nodes":
+		if e.ComplexityRoot.ModerationConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationConnection.Nodes(childComplexity), true
+	case "ModerationConnection.pageInfo":
+		if e.ComplexityRoot.ModerationConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationConnection.PageInfo(childComplexity), true
+
+	case "ModerationEdge.cursor":
+		if e.ComplexityRoot.ModerationEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEdge.Cursor(childComplexity), true
+	case "ModerationEdge.node":
+		if e.ComplexityRoot.ModerationEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEdge.Node(childComplexity), true
+
+	case "ModerationEntry.action":
+		if e.ComplexityRoot.ModerationEntry.Action == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Action(childComplexity), true
+	case "ModerationEntry.at":
+		if e.ComplexityRoot.ModerationEntry.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.At(childComplexity), true
+	case "ModerationEntry.by":
+		if e.ComplexityRoot.ModerationEntry.By == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.By(childComplexity), true
+	case "ModerationEntry.commentId":
+		if e.ComplexityRoot.ModerationEntry.CommentID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.CommentID(childComplexity), true
+	case "ModerationEntry.postId":
+		if e.ComplexityRoot.ModerationEntry.PostID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.PostID(childComplexity), true
+	case "ModerationEntry.reason":
+		if e.ComplexityRoot.ModerationEntry.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Reason(childComplexity), true
+	case "ModerationEntry.until":
+		if e.ComplexityRoot.ModerationEntry.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.Until(childComplexity), true
+	case "ModerationEntry.userId":
+		if e.ComplexityRoot.ModerationEntry.UserID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationEntry.UserID(childComplexity), true
+
+	case "ModerationPayload.changed":
+		if e.ComplexityRoot.ModerationPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationPayload.Changed(childComplexity), true
+	case "ModerationPayload.entry":
+		if e.ComplexityRoot.ModerationPayload.Entry == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ModerationPayload.Entry(childComplexity), true
+
 	case "Mutation.acceptFriend":
 		if e.ComplexityRoot.Mutation.AcceptFriend == nil {
 			break
@@ -1628,6 +1759,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Register(childComplexity, args["handle"].(string), args["name"].(string), args["password"].(*string)), true
+	case "Mutation.reinstateUser":
+		if e.ComplexityRoot.Mutation.ReinstateUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_reinstateUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ReinstateUser(childComplexity, args["userId"].(string), args["reason"].(string)), true
+	case "Mutation.removeComment":
+		if e.ComplexityRoot.Mutation.RemoveComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveComment(childComplexity, args["commentId"].(string), args["reason"].(string)), true
 	case "Mutation.removeFollower":
 		if e.ComplexityRoot.Mutation.RemoveFollower == nil {
 			break
@@ -1650,6 +1803,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveFriend(childComplexity, args["userId"].(string)), true
+	case "Mutation.removePost":
+		if e.ComplexityRoot.Mutation.RemovePost == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removePost_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemovePost(childComplexity, args["postId"].(string), args["reason"].(string)), true
 	case "Mutation.renewToken":
 		if e.ComplexityRoot.Mutation.RenewToken == nil {
 			break
@@ -1695,6 +1859,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SignOutEverywhere(childComplexity), true
+	case "Mutation.suspendUser":
+		if e.ComplexityRoot.Mutation.SuspendUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_suspendUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SuspendUser(childComplexity, args["userId"].(string), args["reason"].(string), args["until"].(*time.Time)), true
 	case "Mutation.unblock":
 		if e.ComplexityRoot.Mutation.Unblock == nil {
 			break
@@ -1987,6 +2162,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.LatestPosts(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Query.moderationLog":
+		if e.ComplexityRoot.Query.ModerationLog == nil {
+			break
+		}
+
+		args, err := ec.field_Query_moderationLog_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.ModerationLog(childComplexity, args["userId"].(*string), args["first"].(*int32), args["after"].(*string)), true
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -3200,6 +3386,106 @@ type FriendRequestEdge {
   node: FriendRequest @semanticNonNull
 }
 `, BuiltIn: false},
+	{Name: "../schema/moderation.graphqls", Input: `extend type Query {
+  "What operators have done to users, posts and comments, newest first; for a token with the scope ` + "`" + `admin` + "`" + `."
+  moderationLog(
+    "About this user, whether it still exists or not; left out: about all."
+    userId: ID
+    first: Int
+    after: String
+  ): ModerationConnection @semanticNonNull
+}
+
+extend type Mutation {
+  """
+  Hides a user from everybody, as ` + "`" + `deactivateAccount` + "`" + ` does, until a time. The user cannot undo it, sign in or change anything, except
+  delete the account, and is told the reason. Another ` + "`" + `until` + "`" + ` replaces the one before; with the same one nothing changes. For
+  a token with the scope ` + "`" + `admin` + "`" + `. Fails with NOT_FOUND for an unknown user.
+  """
+  suspendUser(
+    "The user."
+    userId: ID!
+    "1 to 500 characters, which the user reads."
+    reason: String!
+    "In the future, not more than ten years from now; left out: until ` + "`" + `reinstateUser` + "`" + `."
+    until: DateTime
+  ): ModerationPayload @semanticNonNull
+  "Ends a user's suspension. A user who had deactivated the account stays hidden. For a token with the scope ` + "`" + `admin` + "`" + `."
+  reinstateUser(
+    "The user."
+    userId: ID!
+    "1 to 500 characters."
+    reason: String!
+  ): ModerationPayload @semanticNonNull
+  "Deletes a post of any user, as ` + "`" + `deletePost` + "`" + ` does, for a token with the scope ` + "`" + `admin` + "`" + `."
+  removePost(
+    "The post."
+    postId: ID!
+    "1 to 500 characters."
+    reason: String!
+  ): ModerationPayload @semanticNonNull
+  "Deletes a comment of any user, as ` + "`" + `deleteComment` + "`" + ` does, for a token with the scope ` + "`" + `admin` + "`" + `."
+  removeComment(
+    "The comment."
+    commentId: ID!
+    "1 to 500 characters."
+    reason: String!
+  ): ModerationPayload @semanticNonNull
+}
+
+"The result of what an operator does."
+type ModerationPayload {
+  "False if nothing had to change: the user is suspended until that time, or not at all, or there is no such post or comment."
+  changed: Boolean!
+  "The entry in the log; null if nothing had to change."
+  entry: ModerationEntry
+}
+
+"A page of the log."
+type ModerationConnection {
+  edges: [ModerationEdge] @semanticNonNull(levels: [0, 1])
+  nodes: [ModerationEntry] @semanticNonNull(levels: [0, 1])
+  pageInfo: PageInfo!
+}
+
+"An entry in a list."
+type ModerationEdge {
+  cursor: String!
+  node: ModerationEntry @semanticNonNull
+}
+
+"Something that an operator has done. An entry is never changed, and stays when the user is deleted."
+type ModerationEntry {
+  "When it was done."
+  at: DateTime!
+  "Who has done it: ` + "`" + `sub` + "`" + ` of the token; if an identity provider has made the token, ` + "`" + `iss` + "`" + ` and a blank are in front."
+  by: String!
+  "What was done."
+  action: ModerationAction!
+  "Who was suspended or reinstated, or has written what was removed."
+  userId: ID!
+  "The post that was removed; otherwise null."
+  postId: ID
+  "The comment that was removed; otherwise null."
+  commentId: ID
+  "Why."
+  reason: String!
+  "Until when the user was suspended; null for no end, and for other actions."
+  until: DateTime
+}
+
+"What an operator can do."
+enum ModerationAction {
+  "A user was suspended."
+  SUSPENDED
+  "The suspension of a user was ended."
+  REINSTATED
+  "A post was deleted."
+  POST_REMOVED
+  "A comment was deleted."
+  COMMENT_REMOVED
+}
+`, BuiltIn: false},
 	{Name: "../schema/mutation.graphqls", Input: `"""
 What the viewer can change. A mutation that fails is null, with an error. Each may fail with RATE_LIMITED, if a user calls it
 too often, and with UNAUTHENTICATED, except ` + "`" + `register` + "`" + ` and ` + "`" + `login` + "`" + `.
@@ -4209,6 +4495,8 @@ enum ErrorReason {
   NOT_YOURS
   "The account is deactivated."
   DEACTIVATED
+  "The account is suspended, until ` + "`" + `extensions.until` + "`" + ` if that is not null."
+  SUSPENDED
   "The account is being deleted."
   BEING_DELETED
   "The current password is wrong."
@@ -4634,7 +4922,7 @@ type Viewer {
   identities: [LinkedIdentity!] @semanticNonNull @cacheControl(scope: PRIVATE)
   "Whether the viewer may be suggested to others."
   discoverable: Boolean! @cacheControl(scope: PRIVATE)
-  "Whether the viewer has deactivated the account, and is hidden from everybody else."
+  "Whether the viewer is hidden from everybody else: the account is deactivated, or suspended."
   deactivated: Boolean! @cacheControl(scope: PRIVATE)
 }
 
@@ -5095,6 +5383,60 @@ func (ec *executionContext) childFields_Media(ctx context.Context, field graphql
 		return ec.fieldContext_Media_kind(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Media", field.Name)
+}
+
+func (ec *executionContext) childFields_ModerationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ModerationConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ModerationConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ModerationConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ModerationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ModerationEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ModerationEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ModerationEntry(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "at":
+		return ec.fieldContext_ModerationEntry_at(ctx, field)
+	case "by":
+		return ec.fieldContext_ModerationEntry_by(ctx, field)
+	case "action":
+		return ec.fieldContext_ModerationEntry_action(ctx, field)
+	case "userId":
+		return ec.fieldContext_ModerationEntry_userId(ctx, field)
+	case "postId":
+		return ec.fieldContext_ModerationEntry_postId(ctx, field)
+	case "commentId":
+		return ec.fieldContext_ModerationEntry_commentId(ctx, field)
+	case "reason":
+		return ec.fieldContext_ModerationEntry_reason(ctx, field)
+	case "until":
+		return ec.fieldContext_ModerationEntry_until(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationEntry", field.Name)
+}
+
+func (ec *executionContext) childFields_ModerationPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_ModerationPayload_changed(ctx, field)
+	case "entry":
+		return ec.fieldContext_ModerationPayload_entry(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ModerationPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_NewerPosts(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6043,6 +6385,50 @@ func (ec *executionContext) field_Mutation_register_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_reinstateUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reason"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "commentId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["commentId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reason"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_removeFollower_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6068,6 +6454,28 @@ func (ec *executionContext) field_Mutation_removeFriend_args(ctx context.Context
 		return nil, err
 	}
 	args["userId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removePost_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "postId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["postId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reason"] = arg1
 	return args, nil
 }
 
@@ -6150,6 +6558,36 @@ func (ec *executionContext) field_Mutation_setUserAttributes_args(ctx context.Co
 		return nil, err
 	}
 	args["attributes"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_suspendUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reason"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "until",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["until"] = arg2
 	return args, nil
 }
 
@@ -6390,6 +6828,36 @@ func (ec *executionContext) field_Query_latestPosts_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_moderationLog_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -10489,6 +10957,396 @@ func (ec *executionContext) fieldContext_Media_kind(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Media", field, false, false, errors.New("field of type MediaKind does not have child fields"))
 }
 
+func (ec *executionContext) _ModerationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ModerationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.ModerationEdge) graphql.Marshaler {
+			return ec.marshalOModerationEdge2ᚕᚖkithᚋgraphᚋmodelᚐModerationEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ModerationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.ModerationEntry) graphql.Marshaler {
+			return ec.marshalOModerationEntry2ᚕᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ModerationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ModerationEntry) graphql.Marshaler {
+			return ec.marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ModerationEntry_at(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_by(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_by(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.By, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_by(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_action(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_action(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Action, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.ModerationAction) graphql.Marshaler {
+			return ec.marshalNModerationAction2kithᚋgraphᚋmodelᚐModerationAction(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_action(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ModerationAction does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_userId(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_userId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_userId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_postId(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_postId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PostID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_postId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_commentId(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_commentId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommentID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_commentId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_reason(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationEntry_until(ctx context.Context, field graphql.CollectedField, obj *model.ModerationEntry) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationEntry_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationEntry_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationEntry", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.ModerationPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ModerationPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ModerationPayload_entry(ctx context.Context, field graphql.CollectedField, obj *model.ModerationPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ModerationPayload_entry(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Entry, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ModerationEntry) graphql.Marshaler {
+			return ec.marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ModerationPayload_entry(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ModerationPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationEntry(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_follow(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11655,6 +12513,182 @@ func (ec *executionContext) fieldContext_Mutation_createUser(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_createUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_suspendUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_suspendUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SuspendUser(ctx, fc.Args["userId"].(string), fc.Args["reason"].(string), fc.Args["until"].(*time.Time))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ModerationPayload) graphql.Marshaler {
+			return ec.marshalOModerationPayload2ᚖkithᚋgraphᚋmodelᚐModerationPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_suspendUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_suspendUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_reinstateUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_reinstateUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReinstateUser(ctx, fc.Args["userId"].(string), fc.Args["reason"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ModerationPayload) graphql.Marshaler {
+			return ec.marshalOModerationPayload2ᚖkithᚋgraphᚋmodelᚐModerationPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_reinstateUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_reinstateUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removePost(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removePost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemovePost(ctx, fc.Args["postId"].(string), fc.Args["reason"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ModerationPayload) graphql.Marshaler {
+			return ec.marshalOModerationPayload2ᚖkithᚋgraphᚋmodelᚐModerationPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removePost(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removePost_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeComment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeComment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveComment(ctx, fc.Args["commentId"].(string), fc.Args["reason"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ModerationPayload) graphql.Marshaler {
+			return ec.marshalOModerationPayload2ᚖkithᚋgraphᚋmodelᚐModerationPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeComment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeComment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -13321,6 +14355,50 @@ func (ec *executionContext) fieldContext_Query__service(_ context.Context, field
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields__Service(ctx, field)
 		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_moderationLog(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_moderationLog(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().ModerationLog(ctx, fc.Args["userId"].(*string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ModerationConnection) graphql.Marshaler {
+			return ec.marshalOModerationConnection2ᚖkithᚋgraphᚋmodelᚐModerationConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_moderationLog(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ModerationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_moderationLog_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -19812,6 +20890,213 @@ func (ec *executionContext) _Media(ctx context.Context, sel ast.SelectionSet, ob
 	return out
 }
 
+var moderationConnectionImplementors = []string{"ModerationConnection"}
+
+func (ec *executionContext) _ModerationConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ModerationConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ModerationConnection")
+		case "edges":
+			out.Values[i] = ec._ModerationConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ModerationConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ModerationConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var moderationEdgeImplementors = []string{"ModerationEdge"}
+
+func (ec *executionContext) _ModerationEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ModerationEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ModerationEdge")
+		case "cursor":
+			out.Values[i] = ec._ModerationEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ModerationEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var moderationEntryImplementors = []string{"ModerationEntry"}
+
+func (ec *executionContext) _ModerationEntry(ctx context.Context, sel ast.SelectionSet, obj *model.ModerationEntry) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationEntryImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ModerationEntry")
+		case "at":
+			out.Values[i] = ec._ModerationEntry_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "by":
+			out.Values[i] = ec._ModerationEntry_by(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "action":
+			out.Values[i] = ec._ModerationEntry_action(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "userId":
+			out.Values[i] = ec._ModerationEntry_userId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "postId":
+			out.Values[i] = ec._ModerationEntry_postId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "commentId":
+			out.Values[i] = ec._ModerationEntry_commentId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._ModerationEntry_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._ModerationEntry_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var moderationPayloadImplementors = []string{"ModerationPayload"}
+
+func (ec *executionContext) _ModerationPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ModerationPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, moderationPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ModerationPayload")
+		case "changed":
+			out.Values[i] = ec._ModerationPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "entry":
+			out.Values[i] = ec._ModerationPayload_entry(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var mutationImplementors = []string{"Mutation"}
 
 func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
@@ -20024,6 +21309,34 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "createUser":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "suspendUser":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_suspendUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reinstateUser":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_reinstateUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removePost":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removePost(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removeComment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeComment(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -20837,6 +22150,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query__service(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "moderationLog":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_moderationLog(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -23438,6 +24773,16 @@ func (ec *executionContext) unmarshalNMediaKind2kithᚋgraphᚋmodelᚐMediaKind
 }
 
 func (ec *executionContext) marshalNMediaKind2kithᚋgraphᚋmodelᚐMediaKind(ctx context.Context, sel ast.SelectionSet, v model.MediaKind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNModerationAction2kithᚋgraphᚋmodelᚐModerationAction(ctx context.Context, v any) (model.ModerationAction, error) {
+	var res model.ModerationAction
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNModerationAction2kithᚋgraphᚋmodelᚐModerationAction(ctx context.Context, sel ast.SelectionSet, v model.ModerationAction) graphql.Marshaler {
 	return v
 }
 

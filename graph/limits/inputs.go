@@ -27,6 +27,7 @@ var maxBytes = map[string]int{
 	"avatarUrl": 4 * storage.MaxAvatarURLLength,
 	"remark":    4 * storage.MaxRemarkLength,
 	"message":   4 * storage.MaxMessageLength,
+	"reason":    4 * storage.MaxReasonLength,
 	"text":      4 * storage.MaxPostLength,
 	"url":       4 * storage.MaxMediaURLLength,
 	"clientKey": storage.MaxClientKeyLength,

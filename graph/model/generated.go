@@ -309,6 +309,47 @@ type MediaInput struct {
 	Kind MediaKind `json:"kind"`
 }
 
+// A page of the log.
+type ModerationConnection struct {
+	Edges    []*ModerationEdge  `json:"edges,omitempty"`
+	Nodes    []*ModerationEntry `json:"nodes,omitempty"`
+	PageInfo *PageInfo          `json:"pageInfo"`
+}
+
+// An entry in a list.
+type ModerationEdge struct {
+	Cursor string           `json:"cursor"`
+	Node   *ModerationEntry `json:"node,omitempty"`
+}
+
+// Something that an operator has done. An entry is never changed, and stays when the user is deleted.
+type ModerationEntry struct {
+	// When it was done.
+	At time.Time `json:"at"`
+	// Who has done it: `sub` of the token; if an identity provider has made the token, `iss` and a blank are in front.
+	By string `json:"by"`
+	// What was done.
+	Action ModerationAction `json:"action"`
+	// Who was suspended or reinstated, or has written what was removed.
+	UserID string `json:"userId"`
+	// The post that was removed; otherwise null.
+	PostID *string `json:"postId,omitempty"`
+	// The comment that was removed; otherwise null.
+	CommentID *string `json:"commentId,omitempty"`
+	// Why.
+	Reason string `json:"reason"`
+	// Until when the user was suspended; null for no end, and for other actions.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// The result of what an operator does.
+type ModerationPayload struct {
+	// False if nothing had to change: the user is suspended until that time, or not at all, or there is no such post or comment.
+	Changed bool `json:"changed"`
+	// The entry in the log; null if nothing had to change.
+	Entry *ModerationEntry `json:"entry,omitempty"`
+}
+
 // What the viewer can change. A mutation that fails is null, with an error. Each may fail with RATE_LIMITED, if a user calls it
 // too often, and with UNAUTHENTICATED, except `register` and `login`.
 type Mutation struct {
@@ -1020,6 +1061,70 @@ func (e *MediaKind) UnmarshalJSON(b []byte) error {
 }
 
 func (e MediaKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What an operator can do.
+type ModerationAction string
+
+const (
+	// A user was suspended.
+	ModerationActionSuspended ModerationAction = "SUSPENDED"
+	// The suspension of a user was ended.
+	ModerationActionReinstated ModerationAction = "REINSTATED"
+	// A post was deleted.
+	ModerationActionPostRemoved ModerationAction = "POST_REMOVED"
+	// A comment was deleted.
+	ModerationActionCommentRemoved ModerationAction = "COMMENT_REMOVED"
+)
+
+var AllModerationAction = []ModerationAction{
+	ModerationActionSuspended,
+	ModerationActionReinstated,
+	ModerationActionPostRemoved,
+	ModerationActionCommentRemoved,
+}
+
+func (e ModerationAction) IsValid() bool {
+	switch e {
+	case ModerationActionSuspended, ModerationActionReinstated, ModerationActionPostRemoved, ModerationActionCommentRemoved:
+		return true
+	}
+	return false
+}
+
+func (e ModerationAction) String() string {
+	return string(e)
+}
+
+func (e *ModerationAction) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ModerationAction(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ModerationAction", str)
+	}
+	return nil
+}
+
+func (e ModerationAction) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ModerationAction) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ModerationAction) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -18,11 +18,14 @@ const (
 // partFields are the fields of each part. The types to which only these lead belong to it, too.
 var partFields = map[string]map[string][]string{
 	Federation: {"Query": {"_entities", "_service"}},
-	Operators:  {"Query": {"consistency"}, "Mutation": {"createUser", "linkIdentity", "setUserAttributes"}},
-	Accounts:   {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
+	Operators: {
+		"Query":    {"consistency", "moderationLog"},
+		"Mutation": {"createUser", "linkIdentity", "setUserAttributes", "suspendUser", "reinstateUser", "removePost", "removeComment"},
+	},
+	Accounts: {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
 	Posts: {
 		"Query":        {"latestPosts"},
-		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen"},
+		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen", "removePost", "removeComment"},
 		"Subscription": {"postAdded", "favoriteAdded", "commentAdded"},
 		"Viewer":       {"feed", "feedSeenUpTo"},
 		"User":         {"postCount", "posts", "favoriteCount", "totalFavorited", "favorites"},

@@ -149,7 +149,7 @@ func New(t T, store storage.Store, o Options) *API {
 		MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause, Now: o.Now,
 	})
 	states := &accounts.States{
-		Store: store, Relations: relations, HiddenUsers: hiddenUsers, Now: time.Now,
+		Store: posts, Relations: relations, HiddenUsers: hiddenUsers, Now: now,
 		Notify: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
@@ -218,7 +218,7 @@ func signedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.ParseInt(r.Header.Get(headerViewer), 10, 64)
 		if scopes := strings.Fields(r.Header.Get(headerScope)); id > 0 || len(scopes) > 0 {
-			r = r.WithContext(identity.With(r.Context(), identity.Viewer{ID: storage.UserID(max(0, id)), Scopes: scopes}))
+			r = r.WithContext(identity.With(r.Context(), identity.Viewer{ID: storage.UserID(max(0, id)), Scopes: scopes, Subject: r.Header.Get(headerViewer)}))
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -1,0 +1,108 @@
+package resolvers
+
+import (
+	"context"
+	"time"
+
+	"kith/accounts"
+	"kith/accounts/identity"
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/social"
+	"kith/storage"
+)
+
+func (r mutations) SuspendUser(ctx context.Context, id, reason string, until *time.Time) (*model.ModerationPayload, error) {
+	e := storage.ModerationEntry{Action: storage.Suspended, Until: storage.Forever}
+	if until != nil {
+		e.Until = storage.MicrosOf(*until)
+	}
+	return r.moderate(ctx, "userId", "User", id, reason, e)
+}
+
+func (r mutations) ReinstateUser(ctx context.Context, id, reason string) (*model.ModerationPayload, error) {
+	return r.moderate(ctx, "userId", "User", id, reason, storage.ModerationEntry{Action: storage.Reinstated})
+}
+
+func (r mutations) RemovePost(ctx context.Context, id, reason string) (*model.ModerationPayload, error) {
+	return r.moderate(ctx, "postId", "Post", id, reason, storage.ModerationEntry{Action: storage.PostRemoved})
+}
+
+func (r mutations) RemoveComment(ctx context.Context, id, reason string) (*model.ModerationPayload, error) {
+	return r.moderate(ctx, "commentId", "Comment", id, reason, storage.ModerationEntry{Action: storage.CommentRemoved})
+}
+
+// moderate does something to what an argument names, which is of a type.
+func (r *Resolver) moderate(ctx context.Context, argument, typeName, text, reason string, e storage.ModerationEntry) (*model.ModerationPayload, error) {
+	if err := admin(ctx); err != nil {
+		return nil, err
+	}
+	caller, _ := identity.Caller(ctx)
+	if e.By = caller.Subject; e.By == "" {
+		return nil, apierr.TokenInvalid.Error("the log has to say who did this, and the token has no sub for it")
+	}
+	id, err := parseNodeID(argument, text)
+	if err == nil && id.typeName != typeName {
+		err = apierr.IDMalformed.Error("%q is not the id of a %s", abridged(text), typeName).In(argument)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if e.Reason, err = accounts.CheckText("reason", reason, 1, storage.MaxReasonLength); err != nil {
+		return nil, err
+	}
+	e.Owner, e.User, e.Number = id.numbers.From, id.numbers.From, int64(id.numbers.To)
+	added, changed, err := r.States.Moderate(ctx, e)
+	payload := &model.ModerationPayload{Changed: changed}
+	if changed {
+		payload.Entry = moderationEntry(added)
+	}
+	return payload, err
+}
+
+// ModerationLog is one look-up on all shards.
+func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ *string) (*model.ModerationConnection, error) {
+	if err := admin(ctx); err != nil {
+		return nil, err
+	}
+	args, err := pageOf(ctx, fetchQuery(ctx), cursor.Moderation)
+	if err != nil {
+		return nil, err
+	}
+	q := storage.ModerationQuery{After: args.after, Limit: args.size + 1}
+	if userID != nil {
+		if q.User, err = parseUserID("userId", *userID); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := r.States.Store.ModerationLog(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	page := social.Page[storage.ModerationEntry]{Rows: rows[:min(len(rows), args.size)], More: len(rows) > args.size}
+	cursors, info := placeInfo(r.Resolver, cursor.Moderation, page, storage.ModerationEntry.Place)
+	nodes := storage.Each(page.Rows, moderationEntry)
+	return &model.ModerationConnection{PageInfo: info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ModerationEdge {
+		return model.ModerationEdge{Cursor: cursors[i], Node: nodes[i]}
+	})}, nil
+}
+
+var moderationActions = [...]model.ModerationAction{
+	storage.Suspended: model.ModerationActionSuspended, storage.Reinstated: model.ModerationActionReinstated,
+	storage.PostRemoved: model.ModerationActionPostRemoved, storage.CommentRemoved: model.ModerationActionCommentRemoved,
+}
+
+func moderationEntry(e storage.ModerationEntry) *model.ModerationEntry {
+	entry := &model.ModerationEntry{At: e.At.Time(), By: e.By, Action: moderationActions[e.Action], UserID: e.User.String(), Reason: e.Reason}
+	removed := storage.PostID{Author: e.Owner, Number: e.Number}
+	switch {
+	case e.Action == storage.PostRemoved:
+		entry.PostID = new((&model.Post{Row: storage.Post{PostID: removed}}).ID())
+	case e.Action == storage.CommentRemoved:
+		entry.CommentID = new((&model.Comment{Row: storage.Comment{CommentID: storage.CommentID(removed)}}).ID())
+	case e.Action == storage.Suspended && e.Until != storage.Forever:
+		entry.Until = new(e.Until.Time())
+	}
+	return entry
+}
