@@ -181,6 +181,80 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 	}
 }
 
+// A suspension ends by the clock of each gateway, even if no store answers, and leaves the user as it was before.
+func TestSuspensionsEndByTheClock(t *testing.T) {
+	store := &failing{Store: oracle.New()}
+	makeUsers(t, store, 4)
+	now := time.Now()
+	clock := func() time.Time { return now }
+	one, other := open(t, store, clock), open(t, store, clock)
+	is := func(want ...storage.UserID) {
+		t.Helper()
+		for _, g := range []*gateway{one, other} {
+			_ = g.hiddenUsers.Refresh(t.Context())
+			if got := g.hiddenUsers.IDs(); !slices.Equal(got, want) {
+				t.Errorf("hidden are %v, want %v", got, want)
+			}
+		}
+	}
+	moderate := func(user storage.UserID, action storage.ModerationAction, length time.Duration) {
+		t.Helper()
+		e := storage.ModerationEntry{Owner: user, User: user, Action: action, By: "op", Reason: "spam"}
+		if e.Until = storage.Forever; action == storage.Reinstated {
+			e.Until = 0
+		} else if length > 0 {
+			e.Until = storage.MicrosOf(now.Add(length))
+		}
+		if _, changed, err := one.states.Moderate(t.Context(), e); err != nil || !changed {
+			t.Fatal(changed, err)
+		}
+	}
+	for _, user := range []storage.UserID{2, 4} {
+		if _, err := one.states.Deactivate(t.Context(), user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moderate(1, storage.Suspended, time.Hour)
+	moderate(2, storage.Suspended, time.Hour)
+	moderate(3, storage.Suspended, 0)
+	if !one.hiddenUsers.Has(1) || other.hiddenUsers.Has(1) {
+		t.Error("the gateway that suspends knows it at once, the other one by the next read")
+	}
+	is(1, 2, 3, 4)
+	for user, until := range map[storage.UserID]any{1: now.Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), 3: nil} {
+		for _, may := range []func(context.Context, storage.UserID) error{
+			one.states.MayAct, other.states.MayAct, func(ctx context.Context, id storage.UserID) error {
+				_, err := other.states.Reactivate(ctx, id)
+				return err
+			},
+		} {
+			if err, known := apierr.Of(may(t.Context(), user)); !known || err.Reason != apierr.Suspended || err.Details["until"] != until {
+				t.Errorf("user %d: %+v, want until %v", user, err, until)
+			}
+		}
+	}
+	is(1, 2, 3, 4)
+	store.err = storage.ErrUnavailable
+	now = now.Add(time.Hour - time.Microsecond)
+	is(1, 2, 3, 4)
+	now = now.Add(time.Microsecond)
+	is(2, 3, 4)
+	store.err = nil
+	is(2, 3, 4)
+	moderate(3, storage.Reinstated, 0)
+	moderate(1, storage.Suspended, time.Hour)
+	is(1, 2, 4)
+	moderate(1, storage.Suspended, time.Minute) // sooner than before
+	now = now.Add(time.Minute)
+	is(2, 4)
+	moderate(4, storage.Suspended, time.Hour)
+	if complete, err := one.states.Delete(t.Context(), 4); err != nil || !complete {
+		t.Fatal(complete, err)
+	}
+	now = now.Add(2 * time.Hour) // lists cannot have the user any more
+	is(2)
+}
+
 // stuck ends nothing, and waits until its context ends.
 type stuck struct{ asked chan struct{} }
 

@@ -176,6 +176,14 @@ func TestOnlyOperatorsModerate(t *testing.T) {
 	})
 }
 
+func suspend(t testing.TB, store storage.Store, id storage.UserID) {
+	t.Helper()
+	e := storage.ModerationEntry{Owner: id, User: id, Action: storage.Suspended, At: apitest.Epoch, Until: storage.Forever, By: "op", Reason: "spam"}
+	if _, changed, err := store.Moderate(t.Context(), e); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+}
+
 func holds(t *testing.T, a apitest.Answer, text string) {
 	t.Helper()
 	if !strings.Contains(a.Text, text) {

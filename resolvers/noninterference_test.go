@@ -19,8 +19,8 @@ import (
 )
 
 // twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, and
-// in what a deactivated user is like. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones, and 8 to 11 are
-// deactivated.
+// in what a hidden user is like, and why it is hidden. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones, and 8 to 11 are
+// deactivated in one graph, and suspended in the other.
 func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	users := make([]storage.User, 11)
@@ -48,12 +48,14 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 		apitest.Follow(t, store, 8, 9, 10)
 	}
 	for id := storage.UserID(8); id <= 11; id++ {
-		if id < 11 || !other {
+		if !other {
 			deactivate(t, store, id)
+		} else if id < 11 {
+			suspend(t, store, id)
 		}
 	}
 	if other {
-		deactivate(t, store, 12)
+		suspend(t, store, 12)
 	}
 	var served storage.Store = store
 	if cached {

@@ -70,7 +70,7 @@ func TestSeveralProviders(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want user %d", name, viewer, err, c.id)
 		}
 	}
-	if viewer, err := v.Verify(t.Context(), hs256(t)); err != nil || viewer.ID != 42 {
+	if viewer, err := v.Verify(t.Context(), hs256(t)); err != nil || viewer.ID != 42 || viewer.Subject != "42" {
 		t.Errorf("a token of our own: %+v, %v", viewer, err)
 	}
 }
@@ -95,6 +95,12 @@ func TestUnknownSubjects(t *testing.T) {
 	service := sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", "bff@clients", "scope", "act-as"))
 	if viewer, err := v.Verify(t.Context(), service); err != nil || viewer.Unknown() || viewer.ID != 0 {
 		t.Errorf("a service: %+v, %v", viewer, err)
+	}
+	for sub, want := range map[string]string{"bff@clients": "https://a.example bff@clients", strings.Repeat("x", storage.MaxIdentityText+1): "", "a\nb": ""} {
+		viewer, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", sub, "scope", "act-as")))
+		if err != nil || viewer.Subject != want {
+			t.Errorf("subject %q of %.20q, %v; want %q", viewer.Subject, sub, err, want)
+		}
 	}
 	v.UseRevocations(nil, subjects(nil))
 	if _, err := v.Verify(t.Context(), token); codeOf(err) != apierr.CodeUnavailable {
