@@ -42,6 +42,8 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(postId: "post_1_1", text: "y")`},
 		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
 		{1, `deleteComment(commentId: "cmt_1_1000")`}, {3, `deletePost(postId: "post_3_3")`},
+		{1, `suspendUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`},
+		{1, `removePost(postId: "post_4_4", reason: "x")`}, {1, `removeComment(commentId: "cmt_2_1001", reason: "x")`},
 	} {
 		by := api.Admin()
 		if change.viewer != 1 {
@@ -49,10 +51,11 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		}
 		n.ask(by, "mutation", n.schema.Mutation, change.call)
 	}
+	n.ask(api.Admin(), "query", n.schema.Query, "moderationLog")
 	for i, viewer := range []*apitest.API{api.As(1), api.As(9), api.As(5), api, api.As(1)} {
 		n.bareEdges = i == 4
 		for _, field := range n.schema.Query.Fields {
-			if !strings.HasPrefix(field.Name, "__") && field.Name != "consistency" { // that field is for operators
+			if !strings.HasPrefix(field.Name, "__") && field.Name != "consistency" && field.Name != "moderationLog" { // these are for operators
 				n.ask(viewer, "query", n.schema.Query, field.Name+arguments(field))
 			}
 		}
