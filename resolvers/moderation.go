@@ -39,7 +39,7 @@ func (r *Resolver) moderate(ctx context.Context, argument, typeName, text, reaso
 		return nil, err
 	}
 	caller, _ := identity.Caller(ctx)
-	if e.By = caller.Subject; e.By == "" {
+	if e.By = caller.Name(); e.By == "" {
 		return nil, apierr.TokenInvalid.Error("the log has to say who did this, and the token has no sub for it")
 	}
 	id, err := parseNodeID(argument, text)

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -55,9 +54,7 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 		return Viewer{}, errUserless
 	}
 	viewer.Actor = viewer.ID
-	if subject := subjectOf(claims, from.userClaim); (storage.Identity{Issuer: cmp.Or(from.issuer, "-"), Subject: subject}).Valid() {
-		viewer.Subject = strings.TrimPrefix(from.issuer+" "+subject, " ")
-	}
+	viewer.Subject = storage.Identity{Issuer: from.issuer, Subject: subjectOf(claims, from.userClaim)}
 	return viewer, nil
 }
 

@@ -4,6 +4,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -56,8 +57,8 @@ type Viewer struct {
 	Scopes  []string
 	Expires time.Time // the token's exp: from then on the token is refused, and connections opened with it end
 
-	// Subject is `sub` of the token, behind `iss` and a blank if a provider has made it; "" if it has none that can be kept.
-	Subject string
+	// Subject is `sub` of the token, and `iss` if a provider has made it, see [Viewer.Name].
+	Subject storage.Identity
 
 	// Identity is what a provider whose subjects are mapped calls the sender of the token; zero for all
 	// other tokens.
@@ -80,6 +81,14 @@ func (v Viewer) Token() string { return v.token }
 
 // ErrUnknown answers everything that a caller who is [Viewer.Unknown] asks, except registering.
 var ErrUnknown = apierr.NotRegistered.Error("no user is known for this identity: register first, by the mutation register(handle, name) with this token")
+
+// Name is the subject as a log keeps it, behind its issuer and a blank; "" if there is none that can be kept.
+func (v Viewer) Name() string {
+	if !(storage.Identity{Issuer: cmp.Or(v.Subject.Issuer, "-"), Subject: v.Subject.Subject}).Valid() {
+		return ""
+	}
+	return strings.TrimPrefix(v.Subject.Issuer+" "+v.Subject.Subject, " ")
+}
 
 // Has reports whether the token has a scope.
 func (v Viewer) Has(scope string) bool { return slices.Contains(v.Scopes, scope) }

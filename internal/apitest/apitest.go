@@ -218,7 +218,7 @@ func signedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, _ := strconv.ParseInt(r.Header.Get(headerViewer), 10, 64)
 		if scopes := strings.Fields(r.Header.Get(headerScope)); id > 0 || len(scopes) > 0 {
-			r = r.WithContext(identity.With(r.Context(), identity.Viewer{ID: storage.UserID(max(0, id)), Scopes: scopes, Subject: r.Header.Get(headerViewer)}))
+			r = r.WithContext(identity.With(r.Context(), identity.Viewer{ID: storage.UserID(max(0, id)), Scopes: scopes, Subject: storage.Identity{Subject: r.Header.Get(headerViewer)}}))
 		}
 		next.ServeHTTP(w, r)
 	})
