@@ -10,7 +10,7 @@ import (
 // Candidate is a user with its count.
 type Candidate struct {
 	ID    storage.UserID
-	Count int // how many of the sets hold the user
+	Count int // how many of the sets hold the user, or the sum of their weights
 }
 
 // better orders candidates best first: by count, then by ascending id.
@@ -27,6 +27,7 @@ type pageCounts struct {
 	view    *view
 	counts  [pageSlots]int32
 	touched []uint16 // slots with counts
+	weight  int32    // of the set that is counted
 }
 
 var pageCountsPool = sync.Pool{New: func() any { return new(pageCounts) }}
@@ -42,6 +43,7 @@ func countPages(dir *Directory, iterators []iterator, show func(b *pageCounts, p
 			break
 		}
 		for i := range iterators {
+			b.weight = iterators[i].weight
 			iterators[i].add(page, b)
 		}
 		show(b, page)
@@ -60,6 +62,7 @@ type iterator struct {
 	chunks  []*chunk
 	compact compactReader
 	slots   []uint16
+	weight  int32
 }
 
 // nextPage returns the lowest of the iterators' current pages.
@@ -113,5 +116,5 @@ func (b *pageCounts) addOne(slot uint16) {
 	if b.counts[slot] == 0 {
 		b.touched = append(b.touched, slot)
 	}
-	b.counts[slot]++
+	b.counts[slot] += b.weight
 }

@@ -129,9 +129,10 @@ func (p TopK) countPlain(top *topList, excluded []int) {
 	}
 	var b countTable
 	b.room(max(rows/2, 16))
-	for _, s := range p.Sets {
+	for i, s := range p.Sets {
+		weight := int(p.weight(i))
 		for _, id := range s.plain {
-			b.addOne(id)
+			b.add(id, weight)
 		}
 	}
 	for i, ids := range p.Except {
@@ -143,13 +144,17 @@ func (p TopK) countPlain(top *topList, excluded []int) {
 		}
 	}
 	for i := range b.slots {
-		if v := &b.slots[i]; v.Count > 0 && v.Count >= top.least {
-			top.enter(*v)
+		v := b.slots[i]
+		if p.Boosted != nil && v.Count > 0 && v.Count*p.Boost >= top.least && p.Boosted.Contains(v.ID) {
+			v.Count *= p.Boost
+		}
+		if v.Count > 0 && v.Count >= top.least {
+			top.enter(v)
 		}
 	}
 }
 
-func (b *countTable) addOne(id storage.UserID) {
+func (b *countTable) add(id storage.UserID, weight int) {
 	v := b.slotOf(id)
 	if v.ID == 0 {
 		if b.count++; 3*b.count > 2*len(b.slots) {
@@ -158,7 +163,7 @@ func (b *countTable) addOne(id storage.UserID) {
 		}
 		v.ID = id
 	}
-	v.Count++
+	v.Count += weight
 }
 
 // room makes room for more than n users.

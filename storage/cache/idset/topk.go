@@ -14,6 +14,13 @@ type TopK struct {
 	// Sets[i] is nil. nil: there are none.
 	Compact   []Compact
 	Directory *Directory
+	// Weights is what each set adds to the counts of its users, at least 1; nil: 1. The counts of a
+	// user add up to less than 2³¹, boosted ones too.
+	Weights []int32
+	// Boosted are users whose counts are multiplied by Boost; nil: nobody. It is asked about the
+	// best only.
+	Boosted *Set
+	Boost   int
 
 	// Except are users to leave out, in any order.
 	Except [][]storage.UserID
@@ -51,6 +58,10 @@ func (p TopK) countNumbered(dir *Directory, top *topList, excluded []int) {
 	for i, ids := range p.Except {
 		except[i] = dir.known(ids) // by now all users of the sets have numbers
 	}
+	boosted := p.Boosted
+	if boosted != nil {
+		boosted = boosted.In(dir)
+	}
 	countPages(dir, iterators, func(b *pageCounts, page uint32) {
 		for i, rest := range except {
 			rest = rest[gallop(rest, 0, ordinal(page<<pageBits)):]
@@ -62,7 +73,11 @@ func (p TopK) countNumbered(dir *Directory, top *topList, excluded []int) {
 		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
 			// Most users are skipped before they are looked at themselves.
-			if n := int(b.counts[slot]); n > 0 && n >= top.least {
+			n := int(b.counts[slot])
+			if boosted != nil && n > 0 && n*p.Boost >= top.least && boosted.has(ordinal(page<<pageBits)|ordinal(slot)) {
+				n *= p.Boost
+			}
+			if n > 0 && n >= top.least {
 				top.enter(Candidate{users[slot], n})
 			}
 		}
@@ -80,11 +95,19 @@ func (p TopK) Expanded() []*Set {
 	return all
 }
 
+func (p TopK) weight(i int) int32 {
+	if p.Weights == nil {
+		return 1
+	}
+	return p.Weights[i]
+}
+
 // iterators begin at the first users of the sets.
 func (p TopK) iterators(dir *Directory) []iterator {
 	iterators := make([]iterator, len(p.Sets))
 	for i, s := range p.Sets {
 		r := &iterators[i]
+		r.weight = p.weight(i)
 		if s != nil {
 			s = s.In(dir)
 			r.few, r.chunks = s.few, s.chunks

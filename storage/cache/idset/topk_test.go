@@ -21,6 +21,7 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))
 		isPlain := drawPlain(t)
+		isWeighted := rapid.Bool().Draw(t, "weighted")
 		isCompact := rapid.Bool().Draw(t, "some are compact")
 		p := TopK{}
 		want := map[storage.UserID]Candidate{}
@@ -30,8 +31,22 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 			if isCompact && rapid.Bool().Draw(t, "compact") {
 				p.Sets[i], p.Compact[i], p.Directory = nil, CompactOf(d, lists[i]), d
 			}
+			weight := 1
+			if isWeighted {
+				weight = rapid.IntRange(1, 1000).Draw(t, "weight")
+				p.Weights = append(p.Weights, int32(weight))
+			}
 			for _, id := range lists[i] {
-				want[id] = Candidate{id, want[id].Count + 1}
+				want[id] = Candidate{id, want[id].Count + weight}
+			}
+		}
+		if rapid.Bool().Draw(t, "some are boosted") {
+			boosted := drawSome(t, c, random, "boosted")
+			p.Boosted, p.Boost = setOf(d, boosted, isPlain()), rapid.IntRange(1, 5).Draw(t, "boost")
+			for _, id := range boosted {
+				if v, listed := want[id]; listed {
+					want[id] = Candidate{id, v.Count * p.Boost}
+				}
 			}
 		}
 		out := map[storage.UserID]bool{}
