@@ -110,7 +110,7 @@ func (g *Graph) addFriendsOfFriends(ctx context.Context, found []Found) error {
 	}
 	few := *g
 	few.budget, few.sizes.maxPool = min(g.budget, foafRows), firstPool
-	p, err := few.poolOf(ctx, g.viewer(), storage.Position{})
+	p, err := few.poolOf(ctx, SuggestionQuery{User: g.viewer()})
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,11 @@ type SuggestionMark struct {
 type Suggestion struct {
 	ID     storage.UserID
 	Shared int              // how many of the user's followings follow the candidate
-	Score  int64            // the sort key: Shared, or how popular a popular user is
+	Score  int64            // the sort key: Shared, a share of [ScoreUnit], or how popular a popular user is
 	Via    []storage.UserID // some of the followings, by ascending id
+
+	// FollowsUser reports that the candidate follows the user. It is looked up for [SuggestionQuery].Best only.
+	FollowsUser bool
 }
 
 // Pinned reports whether the user is suggested because the operators have pinned it.
@@ -59,6 +62,14 @@ type SuggestionQuery struct {
 	First int
 	Via   int // how many of each suggestion's recommenders are wanted
 
+	// Best asks for the order of the walk (see suggestbest.go) instead of that of Shared.
+	Best bool
+	// OpenFollowers reports that the user's followers are open to the audience: those among the
+	// candidates come earlier in the best order.
+	OpenFollowers bool
+	// Active reports which users are known to be active; nil: of nobody. It is asked for Best only.
+	Active func(context.Context, []storage.UserID) []bool
+
 	// Dismissed are never suggested, ascending.
 	Dismissed []storage.UserID
 	// Popular lists the suggestions for a user without followings, most followed first;
@@ -70,7 +81,7 @@ type SuggestionQuery struct {
 // relations, friends of friends). It leaves out
 // the user, users it follows already, users who are hidden from the audience or
 // dismissed, and users who do not want to be suggested. It returns the first ones behind a
-// mark, each with some of the followings that recommend it.
+// mark, each with some of the followings that recommend it. In the order Best it ranks users by the walk over a shared audience.
 //
 // It uses the newest followings whose lists together fit the budget, and only those whose lists are
 // open to the audience.
@@ -86,7 +97,7 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 	if q.From.Popular {
 		return g.suggestPopular(ctx, q)
 	}
-	p, err := g.poolOf(ctx, q.User, q.From.Pool)
+	p, err := g.poolOf(ctx, q)
 	if err != nil {
 		return Suggestions{}, err
 	}
@@ -99,7 +110,11 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 		return Suggestions{}, err
 	}
 	out := Suggestions{Complete: p.last, Next: q.From}
-	ranked, err := candidateFilter.best(ctx, scores, q.First+1)
+	best := candidateFilter.best
+	if q.Best {
+		best = candidateFilter.activeFirst(q)
+	}
+	ranked, err := best(ctx, scores, q.First+1)
 	if err != nil {
 		return Suggestions{}, err
 	}

@@ -17,6 +17,7 @@ type pool struct {
 	whole        bool             // all followings have been read
 	last         bool             // no followings are left after this pool
 	end          storage.Position // of its oldest following
+	walked       []recommender    // for the best order, those whose followers are walked to
 }
 
 // firstPool is how many followings are read at first: most users follow fewer, and this many can be
@@ -45,7 +46,8 @@ func (g *Graph) newest(ctx context.Context, user storage.UserID, after storage.P
 
 // poolOf takes followings, newest first, as long as their lists fit the budget, and at
 // least one.
-func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.Position) (pool, error) {
+func (g *Graph) poolOf(ctx context.Context, q SuggestionQuery) (pool, error) {
+	user, after := q.User, q.From.Pool
 	edges, err := g.newest(ctx, user, after)
 	if err != nil {
 		return pool{}, err
@@ -56,7 +58,7 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 	edges = edges[:min(g.sizes.maxPool, len(edges))]
 	ids := storage.Each(edges, func(e storage.Edge) storage.UserID { return e.To })
 	p.followings = ids
-	users, err := g.fitting(ctx, ids)
+	users, err := g.fitting(ctx, ids, q.Best)
 	if err != nil {
 		return pool{}, err
 	}
@@ -67,6 +69,11 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 	if fits > 0 {
 		p.end = storage.PositionOf(storage.Forward, edges[fits-1])
 	}
+	for _, u := range users {
+		if u.fans > 0 && !g.audience.Hides(u.id) {
+			p.walked = append(p.walked, u)
+		}
+	}
 	return p, g.admit(ctx, user, &p, users)
 }
 
@@ -75,6 +82,7 @@ type recommender struct {
 	id         storage.UserID
 	visibility storage.Visibility // of its followings
 	degree     int64              // how many they are, by its counts
+	fans       int64              // how many followers are walked to; 0 unless that is asked for
 
 	kept      idset.Compact    // them, if the store keeps them in this form
 	directory *idset.Directory // of kept; nil: they have to be read
@@ -82,19 +90,25 @@ type recommender struct {
 
 // fitting returns the first users whose lists together fit the budget, and at
 // least one. It reads a few users at a time, because most of the others would not be used.
-func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]recommender, error) {
-	rows := int64(len(ids))
+func (g *Graph) fitting(ctx context.Context, ids []storage.UserID, best bool) ([]recommender, error) {
+	rows, most := int64(len(ids)), int64(g.budget)
+	if best {
+		most /= 2 // the lists of the audience take the rest
+	}
 	users := make([]recommender, 0, len(ids))
 	for n := g.sizes.firstPool; len(users) < len(ids); n *= 4 {
 		more, err := g.recommenders(ctx, ids[len(users):min(len(users)+n, len(ids))])
+		if err == nil && best {
+			err = g.addFans(ctx, more)
+		}
 		if err != nil {
 			return nil, err
 		}
 		for _, u := range more {
 			if !g.audience.Hides(u.id) { // whose degree must not show
-				rows += u.degree
+				rows += u.degree + u.fans
 			}
-			if rows > int64(g.budget) && len(users) > 0 {
+			if rows > most && len(users) > 0 {
 				return users, nil
 			}
 			users = append(users, u)
@@ -115,7 +129,7 @@ func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recom
 			continue
 		}
 		dir, _ := r.Value.Directory.(*idset.Directory)
-		users[i] = recommender{ids[i], r.Value.Visibility, r.Value.Following, idset.Compact(r.Value.Followings), dir}
+		users[i] = recommender{id: ids[i], visibility: r.Value.Visibility, degree: r.Value.Following, kept: idset.Compact(r.Value.Followings), directory: dir}
 	}
 	if len(others) == 0 {
 		return users, nil
@@ -133,17 +147,23 @@ func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recom
 // admit makes recommenders of the users whose lists are open to the audience. If user is the
 // viewer, the viewer follows all of them.
 func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, users []recommender) (err error) {
+	p.recommenders, err = g.opened(ctx, users, g.audience != nil && g.audience.Viewer == user)
+	slices.SortFunc(p.recommenders, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
+	return err
+}
+
+// opened returns those whose followings are open to the audience, in their order; users is used up. followed says that
+// the viewer follows all of them.
+func (g *Graph) opened(ctx context.Context, users []recommender, followed bool) (_ []recommender, err error) {
 	follows := func(storage.UserID) bool { return true }
-	if g.audience == nil || g.audience.Viewer != user {
+	if !followed {
 		if follows, err = g.viewerFollows(ctx, users); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	p.recommenders = slices.DeleteFunc(users, func(r recommender) bool {
+	return slices.DeleteFunc(users, func(r recommender) bool {
 		return g.audience.Hides(r.id) || !g.audience.Opens(List{storage.Forward, r.id}, r.owner(), follows(r.id))
-	})
-	slices.SortFunc(p.recommenders, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
-	return nil
+	}), nil
 }
 
 // owner is what the rules of visibility need of the recommender.

@@ -10,17 +10,23 @@ import (
 // scores is how the followings of a pool score candidates. The pool does not depend on what is in
 // memory, so that a mark stands for the same position.
 type scores struct {
-	recommenders []recommender // ascending
+	recommenders []recommender // ascending; in the best order, the audience comes behind them
+	followings   int           // how many recommenders are followings of the user
 	topK         idset.TopK    // of their lists
 	out          Exclusions
 }
 
 // scoresOf counts scores: of lists in memory, and of others as they are read.
 func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*scores, error) {
-	v := &scores{recommenders: p.recommenders, topK: idset.TopK{
+	v := &scores{recommenders: p.recommenders, followings: len(p.recommenders), topK: idset.TopK{
 		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocked(), q.Dismissed},
 		Behind: idset.Candidate{ID: q.From.ID, Count: int(q.From.Score)},
 	}}
+	if q.Best {
+		if err := g.walk(ctx, q, p, v); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.addLists(ctx, v); err != nil {
 		return nil, err
 	}
@@ -35,7 +41,7 @@ func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*score
 func (g *Graph) addLists(ctx context.Context, v *scores) error {
 	k := &v.topK
 	k.Sets, k.Compact = make([]*idset.Set, len(v.recommenders)), make([]idset.Compact, len(v.recommenders))
-	lists := make([]neededList, 0, len(v.recommenders))
+	owners := make([]storage.UserID, 0, len(v.recommenders))
 	var of []int
 	for i, u := range v.recommenders {
 		if k.Directory == nil {
@@ -44,20 +50,15 @@ func (g *Graph) addLists(ctx context.Context, v *scores) error {
 		if k.Directory != nil && u.directory == k.Directory { // it is another one if it has just been renewed
 			k.Compact[i] = u.kept
 		} else {
-			lists, of = append(lists, neededList{List: List{storage.Forward, u.id}}), append(of, i)
+			owners, of = append(owners, u.id), append(of, i)
 		}
 	}
-	parts := make([]*neededList, len(lists))
-	for i := range lists {
-		parts[i] = &lists[i]
+	lists, err := g.listsOf(ctx, storage.Forward, owners)
+	if err != nil {
+		return err
 	}
-	g.recall(ctx, parts)
-	g.read(ctx, parts)
-	for i, p := range parts {
-		if p.err != nil {
-			return p.err
-		}
-		k.Sets[of[i]] = p.set
+	for i, list := range lists {
+		k.Sets[of[i]] = list
 	}
 	return nil
 }
@@ -69,19 +70,33 @@ func (v *scores) best(n int) (top ranking, all bool) {
 	best, excluded := v.topK.Best()
 	v.out = Exclusions{Followed: excluded[1], Blocked: excluded[2], Dismissed: excluded[3]}
 	top = storage.Each(best, func(b idset.Candidate) Suggestion {
-		return Suggestion{ID: b.ID, Shared: b.Count, Score: int64(b.Count)}
+		s := Suggestion{ID: b.ID, Score: int64(b.Count)}
+		if v.topK.Weights == nil {
+			s.Shared = b.Count
+		}
+		return s
 	})
 	return top, len(top) < n
 }
 
-// via adds to each suggestion some of the followings that follow it: at most the number in via.
+// via adds to each suggestion some of the followings that follow it: at most the number in via. In the best order it counts all.
 func (v *scores) via(suggestions []Suggestion, via int) {
-	if via == 0 {
+	most := via
+	if v.topK.Weights != nil {
+		most = v.followings
+	}
+	if most == 0 && v.topK.Weights == nil {
 		return
 	}
 	ids := storage.Each(suggestions, func(s Suggestion) storage.UserID { return s.ID })
 	all := make([]storage.UserID, 0, len(ids)*via)
-	for i, holders := range idset.Holders(v.topK.Expanded(), ids, via) {
+	v.topK.Sets = v.topK.Sets[:v.followings]
+	for i, holders := range idset.Holders(v.topK.Expanded(), ids, most) {
+		if v.topK.Weights != nil {
+			suggestions[i].Shared = len(holders)
+			suggestions[i].FollowsUser = v.topK.Boosted != nil && v.topK.Boosted.Contains(ids[i])
+			holders = holders[:min(via, len(holders))]
+		}
 		start := len(all)
 		for _, k := range holders {
 			all = append(all, v.recommenders[k].id)
