@@ -26,6 +26,7 @@ type BenchCmd struct {
 	Guard    BenchGuardCmd    `cmd:"" help:"Compare this program with another build of it, in turn, and fail if it is slower."`
 	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for users who are signed in, in turn with a hand-written handler: profiles, home feeds, posts, followings."`
 	Cost     BenchCostCmd     `cmd:"" help:"Measure what each field of a query takes, beside what it costs by --max-cost."`
+	Quality  BenchQualityCmd  `cmd:"" help:"Measure how many held-out follows of a graph are suggested, by each order."`
 	Simulate BenchSimulateCmd `cmd:"" help:"Draw a year of a growing graph from measured figures: bytes, servers, connections, moves."`
 	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
 	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`
