@@ -116,6 +116,7 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 			return err
 		}},
 		{"a dismissal", func() error { return w.Dismiss(ctx, 1, 2, clock, 0) }},
+		{"it ends", func() error { _, err := w.EndDismissal(ctx, 1, 2); return err }},
 		{"a post", func() error {
 			_, _, err := w.Publish(ctx, storage.NewPost{PostID: post, Key: "p", Text: "first", At: clock})
 			return err

@@ -85,6 +85,10 @@ type SuggestionStore interface {
 	// users are named several times, the latest At counts. It raises the version of the user. [ErrUserUnknown].
 	Dismiss(ctx context.Context, user, dismissed UserID, at, forget Micros) error
 
+	// EndDismissal removes the dismissal of a user, and reports whether there was one. Then it raises the version of the
+	// user. [ErrUserUnknown].
+	EndDismissal(ctx context.Context, user, dismissed UserID) (ended bool, err error)
+
 	// Popular lists the most followed of the users who were active on or after a day: most followed
 	// first, ties by smaller id, at most limit in all. Users without followers and users who do not
 	// exist are left out. A user is active on the day on which it is created, follows, blocks,

@@ -340,6 +340,9 @@ func runSideWrites(t *testing.T, s *Store) {
 			if err := s.Dismiss(ctx, user, whom, 1e9, 2); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := s.EndDismissal(ctx, user, 4); err != nil {
+				t.Fatal(err)
+			}
 			for _, upTo := range []storage.Micros{5, 6} {
 				if _, err := s.SeeFeed(ctx, user, upTo); err != nil {
 					t.Fatal(err)

@@ -109,7 +109,9 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 			err = nil
 		}
 	case 1:
-		err = s.Dismiss(ctx, from, to, at, 0)
+		if err = s.Dismiss(ctx, from, to, at, 0); err == nil && r.IntN(3) == 0 {
+			_, err = s.EndDismissal(ctx, from, to)
+		}
 	case 2:
 		_, _, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
 	case 3:

@@ -23,6 +23,11 @@ WHERE user_id = ? AND at >= ?`
 DELETE FROM suggestion_dismissals
 WHERE user_id = ? AND at < ?`
 
+	// Served by idx_dismissed_at or the primary key: both begin with the user.
+	sqlEndDismissal = `
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND dismissed_id = ?`
+
 	// The newest that is one too many. Served by idx_dismissed_at.
 	sqlFirstBeyond = `
 SELECT at, dismissed_id
@@ -104,6 +109,22 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 		}
 		return w.raiseVersion(user)
 	})
+}
+
+// EndDismissal implements [storage.SuggestionStore].
+func (s *Store) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (ended bool, err error) {
+	err = s.transact(ctx, "end dismissal", s.ownerOf(user), func(w *writer) error {
+		if err := w.lockUser(user); err != nil {
+			return err
+		}
+		w.Touch(db.MovedRow{Kind: db.Dismissals, Owner: user})
+		n, err := w.Exec(1, sqlEndDismissal, int64(user), int64(dismissed))
+		if ended = n > 0; err != nil || !ended {
+			return err
+		}
+		return w.raiseVersion(user)
+	})
+	return ended, err
 }
 
 // forgetBeyond removes the oldest dismissals of a user who has too many.

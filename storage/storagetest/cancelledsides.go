@@ -42,6 +42,8 @@ func (s cancellation) NothingBesideEdgesIsChanged(t *testing.T) {
 	_, _, err := s.store.SetMark(ended(t), pair, special(true))
 	wantEndedErr(t, "mark", err)
 	wantEndedErr(t, "dismiss", s.store.Dismiss(ended(t), user.ID, peer, at(1), 0))
+	_, err = s.store.EndDismissal(ended(t), user.ID, peer)
+	wantEndedErr(t, "end a dismissal", err)
 	_, err = s.store.SetState(ended(t), user.ID, storage.Deactivated, at(1))
 	wantEndedErr(t, "state", err)
 	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)

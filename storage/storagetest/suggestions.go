@@ -68,6 +68,33 @@ func (s dismissals) TheNewestAreKept(t *testing.T) {
 	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), slices.Concat(whom[:1], whom[surplus:surplus+1], whom[surplus+2:]))
 }
 
+func (s dismissals) TheyEndOneByOne(t *testing.T) {
+	users, whom := s.newUsers(t, 2), s.sortedIDs(2)
+	user, other := users[0].ID, users[1].ID
+	for _, id := range whom {
+		s.dismiss(t, user, id, at(10), 0)
+		s.dismiss(t, other, id, at(10), 0)
+	}
+	for _, ends := range []bool{true, false} {
+		counts := s.countsOf(t, user)
+		ended, err := s.store.EndDismissal(t.Context(), user, whom[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ends {
+			counts.Version++
+		}
+		wantEqual(t, "ended", ended, ends)
+		wantEqual(t, "counts", s.countsOf(t, user), counts)
+		wantList(t, "dismissals", s.dismissalsOf(t, user, 0), whom[1:])
+	}
+	wantList(t, "dismissals of another", s.dismissalsOf(t, other, 0), whom)
+	s.dismiss(t, user, whom[0], at(5), 0) // earlier than the one that has ended
+	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), whom)
+	_, err := s.store.EndDismissal(t.Context(), s.id(), whom[0])
+	wantIs(t, err, storage.ErrUserUnknown)
+}
+
 func (s dismissals) NobodyDismisses(t *testing.T) {
 	nobody := s.id()
 	wantIs(t, s.store.Dismiss(t.Context(), nobody, s.id(), at(1), 0), storage.ErrUserUnknown)

@@ -46,6 +46,7 @@ var sideMistakes = []struct {
 	{"the first dismissal counts", func(s *oracle.Store) storage.Store { return dismissesOnce{s} }, "dismissals/TheLastTimeCounts", promiseOnly},
 	{"dismissals last for ever", func(s *oracle.Store) storage.Store { return forgetsNothing{s} }, "dismissals/OldOnesAreForgotten", promiseOnly},
 	{"the oldest dismissals are kept", func(s *oracle.Store) storage.Store { return keepsOldest{s} }, "dismissals/TheNewestAreKept", promiseOnly},
+	{"dismissals end all at once", func(s *oracle.Store) storage.Store { return endsDismissals{s} }, "dismissals/TheyEndOneByOne", promiseOnly},
 	{"nobody may dismiss", func(s *oracle.Store) storage.Store { return nobodyDismisses{s} }, "dismissals/NobodyDismisses", promiseOnly},
 	{"the end of a batch has no dismissals", func(s *oracle.Store) storage.Store { return shortSides{s} }, "dismissals/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
 
@@ -357,4 +358,9 @@ type deafDismissal struct{ *oracle.Store }
 func (s deafDismissal) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
 	err := s.Store.Dismiss(context.WithoutCancel(ctx), user, dismissed, at, forget)
 	return cmp.Or(err, ctx.Err())
+}
+
+func (s deafDismissal) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (bool, error) {
+	ended, err := s.Store.EndDismissal(context.WithoutCancel(ctx), user, dismissed)
+	return ended, cmp.Or(err, ctx.Err())
 }

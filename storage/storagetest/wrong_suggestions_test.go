@@ -54,6 +54,17 @@ func (s keepsOldest) Dismiss(ctx context.Context, user, dismissed storage.UserID
 	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
 }
 
+type endsDismissals struct{ *oracle.Store }
+
+func (s endsDismissals) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (bool, error) {
+	for _, id := range s.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value {
+		if _, err := s.Store.EndDismissal(ctx, user, id); err != nil {
+			return false, err
+		}
+	}
+	return s.Store.EndDismissal(ctx, user, dismissed)
+}
+
 type nobodyDismisses struct{ *oracle.Store }
 
 func (s nobodyDismisses) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {

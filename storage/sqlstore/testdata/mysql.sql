@@ -993,6 +993,10 @@ UPDATE post /*! FORCE INDEX (PRIMARY) */
 SET text = ?, media = ?, edited_at = ?, attributes = ?
 WHERE author_id = ? AND post_id = ?
 
+-- sqlEndDismissal. Served by PRIMARY, idx_dismissed_at.
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND dismissed_id = ?
+
 -- sqlEndLease. Served by PRIMARY.
 DELETE FROM kith_leases
 WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)

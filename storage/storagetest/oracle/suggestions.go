@@ -42,6 +42,22 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 	return nil
 }
 
+// EndDismissal implements [storage.SuggestionStore].
+func (s *Store) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (ended bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	defer s.write(ctx)()
+	if _, counted := s.counts[user]; !counted {
+		return false, fmt.Errorf("end the dismissal of %d for user %d: %w", dismissed, user, storage.ErrUserUnknown)
+	}
+	if _, ended = s.dismissed[user][dismissed]; ended {
+		delete(s.dismissed[user], dismissed)
+		s.besideChanged(user)
+	}
+	return ended, nil
+}
+
 // dismiss keeps the newest dismissals of a user.
 func (s *Store) dismiss(user, dismissed storage.UserID, at storage.Micros) {
 	list := s.dismissed[user]

@@ -82,6 +82,11 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 	return s.Store.Dismiss(s.on(ctx), user, dismissed, at, forget)
 }
 
+// EndDismissal writes through the store.
+func (s *Store) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (bool, error) {
+	return s.Store.EndDismissal(s.on(ctx), user, dismissed)
+}
+
 // SeeFeed writes through the store.
 func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (bool, error) {
 	return s.Store.SeeFeed(s.on(ctx), user, upTo)
