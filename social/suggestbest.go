@@ -63,7 +63,14 @@ func (g *Graph) walk(ctx context.Context, q SuggestionQuery, p pool, v *scores) 
 	for _, u := range p.walked {
 		like.Weights = append(like.Weights, int32(1<<16/math.Sqrt(float64(u.fans))))
 	}
-	audience, alike, err := g.openAudience(ctx, like)
+	if g.audience.hidesAny() {
+		like.Hides = g.audience.Hides
+	}
+	audience, alike, _, err := g.openAmong(ctx, func(n int) []idset.Candidate {
+		like.Most = n
+		best, _ := like.Best()
+		return best
+	})
 	if err != nil {
 		return err
 	}
@@ -77,38 +84,34 @@ func (g *Graph) walk(ctx context.Context, q SuggestionQuery, p pool, v *scores) 
 	return err
 }
 
-// openAudience returns the users who are most in the sets, and whose followings are open and fit half of the budget, with
-// their counts.
-func (g *Graph) openAudience(ctx context.Context, like idset.TopK) (audience []recommender, alike []int, err error) {
-	if g.audience.hidesAny() {
-		like.Hides = g.audience.Hides
-	}
+// openAmong returns the first [walkUsers] of ranked users whose followings are open and together fit half of the budget, with their counts.
+// ranked is the first n of them. all reports that nobody with an open list is missing.
+func (g *Graph) openAmong(ctx context.Context, ranked func(n int) []idset.Candidate) (audience []recommender, alike []int, all bool, err error) {
 	rows := int64(0)
 	for seen, more := 0, walkUsers; more <= walkExamined; more *= 4 {
-		like.Most = more
-		best, _ := like.Best()
-		found, counts := best[seen:], map[storage.UserID]int{}
-		for _, c := range found {
+		first := ranked(more)
+		counts := make(map[storage.UserID]int, len(first)-seen)
+		for _, c := range first[seen:] {
 			counts[c.ID] = c.Count
 		}
-		users, err := g.recommenders(ctx, storage.Each(found, func(c idset.Candidate) storage.UserID { return c.ID }))
+		users, err := g.recommenders(ctx, storage.Each(first[seen:], func(c idset.Candidate) storage.UserID { return c.ID }))
 		if err == nil {
 			users, err = g.opened(ctx, users, false)
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, false, err
 		}
 		for _, u := range users {
 			if rows += u.degree; len(audience) == walkUsers || rows > int64(g.budget)/2 {
-				return audience, alike, nil
+				return audience, alike, false, nil
 			}
 			audience, alike = append(audience, u), append(alike, counts[u.id])
 		}
-		if seen = len(best); seen < more {
-			break
+		if seen = len(first); seen < more {
+			return audience, alike, true, nil
 		}
 	}
-	return audience, alike, nil
+	return audience, alike, false, nil
 }
 
 // votes are the weights of an audience: the square of how much each is alike, for a following as for a whole list, and less
