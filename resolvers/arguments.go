@@ -90,7 +90,7 @@ func parse(ctx context.Context, f *selections.Field) any {
 		return parsedAs(pageOf(ctx, f, cursor.FavoritedBy))
 	case fields.Towards:
 		return parsedAs(parseUserID("to", strings.Join(texts(ctx, f, "to"), "")))
-	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions:
+	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions, fields.Similar:
 		return parsedAs(parseSet(ctx, f))
 	case fields.Via:
 		size, given, err := sizeOf(ctx, f, "first")

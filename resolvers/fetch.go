@@ -178,7 +178,11 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 			b.counts = append(b.counts, viewer.ID)
 		}
 	case fields.Suggestions:
-		if args, err := argument[setArguments](request, f); err == nil && args.text == "" {
+		args, err := argument[setArguments](request, f)
+		if err == nil && args.best {
+			b.addOpens(storage.Inverse, users)
+		}
+		if err == nil && args.text == "" {
 			for _, id := range users {
 				b.pools = append(b.pools, social.PoolAhead(id))
 			}

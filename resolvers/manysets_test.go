@@ -15,6 +15,7 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 	for name, field := range map[string]string{
 		"friends":     `friends(first: 3) { totalCount nodes { handle } }`,
 		"common":      `commonFollowings(with: 3, first: 3) { totalCount nodes { handle } } commonFollowers(with: 3) { totalCount }`,
+		"best":        `followSuggestions(first: 3, orderBy: BEST) { edges { score reason sharedCount via { handle } node { handle } } } similarUsers(first: 3) { totalCount nodes { name } }`,
 		"suggestions": `followSuggestions(first: 3) { edges { sharedCount via { handle } node { handle } } }`,
 		"all":         `friends { totalCount } commonFollowers(with: 3) { totalCount } followSuggestions(first: 2) { nodes { name } }`,
 		"nested":      `friends(first: 2) { nodes { friends(first: 2) { nodes { handle } } } }`,

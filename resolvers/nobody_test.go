@@ -44,7 +44,7 @@ func asksAboutX() []string {
 		anyPayload + ` followingEdge { node { id } }`: `follow unfollow removeFollower`,
 		anyPayload: `block unblock`,
 		anyPayload + ` request { id state from { id } to { id } }`: `requestFriend acceptFriend declineFriend cancelFriendRequest removeFriend`,
-		`viewer { user { id } } user { id }`:                       `dismissSuggestion`,
+		`viewer { user { id } } user { id }`:                       `dismissSuggestion undismissSuggestion`,
 	} {
 		for field := range strings.FieldsSeq(mutations) {
 			asks = append(asks, `mutation { `+field+`(userId: "X") { `+payload+` } }`)

@@ -96,7 +96,7 @@ func equalAnswers(t *testing.T, one, other *apitest.API) {
 	}
 	for _, viewer := range []storage.UserID{0, 1, 3} {
 		for from := 1; from <= 12; from++ {
-			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
+			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } best: followSuggestions(orderBy: BEST) { complete excluded { followed } edges { score reason sharedCount node { id } via { id } } } similarUsers { complete totalCount nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
 			for to := 1; to <= 12; to++ {
 				same(t, viewer, fmt.Sprintf(`{ relationship(from: %d, to: %d) { status followedAt } user(by: {id: %[1]d}) { commonFollowings(with: %d) { complete totalCount } } }`, from, to), nil)
 			}

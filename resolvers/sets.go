@@ -32,6 +32,7 @@ type setAnswer struct {
 	complete bool
 
 	suggested social.Suggestions // by `followSuggestions`
+	best      bool               // in the order BEST
 }
 
 // setArguments are the arguments of a set answer, or of a plain list.
@@ -39,6 +40,7 @@ type setArguments struct {
 	pageArguments
 	other    storage.UserID // of a common list
 	recent   bool           // a common list in the order RECENT
+	best     bool           // suggestions in the order BEST
 	selected *choice        // nil: all users of the list, newest first
 }
 
@@ -53,6 +55,7 @@ func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err err
 	if a.pageArguments, err = pageOf(ctx, f, kind); err != nil {
 		return a, err
 	}
+	a.best = f.Ahead == fields.Suggestions && f.Argument(ctx, "orderBy") == model.SuggestionOrderBest.String()
 	if f.Ahead == fields.Common {
 		a.recent = f.Argument(ctx, "orderBy") == model.CommonOrderRecent.String()
 		a.other, err = parseUserID("with", strings.Join(texts(ctx, f, "with"), ""))
@@ -139,6 +142,8 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 			most = max(most, viaOf(ctx, alias).most)
 		}
 		*a, err = q.suggestions(ctx, most)
+	case f.Ahead == fields.Similar:
+		*a, err = q.similar(ctx)
 	}
 	a.err = err
 	return a
@@ -171,6 +176,10 @@ func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string
 }
 
 func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+	return set(ctx, obj, plain)
+}
+
+func (userFields) SimilarUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
 	return set(ctx, obj, plain)
 }
 

@@ -18,13 +18,24 @@ import (
 // dismissedFor is how long a dismissal lasts.
 const dismissedFor = 180 * 24 * time.Hour
 
+// activeFor is for how long an author counts as active after a post.
+const activeFor = 30 * 24 * time.Hour
+
 func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error) {
 	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.size, Via: via}
+	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.size, Via: via, Best: q.arguments.best, Active: q.resolver.active}
 	// A cursor names the following behind which the pool starts, who may be hidden.
 	cursors := bound{kind: cursor.RankedSuggestions, to: []int64{int64(query.User)}, what: "list"}
+	if query.Best {
+		cursors.kind = cursor.BestSuggestions
+		open, err := isOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user})
+		if err != nil {
+			return setAnswer{}, err
+		}
+		query.OpenFollowers = open
+	}
 	var popular, at, peer, id int64
 	err := cursors.read(ctx, "after", q.arguments.text, &popular, &at, &peer, &query.From.Score, &id)
 	if err != nil {
@@ -65,10 +76,43 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 		page.cursors = append(page.cursors, spell(social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}))
 	}
 	info := r.pageInfo(page.cursors, s.More, func(*cursor.Sealer) string { return spell(s.Next) })
-	return setAnswer{page: page, info: info, complete: s.Complete, suggested: s}, nil
+	return setAnswer{page: page, info: info, complete: s.Complete, suggested: s, best: query.Best}, nil
 }
 
-func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.SuggestionConnection, error) {
+// active reports who has posted in the last days. Whose posts cannot be read now is not known to be active.
+func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
+	today := r.Relations.Now().Truncate(24 * time.Hour)
+	since, upTo := storage.MicrosOf(today.Add(-activeFor)), storage.MicrosOf(today.Add(24*time.Hour)) // for a day, all requests ask for the same
+	return storage.Each(r.reads().LastPosts(ctx, users, upTo), func(last storage.Result[storage.Micros]) bool {
+		return last.Found && last.Value >= since
+	})
+}
+
+// similar is a page of the users who are like one.
+func (q setQuestion) similar(ctx context.Context) (setAnswer, error) {
+	if open, err := isOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user}); err != nil || !open {
+		return closed, err
+	}
+	cursors := bound{kind: cursor.Similar, to: []int64{int64(q.user)}, what: "list"}
+	var from int64
+	if err := cursors.read(ctx, "after", q.arguments.text, &from); err != nil {
+		return setAnswer{}, err
+	}
+	all, complete, err := q.graph.Similar(ctx, q.user)
+	if err != nil {
+		return setAnswer{}, err
+	}
+	a := setAnswer{total: len(all), complete: complete}
+	all = all[min(from, int64(len(all))):]
+	a.page.users = all[:min(q.arguments.size, len(all))]
+	for i := range a.page.users {
+		a.page.cursors = append(a.page.cursors, cursors.spell(unsealed, from+int64(i)+1))
+	}
+	a.info = q.resolver.pageInfo(a.page.cursors, len(a.page.users) < len(all), nil)
+	return a, nil
+}
+
+func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {
 	f := planned(ctx)
 	a, err := answerTo[*setAnswer](stateOf(ctx), nameOf(f, obj.UserID))
 	if err != nil || a.isClosed {
@@ -90,7 +134,10 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 
 func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer) *model.SuggestionConnection {
 	nodes, places := a.page.nodes(ctx, f)
-	s := a.suggested
+	s, unit := a.suggested, 1.0
+	if a.best && !s.Popular {
+		unit = social.ScoreUnit
+	}
 	return &model.SuggestionConnection{
 		Nodes: nodes, Complete: a.complete, PageInfo: a.info,
 		Excluded: &model.SuggestionExclusions{
@@ -104,10 +151,14 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 				reason = model.SuggestionReasonPinned
 			case s.Popular:
 				reason = model.SuggestionReasonPopular
+			case one.FollowsUser:
+				reason = model.SuggestionReasonFollowsYou
+			case one.Shared == 0:
+				reason = model.SuggestionReasonSharedAudience
 			}
 			return model.SuggestionEdge{
 				Cursor: a.page.cursors[places[i]], Node: nodes[i],
-				Score: float64(one.Score), SharedCount: int32(one.Shared),
+				Score: float64(one.Score) / unit, SharedCount: int32(one.Shared),
 				Reason: reason, Via: one.Via,
 			}
 		}),
@@ -115,6 +166,23 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeDismissal(ctx, id, func(viewer, other storage.UserID) (bool, error) {
+		before, err := r.dismissedBy(ctx, viewer)
+		if err != nil {
+			return false, err
+		}
+		_, again := slices.BinarySearch(before, other)
+		return !again, r.dismiss(ctx, viewer, other, r.Relations.Now())
+	})
+}
+
+func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeDismissal(ctx, id, func(viewer, other storage.UserID) (bool, error) {
+		return r.Dismissals.EndDismissal(ctx, viewer, other)
+	})
+}
+
+func (r mutations) changeDismissal(ctx context.Context, id string, change func(viewer, other storage.UserID) (bool, error)) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -122,16 +190,12 @@ func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.Rel
 	if viewer == other {
 		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
 	}
-	before, err := r.dismissedBy(ctx, viewer)
+	changed, err := change(viewer, other)
 	if err != nil {
 		return nil, err
 	}
-	_, again := slices.BinarySearch(before, other)
-	if err := r.dismiss(ctx, viewer, other, r.Relations.Now()); err != nil {
-		return nil, err
-	}
 	p := r.payload(ctx, payloadSelection(ctx), done{viewer: viewer, other: other, unsure: true})
-	return &model.RelationshipPayload{Changed: !again, Viewer: p.viewer, User: p.user, Relationship: p.relationship}, nil
+	return &model.RelationshipPayload{Changed: changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship}, nil
 }
 
 func (r *Resolver) dismiss(ctx context.Context, viewer, other storage.UserID, now time.Time) error {

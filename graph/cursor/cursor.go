@@ -49,6 +49,8 @@ const (
 	Dismissed              Kind = 25
 	Edges                  Kind = 30
 	Moderation             Kind = 26
+	BestSuggestions        Kind = 32
+	Similar                Kind = 33
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues

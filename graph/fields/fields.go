@@ -112,7 +112,8 @@ const (
 	BothLists   // users who are on both of its lists, or on only one of them
 	Common      // users who are on its list of the Side, and on that of the user of the argument `with`
 	Known       // its followers whom the viewer follows
-	Suggestions // the followings of its followings
+	Suggestions // the followings of its followings, or of its audience
+	Similar     // the other followings of its followers
 
 	// On a relationship or a request.
 	End     // the user at the Side: Forward is the first
@@ -127,7 +128,7 @@ const (
 
 // IsSet reports whether an answer is computed from whole lists, in several look-ups, one after
 // another.
-func (a Ahead) IsSet() bool { return BothLists <= a && a <= Suggestions }
+func (a Ahead) IsSet() bool { return BothLists <= a && a <= Similar }
 
 // Of is a field by its type's name and its own; nil if there is none.
 func Of(typeName, name string) *Field {

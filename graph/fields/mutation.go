@@ -27,6 +27,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"cancelFriendRequest": {Weight: write},
 	"removeFriend":        {Weight: bothEnds},
 	"dismissSuggestion":   {Weight: write},
+	"undismissSuggestion": {Weight: write},
 
 	"publishPost":   {Weight: write},
 	"editPost":      {Weight: write},

@@ -18,6 +18,9 @@ const ownLists = 250
 // Up to 10,000 users of a list are looked up by their names or counts: some ms, and 40 ms without caches. Most lists are far shorter.
 const chosenUsers = 2500
 
+// The followers of all followings are counted, and the lists of a hundred users.
+const audience = 5000
+
 // A page is found, checked against who is hidden, and made, whatever is selected of it.
 const pageOfList = 15
 
@@ -51,7 +54,8 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 
 	// Friends of friends: the lists of all followings are read, even if the page is empty. An
 	// answer takes 1 ms then, and 12 ms without caches if users follow more.
-	"followSuggestions": {Ahead: Suggestions, Needs: OpenFollowings, Weight: 5000},
+	"followSuggestions": {Ahead: Suggestions, Needs: OpenFollowings, Weight: 5000, Chosen: audience},
+	"similarUsers":      {Ahead: Similar, Needs: OpenFollowers | Inverse, Weight: audience},
 
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
 	"posts":     {Ahead: Posts, Weight: 50},

@@ -330,6 +330,7 @@ type ComplexityRoot struct {
 		SignOutEverywhere   func(childComplexity int) int
 		SuspendUser         func(childComplexity int, userID string, reason string, until *time.Time) int
 		Unblock             func(childComplexity int, userID string) int
+		UndismissSuggestion func(childComplexity int, userID string) int
 		Unfavorite          func(childComplexity int, postID string) int
 		Unfollow            func(childComplexity int, userID string) int
 		UnlinkIdentity      func(childComplexity int, issuer string, subject string) int
@@ -498,7 +499,7 @@ type ComplexityRoot struct {
 		CreatedAt          func(childComplexity int) int
 		FavoriteCount      func(childComplexity int) int
 		Favorites          func(childComplexity int, first *int32, after *string) int
-		FollowSuggestions  func(childComplexity int, first *int32, after *string) int
+		FollowSuggestions  func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
 		FollowerCount      func(childComplexity int) int
 		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
 		FollowersYouKnow   func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -515,6 +516,7 @@ type ComplexityRoot struct {
 		PostCount          func(childComplexity int) int
 		Posts              func(childComplexity int, first *int32, after *string) int
 		Relationship       func(childComplexity int, to string) int
+		SimilarUsers       func(childComplexity int, first *int32, after *string) int
 		TotalFavorited     func(childComplexity int) int
 		ViewerRelationship func(childComplexity int) int
 	}
@@ -588,6 +590,7 @@ type MutationResolver interface {
 	CancelFriendRequest(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
 	RemoveFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
 	DismissSuggestion(ctx context.Context, userID string) (*model.RelationshipPayload, error)
+	UndismissSuggestion(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error)
 	Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error)
 	RenewToken(ctx context.Context) (*model.SessionPayload, error)
@@ -662,7 +665,8 @@ type UserResolver interface {
 	CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
-	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error)
+	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error)
+	SimilarUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
 
 	Posts(ctx context.Context, obj *model.User, first *int32, after *string) (*model.PostConnection, error)
 
@@ -1881,6 +1885,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Unblock(childComplexity, args["userId"].(string)), true
+	case "Mutation.undismissSuggestion":
+		if e.ComplexityRoot.Mutation.UndismissSuggestion == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_undismissSuggestion_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UndismissSuggestion(childComplexity, args["userId"].(string)), true
 	case "Mutation.unfavorite":
 		if e.ComplexityRoot.Mutation.Unfavorite == nil {
 			break
@@ -2697,7 +2712,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.FollowSuggestions(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.FollowSuggestions(childComplexity, args["first"].(*int32), args["after"].(*string), args["orderBy"].(model.SuggestionOrder)), true
 	case "User.followerCount":
 		if e.ComplexityRoot.User.FollowerCount == nil {
 			break
@@ -2834,6 +2849,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Relationship(childComplexity, args["to"].(string)), true
+	case "User.similarUsers":
+		if e.ComplexityRoot.User.SimilarUsers == nil {
+			break
+		}
+
+		args, err := ec.field_User_similarUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.SimilarUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.totalFavorited":
 		if e.ComplexityRoot.User.TotalFavorited == nil {
 			break
@@ -3602,6 +3628,12 @@ type Mutation {
 
   "Keeps a user out of the viewer's suggestions for 180 days."
   dismissSuggestion(
+    "The other user."
+    userId: ID!
+  ): RelationshipPayload @semanticNonNull
+
+  "Ends ` + "`" + `dismissSuggestion` + "`" + `: the user may be suggested again."
+  undismissSuggestion(
     "The other user."
     userId: ID!
   ): RelationshipPayload @semanticNonNull
@@ -4658,10 +4690,25 @@ type SuggestionExclusions {
   dismissed: Int!
 }
 
-"Why a user is suggested."
+"What suggestions are ordered by."
+enum SuggestionOrder {
+  "How many of the user's followings follow the suggested user, ties by smaller id."
+  SHARED_COUNT
+  """
+  How many of those follow the suggested user who follow the same users as this one, the more alike the more they count;
+  three times as much if the suggested user follows this one. Of the best fifty, those who have posted in the last 30 days come first.
+  """
+  BEST
+}
+
+"Why a user is suggested: the first reason that applies, in this order."
 enum SuggestionReason {
+  "It follows the user. With ` + "`" + `orderBy: BEST` + "`" + ` only."
+  FOLLOWS_YOU
   "The user's followings follow this one: see ` + "`" + `via` + "`" + `."
   FOLLOWED_BY_FOLLOWINGS
+  "None of the followings follows it, but users who follow the same users do. With ` + "`" + `orderBy: BEST` + "`" + ` only."
+  SHARED_AUDIENCE
   "The user follows nobody yet: this one is among the most followed of the recently active."
   POPULAR
   "The user follows nobody yet: the operators want this one to come first."
@@ -4672,7 +4719,7 @@ enum SuggestionReason {
 type SuggestionEdge {
   cursor: String!
   node: User @semanticNonNull
-  "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, or how many follow a popular user."
+  "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, how many follow a popular user, or a share of the votes in the order BEST."
   score: Float!
   "How many of the user's followings follow this one."
   sharedCount: Int!
@@ -4800,14 +4847,23 @@ type User implements Node {
   followersYouKnow(first: Int, after: String, last: Int, before: String): UserConnection @cacheControl(scope: PRIVATE)
 
   """
-  Users whom this one may want to follow: those whom most of its followings
-  follow, ties by smaller id. Left out are the user itself, users it follows already, users
+  Users whom this one may want to follow. Left out are the user itself, users it follows already, users
   who do not want to be suggested and, for the viewer, users in a block or dismissed.
   Only lists that are open to the viewer are used. A user without followings gets the
   most followed among the recently active. Null unless the list of followings is open.
   """
-  followSuggestions(first: Int, after: String): SuggestionConnection @cacheControl(maxAge: 60)
-
+  followSuggestions(
+    first: Int
+    after: String
+    "What the suggestions are ordered by. A cursor belongs to its order."
+    orderBy: SuggestionOrder! = SHARED_COUNT
+  ): SuggestionConnection @cacheControl(maxAge: 60)
+  """
+  Up to 100 users who are followed by the same users as this one, most alike first. Left out are this user, the viewer, and users
+  who do not want to be suggested. Followers count whose own followings are open to the viewer. Null unless the list of
+  followers is open.
+  """
+  similarUsers(first: Int, after: String): UserConnection @cacheControl(maxAge: 60)
 }
 
 "What the product keeps beside a user. Null for what has no value."
@@ -5735,6 +5791,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_followersYouKnow(ctx, field)
 	case "followSuggestions":
 		return ec.fieldContext_User_followSuggestions(ctx, field)
+	case "similarUsers":
+		return ec.fieldContext_User_similarUsers(ctx, field)
 	case "postCount":
 		return ec.fieldContext_User_postCount(ctx, field)
 	case "posts":
@@ -6605,6 +6663,20 @@ func (ec *executionContext) field_Mutation_unblock_args(ctx context.Context, raw
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_undismissSuggestion_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_unfavorite_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7214,6 +7286,14 @@ func (ec *executionContext) field_User_followSuggestions_args(ctx context.Contex
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (model.SuggestionOrder, error) {
+			return ec.unmarshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg2
 	return args, nil
 }
 
@@ -7526,6 +7606,28 @@ func (ec *executionContext) field_User_relationship_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["to"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_User_similarUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -12001,6 +12103,50 @@ func (ec *executionContext) fieldContext_Mutation_dismissSuggestion(ctx context.
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_dismissSuggestion_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_undismissSuggestion(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_undismissSuggestion(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UndismissSuggestion(ctx, fc.Args["userId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_undismissSuggestion(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationshipPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_undismissSuggestion_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -16728,7 +16874,7 @@ func (ec *executionContext) _User_followSuggestions(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().FollowSuggestions(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.User().FollowSuggestions(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["orderBy"].(model.SuggestionOrder))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
@@ -16756,6 +16902,50 @@ func (ec *executionContext) fieldContext_User_followSuggestions(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_User_followSuggestions_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _User_similarUsers(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_similarUsers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().SimilarUsers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_similarUsers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_similarUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -21222,6 +21412,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "undismissSuggestion":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_undismissSuggestion(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "register":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_register(ctx, field)
@@ -23396,6 +23593,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "similarUsers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_similarUsers(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "postCount":
 			out.Values[i] = ec._User_postCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -24910,6 +25145,16 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx context.Context, v any) (model.SuggestionOrder, error) {
+	var res model.SuggestionOrder
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx context.Context, sel ast.SelectionSet, v model.SuggestionOrder) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, v any) (model.SuggestionReason, error) {

@@ -1249,12 +1249,75 @@ func (e ReconcileMode) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Why a user is suggested.
+// What suggestions are ordered by.
+type SuggestionOrder string
+
+const (
+	// How many of the user's followings follow the suggested user, ties by smaller id.
+	SuggestionOrderSharedCount SuggestionOrder = "SHARED_COUNT"
+	// How many of those follow the suggested user who follow the same users as this one, the more alike the more they count;
+	// three times as much if the suggested user follows this one. Of the best fifty, those who have posted in the last 30 days come first.
+	SuggestionOrderBest SuggestionOrder = "BEST"
+)
+
+var AllSuggestionOrder = []SuggestionOrder{
+	SuggestionOrderSharedCount,
+	SuggestionOrderBest,
+}
+
+func (e SuggestionOrder) IsValid() bool {
+	switch e {
+	case SuggestionOrderSharedCount, SuggestionOrderBest:
+		return true
+	}
+	return false
+}
+
+func (e SuggestionOrder) String() string {
+	return string(e)
+}
+
+func (e *SuggestionOrder) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SuggestionOrder(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SuggestionOrder", str)
+	}
+	return nil
+}
+
+func (e SuggestionOrder) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *SuggestionOrder) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e SuggestionOrder) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Why a user is suggested: the first reason that applies, in this order.
 type SuggestionReason string
 
 const (
+	// It follows the user. With `orderBy: BEST` only.
+	SuggestionReasonFollowsYou SuggestionReason = "FOLLOWS_YOU"
 	// The user's followings follow this one: see `via`.
 	SuggestionReasonFollowedByFollowings SuggestionReason = "FOLLOWED_BY_FOLLOWINGS"
+	// None of the followings follows it, but users who follow the same users do. With `orderBy: BEST` only.
+	SuggestionReasonSharedAudience SuggestionReason = "SHARED_AUDIENCE"
 	// The user follows nobody yet: this one is among the most followed of the recently active.
 	SuggestionReasonPopular SuggestionReason = "POPULAR"
 	// The user follows nobody yet: the operators want this one to come first.
@@ -1262,14 +1325,16 @@ const (
 )
 
 var AllSuggestionReason = []SuggestionReason{
+	SuggestionReasonFollowsYou,
 	SuggestionReasonFollowedByFollowings,
+	SuggestionReasonSharedAudience,
 	SuggestionReasonPopular,
 	SuggestionReasonPinned,
 }
 
 func (e SuggestionReason) IsValid() bool {
 	switch e {
-	case SuggestionReasonFollowedByFollowings, SuggestionReasonPopular, SuggestionReasonPinned:
+	case SuggestionReasonFollowsYou, SuggestionReasonFollowedByFollowings, SuggestionReasonSharedAudience, SuggestionReasonPopular, SuggestionReasonPinned:
 		return true
 	}
 	return false

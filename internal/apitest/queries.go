@@ -301,7 +301,7 @@ func (w *writer) user() {
 func (w *writer) belowUser() {
 	page := "(first: " + w.draw("first", "0", "1", "3", "$two") + ")"
 	switch w.draw("field of a user", "followings", "followings", "followers", "last", "relationship", "relationship",
-		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "viewer",
+		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "similar", "viewer",
 		"oneWay", "recent", "followersYouKnow", "special", "chosen", "posts", "favorites") {
 	case "followings":
 		w.field("followings"+page, w.follows)
@@ -318,7 +318,10 @@ func (w *writer) belowUser() {
 	case "commonFollowers":
 		w.field("commonFollowers(with: "+w.anID()+", first: 2)", w.people)
 	case "followSuggestions":
-		w.field("followSuggestions"+page, w.suggestions)
+		order := w.draw("order of suggestions", "", ", orderBy: BEST")
+		w.field("followSuggestions"+strings.TrimSuffix(page, ")")+order+")", w.suggestions)
+	case "similar":
+		w.field("similarUsers"+page, w.people)
 	case "viewer":
 		w.field("viewerRelationship", w.relationship)
 	case "oneWay":

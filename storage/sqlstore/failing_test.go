@@ -495,7 +495,7 @@ func faultyWrites() map[string]operation {
 			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
 			return err
 		},
-		"Dismiss": func(ctx context.Context, s *Store) error { return s.Dismiss(ctx, 1, 31, 2e15, 5) },
+		"Dismiss":      func(ctx context.Context, s *Store) error { return s.Dismiss(ctx, 1, 31, 2e15, 5) },
 		"EndDismissal": func(ctx context.Context, s *Store) error { _, err := s.EndDismissal(ctx, 2, 30); return err },
 		"AddAnnotations, marks": func(ctx context.Context, s *Store) error {
 			return errorOf(s.AddAnnotations(ctx, storage.AnnotationMark, []storage.Annotation{
