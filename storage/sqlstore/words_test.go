@@ -37,26 +37,15 @@ func TestUsersOfAnOlderVersionGetTheirWords(t *testing.T) {
 			}
 			defer db.Close()
 			older := []string{"DELETE FROM kith_migrations WHERE version_id >= 109"}
-			for _, added := range []string{"users DROP COLUMN attributes", "post DROP COLUMN attributes", "edge_marks DROP COLUMN attributes", "following DROP COLUMN first_at"} {
+			for _, added := range []string{"users DROP COLUMN attributes", "post DROP COLUMN attributes", "edge_marks DROP COLUMN attributes", "following DROP COLUMN first_at", "user_states DROP COLUMN suspended_at"} {
 				older = append(older, "ALTER TABLE "+added) // of later migrations, which SQLite cannot run again
 			}
 			for upTo, missing := range map[int]int{0: 0, 450: 2} { // of those that it has come to, the second fill looks at nobody again
 				for _, text := range append(older, fmt.Sprintf("DELETE FROM user_words WHERE user_id > %d OR user_id <= %d", upTo, missing)) {
-}
-
-				run := func(text string) {
 					if _, err := db.ExecContext(t.Context(), text); err != nil {
 						t.Fatal(err)
 					}
 				}
-				forget := func() {
-					run("DELETE FROM kith_migrations WHERE version_id >= 109")
-					if driver[0] == "sqlite" { // it has no ADD COLUMN IF NOT EXISTS, by which a migration could run again
-						run("ALTER TABLE user_states DROP COLUMN suspended_at")
-					}
-				}
-				run(fmt.Sprintf("DELETE FROM user_words WHERE user_id > %d OR user_id <= %d", upTo, missing))
-				forget()
 				store := open(t, location)
 				for _, prefix := range []string{"unal", "oldtimer", "user_"} {
 					ids, err := store.WithWord(t.Context(), prefix, 2*n)
@@ -69,8 +58,6 @@ func TestUsersOfAnOlderVersionGetTheirWords(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				run("DELETE FROM user_words")
-				forget()
 				open(t, location)
 			}
 		})
