@@ -54,12 +54,27 @@ func RunAs(ctx context.Context, program any, settings *Settings, args []string, 
 	}
 	if !errors.As(err, new(*exec.ExitError)) { // the other program has shown its error itself
 		fmt.Fprintf(stderr, "kith: %s\n", printable(err.Error()))
-		if own, ok := errors.AsType[malformed](err); ok {
+		if own, ok := errors.AsType[exitCoder](err); ok {
 			return own.ExitCode()
 		}
 	}
 	return 1
 }
+
+// exitCoder is an error that has an exit code of its own.
+type exitCoder interface {
+	error
+	ExitCode() int
+}
+
+// unusable is an error of what the program was told, or of an address that is taken: the same command fails again. systemd
+// does not repeat it (RestartPreventExitStatus), unlike one that a server that is away has caused.
+type unusable struct{ error }
+
+func (u unusable) Unwrap() error { return u.error }
+
+// ExitCode is EX_CONFIG of sysexits.h.
+func (unusable) ExitCode() int { return 78 }
 
 // helped ends the program after --help, which has been printed.
 type helped struct{}
@@ -92,19 +107,19 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	addExamples(parser.Model.Node, "")
 	command, err := parser.Parse(args)
 	if err != nil {
-		return suggest(named(err), parser.Model.Node, args)
+		return unusable{suggest(named(err), parser.Model.Node, args)}
 	}
 	name := command.Command()
 	if name != "doctor" { // kith doctor reports what is wrong itself
 		if err := settings.Check(); err != nil {
-			return err
+			return unusable{err}
 		}
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(settings)
 	if ready, ok := command.Selected().Target.Addr().Interface().(Preparer); ok {
 		if err := ready.Prepare(settings, command); err != nil {
-			return err
+			return unusable{err}
 		}
 	}
 	if name != "serve" && name != "doctor" && !strings.HasPrefix(name, "bench") {

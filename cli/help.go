@@ -47,7 +47,7 @@ zcat follows.tsv.gz | kith import -`,
 kith export backup-2026-11
 kith export --plain --output json backup`,
 	"replicate": `
-kith replicate --admin-addr 127.0.0.1:9102`,
+kith replicate --admin-addr 127.0.0.1:8082`,
 	"reconcile": `
 kith reconcile full --repair
 kith reconcile incremental --output json`,
@@ -57,7 +57,7 @@ kith reconcile full --repair --max-load 0.2`,
 	"reconcile incremental": `
 kith reconcile incremental --repair`,
 	"reconcile realtime": `
-kith reconcile realtime --dry-run --admin-addr 127.0.0.1:9102`,
+kith reconcile realtime --dry-run --admin-addr 127.0.0.1:8083`,
 	"shards": `
 kith shards
 kith shards add 'tcp(db3:3306)/kith_2'

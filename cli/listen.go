@@ -30,7 +30,7 @@ func Listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		err = fmt.Errorf("%s is taken by another program", addr)
+		err = unusable{fmt.Errorf("%s is taken by another program: stop it, or choose another port", addr)}
 	}
 	if err != nil {
 		return nil, Misset(flag, err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,8 +86,8 @@ type followRules struct {
 func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
-	if err := errors.Join(c.check(), c.checkFeed(settings)); err != nil {
-		return err
+	if err := cmp.Or(c.check(), c.checkFeed(settings), c.Settings.Check()); err != nil {
+		return unusable{err}
 	}
 	spans, err := c.openTraces(ctx, settings, logger)
 	if err != nil {

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,25 @@ func TestUnitsStartWhatTheySay(t *testing.T) {
 		if limit := regexp.MustCompile(`(?m)^TimeoutStopSec=(\w+)$`).FindStringSubmatch(text); limit != nil {
 			grace, err := time.ParseDuration(limit[1])
 			stopsInTime(t, unit, p, grace, err)
+		}
+	}
+}
+
+// Services that restart do not repeat a start that ends by its settings, and each has an address of its own for operators,
+// which is none of those that Prometheus' exporters have (9090 to 9999; node_exporter's is 9100).
+func TestUnitsGiveUpAndDoNotCollide(t *testing.T) {
+	ports := map[string]string{}
+	for _, unit := range []string{"kith", "kith-replicate"} {
+		text := read(t, "systemd/"+unit+".service")
+		command := strings.Fields(regexp.MustCompile(`(?m)^ExecStart=`+installed+` (.*)$`).FindStringSubmatch(text)[1])
+		admin := regexp.MustCompile(`(?m)^Environment=KITH_ADMIN_ADDR=127\.0\.0\.1:(\d+)$`).FindStringSubmatch(text)
+		if admin == nil || ports[admin[1]] != "" || admin[1] >= "9090" && admin[1] <= "9999" || strings.HasSuffix(unitEnv(t)["KITH_ADDR"], ":"+admin[1]) {
+			t.Fatalf("%s: %v", unit, admin)
+		}
+		ports[admin[1]] = unit
+		end := kithtest.Run(t, kithtest.Args(append(command, "--admin-addr=none")...))
+		if want := fmt.Sprintf("\nRestartPreventExitStatus=%d\n", end.Code); end.Code < 2 || !strings.Contains(text, want) || !strings.Contains(text, "\nRestart=on-failure\n") {
+			t.Errorf("%s is started again after code %d: %s", unit, end.Code, end.Stderr)
 		}
 	}
 }

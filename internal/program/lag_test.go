@@ -108,7 +108,7 @@ func TestReplicatorsOfTheStream(t *testing.T) {
 	}
 	for arguments, want := range map[string]string{"--resync": "--resync", "--redundancy=sync": "replicate is for stream and binlog"} {
 		end := kithtest.Run(t, kithtest.Args("replicate"), with, kithtest.Args(arguments))
-		if end.Code != 1 || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") != 1 {
+		if end.Code != misused || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") != 1 {
 			t.Errorf("%s: %+v", arguments, end)
 		}
 	}

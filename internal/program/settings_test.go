@@ -20,7 +20,7 @@ import (
 func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 	t.Helper()
 	line, rest, _ := strings.Cut(end.Stderr, "\n")
-	if end.Code != 1 || end.Stdout != "" || rest != "" || !strings.HasPrefix(line, "kith: ") || !strings.Contains(line, setting) {
+	if end.Code != 1 && end.Code != misused || end.Stdout != "" || rest != "" || !strings.HasPrefix(line, "kith: ") || !strings.Contains(line, setting) {
 		t.Errorf("ended with code %d, stdout %q, stderr %q; want one line about %s", end.Code, end.Stdout, end.Stderr, setting)
 	}
 	for _, text := range texts {
@@ -34,6 +34,37 @@ func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 	// Not the time of a retry or of a time limit; a machine under load takes seconds.
 	if end.Took > 20*time.Second {
 		t.Errorf("%q after %s", line, end.Took)
+	}
+}
+
+// misused is the exit code after a mistake in the settings, or for an address that is taken: to start again is of no use.
+const misused = 78
+
+// TestExitCodes tell a service manager whether a new start may help.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t)
+	taken := strings.TrimPrefix(g.URL, "http://")
+	shard := "--store=mysql:app@tcp(" + closedPort(t) + ")/kith"
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--addr", taken}, misused, "--addr (KITH_ADDR): " + taken + " is taken by another program: stop it, or choose another port\n"},
+		{[]string{"--addr=127.0.0.1:0", "--admin-addr", taken}, misused, "--admin-addr (KITH_ADMIN_ADDR): " + taken + " is taken"},
+		{[]string{"replicate", shard, "--redundancy=sync"}, misused, "--redundancy (KITH_REDUNDANCY): "},
+		{[]string{"--max-cost=none"}, misused, "--max-cost: "},
+		{[]string{"--store=postgres:x"}, misused, "--store (KITH_STORE): "},
+		{[]string{"--jwt-secret", strings.Repeat("0", 64)}, misused, "can be guessed"},
+		{[]string{"--only-trusted=on"}, misused, "--only-trusted (KITH_ONLY_TRUSTED): "},
+		{[]string{"--addr=127.0.0.1:0", shard}, 1, "connection refused"},
+		{[]string{"replicate", shard, "--redundancy=binlog"}, 1, "connection refused"},
+		{[]string{"--addr=127.0.0.1:0", "--jwt-audience=kith", "--jwks=http://" + closedPort(t) + "/jwks"}, 1, "connection refused"},
+	} {
+		if end := kithtest.Run(t, kithtest.Dir(t.TempDir()), kithtest.Args(c.args...)); end.Code != c.code || !strings.Contains(end.Stderr, c.says) || strings.Count(end.Stderr, "\n") != 1 {
+			t.Errorf("%q: %d %s", c.args, end.Code, end.Stderr)
+		}
 	}
 }
 
