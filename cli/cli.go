@@ -33,9 +33,12 @@ type Program struct {
 	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find where the two sides of edges and the counts disagree, and repair it."`
 	Shards    ShardsCmd    `cmd:"" group:"care" help:"Add shards and move buckets to them, while the store is in use."`
 	Doctor    DoctorCmd    `cmd:"" group:"care" help:"Check settings, servers, grants, clocks and versions, and say what to mend. It changes nothing."`
-	Bench     BenchCmd     `cmd:"" group:"about" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
-	Schema    SchemaCmd    `cmd:"" group:"about" help:"Print the GraphQL schema, with descriptions and costs, and end."`
-	Version   VersionCmd   `cmd:"" group:"about" help:"Print the version, the commit, Go's version and the platform, and end."`
+
+	Healthcheck HealthcheckCmd `cmd:"" group:"care" help:"Ask whether the gateway or the replicator with these settings is up; for the health check of a container."`
+
+	Bench   BenchCmd   `cmd:"" group:"about" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
+	Schema  SchemaCmd  `cmd:"" group:"about" help:"Print the GraphQL schema, with descriptions and costs, and end."`
+	Version VersionCmd `cmd:"" group:"about" help:"Print the version, the commit, Go's version and the platform, and end."`
 
 	Completion CompletionCmd `cmd:"" group:"about" help:"Print a script by which a shell completes commands and flags."`
 }
@@ -122,7 +125,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 			return unusable{err}
 		}
 	}
-	if name != "serve" && name != "doctor" && !strings.HasPrefix(name, "bench") {
+	if name != "serve" && name != "doctor" && name != "healthcheck" && !strings.HasPrefix(name, "bench") {
 		makes := name == "migrate" || strings.HasPrefix(name, "import ")
 		store, err := settings.OpenStore(ctx, sqlstore.Config{MustExist: !makes})
 		if err != nil {

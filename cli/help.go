@@ -75,6 +75,8 @@ kith agree --max-following 8000   # then restart the gateways with it, one by on
 	"doctor": `
 kith doctor
 kith doctor --output json`,
+	"healthcheck": `
+kith healthcheck --addr 127.0.0.1:8080`,
 	"bench": `
 kith bench --engines sqlite --questions q1,q2
 kith bench --output json`,

@@ -60,6 +60,12 @@ func TestDockerfile(t *testing.T) {
 	if err != nil || !strings.Contains(final, "\nEXPOSE "+port+"\n") {
 		t.Errorf("it listens on %s; %v", port, err)
 	}
+	if health := regexp.MustCompile(`(?m)^HEALTHCHECK .*CMD \["/usr/local/bin/kith", "(\w+)"\]$`).FindStringSubmatch(final); health == nil {
+		t.Error("the image has no health check")
+	} else {
+		env.args = health[1:]
+		env.parsed(t)
+	}
 	wanted := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
 	if !strings.Contains(text, "FROM golang:"+wanted+"-") {
 		t.Errorf("go.mod wants Go %s", wanted)
