@@ -119,7 +119,7 @@ func TestExampleSecretsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	for _, file := range append(pages, "kubernetes/settings.yaml", "systemd/kith.env", "compose.yaml", "env.example") {
+	for _, file := range append(pages, "kubernetes/secret.yaml", "systemd/kith.env", "compose.yaml", "env.example") {
 		for _, found := range regexp.MustCompile(`KITH_JWT_SECRET[=:] *"?([^\s"$][^"#\n]*)`).FindAllStringSubmatch(read(t, file), -1) {
 			seen++
 			s := identity.Settings{JWTSecret: identity.Secret(strings.TrimSpace(found[1])), JWTUserClaim: "sub", TokenTTL: time.Hour}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that the generated code is up to date, gofmt, that go.mod is tidy, go vet,
-# staticcheck, and that Docker, Compose and Kubernetes accept the files of deploy/.
+# staticcheck, and that Docker, Compose, Helm and Kubernetes accept the files of deploy/.
 # Changes nothing in the tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 // Manifests reads the files of deploy/ as the programs do for which they are written: the Dockerfile by
-// BuildKit's parser, compose.yaml by Compose's loader and its schema, the Kubernetes manifests into the
-// types of their API, strictly. It prints what these refuse.
+// BuildKit's parser, compose.yaml by Compose's loader and its schema, the Helm chart by Helm's linter, the Kubernetes manifests
+// and what the chart makes into the types of their API, strictly. It prints what these refuse.
 //
 // It is a module of its own, so that the gateway's module has none of their dependencies.
 package main
@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,21 +19,26 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/linter"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: manifests FOLDER")
+	writes := flag.Bool("write", false, "write what the chart makes into FOLDER/kubernetes")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: manifests [-write] FOLDER")
 		os.Exit(2)
 	}
-	err := errors.Join(dockerfile(filepath.Join(os.Args[1], "Dockerfile")), compose(os.Args[1]), kubernetes(os.Args[1]))
+	folder := flag.Arg(0)
+	err := errors.Join(dockerfile(filepath.Join(folder, "Dockerfile")), compose(folder), helm(folder, *writes), kubernetes(folder))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -82,14 +88,17 @@ func compose(folder string) error {
 
 // kinds are what the manifests may hold, by API and kind.
 var kinds = map[string]func() any{
-	"v1 Namespace":                           func() any { return new(corev1.Namespace) },
-	"v1 ConfigMap":                           func() any { return new(corev1.ConfigMap) },
-	"v1 Secret":                              func() any { return new(corev1.Secret) },
-	"v1 Service":                             func() any { return new(corev1.Service) },
-	"apps/v1 Deployment":                     func() any { return new(appsv1.Deployment) },
-	"autoscaling/v2 HorizontalPodAutoscaler": func() any { return new(autoscalingv2.HorizontalPodAutoscaler) },
-	"policy/v1 PodDisruptionBudget":          func() any { return new(policyv1.PodDisruptionBudget) },
-	"batch/v1 CronJob":                       func() any { return new(batchv1.CronJob) },
+	"v1 Namespace":                            func() any { return new(corev1.Namespace) },
+	"v1 ConfigMap":                            func() any { return new(corev1.ConfigMap) },
+	"v1 Secret":                               func() any { return new(corev1.Secret) },
+	"v1 Service":                              func() any { return new(corev1.Service) },
+	"apps/v1 Deployment":                      func() any { return new(appsv1.Deployment) },
+	"autoscaling/v2 HorizontalPodAutoscaler":  func() any { return new(autoscalingv2.HorizontalPodAutoscaler) },
+	"policy/v1 PodDisruptionBudget":           func() any { return new(policyv1.PodDisruptionBudget) },
+	"batch/v1 CronJob":                        func() any { return new(batchv1.CronJob) },
+	"networking.k8s.io/v1 NetworkPolicy":      func() any { return new(networkingv1.NetworkPolicy) },
+	"networking.k8s.io/v1 Ingress":            func() any { return new(networkingv1.Ingress) },
+	"monitoring.coreos.com/v1 ServiceMonitor": func() any { return new(monitoringv1.ServiceMonitor) },
 }
 
 func kubernetes(folder string) error {
@@ -102,7 +111,11 @@ func kubernetes(folder string) error {
 		if filepath.Base(file) == "kustomization.yaml" {
 			continue // its type is in a module of kubectl's
 		}
-		n, err := objects(file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		n, err := objects(bytes.NewReader(text))
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
@@ -115,13 +128,8 @@ func kubernetes(folder string) error {
 }
 
 // objects decodes what a file holds; no field may be unknown or there twice.
-func objects(file string) (n int, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	documents := utilyaml.NewDocumentDecoder(f)
+func objects(file io.Reader) (n int, err error) {
+	documents := utilyaml.NewDocumentDecoder(io.NopCloser(file))
 	defer documents.Close()
 	text := make([]byte, 1<<20)
 	for ; ; n++ {
