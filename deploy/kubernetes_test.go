@@ -127,6 +127,49 @@ func portsAgree(t *testing.T, d document, admin string, others ...string) {
 	}
 }
 
+// No manifest leaves the version open; the chart and kustomization.yaml name the same.
+func TestManifestsNameTheirImage(t *testing.T) {
+	version := documents(t, "helm/Chart.yaml")[0].at("appVersion")
+	kustomized := document(documents(t, "kubernetes/kustomization.yaml")[0].at("images").([]any)[0].(map[string]any))
+	if kustomized.at("newTag") != version {
+		t.Errorf("kustomization.yaml has %v, the chart %v", kustomized.at("newTag"), version)
+	}
+	for name, d := range manifests(t) {
+		if kind := d.at("kind"); kind == "Deployment" || kind == "CronJob" {
+			if image := container(d).at("image"); image != fmt.Sprintf("%s:%s", kustomized.at("name"), version) {
+				t.Errorf("%s runs %v", name, image)
+			}
+		}
+	}
+}
+
+// Every policy is about pods that are there, and lets nobody but operators to their pages.
+func TestPoliciesKeepPagesOfOperators(t *testing.T) {
+	all := manifests(t)
+	closed := map[string]bool{}
+	for _, d := range all {
+		if d.at("kind") != "NetworkPolicy" {
+			continue
+		}
+		app := d.at("spec", "podSelector", "matchLabels", "app").(string)
+		closed[app] = true
+		rules, _ := d.at("spec", "ingress").([]any)
+		for _, rule := range rules {
+			port := document(document(rule.(map[string]any)).at("ports").([]any)[0].(map[string]any)).at("port")
+			if open := document(rule.(map[string]any)).at("from") == nil; open != (port == "http") {
+				t.Errorf("%s: the port %v is open: %v", app, port, open)
+			}
+		}
+	}
+	for name, d := range all {
+		if kind := d.at("kind"); kind == "Deployment" || kind == "CronJob" {
+			if app := pod(d).at("metadata", "labels", "app").(string); !closed[app] {
+				t.Errorf("%s has no policy", name)
+			}
+		}
+	}
+}
+
 // The pods' user is that of the image.
 func TestManifestsRunAsTheImagesUser(t *testing.T) {
 	user, err := os.ReadFile("Dockerfile")
