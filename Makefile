@@ -22,6 +22,10 @@ LDFLAGS = -X kith/cli.version=$(VERSION) -X kith/cli.revision=$(REVISION)
 GOLANGCI_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.3.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
+GORELEASER_VERSION := v2.16.0
+GORELEASER := bin/goreleaser-$(GORELEASER_VERSION)/goreleaser
+CYCLONEDX_VERSION := v1.10.0
+CYCLONEDX := bin/cyclonedx-$(CYCLONEDX_VERSION)/cyclonedx-gomod
 
 .PHONY: help run up build compiled assets web test test-race test-clients test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
 
@@ -114,14 +118,20 @@ picture: web ## takes the pictures of GraphiQL and of the app again (needs Chrom
 	KITH_TEST_PICTURE=1 go test ./docs -run '^TestPictureOfGraphiQL$$' -count=1
 	KITH_TEST_PICTURE=1 go test ./internal/app -run '^TestPicturesForTheDocuments$$' -count=1
 
-release: ## archives for Linux and macOS in dist/, of the commit's tag (VERSION=0.1.0)
-	@$(release)
+release: $(GORELEASER) $(CYCLONEDX) ## what .github/workflows/release.yml publishes for a tag: archives, packages, SBOMs, checksums, the chart
+	PATH="$(RELEASE_PATH)" goreleaser release --clean
 
-release-check: ## builds the archives twice, compares them and looks into them
-	@$(release) --check
+release-check: $(GORELEASER) $(CYCLONEDX) ## makes all of a release twice, compares, looks into it and runs it (VERSION=0.1.0); publishes nothing
+	@PATH="$(RELEASE_PATH)" VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' scripts/release-check.sh
 
-# Without the VERSION of a build between two tags: a release is named by its tag.
-release = VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' scripts/release.sh
+RELEASE_PATH = $(CURDIR)/$(dir $(GORELEASER)):$(CURDIR)/$(dir $(CYCLONEDX)):$$PATH
+
+# Built once, like the linter.
+$(GORELEASER):
+	GOBIN="$(CURDIR)/$(@D)" go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
+
+$(CYCLONEDX):
+	GOBIN="$(CURDIR)/$(@D)" go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION)
 
 clean: ## removes what was built; the stores in data/ stay
 	rm -rf bin dist web/assets/graphiql web/assets/app

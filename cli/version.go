@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// version and revision come from the linker: the Makefile sets them from git, `make release`
+// version and revision come from the linker: the Makefile sets them from git, .goreleaser.yml
 // from the release (-ldflags "-X kith/cli.version=… -X kith/cli.revision=…").
 var version, revision string
 
