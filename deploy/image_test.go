@@ -70,11 +70,10 @@ func TestDockerfile(t *testing.T) {
 	if !strings.Contains(text, "FROM golang:"+wanted+"-") {
 		t.Errorf("go.mod wants Go %s", wanted)
 	}
-	// The commands are those of the release, except for names and platforms.
-	release := strings.NewReplacer("version", "VERSION", "revision", "REVISION").Replace(read(t, "../scripts/release.sh"))
-	for _, flags := range []string{"-trimpath -buildvcs=false", "-s -w -X kith/cli.VERSION=$VERSION -X kith/cli.REVISION=$REVISION"} {
-		command := strings.NewReplacer("cli.version", "cli.VERSION", "cli.revision", "cli.REVISION").Replace(buildCommand(t))
-		if !strings.Contains(command, flags) || !strings.Contains(release, flags) {
+	// The command is that of the release, except for names and platforms.
+	release := strings.NewReplacer("{{ .Version }}", "$VERSION", "{{ slice .FullCommit 0 12 }}", "$REVISION", ", ", " ").Replace(read(t, "../.goreleaser.yml"))
+	for _, flags := range []string{"-trimpath -buildvcs=false", "-s -w -X kith/cli.version=$VERSION -X kith/cli.revision=$REVISION"} {
+		if !strings.Contains(buildCommand(t), flags) || !strings.Contains(release, flags) {
 			t.Errorf("the Dockerfile and the release do not both build with %s", flags)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"kith/internal/kithtest"
 )
 
-const installed = "/usr/local/bin/kith"
+// systemd finds the program in /usr/local/bin, where an archive is unpacked to, or /usr/bin, where packages put it.
+const installed = "kith"
 
 // unitEnv is kith.env as systemd reads it.
 func unitEnv(t *testing.T) map[string]string {
@@ -80,7 +81,7 @@ func TestUnitsAreKnownToSystemd(t *testing.T) {
 	}
 	for _, unit := range units {
 		path := filepath.Join(folder, filepath.Base(unit))
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(read(t, unit), installed, kithtest.Binary(t))), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(read(t, unit), "ExecStart="+installed+" ", "ExecStart="+kithtest.Binary(t)+" ")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		paths = append(paths, path)

@@ -44,7 +44,7 @@ func TestModuleCanMove(t *testing.T) {
 			t.Errorf("%s is still imported", line)
 		}
 	}
-	for _, file := range []string{"Makefile", "scripts/release.sh", "deploy/Dockerfile"} {
+	for _, file := range []string{"Makefile", ".goreleaser.yml", "deploy/Dockerfile"} {
 		if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || !strings.Contains(string(text), "-X "+path+"/cli.version=") {
 			t.Errorf("%s links the version into another package; %v", file, err)
 		}

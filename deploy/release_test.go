@@ -1,0 +1,294 @@
+package deploy_test
+
+import (
+	"crypto/sha256"
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// released is the folder in which `make release-check` has made a release, and the version of it.
+func released(t *testing.T) (dist, version string) {
+	t.Helper()
+	dist = os.Getenv("KITH_TEST_RELEASE")
+	if dist == "" {
+		t.Skip("no release was made: make release-check makes one")
+	}
+	var about struct{ Version string }
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dist, "metadata.json"))), &about); err != nil || about.Version == "" {
+		t.Fatal(about, err)
+	}
+	return dist, about.Version
+}
+
+// shell runs a command and returns its output.
+func shell(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+// runs starts a program as a gateway with the demo graph, in a folder of its own, and asks it.
+func runs(t *testing.T, program string, args ...string) *kithtest.Gateway {
+	t.Helper()
+	args = append(args, "serve", "--demo", "--addr=127.0.0.1:0")
+	g := kithtest.Announced(t, kithtest.Launch(t, kithtest.Program(program), kithtest.Dir(t.TempDir()), kithtest.Args(args...)))
+	if answer, err := g.Ask(`{ user(by: {id: 1}) { name } }`, nil); err != nil || !strings.Contains(string(answer.Data), "Maya Okafor") {
+		t.Errorf("%s answers %s, %v", program, answer.Data, err)
+	}
+	return g
+}
+
+// builtFor checks what a program was built from, and that it needs nothing beside it.
+func builtFor(t *testing.T, program, goos, arch string) {
+	t.Helper()
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]string{}
+	for _, s := range info.Settings {
+		has[s.Key] = s.Value
+	}
+	if has["GOOS"] != goos || has["GOARCH"] != arch || has["CGO_ENABLED"] != "0" || has["-trimpath"] != "true" {
+		t.Errorf("%s was built with %v", program, has)
+	}
+	if goos != "linux" {
+		return
+	}
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		t.Errorf("%s is not static", program)
+	}
+}
+
+// here reports whether this machine runs programs of a platform.
+func here(goos, arch string) bool { return goos == runtime.GOOS && arch == runtime.GOARCH }
+
+// TestReleaseArchives: they hold the same files, those of their platform, owned by root; this machine's is run.
+func TestReleaseArchives(t *testing.T) {
+	dist, version := released(t)
+	ran := false
+	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
+		goos, arch, _ := strings.Cut(platform, "_")
+		name := "kith_" + version + "_" + platform
+		archive, into := filepath.Join(dist, name+".tar.gz"), t.TempDir()
+		if list := shell(t, "tar", "-tvzf", archive); strings.Count(list, " root/root ") != strings.Count(list, "\n") {
+			t.Errorf("%s: not all is root's:\n%s", name, list)
+		}
+		shell(t, "tar", "-xzf", archive, "-C", into)
+		entries, err := os.ReadDir(filepath.Join(into, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var has []string
+		for _, e := range entries {
+			has = append(has, e.Name())
+		}
+		if want := []string{"CHANGELOG.md", "LICENSE", "README.md", "deploy", "kith", "kith-bench"}; !slices.Equal(has, want) {
+			t.Errorf("%s holds %v", name, has)
+		}
+		for _, program := range []string{"kith", "kith-bench"} {
+			builtFor(t, filepath.Join(into, name, program), goos, arch)
+		}
+		if here(goos, arch) {
+			ran = true
+			if said := shell(t, filepath.Join(into, name, "kith"), "version"); !strings.HasPrefix(said, "kith "+version+" (commit ") || strings.Contains(said, "unknown") {
+				t.Errorf("it says %s", said)
+			}
+			g := runs(t, filepath.Join(into, name, "kith"))
+			if _, page := g.Get(t, "/app"); !strings.Contains(page, "<script") {
+				t.Errorf("the app is not in it: %s", page)
+			}
+		}
+	}
+	if !ran {
+		t.Logf("no archive is for %s on %s: none was run", runtime.GOOS, runtime.GOARCH)
+	}
+}
+
+// packaged are files that every package has.
+var packaged = []string{
+	"/usr/bin/kith", "/etc/kith/kith.env", "/usr/lib/systemd/system/kith.service", "/usr/lib/systemd/system/kith-replicate.service",
+	"/usr/lib/systemd/system/kith-reconcile.service", "/usr/lib/systemd/system/kith-reconcile.timer", "/usr/share/doc/kith/copyright",
+	"/usr/share/bash-completion/completions/kith",
+}
+
+// TestReleasePackages: dpkg installs the deb of this machine into a folder, keeps changed settings, and removes it. Those of other systems are listed.
+func TestReleasePackages(t *testing.T) {
+	dist, version := released(t)
+	for _, arch := range []string{"amd64", "arm64"} {
+		path := func(ext string) string { return filepath.Join(dist, "kith_"+version+"_linux_"+arch+"."+ext) }
+		lists := map[string]string{
+			"deb": shell(t, "dpkg-deb", "--contents", path("deb")),
+			"apk": shell(t, "tar", "--warning=no-unknown-keyword", "-tzf", path("apk")),
+		}
+		if _, err := exec.LookPath("rpm"); err == nil {
+			lists["rpm"] = shell(t, "rpm", "-qpl", path("rpm"))
+		} else {
+			t.Log("rpm is not installed: the rpm is not listed")
+		}
+		for kind, list := range lists {
+			for _, file := range packaged {
+				if !strings.Contains(list, strings.TrimPrefix(file, "/")) {
+					t.Errorf("the %s for %s has no %s:\n%s", kind, arch, file, list)
+				}
+			}
+		}
+		if !here("linux", arch) || os.Getuid() != 0 {
+			t.Logf("the deb for %s is not installed", arch)
+			continue
+		}
+		installs(t, path("deb"))
+	}
+}
+
+func installs(t *testing.T, deb string) {
+	t.Helper()
+	root := t.TempDir()
+	for _, folder := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, "dpkg", "--root="+root, "--install", deb)
+	for _, file := range packaged {
+		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	settings := filepath.Join(root, "etc/kith/kith.env")
+	if info, err := os.Stat(settings); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the settings can be read by others: %v, %v", info, err)
+	}
+	g := runs(t, filepath.Join(root, "usr/bin/kith"))
+	g.Interrupt(t)
+	if err := os.WriteFile(settings, []byte("KITH_ADDR=127.0.0.1:8080\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shell(t, "dpkg", "--root="+root, "--force-confdef", "--install", deb)
+	shell(t, "dpkg", "--root="+root, "--remove", "kith")
+	if _, err := os.Stat(filepath.Join(root, "usr/bin/kith")); err == nil {
+		t.Error("the program stays after the removal")
+	}
+	if text, err := os.ReadFile(settings); err != nil || string(text) != "KITH_ADDR=127.0.0.1:8080\n" {
+		t.Errorf("an update or the removal has changed the settings: %s, %v", text, err)
+	}
+}
+
+// TestReleaseImage: the files of the image, and nothing else, are a system that runs as its user, which can write to its volume only.
+func TestReleaseImage(t *testing.T) {
+	dist, version := released(t)
+	root, tool := t.TempDir(), filepath.Join(dist, "../bin/image")
+	for _, arch := range []string{"arm64", runtime.GOARCH} {
+		shell(t, "bash", "-c", `rm -rf "$1"/* && "$2" -unpack "$3" "$4" | tar -x -C "$1"`, "-", root, tool, "linux/"+arch, dist)
+		builtFor(t, filepath.Join(root, "usr/local/bin/kith"), "linux", arch)
+	}
+	if said := shell(t, filepath.Join(root, "usr/local/bin/kith"), "version"); !strings.Contains(said, "kith "+version+" ") {
+		t.Errorf("it says %s", said)
+	}
+	if os.Getuid() != 0 || exec.Command("unshare", "--mount", "true").Run() != nil {
+		t.Log("without the right to mount, the image's program is run, but not in the image")
+		runs(t, filepath.Join(root, "usr/local/bin/kith"))
+		return
+	}
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	inside := filepath.Join(t.TempDir(), "inside")
+	script := fmt.Sprintf("#!/bin/bash\nset -e\ncd '%[1]s'\nexec unshare --mount bash -c 'mount --bind . /mnt && mount -o remount,ro,bind /mnt && mount -t tmpfs -o uid=65532 none /mnt/var/lib/kith/data && "+
+		"exec chroot --userspec=65532:65532 --groups= /mnt /usr/local/bin/kith \"$@\"' - \"$@\"\n", root)
+	if err := os.WriteFile(inside, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	g := runs(t, inside, "--store=sqlite:/var/lib/kith/data/kith.db")
+	health := func() kithtest.End {
+		return kithtest.Run(t, kithtest.Program(inside), kithtest.Env("KITH_ADMIN_ADDR="), kithtest.Args("healthcheck", "--addr="+strings.TrimPrefix(g.URL, "http://")))
+	}
+	if end := health(); end.Code != 0 || end.Stderr != "" {
+		t.Errorf("the health check of a gateway: %+v", end)
+	}
+	g.Interrupt(t)
+	if end := health(); end.Code != 1 {
+		t.Errorf("the health check of a gateway that has ended: %+v", end)
+	}
+	if end := kithtest.Run(t, kithtest.Program(inside), kithtest.Args("migrate", "--store=sqlite:/var/lib/kith/kith.db")); end.Code == 0 {
+		t.Errorf("it writes outside of its volume: %+v", end)
+	}
+}
+
+// TestReleaseDocuments: bills of materials have the modules that the programs are built from, the formula the sums of the archives.
+func TestReleaseDocuments(t *testing.T) {
+	dist, version := released(t)
+	sums := map[string]string{}
+	for _, line := range regexp.MustCompile(`(?m)^([0-9a-f]{64})  (\S+)$`).FindAllStringSubmatch(read(t, filepath.Join(dist, "SHA256SUMS")), -1) {
+		sums[line[2]] = line[1]
+	}
+	if len(sums) != 4+6+8+1 { // archives, packages, bills of materials, the chart
+		t.Errorf("SHA256SUMS has %d files", len(sums))
+	}
+	bills := 0
+	for name := range sums {
+		if !strings.HasSuffix(name, ".cdx.json") {
+			continue
+		}
+		bills++
+		text := read(t, filepath.Join(dist, name))
+		for _, want := range []string{`"bomFormat": "CycloneDX"`, `"version": "v` + version + `"`, `"name": "github.com/99designs/gqlgen"`, `pkg:golang/modernc.org/sqlite@`, `"type": "SHA-256"`} {
+			if !strings.Contains(strings.ReplaceAll(text, `"alg"`, `"type"`), want) {
+				t.Errorf("%s has no %s", name, want)
+			}
+		}
+	}
+	if bills != 8 {
+		t.Errorf("%d bills of materials", bills)
+	}
+	formula := read(t, filepath.Join(dist, "homebrew/kith.rb"))
+	urls := regexp.MustCompile(`url "\S+/([^/"]+)"[^"]*sha256 "([0-9a-f]{64})"`).FindAllStringSubmatch(formula, -1)
+	for _, u := range urls {
+		if sums[u[1]] != u[2] {
+			t.Errorf("the formula has another sum for %s", u[1])
+		}
+	}
+	if len(urls) != 4 || !strings.Contains(formula, "class Kith < Formula") {
+		t.Errorf("the formula:\n%s", formula)
+	}
+}
+
+// TestReleaseChart: it is deploy/helm, with the version of the release.
+func TestReleaseChart(t *testing.T) {
+	dist, version := released(t)
+	into := t.TempDir()
+	packed := filepath.Join(dist, "../bin/chart/kith-"+version+".tgz")
+	shell(t, "tar", "-xzf", packed, "-C", into)
+	out, err := exec.Command("diff", "-r", "helm", filepath.Join(into, "kith")).CombinedOutput()
+	want := fmt.Sprintf("> version: %s\n> appVersion: %[1]s\n", version)
+	if err == nil || !strings.Contains(string(out), want) || strings.Count(string(out), "\n> ") != 2 || strings.Contains(string(out), "Only in") {
+		t.Errorf("the chart differs: %s", out)
+	}
+	text, err := os.ReadFile(packed)
+	if err != nil || !strings.Contains(read(t, filepath.Join(dist, "SHA256SUMS")), fmt.Sprintf("%x  kith-%s.tgz", sha256.Sum256(text), version)) {
+		t.Errorf("SHA256SUMS has another chart; %v", err)
+	}
+}
