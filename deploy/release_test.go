@@ -280,7 +280,7 @@ func TestReleaseDocuments(t *testing.T) {
 func TestReleaseChart(t *testing.T) {
 	dist, version := released(t)
 	into := t.TempDir()
-	packed := filepath.Join(dist, "../bin/chart/kith-"+version+".tgz")
+	packed := filepath.Join(dist, "kith-"+version+".tgz")
 	shell(t, "tar", "-xzf", packed, "-C", into)
 	out, err := exec.Command("diff", "-r", "helm", filepath.Join(into, "kith")).CombinedOutput()
 	want := fmt.Sprintf("> version: %s\n> appVersion: %[1]s\n", version)
