@@ -55,7 +55,7 @@ func TestUnitsGiveUpAndDoNotCollide(t *testing.T) {
 	ports := map[string]string{}
 	for _, unit := range []string{"kith", "kith-replicate"} {
 		text := read(t, "systemd/"+unit+".service")
-		command := strings.Fields(regexp.MustCompile(`(?m)^ExecStart=`+installed+` (.*)$`).FindStringSubmatch(text)[1])
+		command := strings.Fields(regexp.MustCompile(`(?m)^ExecStart=` + installed + ` (.*)$`).FindStringSubmatch(text)[1])
 		admin := regexp.MustCompile(`(?m)^Environment=KITH_ADMIN_ADDR=127\.0\.0\.1:(\d+)$`).FindStringSubmatch(text)
 		if admin == nil || ports[admin[1]] != "" || admin[1] >= "9090" && admin[1] <= "9999" || strings.HasSuffix(unitEnv(t)["KITH_ADDR"], ":"+admin[1]) {
 			t.Fatalf("%s: %v", unit, admin)
