@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,7 +35,7 @@ func buildOf(info *debug.BuildInfo, version, revision string) Build {
 	recorded := Build{}
 	if info != nil {
 		if info.Main.Version != "(devel)" {
-			recorded.Version = info.Main.Version
+			recorded.Version = strings.TrimPrefix(info.Main.Version, "v") // of go install PATH@v1.2.3
 		}
 		settings := map[string]string{}
 		for _, s := range info.Settings {

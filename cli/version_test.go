@@ -20,9 +20,9 @@ func TestBuildOf(t *testing.T) {
 	}{
 		"nothing":              {nil, "", "", Build{Version: "devel", Revision: "unknown"}},
 		"without git":          {recorded("(devel)"), "", "", Build{Version: "devel", Revision: "unknown"}},
-		"recorded":             {recorded("v0.1.0", commit), "", "", Build{Version: "v0.1.0", Revision: "64b1791c"}},
-		"recorded, clean":      {recorded("v0.1.0", commit, debug.BuildSetting{Key: "vcs.modified", Value: "false"}), "", "", Build{Version: "v0.1.0", Revision: "64b1791c"}},
-		"recorded, changed":    {recorded("v0.1.0", commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "", "", Build{Version: "v0.1.0", Revision: "64b1791c-dirty"}},
+		"recorded":             {recorded("v0.1.0", commit), "", "", Build{Version: "0.1.0", Revision: "64b1791c"}},
+		"recorded, clean":      {recorded("v0.1.0", commit, debug.BuildSetting{Key: "vcs.modified", Value: "false"}), "", "", Build{Version: "0.1.0", Revision: "64b1791c"}},
+		"recorded, changed":    {recorded("v0.1.0", commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"}), "", "", Build{Version: "0.1.0", Revision: "64b1791c-dirty"}},
 		"linked":               {recorded("v0.1.0", commit), "0.2.0", "c5c9f5ae", Build{Version: "0.2.0", Revision: "c5c9f5ae"}},
 		"linked with a commit": {recorded("(devel)"), "", "c5c9f5ae", Build{Version: "devel", Revision: "c5c9f5ae"}},
 	} {

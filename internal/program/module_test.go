@@ -1,20 +1,24 @@
 package program_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+
 	"kith/internal/testenv"
 )
 
 // TestModuleCanMove gives a copy of the tree another module path. Every import is found, and the old path is nowhere
-// left. In the long form the copy is built.
+// left. In the long form the copy is installed, as `go install PATH@VERSION` does.
 func TestModuleCanMove(t *testing.T) {
 	t.Parallel()
-	const path = "example.org/team/product"
+	const path = "example.org/team/kith"
 	folder := t.TempDir()
 	in := func(command string) string {
 		t.Helper()
@@ -52,7 +56,52 @@ func TestModuleCanMove(t *testing.T) {
 	if strings.Contains(in("cat gqlgen.yml"), "- "+was+"/") {
 		t.Error("gqlgen.yml has the old path")
 	}
-	if os.Getenv("KITH_TEST_LONG") == "1" {
-		in("go build -o program . && ./program version && go vet ./cli")
+	if testenv.AllTests() {
+		in("go vet ./cli")
+		installs(t, folder, path)
+	}
+}
+
+// installs serves the tree as a version of its module, from a folder in the form of a proxy, and has the go command install that.
+func installs(t *testing.T, folder, path string) {
+	t.Helper()
+	const version = "v1.2.3"
+	proxy := t.TempDir()
+	of := filepath.Join(proxy, path, "@v")
+	if err := os.MkdirAll(of, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var archive bytes.Buffer
+	if err := zip.CreateFromDir(&archive, module.Version{Path: path, Version: version}, folder); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"list": []byte(version + "\n"), version + ".zip": archive.Bytes(), version + ".mod": mod, version + ".info": []byte(`{"Version": "` + version + `"}`)} {
+		if err := os.WriteFile(filepath.Join(of, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(name string) string {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	elsewhere := t.TempDir()
+	install := exec.Command("go", "install", path+"@"+version)
+	install.Dir = elsewhere
+	// The other modules come from what this machine has, or from where it has them from. -modcacherw: the folder can be removed.
+	install.Env = append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+ask("GOMODCACHE")+"/cache/download,"+ask("GOPROXY"), "GONOSUMDB="+path,
+		"GOMODCACHE="+filepath.Join(elsewhere, "modules"), "GOBIN="+elsewhere, "GOFLAGS=-trimpath -modcacherw")
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	said, err := exec.Command(filepath.Join(elsewhere, filepath.Base(path)), "version").Output()
+	if err != nil || !strings.HasPrefix(string(said), "kith "+strings.TrimPrefix(version, "v")+" (commit ") {
+		t.Errorf("the installed program says %s, %v", said, err)
 	}
 }
