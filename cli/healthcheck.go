@@ -17,13 +17,10 @@ type HealthcheckCmd struct {
 
 // Validate is called by kong.
 func (c *HealthcheckCmd) Validate() error {
-	if err := checkAdminAddr(c.AdminAddr); err != nil || c.AdminAddr != "" {
-		return err
-	}
 	if err := CheckAddress(c.Addr); err != nil {
 		return Misset("addr", err)
 	}
-	return nil
+	return checkAdminAddr(c.AdminAddr)
 }
 
 // Run asks /healthz of the process with the same settings on this machine. It prints nothing if the answer is 200.

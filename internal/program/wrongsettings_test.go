@@ -168,9 +168,11 @@ func wrongValues(t *testing.T) map[string][]wrong {
 
 	return map[string][]wrong{
 		"addr": {
-			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "127.0.0.1:99999", says: []string{"99999"}},
-			{value: "127.0.0.1:http-or-so"}, {value: silent, says: []string{silent, "taken"}}, {value: "192.0.2.1:80", says: []string{"192.0.2.1"}},
-			{value: "none.invalid:80"}, {value: "http://localhost:8080"},
+			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"},
+		},
+		"serve addr": { // the other commands with this flag do not listen there
+			{value: "127.0.0.1:99999", says: []string{"99999"}}, {value: "127.0.0.1:http-or-so"}, {value: silent, says: []string{silent, "taken"}},
+			{value: "192.0.2.1:80", says: []string{"192.0.2.1"}}, {value: "none.invalid:80"},
 		},
 		"store": {
 			{value: ""}, {value: "sqlite"}, {value: "sqlite:", says: []string{"shard 0", "missing"}},
