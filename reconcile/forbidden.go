@@ -73,7 +73,7 @@ func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []F
 					return block.Err
 				case rows[i].Err != nil:
 					return rows[i].Err
-				case block.Value.forward == block.Value.inverse && block.Value.inverse.Type == storage.Blocking && rows[i].Value.Type == storage.Following:
+				case block.Value.forward == block.Value.inverse && block.Value.inverse.Type == storage.Blocking && (rows[i].Value.Type == storage.Following || rows[i].Value.Type == storage.Requested):
 					now = append(now, Finding{Kind: Forbidden, Forward: rows[i].Value, Inverse: block.Value.inverse})
 				}
 			}

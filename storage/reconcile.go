@@ -43,8 +43,8 @@ type Comparer interface {
 	WrongFriends(ctx context.Context, shard int, owners OwnerRange) ([]WrongCount, error)
 
 	// ForbiddenFollows returns the follows of users in a range whose other end blocks the user, as
-	// seen by one shard: edges of type [Following] on the Forward side for which the Inverse side
-	// has an edge of type [Blocking] in the other direction. They come by owner, then by peer.
+	// seen by one shard: edges of type [Following] or [Requested] on the Forward side for which the
+	// Inverse side has an edge of type [Blocking] in the other direction. They come by owner, then by peer.
 	// Owners without counts are skipped.
 	ForbiddenFollows(ctx context.Context, shard int, owners OwnerRange) ([]Pair, error)
 }

@@ -93,10 +93,10 @@ type EdgeWriter interface {
 	// the owner's follow or block, the peer's, and the request of each. Some edges therefore change
 	// other rows in the same transaction. Also lists the rows changed:
 	//
-	//   - Forward: [Following] is not written if the peer blocks the owner. [Blocking] cancels the
-	//     owner's pending request.
-	//   - Inverse: [Blocking] by the peer ends the owner's follow, however new, and cancels the
-	//     owner's pending request.
+	//   - Forward: [Following] and [Requested] are not written if the peer blocks the owner. [Blocking]
+	//     cancels the owner's pending request.
+	//   - Inverse: [Blocking] by the peer ends the owner's follow or request for one, however new, and
+	//     cancels the owner's pending request.
 	//   - Inbox: [Accepted] makes the owner follow the peer, unless one blocks the other. [Pending]
 	//     and [Accepted] accept the owner's own pending request if the two are no further apart
 	//     than the requests' time to live: requests that cross accept each other. [Removed] ends

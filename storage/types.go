@@ -43,8 +43,25 @@ type User struct {
 	FollowingsVisibility Visibility // who may see whom the user follows
 	FollowersVisibility  Visibility // who may see who follows the user
 	Undiscoverable       bool       // never suggested to anybody
+	Locked               bool       // follows wait for its approval; its lists, favorites and posts are for its followers
 
 	Attributes Attributes
+}
+
+// ListVisibility says who may see the user's list on a side, and on [FavoriteInbox] its posts and favorites. What is
+// of a locked user is never for everyone.
+func (u User) ListVisibility(side Side) Visibility {
+	least := ToEveryone
+	if u.Locked {
+		least = ToFollowers
+	}
+	switch side {
+	case Forward:
+		return max(u.FollowingsVisibility, least)
+	case Inverse:
+		return max(u.FollowersVisibility, least)
+	}
+	return least
 }
 
 // Visibility says who may see one of a user's lists, besides the user.
@@ -96,6 +113,7 @@ const (
 	None      EdgeType = 0 // a tombstone: the edge was ended; kept so that late events can be ordered
 	Following EdgeType = 1
 	Blocking  EdgeType = 2
+	Requested EdgeType = 3 // a follow that waits for the approval of To, a locked user
 )
 
 // The types of edges in `friend_request` and `friend_request_inbox`: the states of a friend

@@ -47,7 +47,7 @@ type ProfileChange struct {
 	Name, Bio, AvatarURL *string
 
 	FollowingsVisibility, FollowersVisibility *Visibility
-	Undiscoverable                            *bool
+	Undiscoverable, Locked                    *bool
 
 	Attributes AttributeChange
 }
@@ -60,6 +60,7 @@ func (c ProfileChange) Apply(to *User) (err error) {
 	set(&to.FollowingsVisibility, c.FollowingsVisibility)
 	set(&to.FollowersVisibility, c.FollowersVisibility)
 	set(&to.Undiscoverable, c.Undiscoverable)
+	set(&to.Locked, c.Locked)
 	to.Attributes, err = c.Attributes.Apply(to.Attributes)
 	return err
 }
@@ -81,9 +82,9 @@ type EdgeChanger interface {
 	// Ending an edge that never existed writes nothing. Changes that name the same user are judged
 	// one after another.
 	//
-	// A follow is refused with [ErrForbidden] if one of the two blocks the other: a block is stored
-	// on both shards, so both directions are seen here. A block replaces a follow and cancels a
-	// pending request From → To. When a follow ends, its mark is removed.
+	// A follow, or a request for one, is refused with [ErrForbidden] if one of the two blocks the other: a
+	// block is stored on both shards, so both directions are seen here. A block replaces either and cancels a
+	// pending request From → To. When a follow ends, its mark is removed. A request leaves a follow as it is.
 	//
 	// A single change may fail with [ErrLimitReached] or [ErrForbidden]; the others go through. If
 	// the user has no counts, all of them fail with [ErrUserUnknown].
@@ -94,14 +95,15 @@ type EdgeChanger interface {
 type EdgeChange struct {
 	To   UserID
 	Type EdgeType
-	Ends EdgeType // the type that [None] ends; rows of other types stay; 0 stands for [Following]
-	At   Micros   // the clock, read once per request
+	Ends EdgeType // the type that [None] ends; rows of other types stay; 0 stands for [Following] and [Requested].
+	// If it is [Requested], rows of other types stay whatever Type is: one accepts what still waits.
+	At Micros // the clock, read once per request
 }
 
 // ChangeOptions limit and extend a change.
 type ChangeOptions struct {
 	// MaxFollowing is how many users one user may follow: a follow beyond it gets
-	// [ErrLimitReached]. 0 means no limit.
+	// [ErrLimitReached], and so does a request beyond it of a user's follows and requests together. 0 means no limit.
 	MaxFollowing int64
 	// MaxBlocks is how many users one user may block: a block beyond it gets [ErrLimitReached]. 0
 	// means no limit.

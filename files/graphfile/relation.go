@@ -14,7 +14,8 @@ type Relation string
 const (
 	Follows Relation = "following"
 	Blocks  Relation = "blocking"
-	Ended   Relation = "ended" // a follow or a block that has ended
+	Waiting Relation = "follow_request" // a follow that waits for the approval of To
+	Ended   Relation = "ended"          // a follow, a request for one, or a block that has ended
 
 	Requests  Relation = "friend_request" // for friendship, pending
 	Accepted  Relation = "accepted_request"
@@ -35,6 +36,7 @@ var relations = []struct {
 }{
 	{Blocks, storage.Forward, storage.Blocking},
 	{Follows, storage.Forward, storage.Following},
+	{Waiting, storage.Forward, storage.Requested},
 	{Ended, storage.Forward, storage.None},
 	{NoRequest, storage.Requests, storage.None},
 	{Declined, storage.Requests, storage.Declined},
@@ -85,7 +87,7 @@ func (r Relation) Row() (storage.Side, storage.EdgeType, error) {
 // IsPast reports whether the lines are only of what is over. It may name users who have been deleted.
 func (r Relation) IsPast() bool {
 	switch r {
-	case Follows, Blocks, Requests, Accepted:
+	case Follows, Blocks, Waiting, Requests, Accepted:
 		return false
 	}
 	return true

@@ -21,7 +21,7 @@ var (
 // columnNames are all columns of a users file. A file without a header has the first few of them.
 var columnNames = []string{
 	"id", "handle", "name", "bio", "avatar_url",
-	"created_at", "updated_at", "followings_visibility", "followers_visibility", "discoverable", "state", "attributes",
+	"created_at", "updated_at", "followings_visibility", "followers_visibility", "discoverable", "state", "locked", "attributes",
 }
 
 const defaultColumns = 5
@@ -113,7 +113,7 @@ var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWith
 	return []column{
 		id(&u.ID), plain(&u.Handle), plain(&u.Name), plain(&u.Bio), plain(&u.AvatarURL), ifGiven(moment(&u.CreatedAt)), ifGiven(moment(&u.UpdatedAt)),
 		ifGiven(word(&u.FollowingsVisibility, visibilities)), ifGiven(word(&u.FollowersVisibility, visibilities)),
-		ifGiven(truth(&u.Undiscoverable, false)), ifGiven(word(&row.State, states)), attributes(&u.Attributes),
+		ifGiven(truth(&u.Undiscoverable, false)), ifGiven(word(&row.State, states)), ifGiven(truth(&u.Locked, true)), attributes(&u.Attributes),
 	}
 }, func(row *storage.UserWithState) error {
 	u := &row.User

@@ -36,6 +36,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 				FollowersVisibility:  storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followers")),
 				Undiscoverable:       rapid.Bool().Draw(t, "undiscoverable"),
 				Attributes:           anyAttributes().Draw(t, "attributes"),
+				Locked:               rapid.Bool().Draw(t, "locked"),
 			},
 			State: storage.UserState(rapid.IntRange(0, 2).Draw(t, "state")),
 		}

@@ -12,6 +12,7 @@ type Actor struct {
 	Follows      int64 // how many users it follows; each judged change moves it
 	MaxFollowing int64 // 0: no limit
 	Blocks       int64 // how many it blocks; each judged change moves it, too
+	Requests     int64 // how many it waits to follow, likewise
 	MaxBlocks    int64 // 0: no limit
 }
 
@@ -23,10 +24,10 @@ func (a *Actor) mayBlock() error {
 	return nil
 }
 
-// mayFollow checks that the limit allows one more. [storage.ErrLimitReached]
-func (a *Actor) mayFollow() error {
-	if a.MaxFollowing > 0 && a.Follows >= a.MaxFollowing {
-		return fmt.Errorf("%w: user %s follows %d", storage.ErrLimitReached, a.User, a.Follows)
+// mayFollow checks that the limit allows one more, besides so many that wait. [storage.ErrLimitReached]
+func (a *Actor) mayFollow(waiting int64) error {
+	if a.MaxFollowing > 0 && a.Follows+waiting >= a.MaxFollowing {
+		return fmt.Errorf("%w: user %s follows %d, and waits for %d", storage.ErrLimitReached, a.User, a.Follows, waiting)
 	}
 	return nil
 }
@@ -38,18 +39,19 @@ func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.
 	pair := storage.Pair{From: by.User, To: ch.To}
 	old, _ := j.row(storage.Forward, pair)
 	unchanged := storage.Result[storage.Changed]{Value: storage.Changed{Row: old}, Found: true}
-	switch ch.Type {
-	case old.Type:
+	isFollow := old.Type == storage.Following || old.Type == storage.Requested
+	switch {
+	case ch.Type == old.Type, ch.Ends == storage.Requested && old.Type != storage.Requested,
+		ch.Type == storage.None && old.Type != ch.Ends && (ch.Ends != storage.None || !isFollow),
+		ch.Type == storage.Requested && old.Type == storage.Following:
 		return unchanged
-	case storage.None:
-		if old.Type != max(ch.Ends, storage.Following) {
-			return unchanged
-		}
-	case storage.Following:
+	}
+	switch ch.Type {
+	case storage.Following, storage.Requested:
 		if j.blocked(by.User, ch.To) {
 			return storage.Result[storage.Changed]{Err: forbidden(pair)}
 		}
-		if err := by.mayFollow(); err != nil {
+		if err := by.mayFollow(by.Requests * is(ch.Type, storage.Requested)); err != nil {
 			return storage.Result[storage.Changed]{Err: err}
 		}
 	case storage.Blocking:
@@ -58,7 +60,8 @@ func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.
 		}
 	}
 	by.Follows += Counted(ch.Type) - Counted(old.Type)
-	by.Blocks += blocks(ch.Type) - blocks(old.Type)
+	by.Blocks += is(ch.Type, storage.Blocking) - is(old.Type, storage.Blocking)
+	by.Requests += is(ch.Type, storage.Requested) - is(old.Type, storage.Requested)
 	own := j.turn(storage.Forward, pair, ch.Type, ch.At)
 	written := append([]storage.Written{own}, j.consequences(storage.Forward, own.Edge)...)
 	written = j.propagate(written)
@@ -68,8 +71,9 @@ func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.
 	}
 }
 
-func blocks(t storage.EdgeType) int64 {
-	if t == storage.Blocking {
+// is is 1 for an edge of a kind, 0 for others.
+func is(t, kind storage.EdgeType) int64 {
+	if t == kind {
 		return 1
 	}
 	return 0

@@ -35,8 +35,8 @@ func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.
 	follow, _ := j.row(storage.Forward, pair)
 	switch {
 	case side != storage.Inbox:
-		// The block wins over the follow, however old or new the follow is.
-		if side == storage.Inverse && follow.Type == storage.Following {
+		// The block wins over the follow, or the request for one, however old or new that is.
+		if side == storage.Inverse && (follow.Type == storage.Following || follow.Type == storage.Requested) {
 			also = append(also, j.turn(storage.Forward, pair, storage.None, e.UpdateTime))
 		}
 		return append(also, j.cancel(pair, e.UpdateTime)...)

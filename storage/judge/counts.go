@@ -69,10 +69,7 @@ func (j *Judge) friends(pair storage.Pair) int64 {
 
 // Counted is what an edge of a type adds to its counts.
 func Counted(t storage.EdgeType) int64 {
-	if t == storage.Following {
-		return 1
-	}
-	return 0
+	return is(t, storage.Following)
 }
 
 // EndedFollows lists the follows that have ended and may have a mark, in the order of their key.

@@ -94,7 +94,7 @@ func (j *Judge) Apply(side storage.Side, e storage.Edge, rule storage.Rule) stor
 	switch {
 	case exists && (rule == storage.IfAbsent || e.UpdateTime <= old.UpdateTime):
 		return storage.Applied{Row: old, Also: j.again(side, e)}
-	case side == storage.Forward && e.Type == storage.Following && j.blockedBy(e.From, e.To):
+	case side == storage.Forward && (e.Type == storage.Following || e.Type == storage.Requested) && j.blockedBy(e.From, e.To):
 		return storage.Applied{Row: old}
 	}
 	j.put(side, e)

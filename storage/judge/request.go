@@ -140,7 +140,7 @@ func (r *request) mayAsk() error {
 func (r *request) accept() ([]storage.Written, error) {
 	if f, _ := r.row(storage.Forward, r.Pair); f.Type != storage.Following {
 		by := Actor{User: r.From, Follows: r.act.Follows, MaxFollowing: r.act.Options.MaxFollowing}
-		if err := by.mayFollow(); err != nil {
+		if err := by.mayFollow(0); err != nil {
 			return nil, err
 		}
 	}

@@ -48,7 +48,7 @@ WHERE user_id = ?`
 	// Locks the counts of a user, and reads the user as it is after the wait. Served by the primary keys.
 	sqlLockUser = `
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable,
+  users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable, users.locked,
   users.handle, users.name, users.bio, users.avatar_url, users.attributes
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
@@ -64,7 +64,7 @@ WHERE user_id = ?`
 var (
 	sqlInsertAccount = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, attributes)
+  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	sqlWritePasswordTime = db.Both(`
@@ -95,7 +95,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	return s.transact(ctx, "register", s.ownerOf(user.ID), func(w *writer) error {
 		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
 			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
-			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable, string(user.Attributes))
+			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable, user.Locked, string(user.Attributes))
 		if err == nil && n == 0 {
 			err = exists
 		}
@@ -241,7 +241,7 @@ func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
 	found := false
 	err = w.readLocked([]storage.UserID{id}, sqlLockUser, []any{int64(id)}, func(rows *sql.Rows) (err error) {
 		found = true
-		user.ID, _, err = w.scanLocked(rows, &user.CreatedAt, &user.UpdatedAt, &user.FollowingsVisibility, &user.FollowersVisibility, &user.Undiscoverable,
+		user.ID, _, err = w.scanLocked(rows, &user.CreatedAt, &user.UpdatedAt, &user.FollowingsVisibility, &user.FollowersVisibility, &user.Undiscoverable, &user.Locked,
 			&user.Handle, &user.Name, &user.Bio, &user.AvatarURL, &user.Attributes)
 		return err
 	})
@@ -279,6 +279,9 @@ func profileStatement(user storage.User, change storage.ProfileChange) (string, 
 	}
 	if change.Attributes != nil {
 		set("attributes", string(user.Attributes))
+	}
+	if change.Locked != nil {
+		set("locked", *change.Locked)
 	}
 	// Served by the primary key.
 	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(user.ID))

@@ -29,14 +29,14 @@ func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
 // applyBulk is apply for many edges, most of which are expected to be new: it
 // inserts without looking first. Since the owners are locked, an insert that wrote every row proves
 // that all of them were missing. An insert that did not is undone, and its rows are read and judged
-// one by one. So are rows from which others may follow.
+// one by one. So are requests for follows, and rows from which others may follow.
 func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int, rule storage.Rule) ([]storage.Applied, error) {
 	applied := make([]storage.Applied, len(edges))
 	diffs := make(judge.Diffs)
 	hopeful := true
 	for at := range slices.Chunk(order, w.store.sql.MaxRows) {
 		chunk := storage.Chosen(edges, at)
-		if hopeful && !slices.ContainsFunc(chunk, func(e storage.Edge) bool { return judge.HasConsequences(side, e.Type) }) {
+		if hopeful && !slices.ContainsFunc(chunk, func(e storage.Edge) bool { return e.Type == storage.Requested || judge.HasConsequences(side, e.Type) }) {
 			n, err := w.insertBulk(side, chunk, diffs)
 			if err != nil {
 				return nil, err

@@ -170,19 +170,27 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 }
 
 // Served by idx_following_list.
-const sqlBlockCount = `
+const sqlTypeCount = `
 SELECT COUNT(*)
 FROM following
-WHERE from_user_id = ? AND type = 2`
+WHERE from_user_id = ? AND type = ?`
 
-// actor is a user who makes changes. Its blocks are counted only if one of the changes is bounded by them.
+// actor is a user who makes changes. Its blocks, and its requests for follows, are counted only if one of the changes is bounded by them.
 func (c *edgeChange) actor(user storage.UserID, counts storage.Counts, o storage.ChangeOptions, changes ...storage.EdgeChange) (*judge.Actor, error) {
 	by := &judge.Actor{User: user, Follows: counts.Following, MaxFollowing: o.MaxFollowing, MaxBlocks: o.MaxBlocks}
-	if o.MaxBlocks == 0 || !slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Blocking }) {
-		return by, nil
+	for _, bound := range []struct {
+		kind storage.EdgeType
+		most int64
+		n    *int64
+	}{{storage.Blocking, o.MaxBlocks, &by.Blocks}, {storage.Requested, o.MaxFollowing, &by.Requests}} {
+		if bound.most == 0 || !slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == bound.kind }) {
+			continue
+		}
+		if _, err := c.readOne(sqlTypeCount, []any{int64(user), int64(bound.kind)}, bound.n); err != nil {
+			return nil, err
+		}
 	}
-	_, err := c.readOne(sqlBlockCount, []any{int64(user)}, &by.Blocks)
-	return by, err
+	return by, nil
 }
 
 // begin forgets what has been read, and determines which rows decide.

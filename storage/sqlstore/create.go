@@ -24,7 +24,7 @@ VALUES (?, ?, ?)`)
 
 	sqlInsertUsers = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, attributes)
+  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	sqlInsertNewCounts = db.Both(`
@@ -92,7 +92,7 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 
 func userArguments(args []any, u storage.User) []any {
 	return append(args, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt),
-		int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable, string(u.Attributes))
+		int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable, u.Locked, string(u.Attributes))
 }
 
 // firstOfEach returns the indexes of users that do not exist yet, the first of

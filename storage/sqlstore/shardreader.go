@@ -11,7 +11,7 @@ import (
 
 // Served by the primary keys.
 const sqlUsersOfShard = `
-SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   s.state,
   u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u

@@ -15,7 +15,7 @@ import (
 // Users with their counts, by one look-up by key for each. A user without a row in users is asked
 // for once more. Served by the primary keys.
 const sqlProfilesByKey = `
-SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u
@@ -31,7 +31,7 @@ WHERE u.user_id IN (?)`
 // Served by the primary keys.
 const sqlProfiles = `
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
@@ -237,7 +237,7 @@ func parseEdges(side storage.Side, owner storage.UserID, text []byte, foreseen i
 		peer, n := digits(text[at+1:])
 		at += 1 + n + 1
 		time, n := digits(text[min(at, len(text)):])
-		if at += n; n == 0 || at < len(text) && text[at] != ',' || e.Type > storage.Blocking {
+		if at += n; n == 0 || at < len(text) && text[at] != ',' || e.Type > storage.Requested {
 			return nil, false
 		}
 		p := side.Pair(owner, storage.UserID(peer))

@@ -11,7 +11,7 @@ import (
 const (
 	// Served by the primary key.
 	sqlUsers = `
-SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable,
+SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,
   handle, name, bio, avatar_url, attributes
 FROM users
 WHERE user_id IN (?)`
@@ -127,8 +127,8 @@ type userRow struct {
 }
 
 // userNumbers is how many numbers a user has besides the id: created_at, updated_at,
-// followings_visibility, followers_visibility, undiscoverable.
-const userNumbers = 5
+// followings_visibility, followers_visibility, undiscoverable, locked.
+const userNumbers = 6
 
 // newUserRow is for rows of so many numbers.
 func newUserRow(numbers int) *userRow {
@@ -142,8 +142,8 @@ func (r *userRow) user(id storage.UserID, from int) storage.User {
 	return storage.User{
 		ID: id, CreatedAt: storage.Micros(r.At(from)), UpdatedAt: storage.Micros(r.At(from + 1)),
 		FollowingsVisibility: storage.Visibility(r.At(from + 2)), FollowersVisibility: storage.Visibility(r.At(from + 3)),
-		Undiscoverable: r.At(from+4) != 0,
-		Handle:         string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]), Attributes: storage.Attributes(r.texts[4]),
+		Undiscoverable: r.At(from+4) != 0, Locked: r.At(from+5) != 0,
+		Handle: string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]), Attributes: storage.Attributes(r.texts[4]),
 	}
 }
 

@@ -37,7 +37,7 @@ func TestUsersOfAnOlderVersionGetTheirWords(t *testing.T) {
 			}
 			defer db.Close()
 			older := []string{"DELETE FROM kith_migrations WHERE version_id >= 109"}
-			for _, added := range []string{"users DROP COLUMN attributes", "post DROP COLUMN attributes", "edge_marks DROP COLUMN attributes", "following DROP COLUMN first_at", "user_states DROP COLUMN suspended_at"} {
+			for _, added := range []string{"users DROP COLUMN locked", "users DROP COLUMN attributes", "post DROP COLUMN attributes", "edge_marks DROP COLUMN attributes", "following DROP COLUMN first_at", "user_states DROP COLUMN suspended_at"} {
 				older = append(older, "ALTER TABLE "+added) // of later migrations, which SQLite cannot run again
 			}
 			for upTo, missing := range map[int]int{0: 0, 450: 2} { // of those that it has come to, the second fill looks at nobody again

@@ -98,7 +98,7 @@ const sqlForbiddenFollows = `
 SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
 FROM user_counts c
 CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
-CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type = 1
+CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
 WHERE c.user_id > ? AND c.user_id <= ?`
 
 // ForbiddenFollows implements [storage.Comparer].

@@ -117,7 +117,7 @@ func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
 			for _, k := range random.Perm(len(all))[:4] {
 				if all[k] != from {
 					batch = append(batch, anyChange(random, all[k], 10*n))
-					rows = append(rows, storage.Edge{From: from, To: all[k], Type: allTypes[random.IntN(3)], UpdateTime: at(random.IntN(150))})
+					rows = append(rows, storage.Edge{From: from, To: all[k], Type: allTypes[random.IntN(len(allTypes))], UpdateTime: at(random.IntN(150))})
 				}
 			}
 			if worker%2 == 0 {
@@ -140,9 +140,9 @@ func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
 	s.wantNewest(t, c, all)
 }
 
-// anyChange is a follow, a block, or the end of either.
+// anyChange is a follow, a block, a request for a follow, or the end of one.
 func anyChange(random *rand.Rand, to storage.UserID, n int) storage.EdgeChange {
-	return storage.EdgeChange{To: to, Type: allTypes[random.IntN(3)], Ends: allTypes[1+random.IntN(2)], At: at(n)}
+	return storage.EdgeChange{To: to, Type: allTypes[random.IntN(len(allTypes))], Ends: allTypes[random.IntN(len(allTypes))], At: at(n)}
 }
 
 // A peer that has no counts yet gets them from the first writer. There is no row to lock before

@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return changes{h} },
 		func(h *harness) any { return inverse{h} },
 		func(h *harness) any { return blocking{h} },
+		func(h *harness) any { return followRequests{h} },
 		func(h *harness) any { return requests{h} },
 		func(h *harness) any { return friendships{h} },
 		func(h *harness) any { return friendCounts{h} },

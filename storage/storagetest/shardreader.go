@@ -51,7 +51,7 @@ func (s shardReader) shown(t *testing.T) storage.User {
 	t.Helper()
 	u := person(s.id())
 	u.Bio, u.AvatarURL, u.CreatedAt, u.UpdatedAt = "a \"bio\",\nof two lines", "https://example.org/a.png", at(3), at(4)
-	u.FollowingsVisibility, u.FollowersVisibility, u.Undiscoverable = storage.ToFollowers, storage.ToNobody, true
+	u.FollowingsVisibility, u.FollowersVisibility, u.Undiscoverable, u.Locked = storage.ToFollowers, storage.ToNobody, true, true
 	u.Attributes = `{"a":"<&>"}`
 	answers(t, s.store.CreateUsers(t.Context(), []storage.User{u}), 1)
 	return u

@@ -165,6 +165,29 @@ func (s unblockEndsFollows) ChangeEdges(ctx context.Context, from storage.UserID
 	return s.Store.ChangeEdges(ctx, from, changes, o)
 }
 
+// acceptsAnything accepts also what does not wait.
+type acceptsAnything struct{ *oracle.Store }
+
+func (s acceptsAnything) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	changes = slices.Clone(changes)
+	for i := range changes {
+		if changes[i].Type == storage.Following {
+			changes[i].Ends = storage.None
+		}
+	}
+	return s.Store.ChangeEdges(ctx, from, changes, o)
+}
+
+// requestsUnlimited forgets the limit if one of the changes is a request for a follow.
+type requestsUnlimited struct{ *oracle.Store }
+
+func (s requestsUnlimited) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	if slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Requested }) {
+		o.MaxFollowing = 0
+	}
+	return s.Store.ChangeEdges(ctx, from, changes, o)
+}
+
 // importsAnything writes forward follows also if the followed user blocks the follower, by
 // forgetting the block.
 type importsAnything struct{ *oracle.Store }

@@ -156,6 +156,8 @@ var wrongStores = []struct {
 	{"own blocks keep requests", func(s *oracle.Store) storage.Store { return keepsOwnRequests{keepsRequests{s}} }, "blocking/AnOwnBlockCancelsThePendingRequest", historiesToo},
 	{"applied blocks keep requests", func(s *oracle.Store) storage.Store { return keepsBlockedRequests{keepsRequests{s}} }, "blocking/AnAppliedBlockCancelsThePendingRequest", historiesToo},
 	{"an unfollow ends a block", func(s *oracle.Store) storage.Store { return unfollowEndsBlocks{s} }, "blocking/AnUnfollowDoesNotEndABlock", historiesToo},
+	{"what no longer waits is accepted", func(s *oracle.Store) storage.Store { return acceptsAnything{s} }, "followRequests/EveryChangeFromEveryType", historiesToo},
+	{"requests have no limit", func(s *oracle.Store) storage.Store { return requestsUnlimited{s} }, "followRequests/TheyCountForTheLimit", historiesToo},
 	{"an unblock ends a follow", func(s *oracle.Store) storage.Store { return unblockEndsFollows{s} }, "blocking/AnUnblockDoesNotEndAFollow", historiesToo},
 	{"imports write follows of a blocker", func(s *oracle.Store) storage.Store { return importsAnything{s} }, "blocking/AForwardFollowOfABlockedOwnerIsNotWritten", historiesToo},
 	{"local blocks do not report the follow back", func(s *oracle.Store) storage.Store { return inlineStopsShort{s} }, "blocking/WhatIsLocalEndsAtOnce", historiesToo},

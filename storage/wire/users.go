@@ -18,6 +18,7 @@ const (
 
 	followingsShift = 3
 	followersShift  = 5
+	flagLocked      = 1 << 7
 )
 
 // AppendProfile appends a byte of flags, the times as varints, each text preceded by its
@@ -32,6 +33,9 @@ func AppendProfile(to []byte, p storage.Profile) []byte {
 	}
 	if p.User.Undiscoverable {
 		flags |= flagUndiscoverable
+	}
+	if p.User.Locked {
+		flags |= flagLocked
 	}
 	flags |= byte(p.User.FollowingsVisibility)<<followingsShift | byte(p.User.FollowersVisibility)<<followersShift
 	to = append(to, flags)
@@ -109,6 +113,7 @@ func (r *Decoder) profile(id storage.UserID) storage.Profile {
 			FollowersVisibility:  storage.Visibility(flags >> followersShift & 3),
 			Undiscoverable:       flags&flagUndiscoverable != 0,
 			Attributes:           r.attributes(),
+			Locked:               flags&flagLocked != 0,
 		}
 	}
 	return p

@@ -164,12 +164,12 @@ func flatForm(e entry) []byte {
 	case *said:
 		return e.data
 	case *list:
-		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.blocks))<<1|uint32(e.side))
+		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.others))<<1|uint32(e.side))
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.ended)))
 		for _, n := range [...]int64{e.until.UnixMicro(), e.ends.UnixMicro(), e.version, int64(e.floor)} {
 			to = binary.NativeEndian.AppendUint64(to, uint64(n))
 		}
-		to = append(append(to, bytesOf(e.blocks)...), bytesOf(e.ended)...)
+		to = append(append(to, bytesOf(e.others)...), bytesOf(e.ended)...)
 		return e.follows.AppendFlat(to)
 	}
 	panic("localcache: an entry without a flat form")
@@ -193,14 +193,14 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 		return &blockList{life, slices.Clone(valuesOf[storage.UserID](data, len(data)/8))}, true
 	}
 	rest := data[8:]
-	blocks, ended := binary.NativeEndian.Uint32(data), binary.NativeEndian.Uint32(data[4:])
+	others, ended := binary.NativeEndian.Uint32(data), binary.NativeEndian.Uint32(data[4:])
 	number := func(i int) int64 { return int64(binary.NativeEndian.Uint64(rest[8*i:])) }
 	l := &list{
-		lifetime: lifetime{time.UnixMicro(number(0))}, side: storage.Side(blocks & 1),
+		lifetime: lifetime{time.UnixMicro(number(0))}, side: storage.Side(others & 1),
 		ends: time.UnixMicro(number(1)), version: number(2), floor: storage.Micros(number(3)),
 	}
 	rest = rest[4*8:]
-	l.blocks, rest = taken[storage.Edge](rest, int(blocks>>1))
+	l.others, rest = taken[storage.Edge](rest, int(others>>1))
 	l.ended, rest = taken[endedEdge](rest, int(ended))
 	var ok bool
 	l.follows, ok = idset.FlatList(c.directory.Load(), rest)

@@ -10,13 +10,13 @@ import (
 	"kith/storage/cache/idset"
 )
 
-// list is everything that one side keeps of an owner: its followings or followers, and blocks. It
+// list is everything that one side keeps of an owner: its followings or followers, blocks, and requests for follows. It
 // is immutable; see with.
 type list struct {
 	lifetime
 	side    storage.Side
 	follows idset.List
-	blocks  []storage.Edge // by ascending peer
+	others  []storage.Edge // blocks, and requests for follows, by ascending peer
 
 	// ended are edges that were ended not long ago, by ascending peer: late rows about them must
 	// not bring them back. Edges ended before floor are not known.
@@ -54,7 +54,7 @@ func (l *list) expiry() time.Time {
 }
 
 func (l *list) bytes() int {
-	return l.follows.Bytes() + 32*len(l.blocks) + 16*len(l.ended)
+	return l.follows.Bytes() + 32*len(l.others) + 16*len(l.ended)
 }
 
 // long is what is kept of a list that is too long to be kept when it is first asked for: how often
@@ -74,8 +74,8 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 		switch e.Type {
 		case storage.Following:
 			positions = append(positions, storage.PositionOf(side, e))
-		case storage.Blocking:
-			l.blocks = append(l.blocks, e)
+		case storage.Blocking, storage.Requested:
+			l.others = append(l.others, e)
 		default:
 			l.ended = append(l.ended, endedEdge{side.Peer(e.Pair()), e.UpdateTime})
 		}
@@ -106,8 +106,8 @@ func (l *list) compareRow(e storage.Edge) (v verdict, there storage.Position, li
 		there, listed = l.follows.Order.Find(peer)
 		return compare(e, there.UpdateTime), there, listed
 	}
-	if i, blocked := l.block(peer); blocked {
-		return compare(e, l.blocks[i].UpdateTime), there, false
+	if i, other := l.other(peer); other {
+		return compare(e, l.others[i].UpdateTime), there, false
 	}
 	if i, ended := l.end(peer); ended {
 		return compare(e, l.ended[i].at), there, false
@@ -130,8 +130,8 @@ func compare(e storage.Edge, known storage.Micros) verdict {
 	return old
 }
 
-func (l *list) block(peer storage.UserID) (int, bool) {
-	return slices.BinarySearchFunc(l.blocks, peer, func(e storage.Edge, id storage.UserID) int {
+func (l *list) other(peer storage.UserID) (int, bool) {
+	return slices.BinarySearchFunc(l.others, peer, func(e storage.Edge, id storage.UserID) int {
 		return cmp.Compare(l.side.Peer(e.Pair()), id)
 	})
 }
@@ -153,8 +153,8 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 	if listed {
 		next.follows = next.follows.Remove(there)
 	}
-	if i, blocked := l.block(peer); blocked {
-		next.blocks = slices.Concat(l.blocks[:i], l.blocks[i+1:])
+	if i, other := l.other(peer); other {
+		next.others = slices.Concat(l.others[:i], l.others[i+1:])
 	}
 	if i, ended := l.end(peer); ended {
 		next.ended = slices.Concat(l.ended[:i], l.ended[i+1:])
@@ -162,9 +162,9 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 	switch e.Type {
 	case storage.Following:
 		next.follows = next.follows.Insert(storage.PositionOf(l.side, e))
-	case storage.Blocking:
-		i, _ := next.block(peer)
-		next.blocks = slices.Insert(slices.Clone(next.blocks), i, e)
+	case storage.Blocking, storage.Requested:
+		i, _ := next.other(peer)
+		next.others = slices.Insert(slices.Clone(next.others), i, e)
 	default:
 		i, _ := next.end(peer)
 		next.ended = slices.Insert(slices.Clone(next.ended), i, endedEdge{peer, e.UpdateTime})
@@ -195,8 +195,8 @@ func (l *list) edge(p storage.Pair) (r storage.Result[storage.Edge], sure bool) 
 		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}, true
 		return r, true
 	}
-	if i, blocked := l.block(peer); blocked {
-		r.Value, r.Found = l.blocks[i], true
+	if i, other := l.other(peer); other {
+		r.Value, r.Found = l.others[i], true
 	} else if i, ended := l.end(peer); ended {
 		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, UpdateTime: l.ended[i].at}, true
 	}

@@ -69,7 +69,7 @@ func (c *Cache) recommendersInMemory(_ context.Context, dir *idset.Directory, id
 		l, isWhole := followings.(*list)
 		if r.Found = isKept && isWhole && l.follows.Len() <= c.kept.flat.longest()/bytesAFollow; r.Found {
 			r.Value = storage.Recommender{
-				Visibility: p.User.FollowingsVisibility, Following: p.Counts.Following, Directory: dir,
+				Visibility: p.User.ListVisibility(storage.Forward), Following: p.Counts.Following, Directory: dir,
 				Followings: string(idset.CompactOf(dir, l.follows.Peers.IDs())),
 			}
 		}
@@ -91,7 +91,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 		case n <= longest && rows+n <= recommendsAtOnce:
 			rows += n
 			owners, of = append(owners, ids[i]), append(of, i)
-			results[i].Value = storage.Recommender{Visibility: r.Value.User.FollowingsVisibility, Following: n, Directory: dir}
+			results[i].Value = storage.Recommender{Visibility: r.Value.User.ListVisibility(storage.Forward), Following: n, Directory: dir}
 		}
 	}
 	if len(owners) == 0 {

@@ -21,6 +21,7 @@ func drawProfile(t *rapid.T, id storage.UserID) storage.Profile {
 			FollowingsVisibility: storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followings")),
 			FollowersVisibility:  storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followers")),
 			Undiscoverable:       rapid.Bool().Draw(t, "undiscoverable"),
+			Locked:               rapid.Bool().Draw(t, "locked"),
 		}
 	}
 	if p.Counted {

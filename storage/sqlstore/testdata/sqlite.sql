@@ -345,9 +345,9 @@ SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
 FROM packed_change
 WHERE owner = ? AND side = ?
 UNION ALL
-SELECT 3, from_user_id, 2, update_time, NULL
+SELECT 3, from_user_id, CAST(type AS SIGNED), update_time, NULL
 FROM follower /*! FORCE INDEX (idx_follower_list) */
-WHERE to_user_id = ? AND type = 2
+WHERE to_user_id = ? AND type IN (2, 3)
 UNION ALL
 SELECT 3, from_user_id, 0, update_time, NULL
 FROM follower /*! FORCE INDEX (idx_follower_list) */
@@ -366,9 +366,9 @@ SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
 FROM packed_change
 WHERE owner = ? AND side = ?
 UNION ALL
-SELECT 3, to_user_id, 2, update_time, NULL
+SELECT 3, to_user_id, CAST(type AS SIGNED), update_time, NULL
 FROM following /*! FORCE INDEX (idx_following_list) */
-WHERE from_user_id = ? AND type = 2
+WHERE from_user_id = ? AND type IN (2, 3)
 UNION ALL
 SELECT 3, to_user_id, 0, update_time, NULL
 FROM following /*! FORCE INDEX (idx_following_list) */
@@ -465,10 +465,6 @@ ON CONFLICT (user_id) DO UPDATE SET
 INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
--- sqlAddModeration
-INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-
 -- sqlAllFavorites, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
@@ -513,33 +509,22 @@ INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_
 VALUES (?, ?, ?, ?, ?, ?)
 
 -- sqlBesideBehind, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at, ''
+SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
 WHERE user_id > ?
 ORDER BY user_id, dismissed_id LIMIT ?
 
--- sqlBesideBehind, AnnotationFirst. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, '', first_at, ''
-FROM following INDEXED BY sqlite_autoindex_following_1
-WHERE from_user_id > ? AND first_at IS NOT NULL
-ORDER BY from_user_id, to_user_id LIMIT ?
-
 -- sqlBesideBehind, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0, attributes
+SELECT from_user_id, to_user_id, special, remark, 0
 FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
 WHERE from_user_id > ?
 ORDER BY from_user_id, to_user_id LIMIT ?
 
 -- sqlBesideBehind, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0, ''
+SELECT from_user_id, to_user_id, 0, message, 0
 FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?
-
--- sqlBlockCount. Served by idx_following_list.
-SELECT COUNT(*)
-FROM following
-WHERE from_user_id = ? AND type = 2
 
 -- sqlBlocks. Served by idx_follower_list, idx_following_list.
 SELECT from_user_id, to_user_id
@@ -763,7 +748,7 @@ WHERE author_id = ? AND comment_id IN (?)
 
 -- sqlDeletePost. Served by PRIMARY.
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = '', media = '[]', attributes = '', state = 1
+SET text = '', media = '[]', state = 1
 WHERE author_id = ? AND post_id = ?
 
 -- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_list.
@@ -974,12 +959,8 @@ WHERE to_user_id = ? AND from_user_id IN (?)
 
 -- sqlEditPost. Served by PRIMARY.
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = ?, media = ?, edited_at = ?, attributes = ?
+SET text = ?, media = ?, edited_at = ?
 WHERE author_id = ? AND post_id = ?
-
--- sqlEndDismissal. Served by PRIMARY, idx_dismissed_at.
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id = ?
 
 -- sqlEndLease. Served by PRIMARY.
 DELETE FROM kith_leases
@@ -1029,16 +1010,11 @@ FROM suggestion_dismissals
 WHERE user_id = ?
 ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?
 
--- sqlFirstOfFollow. Served by PRIMARY.
-SELECT COALESCE(first_at, 0)
-FROM following
-WHERE from_user_id = ? AND to_user_id = ?
-
 -- sqlForbiddenFollows. Served by PRIMARY, idx_follower_list.
 SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
 FROM user_counts c
 CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
-CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type = 1
+CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
 WHERE c.user_id > ? AND c.user_id <= ?
 
 -- sqlForgetFrom. Served by PRIMARY, idx_dismissed_at.
@@ -1148,7 +1124,7 @@ WHERE digest IN (?) /*! FOR UPDATE */
 
 -- sqlInsertAccount
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, attributes)
+  followings_visibility, followers_visibility, undiscoverable, locked)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlInsertComment
@@ -1181,8 +1157,8 @@ INSERT OR IGNORE INTO user_counts (user_id)
 VALUES (?)
 
 -- sqlInsertPost
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at)
+VALUES (?, ?, ?, ?, ?, ?)
 
 -- sqlInsertPostCounts
 INSERT INTO post_counts (author_id, post_id, version)
@@ -1190,7 +1166,7 @@ VALUES (?, ?, 1)
 
 -- sqlInsertUsers
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, attributes)
+  followings_visibility, followers_visibility, undiscoverable, locked)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlKeepShort
@@ -1205,19 +1181,13 @@ SELECT client_key
 FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)
 
--- sqlLastModeration. Served by PRIMARY.
-SELECT at, action
-FROM moderation_log
-WHERE owner_id = ? AND action <= ?
-ORDER BY at DESC LIMIT 1
-
 -- sqlLastPost. Served by idx_post_list.
 SELECT ? AS author, MAX(created_at)
 FROM post /*! FORCE INDEX (idx_post_list) */
 WHERE author_id = ? AND state = 0 AND created_at <= ?
 
 -- sqlLatestPosts. Served by PRIMARY, idx_post_latest.
-SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
+SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -1326,7 +1296,7 @@ ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
 
 -- sqlLockMark. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+  f.type, COALESCE(m.special, 0), COALESCE(m.remark, '')
 FROM user_counts
 LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
 LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
@@ -1352,8 +1322,8 @@ WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
 
 -- sqlLockUser. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable,
-  users.handle, users.name, users.bio, users.avatar_url, users.attributes
+  users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable, users.locked,
+  users.handle, users.name, users.bio, users.avatar_url
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
@@ -1370,24 +1340,21 @@ SET active_day = ?
 WHERE active_day < ? AND user_id IN (?)
 
 -- sqlMarkOfFollow. Served by PRIMARY.
-SELECT COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, '')
+SELECT COALESCE(m.special, 0), COALESCE(m.remark, '')
 FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1
 
 -- sqlMarks, ofOwner. Served by PRIMARY.
-SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
-FROM following f /*! FORCE INDEX (PRIMARY) */
-LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
-WHERE f.from_user_id = ? AND f.to_user_id IN (?) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
+SELECT from_user_id, to_user_id, special, remark
+FROM edge_marks /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)
 
 -- sqlMarks, ofPairs. Served by PRIMARY.
 WITH wanted(o, p) AS (VALUES (?, ?))
-SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+SELECT from_user_id, to_user_id, special, remark
 FROM wanted
-CROSS JOIN following f ON f.from_user_id = o AND f.to_user_id = p
-LEFT JOIN edge_marks m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
-WHERE f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
+CROSS JOIN edge_marks ON from_user_id = o AND to_user_id = p
 
 -- sqlMessageOfRequest. Served by PRIMARY.
 SELECT message
@@ -1404,24 +1371,6 @@ WITH wanted(o, p) AS (VALUES (?, ?))
 SELECT from_user_id, to_user_id, type, message
 FROM wanted
 CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p
-
--- sqlModeration. Served by idx_moderation_time.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
-FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
-WHERE at <= ? AND (at < ? OR owner_id < ?)
-ORDER BY at DESC, owner_id DESC LIMIT ?
-
--- sqlModerationBehind. Served by PRIMARY.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
-FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
-WHERE owner_id > ?
-ORDER BY owner_id, at LIMIT ?
-
--- sqlModerationOf. Served by idx_moderation_user.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
-FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
-WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
-ORDER BY at DESC, owner_id DESC LIMIT ?
 
 -- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list.
 SELECT c.user_id, c.follower_count, s.data,
@@ -1554,7 +1503,7 @@ FROM post
 WHERE author_id = ? AND client_key = ?
 
 -- sqlPostPage. Served by PRIMARY, idx_post_list.
-SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
+SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_list) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -1568,14 +1517,14 @@ CROSS JOIN post ON author_id = a AND post_id = n
 
 -- sqlPosts. Served by PRIMARY.
 WITH wanted(a, n) AS (VALUES (?, ?))
-SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
 FROM wanted
 CROSS JOIN post p ON p.author_id = a AND p.post_id = n
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0
 
 -- sqlPostsBehind. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
 FROM post INDEXED BY sqlite_autoindex_post_1
 WHERE author_id > ?
 ORDER BY author_id, post_id LIMIT ?
@@ -1587,16 +1536,16 @@ WHERE author_id = ? AND post_id IN (?)
 
 -- sqlProfiles. Served by PRIMARY.
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
+  u.handle, u.name, u.bio, u.avatar_url
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id
 
 -- sqlProfilesByKey. Served by PRIMARY.
-SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+  u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (?)
@@ -1693,25 +1642,19 @@ DELETE FROM user_words
 WHERE user_id = ?
 
 -- sqlRestBeside, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at, ''
+SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
 WHERE user_id = ? AND dismissed_id > ?
 ORDER BY dismissed_id LIMIT ?
 
--- sqlRestBeside, AnnotationFirst. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, '', first_at, ''
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
-ORDER BY to_user_id LIMIT ?
-
 -- sqlRestBeside, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0, attributes
+SELECT from_user_id, to_user_id, special, remark, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ?
 ORDER BY to_user_id LIMIT ?
 
 -- sqlRestBeside, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0, ''
+SELECT from_user_id, to_user_id, 0, message, 0
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
 ORDER BY to_user_id LIMIT ?
@@ -1722,12 +1665,6 @@ FROM comment c /*! FORCE INDEX (PRIMARY) */
 JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
 WHERE c.author_id = ? AND c.comment_id > ?
 ORDER BY c.comment_id LIMIT ?
-
--- sqlRestOfModeration. Served by PRIMARY.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
-FROM moderation_log /*! FORCE INDEX (PRIMARY) */
-WHERE owner_id = ? AND at > ?
-ORDER BY at LIMIT ?
 
 -- sqlRestOfOwner, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
@@ -1754,14 +1691,14 @@ WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR upda
 ORDER BY post_id LIMIT ?
 
 -- sqlRestOfPosts. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
 FROM post /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND post_id > ?
 ORDER BY post_id LIMIT ?
 
 -- sqlRestorePosts
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlRows, edge_marks. Served by PRIMARY.
 SELECT 6, from_user_id, to_user_id, 0, 0
@@ -1866,12 +1803,11 @@ FROM user_states
 LEFT JOIN users ON users.user_id = user_states.user_id
 WHERE user_states.user_id = ?
 
--- sqlStateChanges. Served by PRIMARY, idx_state_changes.
-SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.until, 0)
-FROM user_states s /*! FORCE INDEX (idx_state_changes) */
-LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
-WHERE s.changed_at >= ? AND (s.changed_at > ? OR s.user_id > ?)
-ORDER BY s.changed_at, s.user_id LIMIT ?
+-- sqlStateChanges. Served by idx_state_changes.
+SELECT user_id, state, changed_at, password_at
+FROM user_states
+WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
+ORDER BY changed_at, user_id LIMIT ?
 
 -- sqlStateOf. Served by PRIMARY.
 SELECT state, changed_at
@@ -1883,12 +1819,6 @@ SELECT user_id, state
 FROM user_states
 WHERE user_id IN (?)
 
--- sqlSuspension. Served by PRIMARY.
-SELECT until, reason
-FROM user_states
-JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
-WHERE user_states.user_id = ?
-
 -- sqlTakeClaimOver. Served by PRIMARY.
 UPDATE handles
 SET user_id = ?, claimed_at = ?
@@ -1898,6 +1828,11 @@ WHERE handle = ? AND user_id = ? AND claimed_at = ?
 INSERT OR IGNORE INTO kith_leases (kind, slot, owner, leased_until)
 VALUES (?, ?, ?, ?)
 
+-- sqlTypeCount. Served by idx_following_list.
+SELECT COUNT(*)
+FROM following
+WHERE from_user_id = ? AND type = ?
+
 -- sqlUserIDsAfter. Served by PRIMARY.
 SELECT user_id
 FROM users
@@ -1905,15 +1840,15 @@ WHERE user_id > ?
 ORDER BY user_id LIMIT ?
 
 -- sqlUsers. Served by PRIMARY.
-SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable,
-  handle, name, bio, avatar_url, attributes
+SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,
+  handle, name, bio, avatar_url
 FROM users
 WHERE user_id IN (?)
 
 -- sqlUsersOfShard. Served by PRIMARY.
-SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   s.state,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+  u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
@@ -1952,26 +1887,20 @@ INSERT INTO follower (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
 
+-- sqlWriteEdges, following
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
+
 -- sqlWriteEdges, friend_request_inbox
 INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
 
--- sqlWriteFirst. Served by PRIMARY.
-UPDATE following
-SET first_at = ?
-WHERE from_user_id = ? AND to_user_id = ?
-
--- sqlWriteFollowing
-INSERT INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET
-  first_at = CASE WHEN first_at IS NULL AND type = 1 THEN update_time ELSE first_at END, type = excluded.type, update_time = excluded.update_time
-
 -- sqlWriteMark
-INSERT INTO edge_marks (from_user_id, to_user_id, special, remark, attributes)
-VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark, attributes = excluded.attributes
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark
 
 -- sqlWriteMessage. Served by PRIMARY.
 UPDATE friend_request
@@ -1996,11 +1925,6 @@ VALUES ('store', ?)
 INSERT INTO user_states (user_id, state, changed_at)
 VALUES (?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
-
--- sqlWriteSuspension
-INSERT INTO user_states (user_id, state, changed_at, suspended_at)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, suspended_at = excluded.suspended_at
 
 -- sqlWrongCounts, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.favorite_count, 0), e.n

@@ -30,8 +30,11 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 	}
 	by := judge.Actor{User: from, Follows: counts.Following, MaxFollowing: o.MaxFollowing, MaxBlocks: o.MaxBlocks}
 	for _, e := range s.tables[storage.Forward][from] {
-		if e.Type == storage.Blocking {
+		switch e.Type {
+		case storage.Blocking:
 			by.Blocks++
+		case storage.Requested:
+			by.Requests++
 		}
 	}
 	for i, change := range changes {

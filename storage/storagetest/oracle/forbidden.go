@@ -18,7 +18,7 @@ func (s *Store) ForbiddenFollows(ctx context.Context, _ int, owners storage.Owne
 	for _, e := range s.owned(storage.Forward, owners) {
 		_, counted := s.counts[e.From]
 		back := s.row(storage.Inverse, storage.Pair{From: e.To, To: e.From})
-		if counted && e.Type == storage.Following && back.Type == storage.Blocking {
+		if counted && (e.Type == storage.Following || e.Type == storage.Requested) && back.Type == storage.Blocking {
 			follows = append(follows, e.Pair())
 		}
 	}

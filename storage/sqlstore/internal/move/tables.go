@@ -23,7 +23,7 @@ type table struct {
 
 var tables = []table{
 	{"users", db.UserRows, []string{"user_id"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "created_at", "updated_at",
-		"followings_visibility", "followers_visibility", "undiscoverable", "attributes"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "attributes"}},
+		"followings_visibility", "followers_visibility", "undiscoverable", "locked", "attributes"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "attributes"}},
 	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count",
 		"favorite_count", "total_favorited"}, nil},
 	{"user_words", db.UserRows, []string{"user_id", "word"}, nil, []string{"word"}},

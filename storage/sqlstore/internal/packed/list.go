@@ -24,9 +24,9 @@ SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
 FROM packed_change
 WHERE owner = ? AND side = ?
 UNION ALL
-SELECT 3, {peer}, 2, update_time, NULL
+SELECT 3, {peer}, CAST(type AS SIGNED), update_time, NULL
 FROM {table} /*! FORCE INDEX ({list}) */
-WHERE {owner} = ? AND type = 2
+WHERE {owner} = ? AND type IN (2, 3)
 UNION ALL
 SELECT 3, {peer}, 0, update_time, NULL
 FROM {table} /*! FORCE INDEX ({list}) */

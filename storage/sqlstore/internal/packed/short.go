@@ -24,7 +24,7 @@ const formShort = 0xC2
 //
 //	byte     0xC2
 //	uvarint  endedSince
-//	uvarint  how many blocks and tombstones there are; each: a byte, the type; uvarint, the peer; uvarint, the time
+//	uvarint  how many edges of other types there are; each: a byte, the type; uvarint, the peer; uvarint, the time
 //	the follows in chunks of 2,048, each: uvarint, the bytes; the chunk, see [idset.AppendChunk]
 func AppendShort(side storage.Side, edges []storage.Edge, endedSince storage.Micros) []byte {
 	var others []storage.Edge
