@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -43,12 +44,16 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, Viewer: payloadSelection(ctx).readViewer(ctx, s.User)}, nil
 }
 
-func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool, attributes map[string]any) (*model.AccountPayload, error) {
-	viewer, err := r.actorOf(ctx, 1)
+func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked, accept *bool) (*model.AccountPayload, error) {
+	accepts, objects := accept != nil && *accept, 1
+	if accepts {
+		objects = social.MaxAcceptedAtOnce
+	}
+	viewer, err := r.actorOf(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
-	change := storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL}
+	change := storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL, Locked: locked}
 	if lists != nil {
 		change.FollowingsVisibility = visibilityOf(lists.Followings.Value())
 		change.FollowersVisibility = visibilityOf(lists.Followers.Value())
@@ -65,6 +70,14 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *stri
 		return nil, viewerGone(attributesError(err))
 	}
 	loaders.For(ctx).Users.Prime(viewer, user)
+	if accepts {
+		o, err := r.Relations.AcceptFollows(ctx, viewer)
+		if err != nil {
+			return nil, err
+		}
+		r.await(ctx, doneBy(ctx, viewer, 0, o), payloadSelection(ctx).readsInverse())
+		changed = changed || o.Changed
+	}
 	return accountPayload(ctx, viewer, changed), nil
 }
 

@@ -92,8 +92,8 @@ type access struct {
 	loaders  *loaders.Loaders
 	request  *requestState
 
-	known *social.Audience           // nil: not asked for yet
-	last  [len(storage.Sides)]opened // by side, the list that was asked about last: many relationships have one end
+	known *social.Audience              // nil: not asked for yet
+	last  [len(storage.AllSides)]opened // by side, the list that was asked about last: many relationships have one end
 }
 
 // opened is whether a list is open.
@@ -165,8 +165,8 @@ func bothLists(id storage.UserID) []social.List {
 
 // fetchOpen reads what decides whether lists are open: the rows of their owners, and whether the
 // viewer follows owners who show their lists to followers.
-func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
-	l := loaders.For(ctx)
+func (e *access) fetchOpen(a *social.Audience, lists []social.List) {
+	l := e.loaders
 	l.Users.Fetch(ownersOf(a.Viewer, lists))
 	if a.Viewer == 0 {
 		return
@@ -215,8 +215,8 @@ func readOpen(ctx context.Context, lists []social.List) ([]bool, error) {
 	owners := storage.Each(lists, func(list social.List) storage.UserID { return list.Owner })
 	l := loaders.For(ctx)
 	l.Dispatch(l.Users.Ask(owners), l.Counts.Ask(owners)) // the counts are asked for next
-	fetchOpen(ctx, a, lists)
 	e, open := accessOf(ctx), make([]bool, len(lists))
+	e.fetchOpen(a, lists)
 	for i, list := range lists {
 		if open[i], err = e.isOpen(list); err != nil {
 			return nil, err
@@ -265,6 +265,35 @@ func (e *access) look(list social.List) (bool, error) {
 		follows = r.Value.Type == storage.Following
 	}
 	return a.Opens(list, row.Value, follows), nil
+}
+
+// fetchShown reads what decides whether the audience sees posts of some authors. Their counts are often asked for next, and
+// come in the same statement.
+func (e *access) fetchShown(a *social.Audience, authors []storage.UserID) error {
+	authors = distinctOf(authors)
+	e.loaders.Dispatch(e.loaders.Users.Ask(authors), e.loaders.Counts.Ask(authors))
+	e.fetchOpen(a, storage.Each(authors, social.PostsOf))
+	for _, author := range authors {
+		if _, err := e.shows(a, author); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shows reports whether the audience sees the posts and favorites of a user, who is neither hidden nor, unless the
+// viewer follows it, locked. What decides this has been fetched.
+func (e *access) shows(a *social.Audience, user storage.UserID) (bool, error) {
+	if a.Hides(user) {
+		return false, nil
+	}
+	return e.isOpen(social.PostsOf(user))
+}
+
+// isShown is shows where an error has been reported already.
+func (e *access) isShown(a *social.Audience, user storage.UserID) bool {
+	shown, err := e.shows(a, user)
+	return shown && err == nil
 }
 
 // isBetweenOthers reports whether the visibility of a relationship has to be checked: the viewer

@@ -77,15 +77,9 @@ func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *in
 		return nil, err
 	}
 	list := ownList{side: storage.Forward, owner: obj.User.UserID, kind: storage.Blocking}
-	own, err := list.page(ctx, r.Resolver, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), args, bound{kind: cursor.Blocked})
+	users, shown, err := list.users(ctx, r.Resolver, f, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), args, bound{kind: cursor.Blocked})
 	if err != nil {
 		return nil, err
 	}
-	page := pageOfEdges(list.side, own.edges, false)
-	page.cursors = own.cursors
-	page.fetch(ctx, f)
-	shown := page.shown(ctx, f)
-	return &model.BlockConnection{
-		UserPage: model.UserPage{Nodes: shown.nodes, Complete: own.complete, Total: own.total, PageInfo: own.info}, Edges: shown.blocks(),
-	}, nil
+	return &model.BlockConnection{UserPage: users, Edges: shown.blocks()}, nil
 }

@@ -168,24 +168,44 @@ func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.Followe
 	if err != nil {
 		return nil, err
 	}
-	begins := func(e events.Event) bool {
-		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer && e.Edge.Type == storage.Following
+	return towardsViewer(ctx, r.Resolver, viewer, storage.Following, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowerAdded {
+		return &model.FollowerAdded{Edge: followEdge(storage.Inverse, row, node), Viewer: self}
+	})
+}
+
+func (r subscriptions) FollowRequestAdded(ctx context.Context) (<-chan *model.FollowRequestAdded, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
 	}
-	n := &edgeNews[*model.FollowerAdded]{
-		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{storage.Following},
+	return towardsViewer(ctx, r.Resolver, viewer, storage.Requested, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowRequestAdded {
+		at := requestCursors(storage.Inverse).spell(unsealed, int64(row.UpdateTime), int64(row.From))
+		return &model.FollowRequestAdded{Edge: &model.FollowRequestEdge{Cursor: at, Node: node, RequestedAt: row.UpdateTime.Time()}, Viewer: self}
+	})
+}
+
+// towardsViewer sends each edge of a type that begins and enters the viewer, with the user at its other end.
+func towardsViewer[A any](
+	ctx context.Context, r *Resolver, viewer storage.UserID, kind storage.EdgeType, answer func(row storage.Edge, node *model.User, self *model.Viewer) A,
+) (<-chan A, error) {
+	begins := func(e events.Event) bool {
+		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer && e.Edge.Type == kind
+	}
+	n := &edgeNews[A]{
+		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{kind},
 		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
 		omits: func(ctx context.Context, row storage.Edge) bool { return isAbsent(ctx, row.From) },
-		convert: func(ctx context.Context, rows []storage.Edge) []*model.FollowerAdded {
+		convert: func(ctx context.Context, rows []storage.Edge) []A {
 			s := payloadSelection(ctx)
 			edge := s.below("edge")
 			fetch(ctx,
 				wanted{users: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: edge.of("node")},
 				s.wantedViewer(ctx, viewer, true))
 			self := s.viewer(ctx, viewer, true)
-			return storage.Each(rows, func(row storage.Edge) *model.FollowerAdded {
-				return &model.FollowerAdded{Edge: followEdge(storage.Inverse, row, edge.user(ctx, "node", row.From, false, s.key("edge"))), Viewer: self}
+			return storage.Each(rows, func(row storage.Edge) A {
+				return answer(row, edge.user(ctx, "node", row.From, false, s.key("edge")), self)
 			})
 		},
 	}
-	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, begins, viewer), watchNews(n))
+	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer), watchNews(n))
 }

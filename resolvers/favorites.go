@@ -82,7 +82,9 @@ func favoritedByEdge(row storage.Edge, node *model.User) model.FavoritedByEdge {
 }
 
 func (r mutations) Favorite(ctx context.Context, id string) (*model.FavoritePayload, error) {
-	return r.changeFavorite(ctx, id, r.Relations.Favorite)
+	return r.changeFavorite(ctx, id, func(ctx context.Context, viewer storage.UserID, post storage.PostID) (social.Favored, error) {
+		return r.Relations.Favorite(ctx, loaders.For(ctx).Reader(), viewer, post)
+	})
 }
 
 func (r mutations) Unfavorite(ctx context.Context, id string) (*model.FavoritePayload, error) {
@@ -122,12 +124,12 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 	if !selectsPost {
 		return payload, nil
 	}
-	if row := loaders.For(ctx).Posts().Load(post); row.Err != nil {
-		failAt(ctx, here(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))(0), row.Err)
-	}
 	a, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if err := postErr(ctx, a, post); err != nil {
+		failAt(ctx, here(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))(0), err)
 	}
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{post}) {
 		payload.Post = s.post(ctx, row)

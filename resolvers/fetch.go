@@ -108,6 +108,8 @@ func batchOf(ctx context.Context, level []wanted) batch {
 		}
 		if len(w.postIDs)+len(w.comments) > 0 {
 			b.nodes = append(b.nodes, w)
+			b.addOpens(storage.FavoriteInbox, storage.Each(w.postIDs, func(id storage.PostID) storage.UserID { return id.Author }))
+			b.addOpens(storage.FavoriteInbox, storage.Each(w.comments, func(id storage.CommentID) storage.UserID { return id.Author }))
 		}
 	}
 	return b
@@ -165,8 +167,10 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 		}
 		b.lists = append(b.lists, listed{f, args.pageArguments, users})
 	case fields.Posts:
+		b.addOpens(storage.FavoriteInbox, users)
 		userPosts.add(b, request, f, byUser(users))
 	case fields.Favorites:
+		b.addOpens(storage.FavoriteInbox, users)
 		userFavorites.add(b, request, f, byUser(users))
 	case fields.Common:
 		if args, err := argument[setArguments](request, f); err == nil {
@@ -395,7 +399,7 @@ func (b *batch) filterVisible(ctx context.Context, lists [len(sides)]*pagesOfSid
 	if err != nil {
 		return // reported by each field that needs it
 	}
-	fetchOpen(ctx, a, b.opens)
+	accessOf(ctx).fetchOpen(a, b.opens)
 	if b.readsPosts() {
 		b.showPosts(ctx, a)
 	}

@@ -7,6 +7,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -91,6 +92,21 @@ func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, args
 	}
 	p.info = r.pageInfo(p.cursors, shown.More, next)
 	return p, nil
+}
+
+// users is a page of the users on the list, whom it reads.
+func (l ownList) users(
+	ctx context.Context, r *Resolver, f *selections.Field, a *social.Audience, args pageArguments, cursors bound,
+) (users model.UserPage, shown shownUsers, err error) {
+	own, err := l.page(ctx, r, a, args, cursors)
+	if err != nil {
+		return users, shown, err
+	}
+	page := pageOfEdges(l.side, own.edges, false)
+	page.cursors = own.cursors
+	page.fetch(ctx, f)
+	shown = page.shown(ctx, f)
+	return model.UserPage{Nodes: shown.nodes, Complete: own.complete, Total: own.total, PageInfo: own.info}, shown, nil
 }
 
 // show reads a page of a list that is read by itself.

@@ -287,6 +287,12 @@ func (s shownUsers) blocks() []*model.BlockEdge {
 	})
 }
 
+func (s shownUsers) requests() []*model.FollowRequestEdge {
+	return edges(len(s.nodes), func(i int) model.FollowRequestEdge {
+		return model.FollowRequestEdge{Cursor: s.cursor(i), Node: s.nodes[i], RequestedAt: s.since[i]}
+	})
+}
+
 // nodes makes the users, nil if they could not be read, and tells their places on the page. It leaves out
 // users who have gone since the page was read: they would be null without an error.
 func (p userPage) nodes(ctx context.Context, f *selections.Field) (users []*model.User, places []int) {

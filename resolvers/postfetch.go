@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 
 	"kith/graph/cursor"
@@ -18,21 +19,23 @@ type placeList[Q comparable, R any] struct {
 	pages func(*loaders.Loaders) *loaders.Loader[Q, []R]
 	query func(of storage.PostID, after storage.Place, limit int) Q
 	place func(R) storage.Place
+	// ofUser says that who sees the list is decided here. Who sees a post sees its lists.
+	ofUser bool
 	// ahead reads what shows needs to know of the rows; nil: nothing.
-	ahead func(l *loaders.Loaders, rows []R) error
+	ahead func(e *access, a *social.Audience, rows []R) error
 	// shows reports whether the audience may see a row.
-	shows func(l *loaders.Loaders, a *social.Audience, row R) bool
+	shows func(e *access, a *social.Audience, row R) bool
 	// below is what the selection on the rows of a page needs.
 	below func(ctx context.Context, a *social.Audience, rows []R, on []*selections.Object) wanted
 }
 
 var (
 	userPosts = placeList[storage.PostsQuery, storage.Post]{
-		kind: cursor.Posts, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place,
+		kind: cursor.Posts, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place, ofUser: true,
 		query: func(of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
 			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
 		},
-		shows: func(_ *loaders.Loaders, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
+		shows: func(_ *access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) wanted {
 			return wanted{posts: rows, on: on}
 		},
@@ -42,27 +45,27 @@ var (
 		query: func(of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
 			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
 		},
-		shows: func(_ *loaders.Loaders, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
+		shows: func(_ *access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) wanted {
 			return wantedByComments(rows, on)
 		},
 	}
 	userFavorites = placeList[storage.FavoritesQuery, storage.Edge]{
-		kind: cursor.Favorites, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace,
+		kind: cursor.Favorites, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace, ofUser: true,
 		query: func(of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
 			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
 		},
-		ahead: func(l *loaders.Loaders, rows []storage.Edge) error {
-			for _, r := range l.Posts().Fetch(postsOfFavorites(rows)) {
+		ahead: func(e *access, a *social.Audience, rows []storage.Edge) error {
+			for _, r := range e.loaders.Posts().Fetch(postsOfFavorites(rows)) {
 				if r.Err != nil {
 					return r.Err
 				}
 			}
-			return nil
+			return e.fetchShown(a, storage.Each(rows, func(row storage.Edge) storage.UserID { return row.To }))
 		},
-		shows: func(l *loaders.Loaders, a *social.Audience, e storage.Edge) bool {
-			post := e.Pair().PostID()
-			return l.Posts().Load(post).Found && !a.Hides(post.Author)
+		shows: func(e *access, a *social.Audience, row storage.Edge) bool {
+			post := row.Pair().PostID()
+			return e.loaders.Posts().Load(post).Found && e.isShown(a, post.Author)
 		},
 		below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
 			return wanted{posts: visiblePosts(ctx, a, postsOfFavorites(rows)), on: on}
@@ -77,7 +80,7 @@ var (
 		query: func(of storage.PostID, after storage.Place, limit int) storage.PageQuery {
 			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: positionAt(after), Limit: limit}
 		},
-		shows: func(_ *loaders.Loaders, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
+		shows: func(_ *access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
 			return wanted{users: distinctOf(usersOfFavorites(rows)), exist: true, on: on}
 		},
@@ -109,21 +112,21 @@ func (p *placeReads[Q, R]) ask(l *loaders.Loaders) loaders.Question {
 
 // show keeps what the audience may see of the pages, and adds what is below them to the next level.
 func (p *placeReads[Q, R]) show(ctx context.Context, b *batch, a *social.Audience) {
-	l, request, results := loaders.For(ctx), stateOf(ctx), p.asked.Results()
+	e, request, results := accessOf(ctx), stateOf(ctx), p.asked.Results()
 	if p.ahead != nil { // for all of them together; each reports the error of its own rows
 		var all []R
 		for i, r := range results {
-			if !a.Hides(p.of[i].Author) {
+			if shown, _ := p.isOpen(e, a, p.of[i]); shown {
 				all = append(all, r.Value...)
 			}
 		}
-		_ = p.ahead(l, all)
+		_ = p.ahead(e, a, all)
 	}
 	for i, r := range results {
-		if a.Hides(p.of[i].Author) {
+		if shown, _ := p.isOpen(e, a, p.of[i]); !shown {
 			continue
 		}
-		page, err := p.page(l, a, p.of[i], p.args, r)
+		page, err := p.page(e, a, p.of[i], p.args, r)
 		request.mu.Lock()
 		request.answers.put(answerName{p.field, p.of[i]}, storage.Result[social.Page[R]]{Value: page, Err: err})
 		request.mu.Unlock()
@@ -131,11 +134,19 @@ func (p *placeReads[Q, R]) show(ctx context.Context, b *batch, a *social.Audienc
 	}
 }
 
+// isOpen reports whether the audience sees the list of a user or a post.
+func (k *placeList[Q, R]) isOpen(e *access, a *social.Audience, of storage.PostID) (bool, error) {
+	if !k.ofUser {
+		return !a.Hides(of.Author), nil
+	}
+	return e.shows(a, of.Author)
+}
+
 // page fills a page, of which the first rows have been read.
-func (k *placeList[Q, R]) page(l *loaders.Loaders, a *social.Audience, of storage.PostID, args pageArguments, read storage.Result[[]R]) (page social.Page[R], err error) {
+func (k *placeList[Q, R]) page(e *access, a *social.Audience, of storage.PostID, args pageArguments, read storage.Result[[]R]) (page social.Page[R], err error) {
 	ready := func(r storage.Result[[]R]) ([]R, error) {
 		if r.Err == nil && k.ahead != nil {
-			r.Err = k.ahead(l, r.Value)
+			r.Err = k.ahead(e, a, r.Value)
 		}
 		return r.Value, r.Err
 	}
@@ -143,8 +154,8 @@ func (k *placeList[Q, R]) page(l *loaders.Loaders, a *social.Audience, of storag
 	if err != nil {
 		return page, err
 	}
-	return social.Show(rows, args.size+1, args.size, func(row R) bool { return k.shows(l, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
-		return ready(k.pages(l).Get(k.query(of, after, limit)))
+	return social.Show(rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
+		return ready(k.pages(e.loaders).Get(k.query(of, after, limit)))
 	})
 }
 
@@ -155,7 +166,10 @@ func (k *placeList[Q, R]) answer(ctx context.Context, of storage.PostID) (*selec
 		return nil, nil, err
 	}
 	a, err := audienceOf(ctx)
-	if err != nil || a.Hides(of.Author) {
+	if err != nil {
+		return nil, nil, err
+	}
+	if open, err := k.isOpen(accessOf(ctx), a, of); err != nil || !open {
 		return nil, nil, err
 	}
 	page, err := answerTo[social.Page[R]](request, answerName{f, of})
@@ -241,19 +255,27 @@ func wantedByComments(rows []storage.Comment, on []*selections.Object) wanted {
 // visiblePosts are the posts that exist and that the audience may see. All of the ids have been
 // fetched.
 func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID) (rows []storage.Post) {
+	e := accessOf(ctx)
 	for _, id := range ids {
-		if r := loaders.For(ctx).Posts().Load(id); r.Found && !a.Hides(id.Author) {
+		if r := e.loaders.Posts().Load(id); r.Found && e.isShown(a, id.Author) {
 			rows = append(rows, r.Value)
 		}
 	}
 	return rows
 }
 
-// visibleComments are the comments that the audience may see: neither the writer nor the author of
-// the post is hidden.
+// postErr is why it is not known whether the audience sees a post.
+func postErr(ctx context.Context, a *social.Audience, id storage.PostID) error {
+	_, err := accessOf(ctx).shows(a, id.Author)
+	return cmp.Or(loaders.For(ctx).Posts().Load(id).Err, err)
+}
+
+// visibleComments are the comments that the audience may see: the writer is not hidden, and the post
+// may be seen.
 func visibleComments(ctx context.Context, a *social.Audience, ids []storage.CommentID) (rows []storage.Comment) {
+	e := accessOf(ctx)
 	for _, id := range ids {
-		if r := loaders.For(ctx).Comments().Load(id); r.Found && !a.Hides(id.Author) && !a.Hides(r.Value.By) {
+		if r := e.loaders.Comments().Load(id); r.Found && e.isShown(a, id.Author) && !a.Hides(r.Value.By) {
 			rows = append(rows, r.Value)
 		}
 	}

@@ -65,14 +65,19 @@ func (r queries) LatestPosts(ctx context.Context, _ *int32, _ *string) (*model.P
 	if err != nil {
 		return nil, err
 	}
+	e := accessOf(ctx)
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
-		return r.reads().LatestPosts(ctx, after, limit)
+		rows, err := r.reads().LatestPosts(ctx, after, limit)
+		if err == nil {
+			err = e.fetchShown(a, authorsOf(rows))
+		}
+		return rows, err
 	}
 	rows, err := read(args.after, args.size+1)
 	if err != nil {
 		return nil, err
 	}
-	shows := func(p storage.Post) bool { return !a.Hides(p.Author) }
+	shows := func(p storage.Post) bool { return e.isShown(a, p.Author) }
 	page, err := social.Show(rows, args.size+1, args.size, shows, storage.Post.Place, read)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -166,7 +165,10 @@ func (s selection) readPost(ctx context.Context, id storage.PostID) *model.Post 
 		return nil
 	}
 	a, err := audienceOf(ctx)
-	if err = cmp.Or(err, loaders.For(ctx).Posts().Load(id).Err); err != nil {
+	if err == nil {
+		err = postErr(ctx, a, id)
+	}
+	if err != nil {
 		failAt(ctx, here(ctx, s.key("post"))(0), err)
 		return nil
 	}

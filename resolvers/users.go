@@ -265,12 +265,13 @@ func nodeOf(ctx context.Context, id nodeID, on []*selections.Object, at paths) (
 	}
 	l := loaders.For(ctx)
 	if id.typeName == "Post" {
-		if err := l.Posts().Load(id.post()).Err; err != nil {
+		if err := postErr(ctx, a, id.post()); err != nil {
 			failAt(ctx, at(0), err)
 		}
 		return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post()}), on, at)), nil
 	}
-	if err := l.Comments().Load(id.comment()).Err; err != nil {
+	_, err = accessOf(ctx).shows(a, id.comment().Author)
+	if err = cmp.Or(l.Comments().Load(id.comment()).Err, err); err != nil {
 		failAt(ctx, at(0), err)
 	}
 	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil

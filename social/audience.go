@@ -98,12 +98,15 @@ func (a *Audience) showing(ids []storage.UserID) []storage.UserID {
 }
 
 // Who may see a list: always its owner; others as the owner has set it
-// ([storage.Visibility]), unless one of the two blocks the other.
+// ([storage.User.ListVisibility]), unless one of the two blocks the other.
 //
 // An edge X → Y is on two lists, the followings of X and the followers of Y, and is visible if one
 // of them is open. An answer that is derived from lists (common lists, friends, people,
 // suggestions) needs every list that it reads to be open: otherwise it would reveal edges that are
 // in no open list.
+
+// PostsOf stands for the posts and the favorites of a user: they are open as a list is, if the user is not hidden.
+func PostsOf(user storage.UserID) List { return List{storage.FavoriteInbox, user} }
 
 // Owns reports whether a list is the viewer's own, which is open without reading its owner.
 func (a *Audience) Owns(l List) bool { return a != nil && a.Viewer != 0 && l.Owner == a.Viewer }
@@ -118,7 +121,7 @@ func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 	case a.InBlock(l.Owner):
 		return false
 	}
-	switch visibilityOf(l.Side, owner) {
+	switch owner.ListVisibility(l.Side) {
 	case storage.ToEveryone:
 		return true
 	case storage.ToFollowers:
@@ -131,14 +134,7 @@ func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 // its owner.
 func (a *Audience) NeedsFollow(l List, owner storage.User) bool {
 	return a != nil && a.Viewer != 0 && !a.Owns(l) && !a.InBlock(l.Owner) &&
-		visibilityOf(l.Side, owner) == storage.ToFollowers
-}
-
-func visibilityOf(side storage.Side, owner storage.User) storage.Visibility {
-	if side.IsInverse() {
-		return owner.FollowersVisibility
-	}
-	return owner.FollowingsVisibility
+		owner.ListVisibility(l.Side) == storage.ToFollowers
 }
 
 // Hidden users are subtracted from numbered sets as sets. The set of absent users is the same

@@ -20,10 +20,11 @@ import (
 // Errors: [ErrSelf]; [storage.ErrUserUnknown] for the other. If the user itself is
 // unknown, the error is a [ActorMissing], for which [errors.Is] finds [storage.ErrUserUnknown] too.
 func (t *Relations) Block(ctx context.Context, people People, user, other storage.UserID) (Outcome, error) {
-	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
-		return Outcome{}, err
+	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
+		return Outcome{}, errs[0]
 	}
-	return t.changeBlock(ctx, user, storage.EdgeChange{To: other, Type: storage.Blocking})
+	o, err := t.changeEdge(ctx, user, storage.EdgeChange{To: other, Type: storage.Blocking})
+	return o, gone(user, err)
 }
 
 // Unblock ends a block by the user. It does not restore what the block has ended. If the
@@ -35,14 +36,16 @@ func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Ou
 	case t.HiddenUsers.Has(other):
 		return Outcome{}, nil
 	}
-	return t.changeBlock(ctx, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
+	o, err := t.changeEdge(ctx, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
+	return o, gone(user, err)
 }
 
-func (t *Relations) changeBlock(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
+// changeEdge changes an edge of a user, and writes it to the other's shard at once.
+func (t *Relations) changeEdge(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
 	change.At = t.at()
 	r := t.Store.ChangeEdges(ctx, user, []storage.EdgeChange{change}, t.options())[0]
 	if r.Err != nil {
-		return Outcome{}, fmt.Errorf("change what user %s blocks: %w", user, gone(user, r.Err))
+		return Outcome{}, fmt.Errorf("change the edge of user %s to %s: %w", user, change.To, r.Err)
 	}
 	written := r.Value.Written()
 	if !r.Value.Changed && r.Value.Row.UpdateTime > 0 {

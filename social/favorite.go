@@ -18,9 +18,12 @@ type Favored struct {
 
 // Favorite makes a post a favorite of a user. [storage.ErrPostUnknown] if the post does not exist, or if
 // the user may not see it.
-func (t *Relations) Favorite(ctx context.Context, user storage.UserID, post storage.PostID) (Favored, error) {
+func (t *Relations) Favorite(ctx context.Context, people Followers, user storage.UserID, post storage.PostID) (Favored, error) {
 	if post.Author != user && t.HiddenUsers.Has(post.Author) {
 		return Favored{}, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
+	}
+	if err := mayReach(ctx, people, user, post.Author); err != nil {
+		return Favored{}, err
 	}
 	switch r := t.Store.Posts(ctx, []storage.PostID{post})[0]; {
 	case r.Err != nil:

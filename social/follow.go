@@ -15,24 +15,29 @@ type FollowResult struct {
 	Err     error // [ErrSelf], [storage.ErrUserUnknown], [storage.ErrForbidden], [storage.ErrLimitReached], or a fault
 }
 
-// Follow makes a user follow those of the others who exist, in one transaction. Each has its own
-// outcome, in their order. Existing follows stay as they are. If one of two blocks the other,
+// Follow makes a user follow those of the others who exist, in one transaction, or ask to follow those who are locked.
+// Each has its own outcome, in their order. Existing follows stay as they are. If one of two blocks the other,
 // neither can follow.
 //
 // stale reports that the inverse side lags for a reason that waiting does not
 // repair. err is set if the user itself is unknown, or its shard did not answer.
 func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []FollowResult, stale bool, err error) {
 	relations = make([]FollowResult, len(others))
-	for i, err := range t.present(ctx, people, user, others) {
-		relations[i].Err = err
+	kinds := make([]storage.EdgeType, len(others))
+	rows, errs := t.present(ctx, people, user, others)
+	for i, row := range rows {
+		relations[i].Err = errs[i]
+		if kinds[i] = storage.Following; row.Value.Locked {
+			kinds[i] = storage.Requested
+		}
 	}
-	stale, err = t.change(ctx, user, others, storage.Following, relations)
+	stale, err = t.change(ctx, user, others, kinds, relations)
 	return relations, stale, err
 }
 
 func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.ErrUserUnknown, user) }
 
-// Unfollow ends follows of a user. Unknown users are no error, because nobody follows them. Hidden
+// Unfollow ends follows of a user, and requests for them. Unknown users are no error, because nobody follows them. Hidden
 // users are treated like unknown ones: their follows stay as they are.
 func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []FollowResult, stale bool, err error) {
 	relations = make([]FollowResult, len(others))
@@ -44,18 +49,18 @@ func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []
 			relations[i].Err = ErrSelf
 		}
 	}
-	stale, err = t.change(ctx, user, others, storage.None, relations)
+	stale, err = t.change(ctx, user, others, make([]storage.EdgeType, len(others)), relations)
 	return relations, stale, err
 }
 
-// change writes the edges to those users who have no error yet and are not hidden.
-func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kind storage.EdgeType, relations []FollowResult) (stale bool, err error) {
+// change writes the edges, of the given types, to those users who have no error yet and are not hidden.
+func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kinds []storage.EdgeType, relations []FollowResult) (stale bool, err error) {
 	at := t.at()
 	var changes []storage.EdgeChange
 	var index []int
 	for i, other := range others {
 		if relations[i].Err == nil && !t.HiddenUsers.Has(other) {
-			changes = append(changes, storage.EdgeChange{To: other, Type: kind, At: at})
+			changes = append(changes, storage.EdgeChange{To: other, Type: kinds[i], At: at})
 			index = append(index, i)
 		}
 	}

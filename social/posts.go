@@ -21,7 +21,8 @@ type IDs interface {
 }
 
 // Posts are the rules of posts and comments. A post is for every viewer who may see its author: not
-// for users in a block with the author, and for nobody while the author is hidden.
+// for users in a block with the author, and for nobody while the author is hidden. Posts of a locked author are for
+// its followers alone.
 type Posts struct {
 	Store       PostStore
 	IDs         IDs
@@ -76,9 +77,12 @@ func mine(user storage.UserID, id storage.PostID) error {
 
 // Comment writes a comment below a post, once for each key of the user and the post.
 // [storage.ErrPostUnknown] also if the user may not see the post.
-func (p *Posts) Comment(ctx context.Context, people People, user storage.UserID, post storage.PostID, key, text string) (storage.Comment, bool, error) {
+func (p *Posts) Comment(ctx context.Context, people Followers, user storage.UserID, post storage.PostID, key, text string) (storage.Comment, bool, error) {
 	if p.HiddenUsers != nil && post.Author != user && p.HiddenUsers.Has(post.Author) {
 		return storage.Comment{}, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
+	}
+	if err := mayReach(ctx, people, user, post.Author); err != nil {
+		return storage.Comment{}, false, err
 	}
 	// The user's own shard is not asked again, as it is for posts: a comment that a user writes while
 	// it is being erased is not shown, because its writer is not found.
@@ -95,6 +99,26 @@ func (p *Posts) Comment(ctx context.Context, people People, user storage.UserID,
 	return p.Store.AddComment(ctx, storage.NewComment{
 		Post: post, Number: number, By: user, Key: key, Text: text, At: storage.MicrosOf(p.Now()),
 	})
+}
+
+// Followers reports who exists, and who follows whom.
+type Followers interface {
+	People
+	Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge]
+}
+
+// mayReach returns [storage.ErrPostUnknown] if an author is locked and a user does not follow it.
+func mayReach(ctx context.Context, people Followers, user, author storage.UserID) error {
+	a, posts := NewAudience(user, nil, nil), PostsOf(author)
+	row := people.Users(ctx, []storage.UserID{author})[0]
+	if row.Err != nil || !a.NeedsFollow(posts, row.Value) {
+		return row.Err
+	}
+	edge := people.Edges(ctx, storage.Forward, []storage.Pair{{From: user, To: author}})[0]
+	if edge.Err == nil && !a.Opens(posts, row.Value, edge.Value.Type == storage.Following) {
+		return fmt.Errorf("%w: user %s, its author, is locked", storage.ErrPostUnknown, author)
+	}
+	return edge.Err
 }
 
 // Uncomment deletes a comment if the user has written it, or the post, and returns the post; zero if nothing is deleted.

@@ -18,7 +18,7 @@ func (t *Relations) Relate(ctx context.Context, people People, user storage.User
 	}
 	errs := make([]error, len(ends))
 	if kind.To == "" {
-		errs = t.present(ctx, people, user, ends)
+		_, errs = t.present(ctx, people, user, ends)
 	}
 	return t.relate(ctx, user, kind, ends, errs, storage.ItemChange{Type: storage.Related, Detail: detail})
 }

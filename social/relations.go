@@ -110,11 +110,11 @@ type Outcome struct {
 	Stale bool
 }
 
-// present returns an error for each user who cannot be acted on: the user itself, and users who do
-// not exist or are hidden. The errors are in the order of others, nil for the rest.
-func (t *Relations) present(ctx context.Context, people People, user storage.UserID, others []storage.UserID) []error {
-	errs := make([]error, len(others))
-	for i, r := range people.Users(ctx, others) {
+// present reads users, and returns an error for each who cannot be acted on: the user itself, and users who do
+// not exist or are hidden. Both are in the order of others; the errors are nil for the rest.
+func (t *Relations) present(ctx context.Context, people People, user storage.UserID, others []storage.UserID) ([]storage.Result[storage.User], []error) {
+	rows, errs := people.Users(ctx, others), make([]error, len(others))
+	for i, r := range rows {
 		switch {
 		case others[i] == user:
 			errs[i] = ErrSelf
@@ -124,5 +124,5 @@ func (t *Relations) present(ctx context.Context, people People, user storage.Use
 			errs[i] = unknown(others[i])
 		}
 	}
-	return errs
+	return rows, errs
 }

@@ -22,8 +22,8 @@ import (
 // or, if both have asked, with too many followings. A [ActorMissing] means that the user itself does not
 // exist.
 func (t *Relations) Ask(ctx context.Context, people People, user, other storage.UserID, message string) (Outcome, error) {
-	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
-		return Outcome{}, err
+	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
+		return Outcome{}, errs[0]
 	}
 	o, err := t.request(ctx, storage.Pair{From: user, To: other}, storage.RequestChange{Act: storage.Ask, Message: message})
 	return o, gone(user, err)

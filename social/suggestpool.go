@@ -139,7 +139,7 @@ func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recom
 		return nil, err
 	}
 	for k, p := range profiles {
-		users[of[k]] = recommender{id: others[k], visibility: p.User.FollowingsVisibility, degree: p.Counts.Following}
+		users[of[k]] = recommender{id: others[k], visibility: p.User.ListVisibility(storage.Forward), degree: p.Counts.Following}
 	}
 	return users, nil
 }

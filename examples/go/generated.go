@@ -38,9 +38,10 @@ func (v *FollowFollowRelationshipPayloadRelationship) GetStatus() FollowStatus {
 
 // FollowResponse is returned by Follow on success.
 type FollowResponse struct {
-	// The viewer follows a user. Following again changes nothing and moves nothing in the list.
+	// The viewer follows a user. If the user is locked, the viewer waits until the user accepts it, and `followRequested` of the
+	// relationship says so. Following again changes nothing and moves nothing in the list.
 	// Fails with NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED
-	// beyond the limit of followings, FORBIDDEN if one of the two blocks the other.
+	// beyond the limit of followings, which counts requests for a new request, FORBIDDEN if one of the two blocks the other.
 	Follow *FollowFollowRelationshipPayload `json:"follow"`
 }
 

@@ -51,6 +51,7 @@ const (
 	Moderation             Kind = 26
 	BestSuggestions        Kind = 32
 	Similar                Kind = 33
+	FollowRequests         Kind = 27
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues

@@ -47,7 +47,7 @@ type Field struct {
 
 	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
 	Each   uint64 // what each element of its list costs, if it has a list that does not set its length; 0 means 1
-	Chosen uint64 // what it costs more if `filter` or `orderBy` is given
+	Chosen uint64 // what it costs more if `filter`, `orderBy` or `acceptFollowRequests` is given
 	Queued bool   // its work has a queue of its own
 	Length uint64 // of a list that has no argument for its length, but is not longer than this
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
@@ -142,13 +142,15 @@ func Of(typeName, name string) *Field {
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
 	&viewer, &linkedIdentity, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
-	&userConnection, &followConnection, &matchConnection, &blockConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &pageInfo, &searchConnection, &searchEdge,
+	&userConnection, &followConnection, &matchConnection, &blockConnection, &followRequestConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &followRequestEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
 	&relationshipChanged, &friendRequestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded,
 	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
+	&relationshipChanged, &friendRequestChanged, &followerAdded, &followRequestAdded, &postAdded, &favoriteAdded, &commentAdded,
+	&consistency, &reconcileStatus, &reconcileKind,
 	&relationshipPayload, &friendRequestPayload, &followManyPayload, &followOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )
@@ -220,6 +222,13 @@ var (
 	followConnection = usersOf("FollowConnection", func(c *model.FollowConnection) (*model.UserPage, []*model.FollowEdge) { return &c.UserPage, c.Edges })
 	matchConnection  = usersOf("MatchConnection", func(c *model.MatchConnection) (*model.UserPage, []*model.MatchEdge) { return &c.UserPage, c.Edges })
 	blockConnection  = usersOf("BlockConnection", func(c *model.BlockConnection) (*model.UserPage, []*model.BlockEdge) { return &c.UserPage, c.Edges })
+
+	followRequestConnection = usersOf("FollowRequestConnection", func(c *model.FollowRequestConnection) (*model.UserPage, []*model.FollowRequestEdge) {
+		return &c.UserPage, c.Edges
+	})
+	followRequestEdge = with(edgeOf("FollowRequestEdge", func(e *model.FollowRequestEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
+		"requestedAt": {Value: moment(func(e *model.FollowRequestEdge) time.Time { return e.RequestedAt })},
+	})
 
 	userEdge   = edgeOf("UserEdge", func(e *model.UserEdge) (string, *model.User) { return e.Cursor, e.Node })
 	followEdge = with(edgeOf("FollowEdge", func(e *model.FollowEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{

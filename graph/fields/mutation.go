@@ -15,6 +15,9 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"followMany":     {Weight: 50},
 	"removeFollower": {Weight: write},
 
+	"acceptFollowRequest":  {Weight: write},
+	"declineFollowRequest": {Weight: write},
+
 	"block":         {Weight: bothEnds},
 	"unblock":       {Weight: write},
 	"setFollowMark": {Weight: write},
@@ -41,7 +44,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"register":          {Weight: hashing, Queued: true},
 	"login":             {Weight: hashing, Queued: true},
 	"renewToken":        {},
-	"updateProfile":     {},
+	"updateProfile":     {Chosen: 100 * write},
 	"deactivateAccount": {Weight: write},
 	"reactivateAccount": {Weight: write},
 	"deleteAccount":     {Weight: 100},

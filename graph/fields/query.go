@@ -58,13 +58,14 @@ var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
-var subscription = made("Subscription", "relationshipChanged", "friendRequestChanged", "followerAdded", "postAdded", "favoriteAdded", "commentAdded")
+var subscription = made("Subscription", "relationshipChanged", "friendRequestChanged", "followerAdded", "followRequestAdded", "postAdded", "favoriteAdded", "commentAdded")
 
 // What is sent is complete when it is made.
 var (
 	relationshipChanged  = made("RelationshipChanged", "relationship", "viewer")
 	friendRequestChanged = made("FriendRequestChanged", "request", "viewer")
 	followerAdded        = made("FollowerAdded", "edge", "viewer")
+	followRequestAdded   = made("FollowRequestAdded", "edge", "viewer")
 	postAdded            = made("PostAdded", "edge", "viewer")
 	favoriteAdded        = made("FavoriteAdded", "edge", "post", "viewer")
 	commentAdded         = made("CommentAdded", "edge", "post", "viewer")

@@ -18,6 +18,9 @@ var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, F
 	"blocking":        {Needs: Edge, Value: optionalBoolean((*model.Relationship).Blocking)},
 	"blockedBy":       {Needs: Back | Inverse, Value: optionalBoolean((*model.Relationship).BlockedBy)},
 
+	"followRequested":   {Needs: Edge, Value: optionalBoolean((*model.Relationship).FollowRequested)},
+	"followRequestedBy": {Needs: Back | Inverse, Value: optionalBoolean((*model.Relationship).FollowRequestedBy)},
+
 	"special": {Needs: Mark, Value: optionalBoolean((*model.Relationship).Special)},
 	"remark":  {Needs: Mark, Weight: 2, Value: optionalText((*model.Relationship).Remark)},
 

@@ -38,6 +38,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 
 	"listVisibility": {Needs: Row, Value: object((*model.User).ListVisibility)},
 	"attributes":     {Needs: Row, Weight: 10, Value: attributes(func(u *model.User) *storage.Attributes { return &u.Row.Attributes })}, // as a bio
+	"locked":         {Needs: Row, Value: boolean((*model.User).Locked)},
 
 	"followings":       {Ahead: List, Side: storage.Forward, Weight: pageOfList, Chosen: chosenUsers},
 	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: pageOfList, Chosen: chosenUsers},

@@ -228,6 +228,22 @@ func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐ
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowManyPayload)
 }
 
+func (ec *executionContext) marshalOFollowRequestAdded2ᚖkithᚋgraphᚋmodelᚐFollowRequestAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowRequestAdded) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowRequestAdded)
+}
+
+func (ec *executionContext) marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐFollowRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.FollowRequestConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowRequestConnection)
+}
+
+func (ec *executionContext) marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FollowRequestEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐFollowRequestEdge)
+}
+
+func (ec *executionContext) marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx context.Context, sel ast.SelectionSet, v *model.FollowRequestEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowRequestEdge)
+}
+
 func (ec *executionContext) marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFollowerAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowerAdded) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowerAdded)
 }

@@ -195,6 +195,25 @@ type ComplexityRoot struct {
 		UserID       func(childComplexity int) int
 	}
 
+	FollowRequestAdded struct {
+		Edge   func(childComplexity int) int
+		Viewer func(childComplexity int) int
+	}
+
+	FollowRequestConnection struct {
+		Complete   func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	FollowRequestEdge struct {
+		Cursor      func(childComplexity int) int
+		Node        func(childComplexity int) int
+		RequestedAt func(childComplexity int) int
+	}
+
 	FollowerAdded struct {
 		Edge   func(childComplexity int) int
 		Viewer func(childComplexity int) int
@@ -295,47 +314,49 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AcceptFriend        func(childComplexity int, userID string) int
-		AddComment          func(childComplexity int, postID string, text string, clientKey string) int
-		Block               func(childComplexity int, userID string) int
-		CancelFriendRequest func(childComplexity int, userID string) int
-		ChangePassword      func(childComplexity int, current string, new string) int
-		CreateUser          func(childComplexity int, id string, handle string, name string) int
-		DeactivateAccount   func(childComplexity int) int
-		DeclineFriend       func(childComplexity int, userID string) int
-		DeleteAccount       func(childComplexity int) int
-		DeleteComment       func(childComplexity int, commentID string) int
-		DeletePost          func(childComplexity int, postID string) int
-		DismissSuggestion   func(childComplexity int, userID string) int
-		EditPost            func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
-		Favorite            func(childComplexity int, postID string) int
-		Follow              func(childComplexity int, userID string) int
-		FollowMany          func(childComplexity int, userIds []string) int
-		LinkIdentity        func(childComplexity int, userID string, issuer string, subject string) int
-		Login               func(childComplexity int, handle string, password string) int
-		MarkFeedSeen        func(childComplexity int, upTo string) int
-		Mute                func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
-		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
-		ReactivateAccount   func(childComplexity int) int
-		Register            func(childComplexity int, handle string, name string, password *string) int
-		ReinstateUser       func(childComplexity int, userID string, reason string) int
-		RemoveComment       func(childComplexity int, commentID string, reason string) int
-		RemoveFollower      func(childComplexity int, userID string) int
-		RemoveFriend        func(childComplexity int, userID string) int
-		RemovePost          func(childComplexity int, postID string, reason string) int
-		RenewToken          func(childComplexity int) int
-		RequestFriend       func(childComplexity int, userID string, message *string) int
-		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
-		SetUserAttributes   func(childComplexity int, userID string, attributes map[string]any) int
-		SignOutEverywhere   func(childComplexity int) int
-		SuspendUser         func(childComplexity int, userID string, reason string, until *time.Time) int
-		Unblock             func(childComplexity int, userID string) int
-		UndismissSuggestion func(childComplexity int, userID string) int
-		Unfavorite          func(childComplexity int, postID string) int
-		Unfollow            func(childComplexity int, userID string) int
-		UnlinkIdentity      func(childComplexity int, issuer string, subject string) int
-		Unmute              func(childComplexity int, userID string) int
-		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any) int
+		AcceptFollowRequest  func(childComplexity int, userID string) int
+		AcceptFriend         func(childComplexity int, userID string) int
+		AddComment           func(childComplexity int, postID string, text string, clientKey string) int
+		Block                func(childComplexity int, userID string) int
+		CancelFriendRequest  func(childComplexity int, userID string) int
+		ChangePassword       func(childComplexity int, current string, new string) int
+		CreateUser           func(childComplexity int, id string, handle string, name string) int
+		DeactivateAccount    func(childComplexity int) int
+		DeclineFollowRequest func(childComplexity int, userID string) int
+		DeclineFriend        func(childComplexity int, userID string) int
+		DeleteAccount        func(childComplexity int) int
+		DeleteComment        func(childComplexity int, commentID string) int
+		DeletePost           func(childComplexity int, postID string) int
+		DismissSuggestion    func(childComplexity int, userID string) int
+		EditPost             func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
+		Favorite             func(childComplexity int, postID string) int
+		Follow               func(childComplexity int, userID string) int
+		FollowMany           func(childComplexity int, userIds []string) int
+		LinkIdentity         func(childComplexity int, userID string, issuer string, subject string) int
+		Login                func(childComplexity int, handle string, password string) int
+		MarkFeedSeen         func(childComplexity int, upTo string) int
+		Mute                 func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
+		PublishPost          func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
+		ReactivateAccount    func(childComplexity int) int
+		Register             func(childComplexity int, handle string, name string, password *string) int
+		ReinstateUser        func(childComplexity int, userID string, reason string) int
+		RemoveComment        func(childComplexity int, commentID string, reason string) int
+		RemoveFollower       func(childComplexity int, userID string) int
+		RemoveFriend         func(childComplexity int, userID string) int
+		RemovePost           func(childComplexity int, postID string, reason string) int
+		RenewToken           func(childComplexity int) int
+		RequestFriend        func(childComplexity int, userID string, message *string) int
+		SetFollowMark        func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
+		SetUserAttributes    func(childComplexity int, userID string, attributes map[string]any) int
+		SignOutEverywhere    func(childComplexity int) int
+		SuspendUser          func(childComplexity int, userID string, reason string, until *time.Time) int
+		Unblock              func(childComplexity int, userID string) int
+		UndismissSuggestion  func(childComplexity int, userID string) int
+		Unfavorite           func(childComplexity int, postID string) int
+		Unfollow             func(childComplexity int, userID string) int
+		UnlinkIdentity       func(childComplexity int, issuer string, subject string) int
+		Unmute               func(childComplexity int, userID string) int
+		UpdateProfile        func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) int
 	}
 
 	NewerPosts struct {
@@ -419,24 +440,26 @@ type ComplexityRoot struct {
 	}
 
 	Relationship struct {
-		Attributes      func(childComplexity int) int
-		BlockedBy       func(childComplexity int) int
-		Blocking        func(childComplexity int) int
-		FirstFollowedAt func(childComplexity int) int
-		FollowedAt      func(childComplexity int) int
-		FollowedBy      func(childComplexity int) int
-		FollowedByAt    func(childComplexity int) int
-		Following       func(childComplexity int) int
-		From            func(childComplexity int) int
-		ID              func(childComplexity int) int
-		Muted           func(childComplexity int) int
-		MutedUntil      func(childComplexity int) int
-		ReceivedRequest func(childComplexity int) int
-		Remark          func(childComplexity int) int
-		SentRequest     func(childComplexity int) int
-		Special         func(childComplexity int) int
-		Status          func(childComplexity int) int
-		To              func(childComplexity int) int
+		Attributes        func(childComplexity int) int
+		BlockedBy         func(childComplexity int) int
+		Blocking          func(childComplexity int) int
+		FirstFollowedAt   func(childComplexity int) int
+		FollowRequested   func(childComplexity int) int
+		FollowRequestedBy func(childComplexity int) int
+		FollowedAt        func(childComplexity int) int
+		FollowedBy        func(childComplexity int) int
+		FollowedByAt      func(childComplexity int) int
+		Following         func(childComplexity int) int
+		From              func(childComplexity int) int
+		ID                func(childComplexity int) int
+		Muted             func(childComplexity int) int
+		MutedUntil        func(childComplexity int) int
+		ReceivedRequest   func(childComplexity int) int
+		Remark            func(childComplexity int) int
+		SentRequest       func(childComplexity int) int
+		Special           func(childComplexity int) int
+		Status            func(childComplexity int) int
+		To                func(childComplexity int) int
 	}
 
 	RelationshipChanged struct {
@@ -461,6 +484,7 @@ type ComplexityRoot struct {
 	Subscription struct {
 		CommentAdded         func(childComplexity int) int
 		FavoriteAdded        func(childComplexity int) int
+		FollowRequestAdded   func(childComplexity int) int
 		FollowerAdded        func(childComplexity int) int
 		FriendRequestChanged func(childComplexity int) int
 		PostAdded            func(childComplexity int) int
@@ -510,6 +534,7 @@ type ComplexityRoot struct {
 		Handle             func(childComplexity int) int
 		ID                 func(childComplexity int) int
 		ListVisibility     func(childComplexity int) int
+		Locked             func(childComplexity int) int
 		Name               func(childComplexity int) int
 		NotFollowedBack    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		NotFollowingBack   func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -558,6 +583,7 @@ type ComplexityRoot struct {
 		DismissedUsers func(childComplexity int, first *int32, after *string) int
 		Feed           func(childComplexity int, first *int32, after *string, newerThan *string) int
 		FeedSeenUpTo   func(childComplexity int) int
+		FollowRequests func(childComplexity int, direction model.FriendRequestDirection, first *int32, after *string) int
 		FriendRequests func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
 		ID             func(childComplexity int) int
 		Identities     func(childComplexity int) int
@@ -579,6 +605,8 @@ type MutationResolver interface {
 	Unfollow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	FollowMany(ctx context.Context, userIds []string) (*model.FollowManyPayload, error)
 	RemoveFollower(ctx context.Context, userID string) (*model.RelationshipPayload, error)
+	AcceptFollowRequest(ctx context.Context, userID string) (*model.RelationshipPayload, error)
+	DeclineFollowRequest(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Block(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Mute(ctx context.Context, userID string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error)
@@ -594,7 +622,7 @@ type MutationResolver interface {
 	Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error)
 	Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error)
 	RenewToken(ctx context.Context) (*model.SessionPayload, error)
-	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any) (*model.AccountPayload, error)
+	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) (*model.AccountPayload, error)
 	DeactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	ReactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error)
@@ -647,6 +675,7 @@ type SubscriptionResolver interface {
 	RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.RelationshipChanged, error)
 	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error)
 	FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error)
+	FollowRequestAdded(ctx context.Context) (<-chan *model.FollowRequestAdded, error)
 	PostAdded(ctx context.Context) (<-chan *model.PostAdded, error)
 	FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error)
 	CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error)
@@ -678,6 +707,7 @@ type ViewerResolver interface {
 	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
 	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
 	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
+	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.FollowRequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
 }
@@ -1186,6 +1216,69 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowOutcome.UserID(childComplexity), true
 
+	case "FollowRequestAdded.edge":
+		if e.ComplexityRoot.FollowRequestAdded.Edge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestAdded.Edge(childComplexity), true
+	case "FollowRequestAdded.viewer":
+		if e.ComplexityRoot.FollowRequestAdded.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestAdded.Viewer(childComplexity), true
+
+	case "FollowRequestConnection.complete":
+		if e.ComplexityRoot.FollowRequestConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestConnection.Complete(childComplexity), true
+	case "FollowRequestConnection.edges":
+		if e.ComplexityRoot.FollowRequestConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestConnection.Edges(childComplexity), true
+	case "FollowRequestConnection.nodes":
+		if e.ComplexityRoot.FollowRequestConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestConnection.Nodes(childComplexity), true
+	case "FollowRequestConnection.pageInfo":
+		if e.ComplexityRoot.FollowRequestConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestConnection.PageInfo(childComplexity), true
+	case "FollowRequestConnection.totalCount":
+		if e.ComplexityRoot.FollowRequestConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestConnection.TotalCount(childComplexity), true
+
+	case "FollowRequestEdge.cursor":
+		if e.ComplexityRoot.FollowRequestEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestEdge.Cursor(childComplexity), true
+	case "FollowRequestEdge.node":
+		if e.ComplexityRoot.FollowRequestEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestEdge.Node(childComplexity), true
+	case "FollowRequestEdge.requestedAt":
+		if e.ComplexityRoot.FollowRequestEdge.RequestedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowRequestEdge.RequestedAt(childComplexity), true
+
 	case "FollowerAdded.edge":
 		if e.ComplexityRoot.FollowerAdded.Edge == nil {
 			break
@@ -1525,6 +1618,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ModerationPayload.Entry(childComplexity), true
 
+	case "Mutation.acceptFollowRequest":
+		if e.ComplexityRoot.Mutation.AcceptFollowRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_acceptFollowRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AcceptFollowRequest(childComplexity, args["userId"].(string)), true
 	case "Mutation.acceptFriend":
 		if e.ComplexityRoot.Mutation.AcceptFriend == nil {
 			break
@@ -1597,6 +1701,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeactivateAccount(childComplexity), true
+	case "Mutation.declineFollowRequest":
+		if e.ComplexityRoot.Mutation.DeclineFollowRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_declineFollowRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeclineFollowRequest(childComplexity, args["userId"].(string)), true
 	case "Mutation.declineFriend":
 		if e.ComplexityRoot.Mutation.DeclineFriend == nil {
 			break
@@ -1950,7 +2065,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool), args["attributes"].(map[string]any)), true
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool), args["attributes"].(map[string]any), args["locked"].(*bool), args["acceptFollowRequests"].(*bool)), true
 
 	case "NewerPosts.count":
 		if e.ComplexityRoot.NewerPosts.Count == nil {
@@ -2357,6 +2472,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Relationship.FirstFollowedAt(childComplexity), true
+	case "Relationship.followRequested":
+		if e.ComplexityRoot.Relationship.FollowRequested == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.FollowRequested(childComplexity), true
+	case "Relationship.followRequestedBy":
+		if e.ComplexityRoot.Relationship.FollowRequestedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.FollowRequestedBy(childComplexity), true
 	case "Relationship.followedAt":
 		if e.ComplexityRoot.Relationship.FollowedAt == nil {
 			break
@@ -2517,6 +2644,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.FavoriteAdded(childComplexity), true
+	case "Subscription.followRequestAdded":
+		if e.ComplexityRoot.Subscription.FollowRequestAdded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.FollowRequestAdded(childComplexity), true
 	case "Subscription.followerAdded":
 		if e.ComplexityRoot.Subscription.FollowerAdded == nil {
 			break
@@ -2793,6 +2926,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ListVisibility(childComplexity), true
+	case "User.locked":
+		if e.ComplexityRoot.User.Locked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Locked(childComplexity), true
 	case "User.name":
 		if e.ComplexityRoot.User.Name == nil {
 			break
@@ -3019,6 +3158,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.FeedSeenUpTo(childComplexity), true
+	case "Viewer.followRequests":
+		if e.ComplexityRoot.Viewer.FollowRequests == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_followRequests_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.FollowRequests(childComplexity, args["direction"].(model.FriendRequestDirection), args["first"].(*int32), args["after"].(*string)), true
 	case "Viewer.friendRequests":
 		if e.ComplexityRoot.Viewer.FriendRequests == nil {
 			break
@@ -3225,6 +3375,24 @@ type BlockEdge {
   node: User @semanticNonNull
   "Since when the viewer blocks it."
   blockedAt: DateTime!
+}
+
+"A page of users at the other end of requests for follows."
+type FollowRequestConnection {
+  edges: [FollowRequestEdge] @semanticNonNull(levels: [0, 1])
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  pageInfo: PageInfo!
+  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
+  totalCount: Int!
+  complete: Boolean!
+}
+
+"A user who waits to follow the viewer, or whom the viewer waits to follow."
+type FollowRequestEdge {
+  cursor: String!
+  node: User @semanticNonNull
+  "Since when."
+  requestedAt: DateTime!
 }
 
 "A page of users who are not in their list because of one edge."
@@ -3518,15 +3686,16 @@ too often, and with UNAUTHENTICATED, except ` + "`" + `register` + "`" + ` and `
 """
 type Mutation {
   """
-  The viewer follows a user. Following again changes nothing and moves nothing in the list.
+  The viewer follows a user. If the user is locked, the viewer waits until the user accepts it, and ` + "`" + `followRequested` + "`" + ` of the
+  relationship says so. Following again changes nothing and moves nothing in the list.
   Fails with NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED
-  beyond the limit of followings, FORBIDDEN if one of the two blocks the other.
+  beyond the limit of followings, which counts requests for a new request, FORBIDDEN if one of the two blocks the other.
   """
   follow(
     "The other user."
     userId: ID!
   ): RelationshipPayload @semanticNonNull
-  "The viewer stops following a user. If the viewer does not follow the user, nothing changes."
+  "The viewer stops following a user, or waiting to. If the viewer does neither, nothing changes."
   unfollow(
     "The other user."
     userId: ID!
@@ -3540,8 +3709,21 @@ type Mutation {
     "Whom to follow, at most 500."
     userIds: [ID!]!
   ): FollowManyPayload @semanticNonNull
-  "The user no longer follows the viewer."
+  "The user no longer follows the viewer, or waits to."
   removeFollower(
+    "The other user."
+    userId: ID!
+  ): RelationshipPayload @semanticNonNull
+  """
+  Lets a user follow the viewer who waits to. If it follows the viewer already, nothing changes. NOT_FOUND if it does neither,
+  LIMIT_REACHED if it has reached its limit of followings.
+  """
+  acceptFollowRequest(
+    "The other user."
+    userId: ID!
+  ): RelationshipPayload @semanticNonNull
+  "A user no longer waits to follow the viewer. NOT_FOUND if it follows the viewer: see ` + "`" + `removeFollower` + "`" + `."
+  declineFollowRequest(
     "The other user."
     userId: ID!
   ): RelationshipPayload @semanticNonNull
@@ -3680,6 +3862,13 @@ type Mutation {
     discoverable: Boolean
     "What the product keeps beside users, as far as users set it; left out: as it is."
     attributes: UserAttributesInput
+    "Whether follows of the viewer wait until it accepts them; left out: as it is. Who follows the viewer already goes on."
+    locked: Boolean
+    """
+    Accepts the 100 oldest of the requests that wait, for instance when the viewer unlocks: send it again until nobody is in
+    ` + "`" + `viewer { followRequests }` + "`" + ` of the payload, or none of them may follow more users. Left out or false: they go on waiting.
+    """
+    acceptFollowRequests: Boolean
   ): AccountPayload @semanticNonNull
   """
   Hides the viewer from everybody: from lists, searches and suggestions, until ` + "`" + `reactivateAccount` + "`" + `. All the viewer's
@@ -3856,8 +4045,8 @@ type DeleteAccountPayload {
 }
 `, BuiltIn: false},
 	{Name: "../schema/post.graphqls", Input: `"""
-What a user has published. Everybody sees it who sees the user, as long as neither blocks the other: who may see
-the user's lists (` + "`" + `listVisibility` + "`" + `) is no matter here.
+What a user has published. Everybody sees it who sees the user, as long as neither blocks the other; if the user is
+locked, only its followers do. Who may see the user's lists (` + "`" + `listVisibility` + "`" + `) is no matter here.
 """
 type Post implements Node {
   "` + "`" + `post_<author>_<number>` + "`" + `"
@@ -4185,6 +4374,10 @@ type Relationship implements Node {
   blocking: Boolean @cacheControl(scope: PRIVATE)
   "Whether ` + "`" + `to` + "`" + ` blocks ` + "`" + `from` + "`" + `; only these two may know. Null unless the viewer is ` + "`" + `from` + "`" + `."
   blockedBy: Boolean @cacheControl(scope: PRIVATE)
+  "Whether ` + "`" + `from` + "`" + ` waits to follow ` + "`" + `to` + "`" + `, who is locked; only these two may know. Null unless the viewer is ` + "`" + `from` + "`" + `."
+  followRequested: Boolean @cacheControl(scope: PRIVATE)
+  "Whether ` + "`" + `to` + "`" + ` waits to follow ` + "`" + `from` + "`" + `, who is or was locked; only these two may know. Null unless the viewer is ` + "`" + `from` + "`" + `."
+  followRequestedBy: Boolean @cacheControl(scope: PRIVATE)
   "Whether the follow of ` + "`" + `to` + "`" + ` is special to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   special: Boolean @cacheControl(scope: PRIVATE)
   "The remark of ` + "`" + `from` + "`" + ` on ` + "`" + `to` + "`" + `, which only ` + "`" + `from` + "`" + ` sees; null unless the viewer is ` + "`" + `from` + "`" + `, or if there is none."
@@ -4606,6 +4799,8 @@ type Subscription {
   friendRequestChanged: FriendRequestChanged @semanticNonNull
   "Each user who begins to follow the viewer."
   followerAdded: FollowerAdded @semanticNonNull
+  "Each user who begins to wait to follow the viewer, who is locked."
+  followRequestAdded: FollowRequestAdded @semanticNonNull
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
   postAdded: PostAdded @semanticNonNull
   "Each favorite that somebody else makes of a post of the viewer, unless it is taken back before it is sent."
@@ -4634,6 +4829,14 @@ type FriendRequestChanged {
 type FollowerAdded {
   "The edge in the viewer's ` + "`" + `followers` + "`" + `."
   edge: FollowEdge @semanticNonNull
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
+}
+
+"A new request to follow the viewer."
+type FollowRequestAdded {
+  "The edge in the viewer's ` + "`" + `followRequests` + "`" + `."
+  edge: FollowRequestEdge @semanticNonNull
   "The viewer, as it is then."
   viewer: Viewer @semanticNonNull
 }
@@ -4755,6 +4958,11 @@ type User implements Node {
   listVisibility: ListVisibility!
   "What the product keeps beside users; everybody sees it who sees the user."
   attributes: UserAttributes!
+  """
+  Whether a follow of this user waits until the user accepts it. To all but the followers of a locked user, its ` + "`" + `posts` + "`" + `, ` + "`" + `favorites` + "`" + ` and
+  both lists are closed, whatever ` + "`" + `listVisibility` + "`" + ` says.
+  """
+  locked: Boolean!
 
   """
   The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
@@ -4972,6 +5180,13 @@ type Viewer {
     first: Int
     after: String
   ): FriendRequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  "Who waits to follow the viewer, or whom the viewer waits to follow, newest first."
+  followRequests(
+    "From the viewer, or to it."
+    direction: FriendRequestDirection! = RECEIVED
+    first: Int
+    after: String
+  ): FollowRequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "Whom ` + "`" + `dismissSuggestion` + "`" + ` keeps out of the viewer's suggestions, by ascending id."
   dismissedUsers(first: Int, after: String): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "As whom the viewer signs in at identity providers, oldest first."
@@ -5295,6 +5510,44 @@ func (ec *executionContext) childFields_FollowOutcome(ctx context.Context, field
 		return ec.fieldContext_FollowOutcome_error(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FollowOutcome", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowRequestAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edge":
+		return ec.fieldContext_FollowRequestAdded_edge(ctx, field)
+	case "viewer":
+		return ec.fieldContext_FollowRequestAdded_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowRequestAdded", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowRequestConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FollowRequestConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FollowRequestConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FollowRequestConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FollowRequestConnection_totalCount(ctx, field)
+	case "complete":
+		return ec.fieldContext_FollowRequestConnection_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowRequestConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowRequestEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FollowRequestEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FollowRequestEdge_node(ctx, field)
+	case "requestedAt":
+		return ec.fieldContext_FollowRequestEdge_requestedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowRequestEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_FollowerAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5643,6 +5896,10 @@ func (ec *executionContext) childFields_Relationship(ctx context.Context, field 
 		return ec.fieldContext_Relationship_blocking(ctx, field)
 	case "blockedBy":
 		return ec.fieldContext_Relationship_blockedBy(ctx, field)
+	case "followRequested":
+		return ec.fieldContext_Relationship_followRequested(ctx, field)
+	case "followRequestedBy":
+		return ec.fieldContext_Relationship_followRequestedBy(ctx, field)
 	case "special":
 		return ec.fieldContext_Relationship_special(ctx, field)
 	case "remark":
@@ -5769,6 +6026,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_listVisibility(ctx, field)
 	case "attributes":
 		return ec.fieldContext_User_attributes(ctx, field)
+	case "locked":
+		return ec.fieldContext_User_locked(ctx, field)
 	case "followings":
 		return ec.fieldContext_User_followings(ctx, field)
 	case "followers":
@@ -5883,6 +6142,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_mutedUsers(ctx, field)
 	case "friendRequests":
 		return ec.fieldContext_Viewer_friendRequests(ctx, field)
+	case "followRequests":
+		return ec.fieldContext_Viewer_followRequests(ctx, field)
 	case "dismissedUsers":
 		return ec.fieldContext_Viewer_dismissedUsers(ctx, field)
 	case "identities":
@@ -6019,6 +6280,20 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_Mutation_acceptFollowRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_acceptFriend_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6140,6 +6415,20 @@ func (ec *executionContext) field_Mutation_createUser_args(ctx context.Context, 
 		return nil, err
 	}
 	args["name"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_declineFollowRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
 	return args, nil
 }
 
@@ -6792,6 +7081,22 @@ func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Contex
 		return nil, err
 	}
 	args["attributes"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "locked",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["locked"] = arg6
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "acceptFollowRequests",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["acceptFollowRequests"] = arg7
 	return args, nil
 }
 
@@ -7702,6 +8007,36 @@ func (ec *executionContext) field_Viewer_feed_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["newerThan"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_followRequests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (model.FriendRequestDirection, error) {
+			return ec.unmarshalNFriendRequestDirection2kithᚋgraphᚋmodelᚐFriendRequestDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -10000,6 +10335,290 @@ func (ec *executionContext) fieldContext_FollowOutcome_error(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _FollowRequestAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestAdded_edge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestEdge) graphql.Marshaler {
+			return ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestAdded_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowRequestAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowRequestEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowRequestAdded_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestAdded_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestAdded_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowRequestAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowRequestEdge) graphql.Marshaler {
+			return ec.marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowRequestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowRequestEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowRequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowRequestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowRequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowRequestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowRequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowRequestConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FollowRequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestConnection_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowRequestConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _FollowRequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowRequestEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FollowRequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowRequestEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowRequestEdge_requestedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowRequestEdge_requestedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowRequestEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _FollowerAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.FollowerAdded) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11625,6 +12244,94 @@ func (ec *executionContext) fieldContext_Mutation_removeFollower(ctx context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_acceptFollowRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_acceptFollowRequest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AcceptFollowRequest(ctx, fc.Args["userId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_acceptFollowRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationshipPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_acceptFollowRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_declineFollowRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_declineFollowRequest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeclineFollowRequest(ctx, fc.Args["userId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_declineFollowRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationshipPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_declineFollowRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_block(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12283,7 +12990,7 @@ func (ec *executionContext) _Mutation_updateProfile(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool), fc.Args["attributes"].(map[string]any))
+			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool), fc.Args["attributes"].(map[string]any), fc.Args["locked"].(*bool), fc.Args["acceptFollowRequests"].(*bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
@@ -15110,6 +15817,52 @@ func (ec *executionContext) fieldContext_Relationship_blockedBy(_ context.Contex
 	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _Relationship_followRequested(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_followRequested(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowRequested(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_followRequested(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Relationship_followRequestedBy(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_followRequestedBy(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowRequestedBy(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_followRequestedBy(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _Relationship_special(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15685,6 +16438,38 @@ func (ec *executionContext) fieldContext_Subscription_followerAdded(_ context.Co
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_FollowerAdded(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_followRequestAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_followRequestAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Subscription().FollowRequestAdded(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestAdded) graphql.Marshaler {
+			return ec.marshalOFollowRequestAdded2ᚖkithᚋgraphᚋmodelᚐFollowRequestAdded(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_followRequestAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowRequestAdded(ctx, field)
 		},
 	}
 	return fc, nil
@@ -16434,6 +17219,29 @@ func (ec *executionContext) _User_attributes(ctx context.Context, field graphql.
 }
 func (ec *executionContext) fieldContext_User_attributes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type UserAttributes does not have child fields"))
+}
+
+func (ec *executionContext) _User_locked(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_locked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Locked(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_locked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _User_followings(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
@@ -17783,6 +18591,50 @@ func (ec *executionContext) fieldContext_Viewer_friendRequests(ctx context.Conte
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Viewer_friendRequests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_followRequests(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_followRequests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().FollowRequests(ctx, obj, fc.Args["direction"].(model.FriendRequestDirection), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestConnection) graphql.Marshaler {
+			return ec.marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐFollowRequestConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_followRequests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowRequestConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_followRequests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -20522,6 +21374,155 @@ func (ec *executionContext) _FollowOutcome(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+var followRequestAddedImplementors = []string{"FollowRequestAdded"}
+
+func (ec *executionContext) _FollowRequestAdded(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestAdded) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestAddedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "FollowRequestAdded")
+		case "edge":
+			out.Values[i] = ec._FollowRequestAdded_edge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._FollowRequestAdded_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var followRequestConnectionImplementors = []string{"FollowRequestConnection"}
+
+func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "FollowRequestConnection")
+		case "edges":
+			out.Values[i] = ec._FollowRequestConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._FollowRequestConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FollowRequestConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._FollowRequestConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._FollowRequestConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var followRequestEdgeImplementors = []string{"FollowRequestEdge"}
+
+func (ec *executionContext) _FollowRequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "FollowRequestEdge")
+		case "cursor":
+			out.Values[i] = ec._FollowRequestEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FollowRequestEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "requestedAt":
+			out.Values[i] = ec._FollowRequestEdge_requestedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var followerAddedImplementors = []string{"FollowerAdded"}
 
 func (ec *executionContext) _FollowerAdded(ctx context.Context, sel ast.SelectionSet, obj *model.FollowerAdded) graphql.Marshaler {
@@ -21331,6 +22332,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "removeFollower":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_removeFollower(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "acceptFollowRequest":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_acceptFollowRequest(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "declineFollowRequest":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_declineFollowRequest(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -22671,6 +23686,16 @@ func (ec *executionContext) _Relationship(ctx context.Context, sel ast.Selection
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "followRequested":
+			out.Values[i] = ec._Relationship_followRequested(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "followRequestedBy":
+			out.Values[i] = ec._Relationship_followRequestedBy(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "special":
 			out.Values[i] = ec._Relationship_special(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -22895,6 +23920,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_friendRequestChanged(ctx, fields[0])
 	case "followerAdded":
 		return ec._Subscription_followerAdded(ctx, fields[0])
+	case "followRequestAdded":
+		return ec._Subscription_followRequestAdded(ctx, fields[0])
 	case "postAdded":
 		return ec._Subscription_postAdded(ctx, fields[0])
 	case "favoriteAdded":
@@ -23172,6 +24199,11 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 		case "attributes":
 			out.Values[i] = ec._User_attributes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "locked":
+			out.Values[i] = ec._User_locked(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -24167,6 +25199,44 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 					}
 				}()
 				res = ec._Viewer_friendRequests(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "followRequests":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_followRequests(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

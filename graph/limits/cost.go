@@ -152,7 +152,7 @@ func (w *costWalk) field(field *ast.Field) amount {
 	if len(rule.inputs) > 0 || len(field.Alias) >= bytesAUnit {
 		weight = sum(weight, w.given(field, rule.inputs))
 	}
-	if rule.chosen > 0 && (w.isGiven(field, "filter") || w.isGiven(field, "orderBy")) {
+	if rule.chosen > 0 && (w.isGiven(field, "filter") || w.isGiven(field, "orderBy") || w.isGiven(field, "acceptFollowRequests")) {
 		weight = sum(weight, rule.chosen)
 	}
 	switch rule.kind {

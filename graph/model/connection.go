@@ -31,6 +31,12 @@ type BlockConnection struct {
 	Edges []*BlockEdge
 }
 
+// FollowRequestConnection is a page of users who wait, or for whom one waits.
+type FollowRequestConnection struct {
+	UserPage
+	Edges []*FollowRequestEdge
+}
+
 // UserConnection is a page of users in whose list no single edge puts them.
 type UserConnection struct {
 	UserPage

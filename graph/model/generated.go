@@ -208,6 +208,22 @@ type FollowOutcome struct {
 	Error *FollowError `json:"error,omitempty"`
 }
 
+// A new request to follow the viewer.
+type FollowRequestAdded struct {
+	// The edge in the viewer's `followRequests`.
+	Edge *FollowRequestEdge `json:"edge,omitempty"`
+	// The viewer, as it is then.
+	Viewer *Viewer `json:"viewer,omitempty"`
+}
+
+// A user who waits to follow the viewer, or whom the viewer waits to follow.
+type FollowRequestEdge struct {
+	Cursor string `json:"cursor"`
+	Node   *User  `json:"node,omitempty"`
+	// Since when.
+	RequestedAt time.Time `json:"requestedAt"`
+}
+
 // A new follower of the viewer.
 type FollowerAdded struct {
 	// The edge in the viewer's `followers`.

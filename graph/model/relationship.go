@@ -41,6 +41,10 @@ func (r *Relationship) FollowedByAt() *time.Time { return since(r.Back) }
 func (r *Relationship) Blocking() *bool  { return r.private(r.Out.Type == storage.Blocking) }
 func (r *Relationship) BlockedBy() *bool { return r.private(r.Back.Type == storage.Blocking) }
 
+// Only Pair.From sees FollowRequested and FollowRequestedBy.
+func (r *Relationship) FollowRequested() *bool   { return r.private(r.Out.Type == storage.Requested) }
+func (r *Relationship) FollowRequestedBy() *bool { return r.private(r.Back.Type == storage.Requested) }
+
 // Special is nil unless the mark has been read.
 func (r *Relationship) Special() *bool {
 	if r.Mark == nil {

@@ -1,0 +1,53 @@
+package resolvers
+
+import (
+	"context"
+
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/social"
+	"kith/storage"
+)
+
+func (r mutations) AcceptFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.answerFollow(ctx, id, r.Relations.AcceptFollow)
+}
+
+func (r mutations) DeclineFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.answerFollow(ctx, id, r.Relations.DeclineFollow)
+}
+
+func (r *Resolver) answerFollow(ctx context.Context, id string, act func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)) (*model.RelationshipPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	o, err := act(ctx, viewer, other)
+	return r.relationshipPayload(ctx, viewer, other, o, err)
+}
+
+func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, _ *int32, _ *string) (*model.FollowRequestConnection, error) {
+	f := planned(ctx)
+	args, err := pageOf(ctx, f, 0)
+	if err != nil {
+		return nil, err
+	}
+	audience, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := ownList{side: storage.Inverse, owner: obj.User.UserID, kind: storage.Requested}
+	if direction == model.FriendRequestDirectionSent {
+		list.side = storage.Forward
+	}
+	users, shown, err := list.users(ctx, r.Resolver, f, audience, args, requestCursors(list.side))
+	if err != nil {
+		return nil, err
+	}
+	return &model.FollowRequestConnection{UserPage: users, Edges: shown.requests()}, nil
+}
+
+// requestCursors are those of a user's requests for follows on a side.
+func requestCursors(side storage.Side) bound {
+	return bound{kind: cursor.FollowRequests, to: []int64{int64(side)}, what: "list"}
+}
