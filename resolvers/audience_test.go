@@ -49,14 +49,19 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 8)
-		edge, found := w.hiddenEdge(rapid.IntRange(0, 1<<20).Draw(t, "which edge"))
+		isRequest := rapid.Bool().Draw(t, "a request for a follow")
+		edge, found := w.hiddenEdge(rapid.IntRange(0, 1<<20).Draw(t, "which edge"), isRequest)
 		if !found {
 			t.Skip("every edge may be seen")
 		}
 		before := w.answers(t)
-		if w.follows[edge] == 0 {
+		switch {
+		case isRequest:
+			w.waits[edge] = !w.waits[edge]
+		case w.follows[edge] == 0:
+			delete(w.waits, edge)
 			w.follows[edge] = apitest.Epoch + storage.Micros(rapid.IntRange(0, w.n).Draw(t, "time"))
-		} else {
+		default:
 			delete(w.follows, edge)
 		}
 		after := w.answers(t)
@@ -70,13 +75,17 @@ func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
 	})
 }
 
-// hiddenEdge returns an edge, or a pair that might have one, that the viewer may not see.
-func (w *world) hiddenEdge(which int) (storage.Pair, bool) {
+// hiddenEdge returns an edge, or a pair that might have one, that the viewer may not see. A request is seen by its two users alone.
+func (w *world) hiddenEdge(which int, isRequest bool) (storage.Pair, bool) {
 	var hidden []storage.Pair
 	for _, a := range w.users() {
 		for _, b := range w.users() {
 			p := storage.Pair{From: a, To: b}
-			if a != b && !w.inBlock(a, b) && !w.absent[a] && !w.absent[b] && !w.sees(p) {
+			unseen := !w.sees(p)
+			if isRequest {
+				unseen = w.viewer != a && w.viewer != b && w.follows[p] == 0
+			}
+			if a != b && !w.inBlock(a, b) && !w.absent[a] && !w.absent[b] && unseen {
 				hidden = append(hidden, p)
 			}
 		}
@@ -100,7 +109,7 @@ func (w *world) answers(t *rapid.T) []string {
 		mutual: followings(filter: {mutual: true}, orderBy: CLOSEST) { ` + page + ` } named: followers(filter: {match: "user"}, orderBy: CLOSEST, last: 3) { ` + page + ` }
 		friends { ` + page + ` } notFollowingBack { ` + page + ` } notFollowedBack { ` + page + ` } followersYouKnow { ` + page + ` }
 		followSuggestions { complete nodes { id } excluded { followed blocked dismissed } edges { score sharedCount via { id } } }
-		viewerRelationship { status followedAt followedByAt blocking blockedBy }`
+		viewerRelationship { status followedAt followedByAt blocking blockedBy followRequested followRequestedBy } locked`
 	for _, other := range []int{1, 2, 5} {
 		user += strings.ReplaceAll(fmt.Sprintf(` c@: commonFollowings(with: @) { %[1]s } f@: commonFollowers(with: @) { %[1]s }
 			r@: commonFollowings(with: @, orderBy: RECENT) { %[1]s } s@: commonFollowers(with: @, orderBy: RECENT) { %[1]s }
@@ -119,7 +128,8 @@ func (w *world) answers(t *rapid.T) []string {
 		`query($ids: [ID!]!) { users(by: {ids: $ids}) { ` + user + ` } }`: {"ids": ids},
 		`query($ids: [ID!]!) { users(by: {ids: $ids}) { followings { nodes { ` + user + ` theirs: followers { nodes { friends { totalCount } } } } } friends { nodes { ` + user + ` } } } }`: {"ids": ids},
 		`query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status following followedBy followedAt followedByAt from { friendCount } to { followers { totalCount } } } }`:        {"ids": ids},
-		edgesAmong:                   {"ids": ids},
+		edgesAmong: {"ids": ids},
+		`query($ids: [ID!]!) { viewer { r: followRequests { ` + page + ` } s: followRequests(direction: SENT) { ` + page + ` } } relationships(from: $ids, to: $ids) { followRequested followRequestedBy } }`: {"ids": ids},
 		`{ ` + people.String() + `}`: nil,
 	} {
 		answers = append(answers, query+"\x00"+api.Ask(query, vars).Whole().Text)

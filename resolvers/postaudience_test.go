@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ type square struct {
 	blocks    map[storage.Pair]bool
 	hidden    map[storage.UserID]bool
 	deleted   map[storage.UserID]bool
+	locked    map[storage.UserID]bool
+	follows   map[storage.Pair]bool // false: there is no follow, or it waits
+	waits     map[storage.Pair]bool
 }
 
 // written is a post, or a comment on one.
@@ -41,6 +45,50 @@ func (s *square) hides(viewer, by storage.UserID) bool {
 	return by != viewer && (s.hidden[by] || s.blocks[storage.Pair{From: by, To: viewer}] || s.blocks[storage.Pair{From: viewer, To: by}])
 }
 
+// closes reports whether posts and favorites of a user are closed to a viewer.
+func (s *square) closes(viewer, of storage.UserID) bool {
+	return s.hides(viewer, of) || of != viewer && s.locked[of] && !s.follows[storage.Pair{From: viewer, To: of}]
+}
+
+// follow changes what a user is to another, who is not hidden, or whether the user is locked.
+func (s *square) follow(t *testing.T, api *apitest.API, random *rand.Rand, by, other storage.UserID) {
+	t.Helper()
+	pair, back := storage.Pair{From: by, To: other}, storage.Pair{From: other, To: by}
+	do := func(field string) apitest.Answer {
+		return api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed relationship { following followRequested followRequestedBy } } }`, apitest.Vars{"u": other})
+	}
+	switch n := random.IntN(8); {
+	case n == 0:
+		s.locked[by] = !s.locked[by]
+		api.As(by).Ask(`mutation($l: Boolean) { updateProfile(locked: $l) { viewer { user { locked } } } }`, apitest.Vars{"l": s.locked[by]}).
+			Is(fmt.Sprintf(`{"updateProfile": {"viewer": {"user": {"locked": %v}}}}`, s.locked[by]))
+	case by == other || s.hidden[other]:
+	case n == 1:
+		do("unfollow").Whole()
+		delete(s.follows, pair)
+		delete(s.waits, pair)
+	case n == 2:
+		do("removeFollower").Whole()
+		delete(s.follows, back)
+		delete(s.waits, back)
+	case n == 3 && s.waits[back]:
+		do("declineFollowRequest").Is(fmt.Sprintf(`{"declineFollowRequest": {"changed": true, "relationship": {"following": %v, "followRequested": %v, "followRequestedBy": false}}}`, s.follows[pair], s.waits[pair]))
+		delete(s.waits, back)
+	case n < 6 && s.waits[back]:
+		do("acceptFollowRequest").Is(fmt.Sprintf(`{"acceptFollowRequest": {"changed": true, "relationship": {"following": %v, "followRequested": %v, "followRequestedBy": false}}}`, s.follows[pair], s.waits[pair]))
+		delete(s.waits, back)
+		s.follows[back] = true
+	case n < 6 && !s.follows[back]:
+		do("acceptFollowRequest").Refused("NOT_FOUND")
+	case !s.blocks[pair] && !s.blocks[back]:
+		was := [2]bool{s.follows[pair], s.waits[pair]}
+		s.waits[pair] = s.locked[other] && !s.follows[pair]
+		s.follows[pair] = !s.waits[pair]
+		do("follow").Is(fmt.Sprintf(`{"follow": {"changed": %v, "relationship": {"following": %v, "followRequested": %v, "followRequestedBy": %v}}}`,
+			was != [2]bool{s.follows[pair], s.waits[pair]}, s.follows[pair], s.waits[pair], s.waits[back]))
+	}
+}
+
 // TestWhoSeesPosts: after any changes, every route shows every viewer the posts, comments and favorites
 // that it may see, and no others.
 func TestWhoSeesPosts(t *testing.T) {
@@ -52,8 +100,11 @@ func TestWhoSeesPosts(t *testing.T) {
 			apitest.Users(t, store, people)
 			api := apitest.New(t, store, apitest.Options{})
 			random := rand.New(rand.NewPCG(seed, 1))
-			s := &square{blocks: map[storage.Pair]bool{}, hidden: map[storage.UserID]bool{}, deleted: map[storage.UserID]bool{}}
-			for step := range 60 {
+			s := &square{
+				blocks: map[storage.Pair]bool{}, hidden: map[storage.UserID]bool{}, deleted: map[storage.UserID]bool{},
+				locked: map[storage.UserID]bool{}, follows: map[storage.Pair]bool{}, waits: map[storage.Pair]bool{},
+			}
+			for step := range 120 {
 				s.change(t, api, random, step, storage.UserID(1+random.IntN(people)), storage.UserID(1+random.IntN(people)))
 				if step%10 == 9 {
 					for viewer := range storage.UserID(people + 1) {
@@ -80,6 +131,10 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 		}
 		return
 	}
+	if random.IntN(2) == 0 {
+		s.follow(t, api, random, by, other)
+		return
+	}
 	key := fmt.Sprint("key", step)
 	if len(s.posts) > 0 && random.IntN(3) == 0 {
 		s.favorite(t, api, by, s.posts[random.IntN(len(s.posts))])
@@ -90,7 +145,7 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 		s.posts = append([]written{{id: publish(t, api, by, "p", key), by: by}}, s.posts...)
 	case n < 14 && len(s.posts) > 0:
 		post := s.posts[random.IntN(len(s.posts))]
-		if s.hides(by, post.by) {
+		if s.closes(by, post.by) {
 			api.As(by).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "x") { changed } }`, apitest.Vars{"p": post.id}).Refused("NOT_FOUND")
 			return
 		}
@@ -102,13 +157,21 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 			field = "unblock"
 		}
 		api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed } }`, apitest.Vars{"u": other}).Whole()
-		s.blocks[pair] = !s.blocks[pair]
+		if s.blocks[pair] = !s.blocks[pair]; s.blocks[pair] {
+			for _, p := range []storage.Pair{pair, {From: other, To: by}} {
+				delete(s.follows, p)
+				delete(s.waits, p)
+			}
+		}
 	case n == 17:
 		api.As(by).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
 		s.hidden[by] = true
 	case n == 18 && len(s.deleted) < 2:
 		api.As(by).Ask(`mutation { deleteAccount { complete } }`, nil).Is(`{"deleteAccount": {"complete": true}}`)
 		s.hidden[by], s.deleted[by] = true, true
+		ofDeleted := func(p storage.Pair, _ bool) bool { return p.From == by || p.To == by }
+		maps.DeleteFunc(s.follows, ofDeleted)
+		maps.DeleteFunc(s.waits, ofDeleted)
 		s.favorites = slices.DeleteFunc(s.favorites, func(f favored) bool { return f.by == by || f.written.by == by })
 	case n == 19 && len(s.posts) > 0:
 		i := slices.IndexFunc(s.posts, func(p written) bool { return p.by == by })
@@ -127,8 +190,12 @@ func (s *square) favorite(t *testing.T, api *apitest.API, by storage.UserID, pos
 	at := slices.IndexFunc(s.favorites, func(f favored) bool { return f.by == by && f.id == post.id })
 	vars := apitest.Vars{"p": post.id}
 	switch {
-	case s.hides(by, post.by):
+	case s.closes(by, post.by):
 		api.As(by).Ask(`mutation($p: ID!) { favorite(postId: $p) { changed } }`, vars).Refused("NOT_FOUND")
+		api.As(by).Ask(`mutation($p: ID!) { unfavorite(postId: $p) { post { id } favoriteEdge { favoritedAt } } }`, vars).Is(`{"unfavorite": {"post": null, "favoriteEdge": null}}`)
+		if at >= 0 && !s.hidden[post.by] {
+			s.favorites = slices.Delete(s.favorites, at, at+1)
+		}
 	case at < 0:
 		api.As(by).Ask(`mutation($p: ID!) { favorite(postId: $p) { changed } }`, vars).Is(`{"favorite": {"changed": true}}`)
 		s.favorites = append([]favored{{by, post}}, s.favorites...)
@@ -151,7 +218,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 		for _, f := range s.favorites {
 			if f.by == id {
 				given++
-				if there(f.id) && !s.hides(viewer, f.written.by) {
+				if there(f.id) && !s.closes(viewer, f.written.by) {
 					want = append(want, f.id)
 				}
 			}
@@ -166,7 +233,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 		if answer.At("user.favorites") != nil {
 			got = strings.Fields(idsAt(answer, "user.favorites.nodes"))
 		}
-		if s.hides(viewer, id) {
+		if s.closes(viewer, id) {
 			want = nil
 		}
 		same(t, got, want)
@@ -186,7 +253,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 			}
 		}
 		answer := api.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoriteCount viewerHasFavorited favoritedBy(first: 100) { nodes { id } } } } }`, apitest.Vars{"p": p.id}).Whole()
-		if s.hides(viewer, p.by) {
+		if s.closes(viewer, p.by) {
 			answer.Is(`{"node": null}`)
 			continue
 		}
@@ -208,7 +275,7 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 	seen := func(all []written, more func(written) bool) string {
 		var ids []string
 		for _, w := range all {
-			if !s.hides(viewer, w.by) && more(w) {
+			if more(w) {
 				ids = append(ids, w.id)
 			}
 		}
@@ -220,8 +287,12 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 			t.Errorf("viewer %s, %s:\ngot  %s\nwant %s", viewer, what, got, want)
 		}
 	}
-	any := func(written) bool { return true }
+	any := func(p written) bool { return !s.closes(viewer, p.by) }
 	want("latest", idsAt(api.Ask(`{ latestPosts(first: 100) { nodes { id author { id } } } }`, nil).Whole(), "latestPosts.nodes"), seen(s.posts, any))
+	if viewer > 0 {
+		feed := api.Ask(`{ viewer { feed(first: 100) { nodes { id author { id } } } } }`, nil).Whole()
+		want("feed", idsAt(feed, "viewer.feed.nodes"), seen(s.posts, func(p written) bool { return any(p) && s.follows[storage.Pair{From: viewer, To: p.by}] }))
+	}
 	for id := range storage.UserID(people) {
 		id++
 		answer := api.Ask(`query($u: ID!) { user(by: {id: $u}) { posts(first: 100) { nodes { id } } } }`, apitest.Vars{"u": id}).Whole()
@@ -229,12 +300,14 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 		if answer.At("user") != nil && answer.At("user.posts") != nil {
 			got = idsAt(answer, "user.posts.nodes")
 		}
-		want("posts of "+id.String(), got, seen(s.posts, func(w written) bool { return w.by == id }))
+		want("posts of "+id.String(), got, seen(s.posts, func(w written) bool { return w.by == id && any(w) }))
 	}
-	below := func(post string) func(written) bool { return func(c written) bool { return c.post == post } }
+	below := func(post string) func(written) bool {
+		return func(c written) bool { return c.post == post && !s.hides(viewer, c.by) }
+	}
 	for _, p := range s.posts {
 		answer := api.Ask(`query($p: ID!) { node(id: $p) { id ... on Post { comments(first: 100) { nodes { id author { id } } } } } }`, apitest.Vars{"p": p.id}).Whole()
-		if s.hides(viewer, p.by) {
+		if s.closes(viewer, p.by) {
 			answer.Is(`{"node": null}`)
 			continue
 		}
@@ -243,7 +316,7 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 	s.checkFavorites(t, api, viewer, people)
 	for _, c := range s.comments {
 		shown := api.Ask(`query($c: ID!) { node(id: $c) { id } }`, apitest.Vars{"c": c.id}).Whole().At("node") != nil
-		if shown == (s.hides(viewer, c.by) || s.hides(viewer, c.of)) {
+		if shown == (s.hides(viewer, c.by) || s.closes(viewer, c.of)) {
 			t.Errorf("viewer %s, %s: shown: %v", viewer, c.id, shown)
 		}
 	}

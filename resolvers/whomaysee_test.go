@@ -50,6 +50,7 @@ var seen = []struct{ what, query, at string }{
 		"user.friends user.friendCount user.notFollowingBack user.notFollowedBack"},
 	{"common lists with somebody whose lists are open", `user(by: {id: 1}) { commonFollowings(with: 2) { totalCount } commonFollowers(with: 2) { totalCount } }`, "user.commonFollowings user.commonFollowers"},
 	{"`people` of its lists", `people(where: {or: [{followersOf: 1}, {followedBy: 1}]}) { totalCount }`, "people"},
+	{"`posts`, `favorites`", `user(by: {id: 1}) { posts { nodes { id } } favorites { nodes { id } } }`, "user.posts user.favorites"},
 	{"`relationship` from it to others", `a: relationship(from: 1, to: 2) { status } b: relationship(from: 1, to: 6) { status }`, "a b"},
 	{"`relationship` to it from somebody whose lists are open", `relationship(from: 2, to: 1) { status }`, "relationship"},
 	{"`viewerRelationship`, with what either has asked", `user(by: {id: 1}) { viewerRelationship { status } }`, "user.viewerRelationship"},
@@ -87,9 +88,9 @@ func whoMaySeeWhat(t *testing.T) string {
 	}
 	row(head...)
 	row(rule...)
-	apis := map[storage.Visibility]*apitest.API{}
+	apis := map[storage.Visibility]*apitest.API{locked: sixUsers(t, storage.ToEveryone, true)}
 	for _, v := range visibilities {
-		apis[v] = sixUsers(t, v)
+		apis[v] = sixUsers(t, v, false)
 	}
 	for _, s := range seen {
 		cells := []string{s.what}
@@ -101,6 +102,9 @@ func whoMaySeeWhat(t *testing.T) string {
 	return b.String()
 }
 
+// locked is an owner who is locked, and whose lists are else open to everybody.
+const locked storage.Visibility = 100
+
 var visibilities = []storage.Visibility{storage.ToEveryone, storage.ToFollowers, storage.ToNobody}
 
 var visibilityNames = map[storage.Visibility]string{storage.ToEveryone: "`EVERYONE`", storage.ToFollowers: "`FOLLOWERS`", storage.ToNobody: "`NOBODY`"}
@@ -108,23 +112,30 @@ var visibilityNames = map[storage.Visibility]string{storage.ToEveryone: "`EVERYO
 // whenSeen says under which visibility of both lists something is shown.
 func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, query string, paths []string) string {
 	var shown []string
-	for _, v := range visibilities {
+	isShown := func(v storage.Visibility) bool {
 		api := apis[v]
 		if viewer != 0 {
 			api = api.As(viewer)
 		}
 		answer := api.Ask("{ "+query+" }", nil).Whole()
-		if !slices.ContainsFunc(paths, func(path string) bool { return isNull(answer.Data, strings.Split(path, ".")) }) {
+		return !slices.ContainsFunc(paths, func(path string) bool { return isNull(answer.Data, strings.Split(path, ".")) })
+	}
+	for _, v := range visibilities {
+		if isShown(v) {
 			shown = append(shown, visibilityNames[v])
 		}
+	}
+	ofLocked := ""
+	if len(shown) > 0 && !isShown(locked) {
+		ofLocked = ", not if locked"
 	}
 	switch len(shown) {
 	case 0:
 		return "—"
 	case len(visibilities):
-		return "yes"
+		return "yes" + ofLocked
 	}
-	return "if " + strings.Join(shown, ", ")
+	return "if " + strings.Join(shown, ", ") + ofLocked
 }
 
 // isNull reports whether the value at a path, or one above it, is null.
@@ -135,7 +146,7 @@ func isNull(data any, path []string) bool {
 
 // sixUsers creates the six users. Both lists of the owner are open as given, and those of its
 // friend are closed.
-func sixUsers(t *testing.T, lists storage.Visibility) *apitest.API {
+func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.API {
 	store := oracle.New()
 	apitest.Users(t, store, int(friend))
 	var edges []storage.Edge
@@ -155,6 +166,9 @@ func sixUsers(t *testing.T, lists storage.Visibility) *apitest.API {
 		if _, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: v, FollowersVisibility: v}, apitest.Epoch+1); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, _, err := store.UpdateProfile(t.Context(), owner, storage.ProfileChange{Locked: &isLocked}, apitest.Epoch+1); err != nil {
+		t.Fatal(err)
 	}
 	return apitest.New(t, store, apitest.Options{})
 }

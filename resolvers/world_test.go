@@ -24,7 +24,9 @@ type world struct {
 	blocks  map[storage.Pair]bool
 	absent  map[storage.UserID]bool
 	opens   map[storage.UserID][2]storage.Visibility // of followings and followers
-	viewer  storage.UserID                           // 0 if nobody is signed in
+	locked  map[storage.UserID]bool
+	waits   map[storage.Pair]bool // requests for follows; of these, and of follows and blocks, two users have one in each direction
+	viewer  storage.UserID        // 0 if nobody is signed in
 }
 
 func drawWorld(seed uint64, n int) *world {
@@ -32,6 +34,7 @@ func drawWorld(seed uint64, n int) *world {
 	w := &world{
 		n: n, follows: map[storage.Pair]storage.Micros{}, blocks: map[storage.Pair]bool{},
 		absent: map[storage.UserID]bool{}, opens: map[storage.UserID][2]storage.Visibility{},
+		locked: map[storage.UserID]bool{}, waits: map[storage.Pair]bool{},
 		viewer: storage.UserID(r.IntN(n + 1)),
 	}
 	density := []int{15, 40, 80}[r.IntN(3)]
@@ -41,10 +44,12 @@ func drawWorld(seed uint64, n int) *world {
 			blocked := (a == w.viewer || b == w.viewer) && r.IntN(6) == 0 || r.IntN(60) == 0
 			switch {
 			case a == b || w.blocks[back]:
-			case blocked && w.follows[back] == 0:
+			case blocked && w.follows[back] == 0 && !w.waits[back]:
 				w.blocks[p] = true
 			case r.IntN(100) < density:
 				w.follows[p] = apitest.Epoch + storage.Micros(r.IntN(n))
+			case r.IntN(4) == 0:
+				w.waits[p] = true
 			}
 		}
 		w.absent[a] = r.IntN(8) == 0
@@ -52,6 +57,7 @@ func drawWorld(seed uint64, n int) *world {
 			return []storage.Visibility{storage.ToEveryone, storage.ToEveryone, storage.ToFollowers, storage.ToNobody}[r.IntN(4)]
 		}
 		w.opens[a] = [2]storage.Visibility{some(), some()}
+		w.locked[a] = r.IntN(4) == 0
 	}
 	return w
 }
@@ -72,6 +78,11 @@ func (w *world) fill(store storage.Store) error {
 	for p, at := range w.follows {
 		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at})
 	}
+	for p, waits := range w.waits {
+		if waits {
+			edges = append(edges, p.Edge(storage.Requested, apitest.Epoch))
+		}
+	}
 	for p := range w.blocks {
 		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Blocking, UpdateTime: apitest.Epoch})
 	}
@@ -83,7 +94,8 @@ func (w *world) fill(store storage.Store) error {
 		}
 	}
 	for id, opens := range w.opens {
-		change := storage.ProfileChange{FollowingsVisibility: &opens[0], FollowersVisibility: &opens[1]}
+		locked := w.locked[id]
+		change := storage.ProfileChange{FollowingsVisibility: &opens[0], FollowersVisibility: &opens[1], Locked: &locked}
 		if _, _, err := store.UpdateProfile(ctx, id, change, apitest.Epoch+1); err != nil {
 			return err
 		}
@@ -134,7 +146,10 @@ func (w *world) open(side storage.Side, owner storage.UserID) bool {
 	}
 	switch w.opens[owner][side] {
 	case storage.ToEveryone:
-		return true
+		if !w.locked[owner] {
+			return true
+		}
+		fallthrough
 	case storage.ToFollowers:
 		return w.viewer != 0 && w.follows[storage.Pair{From: w.viewer, To: owner}] != 0
 	}
@@ -369,17 +384,21 @@ func (w *world) relationship(p storage.Pair) string {
 	if p.From == w.viewer {
 		blocking, blockedBy = fmt.Sprint(!gone && w.blocks[p]), fmt.Sprint(!gone && w.blocks[back])
 	}
+	waits, awaited := "null", "null"
+	if p.From == w.viewer {
+		waits, awaited = fmt.Sprint(!gone && w.waits[p]), fmt.Sprint(!gone && w.waits[back])
+	}
 	end := func(id storage.UserID) string {
 		if w.gone(id) {
 			return "null"
 		}
 		return fmt.Sprintf(`{"handle": "u%d"}`, id)
 	}
-	return fmt.Sprintf(`{"id": "rel_%d_%d", "status": %q, "blocking": %s, "blockedBy": %s, "from": %s, "to": %s}`,
-		p.From, p.To, status, blocking, blockedBy, end(p.From), end(p.To))
+	return fmt.Sprintf(`{"id": "rel_%d_%d", "status": %q, "blocking": %s, "blockedBy": %s, "followRequested": %s, "followRequestedBy": %s, "from": %s, "to": %s}`,
+		p.From, p.To, status, blocking, blockedBy, waits, awaited, end(p.From), end(p.To))
 }
 
-const selectTie = ` { id status blocking blockedBy from { handle } to { handle } }`
+const selectTie = ` { id status blocking blockedBy followRequested followRequestedBy from { handle } to { handle } }`
 
 // check asks for everything, and compares it with what is wanted.
 func (w *world) check(t apitest.T, api *apitest.API) {
