@@ -283,7 +283,7 @@ func TestWritersMakeNoFindings(t *testing.T) {
 				if p.From == p.To || spared[p] {
 					continue
 				}
-				change := storage.EdgeChange{To: p.To, Type: storage.EdgeType(r.IntN(3)), Ends: storage.EdgeType(1 + r.IntN(2)), At: storage.MicrosOf(time.Now())}
+				change := storage.EdgeChange{To: p.To, Type: storage.EdgeType(r.IntN(4)), Ends: storage.EdgeType(r.IntN(4)), At: storage.MicrosOf(time.Now())}
 				done := g.ChangeEdges(t.Context(), p.From, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
 				if errors.Is(done.Err, storage.ErrForbidden) {
 					continue

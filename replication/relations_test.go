@@ -371,7 +371,11 @@ func (r *relations) doSomething(t testing.TB, random *rand.Rand, now storage.Mic
 	if from == to {
 		return
 	}
-	switch n := random.IntN(20); {
+	switch n := random.IntN(24); {
+	case n >= 22: // accepts or declines
+		r.edge(t, storage.EdgeChange{To: to, Type: storage.EdgeType(n - 22), Ends: storage.Requested, At: now}, from)
+	case n >= 20:
+		r.edge(t, storage.EdgeChange{To: to, Type: storage.Requested, At: now}, from)
 	case n < 7:
 		r.edge(t, storage.EdgeChange{To: to, Type: storage.Following, At: now}, from)
 	case n < 9:

@@ -5,9 +5,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"kith/internal/apitest"
 	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/storagetest/oracle"
 )
 
 // lock locks a user.
@@ -135,4 +138,35 @@ func TestAcceptWhileTheOtherWithdraws(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The locked user is told who begins to wait, also if the event was lost; who follows at last is told of separately.
+func TestFollowRequestAdded(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 6)
+	hub := events.NewHub(nil)
+	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	lock(api, 1)
+	deactivate(t, store, 6)
+	answers := subscribe(t, api, hub, 1, `subscription { followRequestAdded { edge { node { handle } } viewer { followRequests { totalCount } } } }`)
+	act := func(by storage.UserID, field string, other storage.UserID) {
+		api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed } }`, apitest.Vars{"u": other}).Whole()
+	}
+	until(t, answers, func(i int) { act(2, []string{"follow", "unfollow"}[i%2], 1) })
+	act(2, "unfollow", 1)
+	act(3, "follow", 1)
+	for got := ""; !strings.Contains(got, `"u3"`); {
+		select {
+		case got = <-answers:
+		case <-time.After(generous):
+			t.Fatal("user 3 is not reported")
+		}
+	}
+	act(1, "acceptFollowRequest", 3) // is no new request
+	act(1, "follow", 4)
+	act(4, "follow", 1)
+	wantNext(t, answers, `{"data":{"followRequestAdded":{"edge":{"node":{"handle":"u4"}},"viewer":{"followRequests":{"totalCount":1}}}}}`)
+	apitest.Apply(t, store, storage.Edge{From: 5, To: 1, Type: storage.Requested, UpdateTime: storage.MicrosOf(time.Now())})
+	hub.Publish(events.Event{Kind: events.Gap})
+	wantNext(t, answers, `{"data":{"followRequestAdded":{"edge":{"node":{"handle":"u5"}},"viewer":{"followRequests":{"totalCount":2}}}}}`)
 }

@@ -296,8 +296,8 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 						storage.RequestChange{Act: storage.RequestAct(rand.IntN(5)), At: w.tick()}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
 					continue
 				}
-				kind := storage.EdgeType(rand.IntN(3))
-				ends := storage.EdgeType(1 + rand.IntN(2))
+				kind := storage.EdgeType(rand.IntN(4))
+				ends := storage.EdgeType(rand.IntN(4))
 				w.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: w.tick()}}, storage.ChangeOptions{})
 			}
 		})

@@ -117,10 +117,10 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					if from == to {
 						continue
 					}
-					kind := []storage.EdgeType{storage.Following, storage.Following, storage.None, storage.Blocking}[draw(4)]
+					kind := []storage.EdgeType{storage.Following, storage.Following, storage.None, storage.Blocking, storage.Requested}[draw(5)]
 					change := storage.EdgeChange{To: to, Type: kind, At: at - storage.Micros(draw(50))}
 					if kind == storage.None {
-						change.Ends = storage.EdgeType(1 + draw(2))
+						change.Ends = storage.EdgeType(draw(4))
 					}
 					r := inner.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
 					for _, w := range r.Value.Written() {
