@@ -27,6 +27,10 @@ func TestAKilledMigrationOfWordsGoesOn(t *testing.T) {
 			for _, added := range []string{"users DROP COLUMN attributes", "post DROP COLUMN attributes", "edge_marks DROP COLUMN attributes", "following DROP COLUMN first_at", "user_states DROP COLUMN suspended_at"} {
 				shards[0].exec(t, "ALTER TABLE "+added)
 			}
+}
+
+		if shards[0].driver == "sqlite" { // which records a migration together with its statements
+			shards[0].exec(t, "ALTER TABLE users DROP COLUMN locked")
 		}
 		filled := func() int64 { return total(t, "SELECT COUNT(*) FROM user_words", shards...) }
 		if shards[0].driver == "mysql" { // on SQLite the fill is one transaction, and what is killed has never been
