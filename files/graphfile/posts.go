@@ -43,10 +43,8 @@ type mediaText struct {
 // PostFormat is the format of posts.
 var PostFormat = Format[storage.PostRow]{Posts, func(p *storage.PostRow) []column {
 	return []column{
-		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), momentOrNone(&p.EditedAt),
-		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia), attributes(&p.Attributes),
 		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), orEmpty(&p.EditedAt, moment(&p.EditedAt)),
-		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia),
+		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia), attributes(&p.Attributes),
 	}
 }, func(p *storage.PostRow) error {
 	if p.Deleted && (p.Text != "" || p.Media != nil || p.Attributes != "") {
@@ -75,18 +73,9 @@ var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []col
 // RelationFormat is the format of relations of declared kinds. One that has ended is of type [storage.None].
 var RelationFormat = Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
 	return []column{
-		id(&r.From), id(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), momentOrNone(&r.EndsAt), text(&r.Attributes, storage.MaxAttributes),
+		id(&r.From), id(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
 	}
 }, nil}
-
-// momentOrNone is a time that need not be.
-func momentOrNone(v *storage.Micros) column {
-	c := ifGiven(moment(v))
-	if *v == 0 {
-		c.write = func() (string, bool) { return "", true }
-	}
-	return c
-}
 
 func textOfMedia(media []storage.Media) (string, bool) {
 	if len(media) == 0 {

@@ -65,7 +65,7 @@ var (
 	sqlInsertAccount = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
   followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	sqlWritePasswordTime = db.Both(`
 INSERT INTO user_states (user_id, state, changed_at, password_at)

@@ -25,7 +25,7 @@ VALUES (?, ?, ?)`)
 	sqlInsertUsers = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
   followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	sqlInsertNewCounts = db.Both(`
 INSERT INTO user_counts (user_id, active_day)

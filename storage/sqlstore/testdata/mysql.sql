@@ -141,6 +141,15 @@ WHERE owner = ? LIMIT ?
 DELETE FROM packed_short
 WHERE owner = ? AND side IN (?)
 
+-- erasedRows, 12 0. Served by PRIMARY.
+SELECT 12, kind
+FROM relation_counts
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 12 1. Served by PRIMARY.
+DELETE FROM relation_counts
+WHERE owner = ? AND kind IN (?)
+
 -- erasedRows, 2 0. Served by PRIMARY, idx_friend_request_list.
 SELECT 2, to_user_id
 FROM friend_request
@@ -465,17 +474,33 @@ ON DUPLICATE KEY UPDATE
 INSERT IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
--- sqlAllFavorites, favorite. Served by PRIMARY.
+-- sqlAddModeration
+INSERT IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- sqlAllItems, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY to_user_id, post_id LIMIT ?
 
--- sqlAllFavorites, favorite_inbox. Served by PRIMARY.
+-- sqlAllItems, favorite_inbox. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
 FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY from_user_id, post_id LIMIT ?
+
+-- sqlAllItems, relation. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlAllItems, relation_inbox. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY from_user_id, kind LIMIT ?
 
 -- sqlAllRows, follower. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
@@ -509,19 +534,25 @@ INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_
 VALUES (?, ?, ?, ?, ?, ?)
 
 -- sqlBesideBehind, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at
+SELECT user_id, dismissed_id, 0, '', at, ''
 FROM suggestion_dismissals FORCE INDEX (PRIMARY)
 WHERE user_id > ?
 ORDER BY user_id, dismissed_id LIMIT ?
 
+-- sqlBesideBehind, AnnotationFirst. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND first_at IS NOT NULL
+ORDER BY from_user_id, to_user_id LIMIT ?
+
 -- sqlBesideBehind, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
 FROM edge_marks FORCE INDEX (PRIMARY)
 WHERE from_user_id > ?
 ORDER BY from_user_id, to_user_id LIMIT ?
 
 -- sqlBesideBehind, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0
+SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request FORCE INDEX (PRIMARY)
 WHERE from_user_id > ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?
@@ -613,6 +644,11 @@ ON DUPLICATE KEY UPDATE favorite_count = favorite_count + VALUES(favorite_count)
 SELECT digest
 FROM identities
 WHERE user_id = ? LIMIT ? /*! FOR UPDATE */
+
+-- sqlCountKinds
+INSERT INTO relation_counts (owner, kind, outgoing, incoming)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE outgoing = outgoing + VALUES(outgoing), incoming = incoming + VALUES(incoming)
 
 -- sqlCountPosts. Served by PRIMARY.
 UPDATE user_counts
@@ -746,8 +782,18 @@ WHERE author_id = ? AND comment_id IN (?)
 
 -- sqlDeletePost. Served by PRIMARY.
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = '', media = '[]', state = 1
+SET text = '', media = '[]', attributes = '', state = 1
 WHERE author_id = ? AND post_id = ?
+
+-- sqlDetailOf. Served by PRIMARY.
+SELECT ends_at, attributes
+FROM relation
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1
+
+-- sqlDetails. Served by PRIMARY.
+SELECT from_user_id, to_user_id, kind, ends_at, attributes
+FROM relation FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id, kind) IN ((?, ?, ?)) AND type = 1
 
 -- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
@@ -806,6 +852,26 @@ SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
     ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
     ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
@@ -881,6 +947,30 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
+-- sqlDigestsByGroup, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
 -- sqlDismiss
 INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
@@ -890,6 +980,12 @@ ON DUPLICATE KEY UPDATE at = CASE WHEN at < VALUES(at) THEN VALUES(at) ELSE at E
 SELECT ? AS query, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? AND at >= ?
+
+-- sqlDueRelations. Served by idx_relation_end.
+SELECT from_user_id, to_user_id, kind, update_time
+FROM relation
+WHERE ends_at > 0 AND ends_at <= ?
+ORDER BY ends_at LIMIT ?
 
 -- sqlEdgeCount, follower. Served by idx_follower_list.
 SELECT ? AS query, COUNT(*)
@@ -953,6 +1049,31 @@ SELECT to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox FORCE INDEX (PRIMARY)
 WHERE (to_user_id, from_user_id) IN ((?, ?))
 
+-- sqlEdges, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id, kind) IN ((?, ?, ?))
+
+-- sqlEdges, relation_inbox. Served by PRIMARY.
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id, kind) IN ((?, ?, ?))
+
+-- sqlEdgesOfItem, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT COUNT(*)
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
+WHERE to_user_id = ? AND post_id = ? AND type = 1
+
+-- sqlEdgesOfItem, relation. Served by idx_relation_list.
+SELECT COUNT(*)
+FROM relation /*! FORCE INDEX (idx_relation_list) */
+WHERE from_user_id = ? AND kind = ? AND type = 1
+
+-- sqlEdgesOfItem, relation_inbox. Served by idx_relation_inbox_list.
+SELECT COUNT(*)
+FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+WHERE to_user_id = ? AND kind = ? AND type = 1
+
 -- sqlEdgesOfOwner, follower. Served by PRIMARY.
 SELECT to_user_id, from_user_id, type, update_time
 FROM follower
@@ -975,8 +1096,12 @@ WHERE to_user_id = ? AND from_user_id IN (?)
 
 -- sqlEditPost. Served by PRIMARY.
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = ?, media = ?, edited_at = ?
+SET text = ?, media = ?, edited_at = ?, attributes = ?
 WHERE author_id = ? AND post_id = ?
+
+-- sqlEndDismissal. Served by PRIMARY, idx_dismissed_at.
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND dismissed_id = ?
 
 -- sqlEndLease. Served by PRIMARY.
 DELETE FROM kith_leases
@@ -1004,17 +1129,6 @@ FROM favorite /*! FORCE INDEX (idx_favorite_list) */
 WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?
 
--- sqlFavoritedByPage. Served by idx_favorite_inbox_list.
-SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
-FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
-WHERE to_user_id = ? AND post_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR from_user_id < ?)
-ORDER BY update_time DESC, from_user_id DESC LIMIT ?
-
--- sqlFavoritesOfPost. Served by idx_favorite_inbox_list.
-SELECT COUNT(*)
-FROM favorite_inbox
-WHERE to_user_id = ? AND post_id = ? AND type = 1
-
 -- sqlFeedSeen. Served by PRIMARY.
 SELECT seen_at
 FROM feed_seen
@@ -1025,6 +1139,11 @@ SELECT at, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ?
 ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?
+
+-- sqlFirstOfFollow. Served by PRIMARY.
+SELECT COALESCE(first_at, 0)
+FROM following
+WHERE from_user_id = ? AND to_user_id = ?
 
 -- sqlForbiddenFollows. Served by PRIMARY, idx_follower_list.
 SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
@@ -1101,6 +1220,20 @@ WHERE to_user_id > ? AND to_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
 
+-- sqlGroupRows, relation. Served by PRIMARY, idx_relation_list.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
 -- sqlHandles. Served by PRIMARY.
 SELECT handle, user_id
 FROM handles
@@ -1140,8 +1273,8 @@ WHERE digest IN (?) /*! FOR UPDATE */
 
 -- sqlInsertAccount
 INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlInsertComment
 INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)
@@ -1173,8 +1306,8 @@ INSERT IGNORE INTO user_counts (user_id)
 VALUES (?)
 
 -- sqlInsertPost
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- sqlInsertPostCounts
 INSERT INTO post_counts (author_id, post_id, version)
@@ -1182,8 +1315,8 @@ VALUES (?, ?, 1)
 
 -- sqlInsertUsers
 INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlKeepShort
 INSERT INTO packed_short (owner, side, version, data)
@@ -1197,13 +1330,36 @@ SELECT client_key
 FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)
 
+-- sqlKindCounts. Served by PRIMARY.
+SELECT owner, kind, outgoing, incoming
+FROM relation_counts FORCE INDEX (PRIMARY)
+WHERE (owner, kind) IN ((?, ?))
+
+-- sqlKindCountsOfNone, relation. Served by PRIMARY, idx_relation_list.
+SELECT c.owner, c.kind, c.outgoing, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.outgoing <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation e WHERE e.from_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
+
+-- sqlKindCountsOfNone, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT c.owner, c.kind, c.incoming, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.incoming <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation_inbox e WHERE e.to_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
+
+-- sqlLastModeration. Served by PRIMARY.
+SELECT at, action
+FROM moderation_log
+WHERE owner_id = ? AND action <= ?
+ORDER BY at DESC LIMIT 1
+
 -- sqlLastPost. Served by idx_post_list.
 SELECT ? AS author, MAX(created_at)
 FROM post /*! FORCE INDEX (idx_post_list) */
 WHERE author_id = ? AND state = 0 AND created_at <= ?
 
 -- sqlLatestPosts. Served by PRIMARY, idx_post_latest.
-SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -1312,7 +1468,7 @@ ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
 
 -- sqlLockMark. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, COALESCE(m.special, 0), COALESCE(m.remark, '')
+  f.type, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM user_counts
 LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
 LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
@@ -1339,7 +1495,7 @@ WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
 -- sqlLockUser. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable, users.locked,
-  users.handle, users.name, users.bio, users.avatar_url
+  users.handle, users.name, users.bio, users.avatar_url, users.attributes
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
@@ -1356,20 +1512,22 @@ SET active_day = ?
 WHERE active_day < ? AND user_id IN (?)
 
 -- sqlMarkOfFollow. Served by PRIMARY.
-SELECT COALESCE(m.special, 0), COALESCE(m.remark, '')
+SELECT COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, '')
 FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1
 
 -- sqlMarks, ofOwner. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark
-FROM edge_marks /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id IN (?)
+SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+FROM following f /*! FORCE INDEX (PRIMARY) */
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.from_user_id = ? AND f.to_user_id IN (?) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
 
 -- sqlMarks, ofPairs. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark
-FROM edge_marks FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))
+SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+FROM following f FORCE INDEX (PRIMARY)
+LEFT JOIN edge_marks m FORCE INDEX (PRIMARY) ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE (f.from_user_id, f.to_user_id) IN ((?, ?)) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
 
 -- sqlMessageOfRequest. Served by PRIMARY.
 SELECT message
@@ -1385,6 +1543,24 @@ WHERE from_user_id = ? AND to_user_id IN (?)
 SELECT from_user_id, to_user_id, type, message
 FROM friend_request FORCE INDEX (PRIMARY)
 WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlModeration. Served by idx_moderation_time.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
+WHERE at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?
+
+-- sqlModerationBehind. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log FORCE INDEX (PRIMARY)
+WHERE owner_id > ?
+ORDER BY owner_id, at LIMIT ?
+
+-- sqlModerationOf. Served by idx_moderation_user.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
+WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?
 
 -- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list.
 SELECT c.user_id, c.follower_count, s.data,
@@ -1462,6 +1638,11 @@ SELECT comment_id
 FROM comment /*! FORCE INDEX (idx_comment_key) */
 WHERE user_id = ? AND author_id = ? AND post_id = ? LIMIT ?
 
+-- sqlPage, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM favorite_inbox
+WHERE to_user_id = ? AND post_id = ? AND type = ?
+
 -- sqlPage, follower. Served by idx_follower_list.
 SELECT ? AS query, from_user_id, update_time
 FROM follower
@@ -1481,6 +1662,16 @@ WHERE from_user_id = ? AND type = ?
 SELECT ? AS query, from_user_id, update_time
 FROM friend_request_inbox
 WHERE to_user_id = ? AND type = ?
+
+-- sqlPage, relation. Served by idx_relation_list.
+SELECT ? AS query, to_user_id, update_time
+FROM relation
+WHERE from_user_id = ? AND kind = ? AND type = ?
+
+-- sqlPage, relation_inbox. Served by idx_relation_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM relation_inbox
+WHERE to_user_id = ? AND kind = ? AND type = ?
 
 -- sqlPasswords. Served by PRIMARY.
 SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
@@ -1517,7 +1708,7 @@ FROM post
 WHERE author_id = ? AND client_key = ?
 
 -- sqlPostPage. Served by PRIMARY, idx_post_list.
-SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_list) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -1529,13 +1720,13 @@ FROM post FORCE INDEX (PRIMARY)
 WHERE (author_id, post_id) IN ((?, ?))
 
 -- sqlPosts. Served by PRIMARY.
-SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p FORCE INDEX (PRIMARY)
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0
 
 -- sqlPostsBehind. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
 FROM post FORCE INDEX (PRIMARY)
 WHERE author_id > ?
 ORDER BY author_id, post_id LIMIT ?
@@ -1548,7 +1739,7 @@ WHERE author_id = ? AND post_id IN (?)
 -- sqlProfiles. Served by PRIMARY.
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id
@@ -1556,7 +1747,7 @@ LEFT JOIN users u ON u.user_id = wanted.user_id
 -- sqlProfilesByKey. Served by PRIMARY.
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (?)
@@ -1653,19 +1844,25 @@ DELETE FROM user_words
 WHERE user_id = ?
 
 -- sqlRestBeside, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at
+SELECT user_id, dismissed_id, 0, '', at, ''
 FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
 WHERE user_id = ? AND dismissed_id > ?
 ORDER BY dismissed_id LIMIT ?
 
+-- sqlRestBeside, AnnotationFirst. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
+ORDER BY to_user_id LIMIT ?
+
 -- sqlRestBeside, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ?
 ORDER BY to_user_id LIMIT ?
 
 -- sqlRestBeside, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0
+SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
 ORDER BY to_user_id LIMIT ?
@@ -1676,6 +1873,12 @@ FROM comment c /*! FORCE INDEX (PRIMARY) */
 JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
 WHERE c.author_id = ? AND c.comment_id > ?
 ORDER BY c.comment_id LIMIT ?
+
+-- sqlRestOfModeration. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (PRIMARY) */
+WHERE owner_id = ? AND at > ?
+ORDER BY at LIMIT ?
 
 -- sqlRestOfOwner, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
@@ -1695,24 +1898,36 @@ FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY to_user_id LIMIT ?
 
--- sqlRestOfPair. Served by PRIMARY.
+-- sqlRestOfOwner, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlRestOfPair, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY post_id LIMIT ?
 
+-- sqlRestOfPair, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id = ? AND kind > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY kind LIMIT ?
+
 -- sqlRestOfPosts. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
 FROM post /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND post_id > ?
 ORDER BY post_id LIMIT ?
 
 -- sqlRestorePosts
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlRows, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM edge_marks FORCE INDEX (PRIMARY)
 WHERE (from_user_id, to_user_id) IN ((?, ?))
 
@@ -1737,7 +1952,7 @@ FROM friend_request_inbox FORCE INDEX (PRIMARY)
 WHERE (to_user_id, from_user_id) IN ((?, ?))
 
 -- sqlRowsOfOwner, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id IN (?)
 
@@ -1779,6 +1994,12 @@ FROM friend_request FORCE INDEX (PRIMARY)
 WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY from_user_id, to_user_id LIMIT ?
 
+-- sqlRowsOfOwnersBehind, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, kind LIMIT ?
+
 -- sqlSaveCheckpoint
 INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
@@ -1792,6 +2013,21 @@ WHERE user_id = ? AND seen_at < ?
 -- sqlSeeFeedFirst
 INSERT IGNORE INTO feed_seen (user_id, seen_at)
 VALUES (?, ?)
+
+-- sqlSetDetail. Served by PRIMARY.
+UPDATE relation
+SET ends_at = ?, attributes = ?
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ?
+
+-- sqlSetKindCount, relation. Served by PRIMARY.
+UPDATE relation_counts
+SET outgoing = ?
+WHERE owner = ? AND kind = ? AND outgoing <> ?
+
+-- sqlSetKindCount, relation_inbox. Served by PRIMARY.
+UPDATE relation_counts
+SET incoming = ?
+WHERE owner = ? AND kind = ? AND incoming <> ?
 
 -- sqlSetPasswordHash. Served by PRIMARY.
 UPDATE users
@@ -1814,11 +2050,12 @@ FROM user_states
 LEFT JOIN users ON users.user_id = user_states.user_id
 WHERE user_states.user_id = ?
 
--- sqlStateChanges. Served by idx_state_changes.
-SELECT user_id, state, changed_at, password_at
-FROM user_states
-WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
-ORDER BY changed_at, user_id LIMIT ?
+-- sqlStateChanges. Served by PRIMARY, idx_state_changes.
+SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.until, 0)
+FROM user_states s /*! FORCE INDEX (idx_state_changes) */
+LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
+WHERE s.changed_at >= ? AND (s.changed_at > ? OR s.user_id > ?)
+ORDER BY s.changed_at, s.user_id LIMIT ?
 
 -- sqlStateOf. Served by PRIMARY.
 SELECT state, changed_at
@@ -1829,6 +2066,12 @@ WHERE user_id = ?
 SELECT user_id, state
 FROM user_states
 WHERE user_id IN (?)
+
+-- sqlSuspension. Served by PRIMARY.
+SELECT until, reason
+FROM user_states
+JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
+WHERE user_states.user_id = ?
 
 -- sqlTakeClaimOver. Served by PRIMARY.
 UPDATE handles
@@ -1852,14 +2095,14 @@ ORDER BY user_id LIMIT ?
 
 -- sqlUsers. Served by PRIMARY.
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,
-  handle, name, bio, avatar_url
+  handle, name, bio, avatar_url, attributes
 FROM users
 WHERE user_id IN (?)
 
 -- sqlUsersOfShard. Served by PRIMARY.
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   s.state,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u
 LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
@@ -1898,20 +2141,31 @@ INSERT INTO follower (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
 
--- sqlWriteEdges, following
-INSERT INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
-
 -- sqlWriteEdges, friend_request_inbox
 INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
 
--- sqlWriteMark
-INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
+-- sqlWriteEdges, relation_inbox
+INSERT INTO relation_inbox (to_user_id, from_user_id, kind, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
+-- sqlWriteFirst. Served by PRIMARY.
+UPDATE following
+SET first_at = ?
+WHERE from_user_id = ? AND to_user_id = ?
+
+-- sqlWriteFollowing
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE special = VALUES(special), remark = VALUES(remark)
+ON DUPLICATE KEY UPDATE
+  first_at = CASE WHEN first_at IS NULL AND type = 1 THEN update_time ELSE first_at END, type = VALUES(type), update_time = VALUES(update_time)
+
+-- sqlWriteMark
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark, attributes)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE special = VALUES(special), remark = VALUES(remark), attributes = VALUES(attributes)
 
 -- sqlWriteMessage. Served by PRIMARY.
 UPDATE friend_request
@@ -1922,6 +2176,12 @@ WHERE from_user_id = ? AND to_user_id = ?
 INSERT INTO user_states (user_id, state, changed_at, password_at)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE changed_at = VALUES(changed_at), password_at = VALUES(password_at)
+
+-- sqlWriteRelations
+INSERT INTO relation (from_user_id, to_user_id, kind, type, update_time, ends_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  type = VALUES(type), update_time = VALUES(update_time), ends_at = VALUES(ends_at), attributes = VALUES(attributes)
 
 -- sqlWriteRequests
 INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
@@ -1936,6 +2196,11 @@ VALUES ('store', ?)
 INSERT INTO user_states (user_id, state, changed_at)
 VALUES (?, ?, ?)
 ON DUPLICATE KEY UPDATE state = VALUES(state), changed_at = VALUES(changed_at)
+
+-- sqlWriteSuspension
+INSERT INTO user_states (user_id, state, changed_at, suspended_at)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE changed_at = VALUES(changed_at), suspended_at = VALUES(suspended_at)
 
 -- sqlWrongCounts, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.favorite_count, 0), e.n
@@ -2003,6 +2268,28 @@ FROM (
 ) counted
 WHERE friend_count <> friends
 ORDER BY user_id
+
+-- sqlWrongKindCounts, relation. Served by PRIMARY, idx_relation_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.outgoing, 0), e.n
+FROM (
+  SELECT from_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation /*! FORCE INDEX (idx_relation_list) */
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.outgoing <> e.n
+
+-- sqlWrongKindCounts, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.incoming, 0), e.n
+FROM (
+  SELECT to_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.incoming <> e.n
 
 -- sqlWrongPostCounts. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT /*+ INL_JOIN(p, c) */ e.author, e.number, COALESCE(c.favorite_count, 0), e.n

@@ -141,6 +141,15 @@ WHERE owner = ? LIMIT ?
 DELETE FROM packed_short
 WHERE owner = ? AND side IN (?)
 
+-- erasedRows, 12 0. Served by PRIMARY.
+SELECT 12, kind
+FROM relation_counts
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 12 1. Served by PRIMARY.
+DELETE FROM relation_counts
+WHERE owner = ? AND kind IN (?)
+
 -- erasedRows, 2 0. Served by PRIMARY, idx_friend_request_list.
 SELECT 2, to_user_id
 FROM friend_request
@@ -465,17 +474,33 @@ ON CONFLICT (user_id) DO UPDATE SET
 INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
--- sqlAllFavorites, favorite. Served by PRIMARY.
+-- sqlAddModeration
+INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- sqlAllItems, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY to_user_id, post_id LIMIT ?
 
--- sqlAllFavorites, favorite_inbox. Served by PRIMARY.
+-- sqlAllItems, favorite_inbox. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
 FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY from_user_id, post_id LIMIT ?
+
+-- sqlAllItems, relation. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlAllItems, relation_inbox. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY from_user_id, kind LIMIT ?
 
 -- sqlAllRows, follower. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
@@ -509,19 +534,25 @@ INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_
 VALUES (?, ?, ?, ?, ?, ?)
 
 -- sqlBesideBehind, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at
+SELECT user_id, dismissed_id, 0, '', at, ''
 FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
 WHERE user_id > ?
 ORDER BY user_id, dismissed_id LIMIT ?
 
+-- sqlBesideBehind, AnnotationFirst. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following INDEXED BY sqlite_autoindex_following_1
+WHERE from_user_id > ? AND first_at IS NOT NULL
+ORDER BY from_user_id, to_user_id LIMIT ?
+
 -- sqlBesideBehind, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
 FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
 WHERE from_user_id > ?
 ORDER BY from_user_id, to_user_id LIMIT ?
 
 -- sqlBesideBehind, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0
+SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?
@@ -615,6 +646,11 @@ ON CONFLICT (author_id, post_id) DO UPDATE SET favorite_count = favorite_count +
 SELECT digest
 FROM identities
 WHERE user_id = ? LIMIT ? /*! FOR UPDATE */
+
+-- sqlCountKinds
+INSERT INTO relation_counts (owner, kind, outgoing, incoming)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (owner, kind) DO UPDATE SET outgoing = outgoing + excluded.outgoing, incoming = incoming + excluded.incoming
 
 -- sqlCountPosts. Served by PRIMARY.
 UPDATE user_counts
@@ -748,8 +784,20 @@ WHERE author_id = ? AND comment_id IN (?)
 
 -- sqlDeletePost. Served by PRIMARY.
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = '', media = '[]', state = 1
+SET text = '', media = '[]', attributes = '', state = 1
 WHERE author_id = ? AND post_id = ?
+
+-- sqlDetailOf. Served by PRIMARY.
+SELECT ends_at, attributes
+FROM relation
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1
+
+-- sqlDetails. Served by PRIMARY.
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT from_user_id, to_user_id, kind, ends_at, attributes
+FROM wanted
+CROSS JOIN relation ON from_user_id = o AND to_user_id = p AND kind = n
+WHERE type = 1
 
 -- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
@@ -796,6 +844,22 @@ SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   mix_of_edges(from_user_id, to_user_id, type, update_time)
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
@@ -859,6 +923,26 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
+-- sqlDigestsByGroup, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
 -- sqlDismiss
 INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
@@ -868,6 +952,12 @@ ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.a
 SELECT ? AS query, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? AND at >= ?
+
+-- sqlDueRelations. Served by idx_relation_end.
+SELECT from_user_id, to_user_id, kind, update_time
+FROM relation
+WHERE ends_at > 0 AND ends_at <= ?
+ORDER BY ends_at LIMIT ?
 
 -- sqlEdgeCount, follower. Served by idx_follower_list.
 SELECT ? AS query, COUNT(*)
@@ -937,6 +1027,33 @@ SELECT to_user_id, from_user_id, type, update_time
 FROM wanted
 CROSS JOIN friend_request_inbox ON to_user_id = o AND from_user_id = p
 
+-- sqlEdges, relation. Served by PRIMARY.
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM wanted
+CROSS JOIN relation ON from_user_id = o AND to_user_id = p AND kind = n
+
+-- sqlEdges, relation_inbox. Served by PRIMARY.
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM wanted
+CROSS JOIN relation_inbox ON to_user_id = o AND from_user_id = p AND kind = n
+
+-- sqlEdgesOfItem, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT COUNT(*)
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
+WHERE to_user_id = ? AND post_id = ? AND type = 1
+
+-- sqlEdgesOfItem, relation. Served by idx_relation_list.
+SELECT COUNT(*)
+FROM relation /*! FORCE INDEX (idx_relation_list) */
+WHERE from_user_id = ? AND kind = ? AND type = 1
+
+-- sqlEdgesOfItem, relation_inbox. Served by idx_relation_inbox_list.
+SELECT COUNT(*)
+FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+WHERE to_user_id = ? AND kind = ? AND type = 1
+
 -- sqlEdgesOfOwner, follower. Served by PRIMARY.
 SELECT to_user_id, from_user_id, type, update_time
 FROM follower
@@ -959,8 +1076,12 @@ WHERE to_user_id = ? AND from_user_id IN (?)
 
 -- sqlEditPost. Served by PRIMARY.
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = ?, media = ?, edited_at = ?
+SET text = ?, media = ?, edited_at = ?, attributes = ?
 WHERE author_id = ? AND post_id = ?
+
+-- sqlEndDismissal. Served by PRIMARY, idx_dismissed_at.
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND dismissed_id = ?
 
 -- sqlEndLease. Served by PRIMARY.
 DELETE FROM kith_leases
@@ -988,17 +1109,6 @@ FROM favorite /*! FORCE INDEX (idx_favorite_list) */
 WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?
 
--- sqlFavoritedByPage. Served by idx_favorite_inbox_list.
-SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
-FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
-WHERE to_user_id = ? AND post_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR from_user_id < ?)
-ORDER BY update_time DESC, from_user_id DESC LIMIT ?
-
--- sqlFavoritesOfPost. Served by idx_favorite_inbox_list.
-SELECT COUNT(*)
-FROM favorite_inbox
-WHERE to_user_id = ? AND post_id = ? AND type = 1
-
 -- sqlFeedSeen. Served by PRIMARY.
 SELECT seen_at
 FROM feed_seen
@@ -1009,6 +1119,11 @@ SELECT at, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ?
 ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?
+
+-- sqlFirstOfFollow. Served by PRIMARY.
+SELECT COALESCE(first_at, 0)
+FROM following
+WHERE from_user_id = ? AND to_user_id = ?
 
 -- sqlForbiddenFollows. Served by PRIMARY, idx_follower_list.
 SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
@@ -1085,6 +1200,20 @@ WHERE to_user_id > ? AND to_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
 
+-- sqlGroupRows, relation. Served by PRIMARY, idx_relation_list.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
 -- sqlHandles. Served by PRIMARY.
 SELECT handle, user_id
 FROM handles
@@ -1124,8 +1253,8 @@ WHERE digest IN (?) /*! FOR UPDATE */
 
 -- sqlInsertAccount
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlInsertComment
 INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)
@@ -1157,8 +1286,8 @@ INSERT OR IGNORE INTO user_counts (user_id)
 VALUES (?)
 
 -- sqlInsertPost
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- sqlInsertPostCounts
 INSERT INTO post_counts (author_id, post_id, version)
@@ -1166,8 +1295,8 @@ VALUES (?, ?, 1)
 
 -- sqlInsertUsers
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlKeepShort
 INSERT INTO packed_short (owner, side, version, data)
@@ -1181,13 +1310,37 @@ SELECT client_key
 FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)
 
+-- sqlKindCounts. Served by PRIMARY.
+WITH wanted(o, n) AS (VALUES (?, ?))
+SELECT owner, kind, outgoing, incoming
+FROM wanted
+CROSS JOIN relation_counts ON owner = o AND kind = n
+
+-- sqlKindCountsOfNone, relation. Served by PRIMARY, idx_relation_list.
+SELECT c.owner, c.kind, c.outgoing, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.outgoing <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation e WHERE e.from_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
+
+-- sqlKindCountsOfNone, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT c.owner, c.kind, c.incoming, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.incoming <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation_inbox e WHERE e.to_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
+
+-- sqlLastModeration. Served by PRIMARY.
+SELECT at, action
+FROM moderation_log
+WHERE owner_id = ? AND action <= ?
+ORDER BY at DESC LIMIT 1
+
 -- sqlLastPost. Served by idx_post_list.
 SELECT ? AS author, MAX(created_at)
 FROM post /*! FORCE INDEX (idx_post_list) */
 WHERE author_id = ? AND state = 0 AND created_at <= ?
 
 -- sqlLatestPosts. Served by PRIMARY, idx_post_latest.
-SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -1296,7 +1449,7 @@ ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
 
 -- sqlLockMark. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, COALESCE(m.special, 0), COALESCE(m.remark, '')
+  f.type, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM user_counts
 LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
 LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
@@ -1323,7 +1476,7 @@ WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
 -- sqlLockUser. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable, users.locked,
-  users.handle, users.name, users.bio, users.avatar_url
+  users.handle, users.name, users.bio, users.avatar_url, users.attributes
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
@@ -1340,21 +1493,24 @@ SET active_day = ?
 WHERE active_day < ? AND user_id IN (?)
 
 -- sqlMarkOfFollow. Served by PRIMARY.
-SELECT COALESCE(m.special, 0), COALESCE(m.remark, '')
+SELECT COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, '')
 FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1
 
 -- sqlMarks, ofOwner. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark
-FROM edge_marks /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id IN (?)
+SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+FROM following f /*! FORCE INDEX (PRIMARY) */
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.from_user_id = ? AND f.to_user_id IN (?) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
 
 -- sqlMarks, ofPairs. Served by PRIMARY.
 WITH wanted(o, p) AS (VALUES (?, ?))
-SELECT from_user_id, to_user_id, special, remark
+SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM wanted
-CROSS JOIN edge_marks ON from_user_id = o AND to_user_id = p
+CROSS JOIN following f ON f.from_user_id = o AND f.to_user_id = p
+LEFT JOIN edge_marks m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)
 
 -- sqlMessageOfRequest. Served by PRIMARY.
 SELECT message
@@ -1371,6 +1527,24 @@ WITH wanted(o, p) AS (VALUES (?, ?))
 SELECT from_user_id, to_user_id, type, message
 FROM wanted
 CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p
+
+-- sqlModeration. Served by idx_moderation_time.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
+WHERE at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?
+
+-- sqlModerationBehind. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
+WHERE owner_id > ?
+ORDER BY owner_id, at LIMIT ?
+
+-- sqlModerationOf. Served by idx_moderation_user.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
+WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
+ORDER BY at DESC, owner_id DESC LIMIT ?
 
 -- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list.
 SELECT c.user_id, c.follower_count, s.data,
@@ -1448,6 +1622,11 @@ SELECT comment_id
 FROM comment /*! FORCE INDEX (idx_comment_key) */
 WHERE user_id = ? AND author_id = ? AND post_id = ? LIMIT ?
 
+-- sqlPage, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM favorite_inbox
+WHERE to_user_id = ? AND post_id = ? AND type = ?
+
 -- sqlPage, follower. Served by idx_follower_list.
 SELECT ? AS query, from_user_id, update_time
 FROM follower
@@ -1467,6 +1646,16 @@ WHERE from_user_id = ? AND type = ?
 SELECT ? AS query, from_user_id, update_time
 FROM friend_request_inbox
 WHERE to_user_id = ? AND type = ?
+
+-- sqlPage, relation. Served by idx_relation_list.
+SELECT ? AS query, to_user_id, update_time
+FROM relation
+WHERE from_user_id = ? AND kind = ? AND type = ?
+
+-- sqlPage, relation_inbox. Served by idx_relation_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM relation_inbox
+WHERE to_user_id = ? AND kind = ? AND type = ?
 
 -- sqlPasswords. Served by PRIMARY.
 SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
@@ -1503,7 +1692,7 @@ FROM post
 WHERE author_id = ? AND client_key = ?
 
 -- sqlPostPage. Served by PRIMARY, idx_post_list.
-SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_list) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -1517,14 +1706,14 @@ CROSS JOIN post ON author_id = a AND post_id = n
 
 -- sqlPosts. Served by PRIMARY.
 WITH wanted(a, n) AS (VALUES (?, ?))
-SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM wanted
 CROSS JOIN post p ON p.author_id = a AND p.post_id = n
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0
 
 -- sqlPostsBehind. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
 FROM post INDEXED BY sqlite_autoindex_post_1
 WHERE author_id > ?
 ORDER BY author_id, post_id LIMIT ?
@@ -1537,7 +1726,7 @@ WHERE author_id = ? AND post_id IN (?)
 -- sqlProfiles. Served by PRIMARY.
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id
@@ -1545,7 +1734,7 @@ LEFT JOIN users u ON u.user_id = wanted.user_id
 -- sqlProfilesByKey. Served by PRIMARY.
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (?)
@@ -1642,19 +1831,25 @@ DELETE FROM user_words
 WHERE user_id = ?
 
 -- sqlRestBeside, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at
+SELECT user_id, dismissed_id, 0, '', at, ''
 FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
 WHERE user_id = ? AND dismissed_id > ?
 ORDER BY dismissed_id LIMIT ?
 
+-- sqlRestBeside, AnnotationFirst. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
+ORDER BY to_user_id LIMIT ?
+
 -- sqlRestBeside, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ?
 ORDER BY to_user_id LIMIT ?
 
 -- sqlRestBeside, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0
+SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
 ORDER BY to_user_id LIMIT ?
@@ -1665,6 +1860,12 @@ FROM comment c /*! FORCE INDEX (PRIMARY) */
 JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
 WHERE c.author_id = ? AND c.comment_id > ?
 ORDER BY c.comment_id LIMIT ?
+
+-- sqlRestOfModeration. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, until, number
+FROM moderation_log /*! FORCE INDEX (PRIMARY) */
+WHERE owner_id = ? AND at > ?
+ORDER BY at LIMIT ?
 
 -- sqlRestOfOwner, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
@@ -1684,24 +1885,36 @@ FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY to_user_id LIMIT ?
 
--- sqlRestOfPair. Served by PRIMARY.
+-- sqlRestOfOwner, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlRestOfPair, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY post_id LIMIT ?
 
+-- sqlRestOfPair, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id = ? AND kind > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY kind LIMIT ?
+
 -- sqlRestOfPosts. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
 FROM post /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND post_id > ?
 ORDER BY post_id LIMIT ?
 
 -- sqlRestorePosts
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlRows, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM (VALUES (?, ?)) AS wanted
 CROSS JOIN edge_marks ON from_user_id = column1 AND to_user_id = column2
 
@@ -1726,7 +1939,7 @@ FROM (VALUES (?, ?)) AS wanted
 CROSS JOIN friend_request_inbox ON to_user_id = column1 AND from_user_id = column2
 
 -- sqlRowsOfOwner, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id IN (?)
 
@@ -1768,6 +1981,12 @@ FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY from_user_id, to_user_id LIMIT ?
 
+-- sqlRowsOfOwnersBehind, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation INDEXED BY sqlite_autoindex_relation_1
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, kind LIMIT ?
+
 -- sqlSaveCheckpoint
 INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
@@ -1781,6 +2000,21 @@ WHERE user_id = ? AND seen_at < ?
 -- sqlSeeFeedFirst
 INSERT OR IGNORE INTO feed_seen (user_id, seen_at)
 VALUES (?, ?)
+
+-- sqlSetDetail. Served by PRIMARY.
+UPDATE relation
+SET ends_at = ?, attributes = ?
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ?
+
+-- sqlSetKindCount, relation. Served by PRIMARY.
+UPDATE relation_counts
+SET outgoing = ?
+WHERE owner = ? AND kind = ? AND outgoing <> ?
+
+-- sqlSetKindCount, relation_inbox. Served by PRIMARY.
+UPDATE relation_counts
+SET incoming = ?
+WHERE owner = ? AND kind = ? AND incoming <> ?
 
 -- sqlSetPasswordHash. Served by PRIMARY.
 UPDATE users
@@ -1803,11 +2037,12 @@ FROM user_states
 LEFT JOIN users ON users.user_id = user_states.user_id
 WHERE user_states.user_id = ?
 
--- sqlStateChanges. Served by idx_state_changes.
-SELECT user_id, state, changed_at, password_at
-FROM user_states
-WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
-ORDER BY changed_at, user_id LIMIT ?
+-- sqlStateChanges. Served by PRIMARY, idx_state_changes.
+SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.until, 0)
+FROM user_states s /*! FORCE INDEX (idx_state_changes) */
+LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
+WHERE s.changed_at >= ? AND (s.changed_at > ? OR s.user_id > ?)
+ORDER BY s.changed_at, s.user_id LIMIT ?
 
 -- sqlStateOf. Served by PRIMARY.
 SELECT state, changed_at
@@ -1818,6 +2053,12 @@ WHERE user_id = ?
 SELECT user_id, state
 FROM user_states
 WHERE user_id IN (?)
+
+-- sqlSuspension. Served by PRIMARY.
+SELECT until, reason
+FROM user_states
+JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
+WHERE user_states.user_id = ?
 
 -- sqlTakeClaimOver. Served by PRIMARY.
 UPDATE handles
@@ -1841,14 +2082,14 @@ ORDER BY user_id LIMIT ?
 
 -- sqlUsers. Served by PRIMARY.
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,
-  handle, name, bio, avatar_url
+  handle, name, bio, avatar_url, attributes
 FROM users
 WHERE user_id IN (?)
 
 -- sqlUsersOfShard. Served by PRIMARY.
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   s.state,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u
 LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
@@ -1887,20 +2128,31 @@ INSERT INTO follower (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
 
--- sqlWriteEdges, following
-INSERT INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
-
 -- sqlWriteEdges, friend_request_inbox
 INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
 
--- sqlWriteMark
-INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
+-- sqlWriteEdges, relation_inbox
+INSERT INTO relation_inbox (to_user_id, from_user_id, kind, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (to_user_id, from_user_id, kind) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
+
+-- sqlWriteFirst. Served by PRIMARY.
+UPDATE following
+SET first_at = ?
+WHERE from_user_id = ? AND to_user_id = ?
+
+-- sqlWriteFollowing
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET
+  first_at = CASE WHEN first_at IS NULL AND type = 1 THEN update_time ELSE first_at END, type = excluded.type, update_time = excluded.update_time
+
+-- sqlWriteMark
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark, attributes)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark, attributes = excluded.attributes
 
 -- sqlWriteMessage. Served by PRIMARY.
 UPDATE friend_request
@@ -1911,6 +2163,12 @@ WHERE from_user_id = ? AND to_user_id = ?
 INSERT INTO user_states (user_id, state, changed_at, password_at)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_at = excluded.password_at
+
+-- sqlWriteRelations
+INSERT INTO relation (from_user_id, to_user_id, kind, type, update_time, ends_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id, kind) DO UPDATE SET
+  type = excluded.type, update_time = excluded.update_time, ends_at = excluded.ends_at, attributes = excluded.attributes
 
 -- sqlWriteRequests
 INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
@@ -1925,6 +2183,11 @@ VALUES ('store', ?)
 INSERT INTO user_states (user_id, state, changed_at)
 VALUES (?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at
+
+-- sqlWriteSuspension
+INSERT INTO user_states (user_id, state, changed_at, suspended_at)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, suspended_at = excluded.suspended_at
 
 -- sqlWrongCounts, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.favorite_count, 0), e.n
@@ -1992,6 +2255,28 @@ FROM (
 ) counted
 WHERE friend_count <> friends
 ORDER BY user_id
+
+-- sqlWrongKindCounts, relation. Served by PRIMARY, idx_relation_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.outgoing, 0), e.n
+FROM (
+  SELECT from_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation /*! FORCE INDEX (idx_relation_list) */
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.outgoing <> e.n
+
+-- sqlWrongKindCounts, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.incoming, 0), e.n
+FROM (
+  SELECT to_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.incoming <> e.n
 
 -- sqlWrongPostCounts. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT /*+ INL_JOIN(p, c) */ e.author, e.number, COALESCE(c.favorite_count, 0), e.n
