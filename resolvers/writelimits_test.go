@@ -39,7 +39,7 @@ func TestMutationsAreLimited(t *testing.T) {
 		var arguments []string
 		objects := 1
 		for _, a := range field.Arguments {
-			if !a.Type.NonNull {
+			if !a.Type.NonNull || a.DefaultValue != nil {
 				continue
 			}
 			value := `"00000000-0000-4000-8000-000000000002"`

@@ -36,6 +36,7 @@ const (
 	markRequest   = 2 // from, to, version in friend_request, friend_request_inbox
 	markSpan      = 3 // from, since, version: followings
 	markFavorite  = 4 // from, to, version, post in favorite, favorite_inbox
+	markRelation  = 5 // from, to, version, kind in relation, relation_inbox
 )
 
 // The bounds of the tokens of one read.
@@ -64,6 +65,9 @@ func appendMarks(b []byte, t Token) []byte {
 		case m.Side.Truth() == storage.Favorites:
 			b = append(b, markFavorite)
 			numbers = append(numbers, m.Pair.Post)
+		case m.Side.Truth() == storage.Relations:
+			b = append(b, markRelation)
+			numbers = append(numbers, m.Pair.Post)
 		default:
 			b = append(b, markFollowing)
 		}
@@ -89,7 +93,7 @@ func parseMark(b []byte) (Mark, []byte, error) {
 	what := b[0]
 	b = b[1:]
 	numbers := make([]int64, 3, 4)
-	if what == markFavorite {
+	if what == markFavorite || what == markRelation {
 		numbers = numbers[:4]
 	}
 	for i := range numbers {
@@ -106,8 +110,11 @@ func parseMark(b []byte) (Mark, []byte, error) {
 		m.Side, m.Pair.To = storage.Forward, storage.UserID(numbers[1])
 	case markRequest:
 		m.Side, m.Pair.To = storage.Requests, storage.UserID(numbers[1])
-	case markFavorite:
+	case markFavorite, markRelation:
 		m.Side, m.Pair.To, m.Pair.Post = storage.Favorites, storage.UserID(numbers[1]), numbers[3]
+		if what == markRelation {
+			m.Side = storage.Relations
+		}
 		if m.Pair.Post == 0 {
 			return Mark{}, nil, ErrMalformed
 		}

@@ -19,7 +19,8 @@ import (
 
 // File is what a product declares. It must not be copied.
 type File struct {
-	Attributes Attributes `yaml:"attributes"`
+	Attributes Attributes          `yaml:"attributes"`
+	Relations  map[string]Relation `yaml:"relations"`
 
 	served sync.Once
 	schema *ast.Schema
@@ -28,11 +29,12 @@ type File struct {
 // Nothing is what a product without a file declares.
 var Nothing = new(File)
 
-// Attributes are what may be kept beside objects of three types, by name.
+// Attributes are what may be kept beside objects of four types, by name.
 type Attributes struct {
 	User   map[string]Attribute `yaml:"user"`
 	Follow map[string]Attribute `yaml:"follow"`
 	Post   map[string]Attribute `yaml:"post"`
+	Edge   map[string]Attribute `yaml:"edge"` // of a declared kind
 }
 
 // Attribute is one value.
@@ -98,7 +100,7 @@ func (f *File) parse(text []byte) error {
 	for _, of := range []struct {
 		name string
 		list map[string]Attribute
-	}{{"user", f.Attributes.User}, {"follow", f.Attributes.Follow}, {"post", f.Attributes.Post}} {
+	}{{"user", f.Attributes.User}, {"follow", f.Attributes.Follow}, {"post", f.Attributes.Post}, {"edge", f.Attributes.Edge}} {
 		if len(of.list) > maxNames {
 			return fmt.Errorf("attributes.%s: there are %d names, %d is the most", of.name, len(of.list), maxNames)
 		}
@@ -110,7 +112,7 @@ func (f *File) parse(text []byte) error {
 			of.list[name] = a
 		}
 	}
-	return nil
+	return f.checkRelations()
 }
 
 // check completes an attribute with its defaults.

@@ -2,10 +2,13 @@ package declared
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kith/storage"
 )
 
 func write(t *testing.T, text string) string {
@@ -40,6 +43,45 @@ attributes:
 	for _, name := range []string{"", write(t, ""), write(t, "# nothing\n"), write(t, "attributes:\n")} {
 		if f, err := Read(name); err != nil || len(f.Attributes.User) > 0 {
 			t.Errorf("%q: %v, %v", name, f, err)
+		}
+	}
+}
+
+func TestKindsAreRead(t *testing.T) {
+	f, err := Read(write(t, `
+relations:
+  subscribes: {number: 100, to: Show, max: 7, seen: everyone, ends: true}
+  worksWith: {number: 999, to: User, peace: true}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]storage.Kind{
+		"SUBSCRIBES": {Number: 100, Name: "subscribes", To: "Show", Max: 7, Seen: storage.ByEveryone, Timed: true},
+		"WORKS_WITH": {Number: 999, Name: "worksWith", Max: defaultMax, Peace: true},
+	}
+	if got := f.Kinds(); !maps.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	kind := func(line string) string { return "relations:\n  a: {number: 100}\n  " + line + "\n" }
+	for text, want := range map[string]string{
+		kind("b: {number: 101, max: 1000000}"):          "",
+		kind("B: {number: 101}"):                        "relations.B: a name is",
+		kind("b: {number: 99}"):                         "relations.b: the number is 100 to 999",
+		kind("b: {number: 1000}"):                       "relations.b: the number is",
+		kind("b: {number: 100}"):                        "relations.b: a has the number 100, too",
+		"relations: {aB: {number: 100}, a_b: {}}":       "relations.a_b: a name is",
+		kind("b: {number: 101, to: show}"):              "relations.b: to is User, or",
+		kind("b: {number: 101, max: 1000001}"):          "relations.b: max is 1 to",
+		kind("b: {number: 101, seen: friends}"):         "relations.b: seen is owner, ends or everyone",
+		kind("b: {number: 101, to: Show, peace: true}"): "relations.b: only users block",
+		kind("b: {number: 101, to: Show, seen: ends}"):  "relations.b: only users block",
+		kind("b: {number: 101, description: " + strings.Repeat("x", maxDescription+1) + "}"): "relations.b: the description",
+		kind("b: {number: 101, unknown: 1}"):                                                 "line 3",
+	} {
+		_, err := Read(write(t, text))
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// In the schema's files, and so for gqlgen, the types of attributes are scalars. What is served has types with the declared fields in
+// In the schema's files, and so for gqlgen, the types of attributes, and the kinds of relations, are scalars. What is served has types with the declared fields in
 // their places, so that clients see types, and documents are validated by them.
 
 // ofType returns the attributes of which a type of the schema consists; false for a type that is none of attributes.
@@ -29,9 +29,18 @@ func (f *File) ofType(name string) (list map[string]Attribute, kind ast.Definiti
 		return f.Attributes.Post, ast.Object, true
 	case "PostAttributesInput":
 		return f.Attributes.Post, ast.InputObject, true
+	case "EdgeAttributes":
+		return f.Attributes.Edge, ast.Object, true
+	case "EdgeAttributesInput":
+		return f.Attributes.Edge, ast.InputObject, true
+	case "RelationKind":
+		return f.kindValues(), ast.Enum, true
 	}
 	return nil, "", false
 }
+
+// ofRelations are the types to which only fields with a kind lead.
+var ofRelations = []string{"RelationConnection", "RelationEdge", "RelatePayload", "RelateOutcome"}
 
 // lacks reports whether a type is one of attributes of which none is declared.
 func (f *File) lacks(t *ast.Type) bool {
@@ -48,7 +57,7 @@ func (f *File) Schema(compiled *ast.Schema) *ast.Schema {
 		for name, d := range compiled.Types {
 			list, kind, is := f.ofType(name)
 			switch {
-			case !is:
+			case !is && (len(f.Relations) > 0 || !slices.Contains(ofRelations, name)):
 				own.Types[name] = f.without(d)
 			case len(list) > 0:
 				own.Types[name] = definition(d, kind, list)
@@ -103,6 +112,10 @@ func definition(scalar *ast.Definition, kind ast.DefinitionKind, list map[string
 	d := &ast.Definition{Kind: kind, Name: scalar.Name, Description: scalar.Description, Position: scalar.Position}
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		a := list[name]
+		if kind == ast.Enum {
+			d.EnumValues = append(d.EnumValues, &ast.EnumValueDefinition{Name: name, Description: a.Description, Position: scalar.Position})
+			continue
+		}
 		d.Fields = append(d.Fields, &ast.FieldDefinition{Name: name, Description: a.Description, Type: ast.NamedType(a.Type, scalar.Position), Position: scalar.Position})
 	}
 	return d

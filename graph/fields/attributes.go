@@ -13,6 +13,7 @@ var (
 	userAttributes   = Type{Name: "UserAttributes", declared: true}
 	followAttributes = Type{Name: "FollowAttributes", declared: true}
 	postAttributes   = Type{Name: "PostAttributes", declared: true}
+	edgeAttributes   = Type{Name: "EdgeAttributes", declared: true}
 )
 
 // declared is the attribute of a name and a type. What was stored when it had another type is null.

@@ -147,10 +147,9 @@ var Types = byName(
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
-	&relationshipChanged, &friendRequestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded,
-	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
 	&relationshipChanged, &friendRequestChanged, &followerAdded, &followRequestAdded, &postAdded, &favoriteAdded, &commentAdded,
-	&consistency, &reconcileStatus, &reconcileKind,
+	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
+	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
 	&relationshipPayload, &friendRequestPayload, &followManyPayload, &followOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )
@@ -229,6 +228,18 @@ var (
 	followRequestEdge = with(edgeOf("FollowRequestEdge", func(e *model.FollowRequestEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
 		"requestedAt": {Value: moment(func(e *model.FollowRequestEdge) time.Time { return e.RequestedAt })},
 	})
+
+	relationConnection = usersOf("RelationConnection", func(c *model.RelationConnection) (*model.UserPage, []*model.RelationEdge) {
+		return &c.UserPage, c.Edges
+	})
+	relationEdge = with(edgeOf("RelationEdge", func(e *model.RelationEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
+		"endId":      {Value: text(func(e *model.RelationEdge) string { return e.EndID })},
+		"since":      {Value: moment(func(e *model.RelationEdge) time.Time { return e.Since })},
+		"until":      {Weight: 2, Value: optionalMoment((*model.RelationEdge).Until)},
+		"attributes": {Weight: 10, Value: attributes((*model.RelationEdge).Attributes)},
+	})
+	relatePayload = made("RelatePayload", "viewer", "outcomes")
+	relateOutcome = made("RelateOutcome", "id", "changed", "error")
 
 	userEdge   = edgeOf("UserEdge", func(e *model.UserEdge) (string, *model.User) { return e.Cursor, e.Node })
 	followEdge = with(edgeOf("FollowEdge", func(e *model.FollowEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{

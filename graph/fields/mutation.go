@@ -22,6 +22,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"unblock":       {Weight: write},
 	"setFollowMark": {Weight: write},
 	"mute":          {Weight: 2 * write},
+	"relate":        {Weight: 50},
+	"unrelate":      {Weight: 50},
 	"unmute":        {Weight: 2 * write},
 
 	"requestFriend":       {Weight: bothEnds},

@@ -15,6 +15,7 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"feed":           {Weight: 40}, // the viewer's whole list, and what is new
 	"blockedUsers":   {Weight: pageOfList},
 	"mutedUsers":     {Weight: pageOfList},
+	"edge":           {Weight: 10},
 	"followRequests": {Needs: Inverse, Weight: pageOfList},
 	"friendRequests": {Needs: Inverse, Weight: pageOfList},
 	"dismissedUsers": {Weight: pageOfList},

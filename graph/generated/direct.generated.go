@@ -61,6 +61,7 @@ var queryRoots = selections.Roots[*executionContext]{
 	"_service":      (*executionContext)._Query__service,
 	"moderationLog": (*executionContext)._Query_moderationLog,
 	"latestPosts":   (*executionContext)._Query_latestPosts,
+	"edgesTo":       (*executionContext)._Query_edgesTo,
 }
 
 // typeName answers `__typename`, in the place of what gqlgen would write.
@@ -94,6 +95,10 @@ func (ec *executionContext) marshalNReconcileKind2ᚖkithᚋgraphᚋmodelᚐReco
 
 func (ec *executionContext) marshalNReconcileStatus2ᚖkithᚋgraphᚋmodelᚐReconcileStatus(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileStatus) graphql.Marshaler {
 	return selections.AnswerObject(ctx, sel, v, ec._ReconcileStatus)
+}
+
+func (ec *executionContext) marshalNRelateOutcome2ᚖkithᚋgraphᚋmodelᚐRelateOutcome(ctx context.Context, sel ast.SelectionSet, v *model.RelateOutcome) graphql.Marshaler {
+	return selections.AnswerObject(ctx, sel, v, ec._RelateOutcome)
 }
 
 func (ec *executionContext) marshalNRelationship2ᚕᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v []*model.Relationship) graphql.Marshaler {
@@ -342,6 +347,22 @@ func (ec *executionContext) marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(
 
 func (ec *executionContext) marshalOPostPayload2ᚖkithᚋgraphᚋmodelᚐPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostPayload)
+}
+
+func (ec *executionContext) marshalORelatePayload2ᚖkithᚋgraphᚋmodelᚐRelatePayload(ctx context.Context, sel ast.SelectionSet, v *model.RelatePayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelatePayload)
+}
+
+func (ec *executionContext) marshalORelationConnection2ᚖkithᚋgraphᚋmodelᚐRelationConnection(ctx context.Context, sel ast.SelectionSet, v *model.RelationConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationConnection)
+}
+
+func (ec *executionContext) marshalORelationEdge2ᚕᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx context.Context, sel ast.SelectionSet, v []*model.RelationEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge)
+}
+
+func (ec *executionContext) marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx context.Context, sel ast.SelectionSet, v *model.RelationEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationEdge)
 }
 
 func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v *model.Relationship) graphql.Marshaler {

@@ -340,6 +340,7 @@ type ComplexityRoot struct {
 		ReactivateAccount    func(childComplexity int) int
 		Register             func(childComplexity int, handle string, name string, password *string) int
 		ReinstateUser        func(childComplexity int, userID string, reason string) int
+		Relate               func(childComplexity int, kind string, ids []string, until *time.Time, attributes map[string]any) int
 		RemoveComment        func(childComplexity int, commentID string, reason string) int
 		RemoveFollower       func(childComplexity int, userID string) int
 		RemoveFriend         func(childComplexity int, userID string) int
@@ -356,6 +357,7 @@ type ComplexityRoot struct {
 		Unfollow             func(childComplexity int, userID string) int
 		UnlinkIdentity       func(childComplexity int, issuer string, subject string) int
 		Unmute               func(childComplexity int, userID string) int
+		Unrelate             func(childComplexity int, kind string, ids []string) int
 		UpdateProfile        func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) int
 	}
 
@@ -411,6 +413,7 @@ type ComplexityRoot struct {
 	Query struct {
 		Consistency   func(childComplexity int) int
 		EdgesAmong    func(childComplexity int, ids []string) int
+		EdgesTo       func(childComplexity int, kind string, id string, first *int32, after *string) int
 		Entities      func(childComplexity int, representations []any) int
 		LatestPosts   func(childComplexity int, first *int32, after *string) int
 		ModerationLog func(childComplexity int, userID *string, first *int32, after *string) int
@@ -437,6 +440,34 @@ type ComplexityRoot struct {
 		Kinds                 func(childComplexity int) int
 		Mode                  func(childComplexity int) int
 		OldestUnpairedSeconds func(childComplexity int) int
+	}
+
+	RelateOutcome struct {
+		Changed func(childComplexity int) int
+		Error   func(childComplexity int) int
+		ID      func(childComplexity int) int
+	}
+
+	RelatePayload struct {
+		Outcomes func(childComplexity int) int
+		Viewer   func(childComplexity int) int
+	}
+
+	RelationConnection struct {
+		Complete   func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	RelationEdge struct {
+		Attributes func(childComplexity int) int
+		Cursor     func(childComplexity int) int
+		EndID      func(childComplexity int) int
+		Node       func(childComplexity int) int
+		Since      func(childComplexity int) int
+		Until      func(childComplexity int) int
 	}
 
 	Relationship struct {
@@ -521,6 +552,7 @@ type ComplexityRoot struct {
 		CommonFollowers    func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
 		CommonFollowings   func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
 		CreatedAt          func(childComplexity int) int
+		Edges              func(childComplexity int, kind string, first *int32, after *string) int
 		FavoriteCount      func(childComplexity int) int
 		Favorites          func(childComplexity int, first *int32, after *string) int
 		FollowSuggestions  func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
@@ -581,6 +613,7 @@ type ComplexityRoot struct {
 		Deactivated    func(childComplexity int) int
 		Discoverable   func(childComplexity int) int
 		DismissedUsers func(childComplexity int, first *int32, after *string) int
+		Edge           func(childComplexity int, kind string, id string) int
 		Feed           func(childComplexity int, first *int32, after *string, newerThan *string) int
 		FeedSeenUpTo   func(childComplexity int) int
 		FollowRequests func(childComplexity int, direction model.FriendRequestDirection, first *int32, after *string) int
@@ -611,6 +644,8 @@ type MutationResolver interface {
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Mute(ctx context.Context, userID string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error)
 	Unmute(ctx context.Context, userID string) (*model.RelationshipPayload, error)
+	Relate(ctx context.Context, kind string, ids []string, until *time.Time, attributes map[string]any) (*model.RelatePayload, error)
+	Unrelate(ctx context.Context, kind string, ids []string) (*model.RelatePayload, error)
 	SetFollowMark(ctx context.Context, userID string, special *bool, remark *string, attributes map[string]any) (*model.RelationshipPayload, error)
 	RequestFriend(ctx context.Context, userID string, message *string) (*model.FriendRequestPayload, error)
 	AcceptFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
@@ -666,6 +701,7 @@ type QueryResolver interface {
 	Service(ctx context.Context) (model.Service, error)
 	ModerationLog(ctx context.Context, userID *string, first *int32, after *string) (*model.ModerationConnection, error)
 	LatestPosts(ctx context.Context, first *int32, after *string) (*model.PostConnection, error)
+	EdgesTo(ctx context.Context, kind string, id string, first *int32, after *string) (*model.RelationConnection, error)
 }
 type RelationshipResolver interface {
 	From(ctx context.Context, obj *model.Relationship) (*model.User, error)
@@ -696,6 +732,7 @@ type UserResolver interface {
 	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
 	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error)
 	SimilarUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
+	Edges(ctx context.Context, obj *model.User, kind string, first *int32, after *string) (*model.RelationConnection, error)
 
 	Posts(ctx context.Context, obj *model.User, first *int32, after *string) (*model.PostConnection, error)
 
@@ -706,6 +743,7 @@ type ViewerResolver interface {
 	FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error)
 	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
 	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
+	Edge(ctx context.Context, obj *model.Viewer, kind string, id string) (*model.RelationEdge, error)
 	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
 	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.FollowRequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
@@ -1889,6 +1927,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ReinstateUser(childComplexity, args["userId"].(string), args["reason"].(string)), true
+	case "Mutation.relate":
+		if e.ComplexityRoot.Mutation.Relate == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_relate_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Relate(childComplexity, args["kind"].(string), args["ids"].([]string), args["until"].(*time.Time), args["attributes"].(map[string]any)), true
 	case "Mutation.removeComment":
 		if e.ComplexityRoot.Mutation.RemoveComment == nil {
 			break
@@ -2055,6 +2104,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Unmute(childComplexity, args["userId"].(string)), true
+	case "Mutation.unrelate":
+		if e.ComplexityRoot.Mutation.Unrelate == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unrelate_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Unrelate(childComplexity, args["kind"].(string), args["ids"].([]string)), true
 	case "Mutation.updateProfile":
 		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
 			break
@@ -2269,6 +2329,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.EdgesAmong(childComplexity, args["ids"].([]string)), true
+	case "Query.edgesTo":
+		if e.ComplexityRoot.Query.EdgesTo == nil {
+			break
+		}
+
+		args, err := ec.field_Query_edgesTo_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.EdgesTo(childComplexity, args["kind"].(string), args["id"].(string), args["first"].(*int32), args["after"].(*string)), true
 	case "Query._entities":
 		if e.ComplexityRoot.Query.Entities == nil {
 			break
@@ -2447,6 +2518,106 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ReconcileStatus.OldestUnpairedSeconds(childComplexity), true
+
+	case "RelateOutcome.changed":
+		if e.ComplexityRoot.RelateOutcome.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelateOutcome.Changed(childComplexity), true
+	case "RelateOutcome.error":
+		if e.ComplexityRoot.RelateOutcome.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelateOutcome.Error(childComplexity), true
+	case "RelateOutcome.id":
+		if e.ComplexityRoot.RelateOutcome.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelateOutcome.ID(childComplexity), true
+
+	case "RelatePayload.outcomes":
+		if e.ComplexityRoot.RelatePayload.Outcomes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelatePayload.Outcomes(childComplexity), true
+	case "RelatePayload.viewer":
+		if e.ComplexityRoot.RelatePayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelatePayload.Viewer(childComplexity), true
+
+	case "RelationConnection.complete":
+		if e.ComplexityRoot.RelationConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationConnection.Complete(childComplexity), true
+	case "RelationConnection.edges":
+		if e.ComplexityRoot.RelationConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationConnection.Edges(childComplexity), true
+	case "RelationConnection.nodes":
+		if e.ComplexityRoot.RelationConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationConnection.Nodes(childComplexity), true
+	case "RelationConnection.pageInfo":
+		if e.ComplexityRoot.RelationConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationConnection.PageInfo(childComplexity), true
+	case "RelationConnection.totalCount":
+		if e.ComplexityRoot.RelationConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationConnection.TotalCount(childComplexity), true
+
+	case "RelationEdge.attributes":
+		if e.ComplexityRoot.RelationEdge.Attributes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationEdge.Attributes(childComplexity), true
+	case "RelationEdge.cursor":
+		if e.ComplexityRoot.RelationEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationEdge.Cursor(childComplexity), true
+	case "RelationEdge.endId":
+		if e.ComplexityRoot.RelationEdge.EndID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationEdge.EndID(childComplexity), true
+	case "RelationEdge.node":
+		if e.ComplexityRoot.RelationEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationEdge.Node(childComplexity), true
+	case "RelationEdge.since":
+		if e.ComplexityRoot.RelationEdge.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationEdge.Since(childComplexity), true
+	case "RelationEdge.until":
+		if e.ComplexityRoot.RelationEdge.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationEdge.Until(childComplexity), true
 
 	case "Relationship.attributes":
 		if e.ComplexityRoot.Relationship.Attributes == nil {
@@ -2818,6 +2989,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.CreatedAt(childComplexity), true
+	case "User.edges":
+		if e.ComplexityRoot.User.Edges == nil {
+			break
+		}
+
+		args, err := ec.field_User_edges_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Edges(childComplexity, args["kind"].(string), args["first"].(*int32), args["after"].(*string)), true
 	case "User.favoriteCount":
 		if e.ComplexityRoot.User.FavoriteCount == nil {
 			break
@@ -3141,6 +3323,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.DismissedUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Viewer.edge":
+		if e.ComplexityRoot.Viewer.Edge == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_edge_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.Edge(childComplexity, args["kind"].(string), args["id"].(string)), true
 	case "Viewer.feed":
 		if e.ComplexityRoot.Viewer.Feed == nil {
 			break
@@ -3760,6 +3953,28 @@ type Mutation {
     userId: ID!
   ): RelationshipPayload @semanticNonNull
   """
+  Makes edges of a declared kind from the viewer, at most 100 at once, each with its own outcome; an edge that there is gets the new
+  end and attributes. BAD_USER_INPUT for a malformed id and for oneself, NOT_FOUND for an unknown user, LIMIT_REACHED beyond what
+  the kind allows.
+  """
+  relate(
+    "The kind."
+    kind: RelationKind!
+    "What the edges lead to, at most 100."
+    ids: [ID!]!
+    "When they end by themselves, if the kind allows that; left out: never."
+    until: DateTime
+    "What is kept beside each; left out: nothing."
+    attributes: EdgeAttributesInput
+  ): RelatePayload @semanticNonNull
+  "Ends edges of a declared kind from the viewer, at most 100 at once. Where there is none, nothing changes."
+  unrelate(
+    "The kind."
+    kind: RelationKind!
+    "What the edges lead to, at most 100."
+    ids: [ID!]!
+  ): RelatePayload @semanticNonNull
+  """
   Notes something on a user whom the viewer follows, for the viewer alone: that the
   follow is special, or a remark of at most 100 characters. An argument that is left out changes nothing; an empty
   remark removes the remark. The mark ends with the follow. Fails with NOT_FOUND if the
@@ -4348,6 +4563,74 @@ enum MuteScope {
   POSTS
   "Also the user: it is not among the viewer's suggestions, nor found by ` + "`" + `searchUsers` + "`" + `."
   EVERYTHING
+}
+
+"A kind of relations that the product declares, in the file of ` + "`" + `--relations` + "`" + `."
+scalar RelationKind
+
+"What the product keeps beside an edge of a declared kind."
+scalar EdgeAttributes
+
+"New values beside an edge of a declared kind."
+scalar EdgeAttributesInput
+
+"A page of edges of a declared kind."
+type RelationConnection {
+  edges: [RelationEdge] @semanticNonNull(levels: [0, 1])
+  "The users at the other ends; null where an edge leads to something else than a user."
+  nodes: [User]
+  pageInfo: PageInfo!
+  "Of the whole list; while it is being written, this and the page may be a moment apart."
+  totalCount: Int!
+  complete: Boolean!
+}
+
+"An edge of a declared kind."
+type RelationEdge {
+  cursor: String!
+  "The user at the other end; null if it is something else than a user."
+  node: User
+  "The id at the other end: that of ` + "`" + `node` + "`" + `, or of what the product has."
+  endId: ID!
+  "Since when there is this edge."
+  since: DateTime!
+  "When it ends by itself; null for never."
+  until: DateTime
+  "What the product keeps beside it."
+  attributes: EdgeAttributes
+}
+
+"What ` + "`" + `relate` + "`" + ` and ` + "`" + `unrelate` + "`" + ` have changed."
+type RelatePayload {
+  "The viewer, after the change."
+  viewer: Viewer
+  "What has become of each of ` + "`" + `ids` + "`" + `, in their order."
+  outcomes: [RelateOutcome!] @semanticNonNull
+}
+
+"What has become of one edge."
+type RelateOutcome {
+  "As it was given."
+  id: ID!
+  "Whether anything has changed."
+  changed: Boolean!
+  "Why nothing could; null if there was no error."
+  error: FollowError
+}
+
+extend type Query {
+  """
+  Edges of a declared kind that lead to a user, or to something that the product has, newest first: ` + "`" + `nodes` + "`" + ` are the users whom they leave.
+  Null unless the viewer may see them.
+  """
+  edgesTo(
+    "The kind."
+    kind: RelationKind!
+    "What they lead to."
+    id: ID!
+    first: Int
+    after: String
+  ): RelationConnection
 }
 `, BuiltIn: false},
 	{Name: "../schema/relationship.graphqls", Input: `"The relationship of one user with another."
@@ -5072,6 +5355,13 @@ type User implements Node {
   followers is open.
   """
   similarUsers(first: Int, after: String): UserConnection @cacheControl(maxAge: 60)
+  "Edges of a declared kind from this user, newest first. Null unless the viewer may see them."
+  edges(
+    "The kind."
+    kind: RelationKind!
+    first: Int
+    after: String
+  ): RelationConnection
 }
 
 "What the product keeps beside a user. Null for what has no value."
@@ -5171,6 +5461,13 @@ type Viewer {
     first: Int
     after: String
   ): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  "The edge of a declared kind from the viewer; null if there is none."
+  edge(
+    "The kind."
+    kind: RelationKind!
+    "What it leads to."
+    id: ID!
+  ): RelationEdge @cacheControl(scope: PRIVATE)
   "Friend requests from or to the viewer, last changed first."
   friendRequests(
     "From the viewer, or to it."
@@ -5872,6 +6169,62 @@ func (ec *executionContext) childFields_ReconcileStatus(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type ReconcileStatus", field.Name)
 }
 
+func (ec *executionContext) childFields_RelateOutcome(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_RelateOutcome_id(ctx, field)
+	case "changed":
+		return ec.fieldContext_RelateOutcome_changed(ctx, field)
+	case "error":
+		return ec.fieldContext_RelateOutcome_error(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RelateOutcome", field.Name)
+}
+
+func (ec *executionContext) childFields_RelatePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "viewer":
+		return ec.fieldContext_RelatePayload_viewer(ctx, field)
+	case "outcomes":
+		return ec.fieldContext_RelatePayload_outcomes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RelatePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RelationConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_RelationConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_RelationConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_RelationConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_RelationConnection_totalCount(ctx, field)
+	case "complete":
+		return ec.fieldContext_RelationConnection_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RelationConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_RelationEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_RelationEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_RelationEdge_node(ctx, field)
+	case "endId":
+		return ec.fieldContext_RelationEdge_endId(ctx, field)
+	case "since":
+		return ec.fieldContext_RelationEdge_since(ctx, field)
+	case "until":
+		return ec.fieldContext_RelationEdge_until(ctx, field)
+	case "attributes":
+		return ec.fieldContext_RelationEdge_attributes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RelationEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_Relationship(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6052,6 +6405,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_followSuggestions(ctx, field)
 	case "similarUsers":
 		return ec.fieldContext_User_similarUsers(ctx, field)
+	case "edges":
+		return ec.fieldContext_User_edges(ctx, field)
 	case "postCount":
 		return ec.fieldContext_User_postCount(ctx, field)
 	case "posts":
@@ -6140,6 +6495,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_blockedUsers(ctx, field)
 	case "mutedUsers":
 		return ec.fieldContext_Viewer_mutedUsers(ctx, field)
+	case "edge":
+		return ec.fieldContext_Viewer_edge(ctx, field)
 	case "friendRequests":
 		return ec.fieldContext_Viewer_friendRequests(ctx, field)
 	case "followRequests":
@@ -6754,6 +7111,44 @@ func (ec *executionContext) field_Mutation_reinstateUser_args(ctx context.Contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_relate_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNRelationKind2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "ids",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["ids"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "until",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["until"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
+		func(ctx context.Context, v any) (map[string]any, error) {
+			return ec.unmarshalOEdgeAttributesInput2map(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["attributes"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_removeComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7030,6 +7425,28 @@ func (ec *executionContext) field_Mutation_unmute_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_unrelate_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNRelationKind2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "ids",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["ids"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7183,6 +7600,44 @@ func (ec *executionContext) field_Query_edgesAmong_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["ids"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_edgesTo_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNRelationKind2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
 	return args, nil
 }
 
@@ -7547,6 +8002,36 @@ func (ec *executionContext) field_User_commonFollowings_args(ctx context.Context
 		return nil, err
 	}
 	args["orderBy"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_User_edges_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNRelationKind2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -7977,6 +8462,28 @@ func (ec *executionContext) field_Viewer_dismissedUsers_args(ctx context.Context
 		return nil, err
 	}
 	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_edge_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNRelationKind2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["id"] = arg1
 	return args, nil
 }
 
@@ -12508,6 +13015,94 @@ func (ec *executionContext) fieldContext_Mutation_unmute(ctx context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_relate(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_relate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Relate(ctx, fc.Args["kind"].(string), fc.Args["ids"].([]string), fc.Args["until"].(*time.Time), fc.Args["attributes"].(map[string]any))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelatePayload) graphql.Marshaler {
+			return ec.marshalORelatePayload2ᚖkithᚋgraphᚋmodelᚐRelatePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_relate(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelatePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_relate_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unrelate(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unrelate(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Unrelate(ctx, fc.Args["kind"].(string), fc.Args["ids"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelatePayload) graphql.Marshaler {
+			return ec.marshalORelatePayload2ᚖkithᚋgraphᚋmodelᚐRelatePayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unrelate(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelatePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unrelate_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setFollowMark(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15300,6 +15895,50 @@ func (ec *executionContext) fieldContext_Query_latestPosts(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_edgesTo(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_edgesTo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().EdgesTo(ctx, fc.Args["kind"].(string), fc.Args["id"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationConnection) graphql.Marshaler {
+			return ec.marshalORelationConnection2ᚖkithᚋgraphᚋmodelᚐRelationConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Query_edgesTo(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_edgesTo_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query___type(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15544,6 +16183,437 @@ func (ec *executionContext) _ReconcileStatus_oldestUnpairedSeconds(ctx context.C
 }
 func (ec *executionContext) fieldContext_ReconcileStatus_oldestUnpairedSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ReconcileStatus", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _RelateOutcome_id(ctx context.Context, field graphql.CollectedField, obj *model.RelateOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelateOutcome_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelateOutcome_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelateOutcome", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _RelateOutcome_changed(ctx context.Context, field graphql.CollectedField, obj *model.RelateOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelateOutcome_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelateOutcome_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelateOutcome", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RelateOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.RelateOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelateOutcome_error(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Error, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
+			return ec.marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelateOutcome_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelateOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelatePayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.RelatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelatePayload_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelatePayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelatePayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.RelatePayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelatePayload_outcomes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Outcomes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RelateOutcome) graphql.Marshaler {
+			return ec.marshalORelateOutcome2ᚕᚖkithᚋgraphᚋmodelᚐRelateOutcomeᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelatePayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelatePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelateOutcome(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.RelationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RelationEdge) graphql.Marshaler {
+			return ec.marshalORelationEdge2ᚕᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.RelationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.RelationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelationConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.RelationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelationConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RelationConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.RelationConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationConnection_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelationConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RelationEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.RelationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelationEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RelationEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.RelationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationEdge_endId(ctx context.Context, field graphql.CollectedField, obj *model.RelationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationEdge_endId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelationEdge_endId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationEdge", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _RelationEdge_since(ctx context.Context, field graphql.CollectedField, obj *model.RelationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationEdge_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RelationEdge_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _RelationEdge_until(ctx context.Context, field graphql.CollectedField, obj *model.RelationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationEdge_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationEdge_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationEdge", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _RelationEdge_attributes(ctx context.Context, field graphql.CollectedField, obj *model.RelationEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationEdge_attributes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Attributes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *storage.Attributes) graphql.Marshaler {
+			return ec.marshalOEdgeAttributes2ᚖkithᚋstorageᚐAttributes(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationEdge_attributes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationEdge", field, true, false, errors.New("field of type EdgeAttributes does not have child fields"))
 }
 
 func (ec *executionContext) _Relationship_id(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
@@ -17760,6 +18830,50 @@ func (ec *executionContext) fieldContext_User_similarUsers(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _User_edges(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Edges(ctx, obj, fc.Args["kind"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationConnection) graphql.Marshaler {
+			return ec.marshalORelationConnection2ᚖkithᚋgraphᚋmodelᚐRelationConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_edges(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_edges_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _User_postCount(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18547,6 +19661,50 @@ func (ec *executionContext) fieldContext_Viewer_mutedUsers(ctx context.Context, 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Viewer_mutedUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_edge(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_edge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().Edge(ctx, obj, fc.Args["kind"].(string), fc.Args["id"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationEdge) graphql.Marshaler {
+			return ec.marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_edge(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationEdge(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_edge_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -22378,6 +23536,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "relate":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_relate(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "unrelate":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unrelate(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "setFollowMark":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setFollowMark(ctx, field)
@@ -23417,6 +24589,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "edgesTo":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_edgesTo(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "__type":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Query___type(ctx, field)
@@ -23530,6 +24724,218 @@ func (ec *executionContext) _ReconcileStatus(ctx context.Context, sel ast.Select
 		case "oldestUnpairedSeconds":
 			out.Values[i] = ec._ReconcileStatus_oldestUnpairedSeconds(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var relateOutcomeImplementors = []string{"RelateOutcome"}
+
+func (ec *executionContext) _RelateOutcome(ctx context.Context, sel ast.SelectionSet, obj *model.RelateOutcome) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, relateOutcomeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RelateOutcome")
+		case "id":
+			out.Values[i] = ec._RelateOutcome_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changed":
+			out.Values[i] = ec._RelateOutcome_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._RelateOutcome_error(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var relatePayloadImplementors = []string{"RelatePayload"}
+
+func (ec *executionContext) _RelatePayload(ctx context.Context, sel ast.SelectionSet, obj *model.RelatePayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, relatePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RelatePayload")
+		case "viewer":
+			out.Values[i] = ec._RelatePayload_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "outcomes":
+			out.Values[i] = ec._RelatePayload_outcomes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var relationConnectionImplementors = []string{"RelationConnection"}
+
+func (ec *executionContext) _RelationConnection(ctx context.Context, sel ast.SelectionSet, obj *model.RelationConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, relationConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RelationConnection")
+		case "edges":
+			out.Values[i] = ec._RelationConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._RelationConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._RelationConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._RelationConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._RelationConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var relationEdgeImplementors = []string{"RelationEdge"}
+
+func (ec *executionContext) _RelationEdge(ctx context.Context, sel ast.SelectionSet, obj *model.RelationEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, relationEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RelationEdge")
+		case "cursor":
+			out.Values[i] = ec._RelationEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._RelationEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "endId":
+			out.Values[i] = ec._RelationEdge_endId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "since":
+			out.Values[i] = ec._RelationEdge_since(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._RelationEdge_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "attributes":
+			out.Values[i] = ec._RelationEdge_attributes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -24663,6 +26069,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "edges":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_edges(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "postCount":
 			out.Values[i] = ec._User_postCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -25161,6 +26605,44 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 					}
 				}()
 				res = ec._Viewer_mutedUsers(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "edge":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_edge(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -26201,6 +27683,22 @@ func (ec *executionContext) marshalNReconcileStatus2ᚕᚖkithᚋgraphᚋmodel�
 	return ret
 }
 
+func (ec *executionContext) unmarshalNRelationKind2string(ctx context.Context, v any) (string, error) {
+	res, err := graphql.UnmarshalString(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRelationKind2string(ctx context.Context, sel ast.SelectionSet, v string) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(v)
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalString(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -26542,6 +28040,41 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	return res
 }
 
+func (ec *executionContext) unmarshalOEdgeAttributes2ᚖkithᚋstorageᚐAttributes(ctx context.Context, v any) (*storage.Attributes, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := selections.UnmarshalAttributes(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOEdgeAttributes2ᚖkithᚋstorageᚐAttributes(ctx context.Context, sel ast.SelectionSet, v *storage.Attributes) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	res := selections.MarshalAttributes(*v)
+	return graphql.WrapContextMarshaler(ctx, res)
+}
+
+func (ec *executionContext) unmarshalOEdgeAttributesInput2map(ctx context.Context, v any) (map[string]any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalMap(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOEdgeAttributesInput2map(ctx context.Context, sel ast.SelectionSet, v map[string]any) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalMap(v)
+	return res
+}
+
 func (ec *executionContext) unmarshalOFollowAttributes2ᚖkithᚋstorageᚐAttributes(ctx context.Context, v any) (*storage.Attributes, error) {
 	if v == nil {
 		return nil, nil
@@ -26764,6 +28297,25 @@ func (ec *executionContext) marshalOPostAttributesInput2map(ctx context.Context,
 	_ = ctx
 	res := graphql.MarshalMap(v)
 	return res
+}
+
+func (ec *executionContext) marshalORelateOutcome2ᚕᚖkithᚋgraphᚋmodelᚐRelateOutcomeᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.RelateOutcome) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRelateOutcome2ᚖkithᚋgraphᚋmodelᚐRelateOutcome(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

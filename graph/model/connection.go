@@ -1,6 +1,10 @@
 package model
 
-import "kith/storage"
+import (
+	"time"
+
+	"kith/storage"
+)
 
 // UserPage is what all pages of users have, whatever their edges say.
 type UserPage struct {
@@ -35,6 +39,35 @@ type BlockConnection struct {
 type FollowRequestConnection struct {
 	UserPage
 	Edges []*FollowRequestEdge
+}
+
+// RelationConnection is a page of edges of a declared kind.
+type RelationConnection struct {
+	UserPage
+	Edges []*RelationEdge
+}
+
+// RelationEdge is one of them.
+type RelationEdge struct {
+	Cursor string
+	Node   *User
+	EndID  string
+	Since  time.Time
+	Detail storage.Detail
+}
+
+// Until is nil for never.
+func (e *RelationEdge) Until() *time.Time {
+	if e.Detail.EndsAt == 0 {
+		return nil
+	}
+	t := e.Detail.EndsAt.Time()
+	return &t
+}
+
+// Attributes is nil if there are none.
+func (e *RelationEdge) Attributes() *storage.Attributes {
+	return (*storage.Attributes)(&e.Detail.Attributes)
 }
 
 // UserConnection is a page of users in whose list no single edge puts them.

@@ -469,6 +469,24 @@ type ReconcileStatus struct {
 	OldestUnpairedSeconds float64 `json:"oldestUnpairedSeconds"`
 }
 
+// What has become of one edge.
+type RelateOutcome struct {
+	// As it was given.
+	ID string `json:"id"`
+	// Whether anything has changed.
+	Changed bool `json:"changed"`
+	// Why nothing could; null if there was no error.
+	Error *FollowError `json:"error,omitempty"`
+}
+
+// What `relate` and `unrelate` have changed.
+type RelatePayload struct {
+	// The viewer, after the change.
+	Viewer *Viewer `json:"viewer,omitempty"`
+	// What has become of each of `ids`, in their order.
+	Outcomes []*RelateOutcome `json:"outcomes,omitempty"`
+}
+
 // A relationship of the viewer that has changed.
 type RelationshipChanged struct {
 	// The relationship, as it is now.

@@ -1,0 +1,233 @@
+package resolvers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"kith/accounts"
+	"kith/graph/apierr"
+	"kith/graph/consistency"
+	"kith/graph/cursor"
+	"kith/graph/fields"
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// What a product declares in the file of --relations is served by generic fields: validation knows the names of its kinds.
+
+// maxRelated is how many edges one call makes or ends: a consistency token names each.
+const maxRelated = 100
+
+// kindOf is a declared kind, by its value in the schema.
+func (r *Resolver) kindOf(value string) (storage.Kind, error) {
+	kind, declared := r.Declared.Kinds()[value]
+	if !declared {
+		return kind, apierr.InvalidValue.Error("no kind %q is declared", abridged(value)).In("kind")
+	}
+	return kind, nil
+}
+
+// parseEnd parses the id of what an edge of a kind leads to.
+func parseEnd(argument string, kind storage.Kind, text string) (storage.UserID, error) {
+	id, err := parseUserID(argument, text)
+	if err == nil && kind.To != "" && int64(id) > storage.MaxForeign {
+		err = apierr.OutOfRange.Error("%s is an id up to %d", argument, storage.MaxForeign).In(argument)
+	}
+	return kind.End(int64(id)), err
+}
+
+func (r userFields) Edges(ctx context.Context, obj *model.User, value string, _ *int32, _ *string) (*model.RelationConnection, error) {
+	kind, err := r.kindOf(value)
+	if err != nil {
+		return nil, err
+	}
+	if !isViewer(ctx, obj.UserID) && kind.Seen != storage.ByEveryone {
+		return nil, nil
+	}
+	if open, err := r.isOpenToRelate(ctx, obj.UserID); err != nil || !open {
+		return nil, err
+	}
+	return r.relationPage(ctx, kind, ownList{side: storage.Relations, owner: obj.UserID, item: kind.Number, kind: storage.Related})
+}
+
+// isOpenToRelate reports whether what a user publishes is open to the viewer.
+func (r *Resolver) isOpenToRelate(ctx context.Context, user storage.UserID) (bool, error) {
+	open, err := readOpen(ctx, []social.List{social.PostsOf(user)})
+	return err == nil && open[0] && (isViewer(ctx, user) || !isAbsent(ctx, user)), err
+}
+
+func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *string) (*model.RelationConnection, error) {
+	kind, err := r.kindOf(value)
+	if err != nil {
+		return nil, err
+	}
+	end, err := parseEnd("id", kind, text)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case kind.Seen == storage.ByOwner, kind.Seen == storage.ByBothEnds && !isViewer(ctx, end):
+		return nil, nil
+	case kind.To == "":
+		if open, err := r.isOpenToRelate(ctx, end); err != nil || !open {
+			return nil, err
+		}
+	}
+	return r.relationPage(ctx, kind, ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related})
+}
+
+// relationPage is a page of edges. Users at their other ends who are hidden from the viewer are left out.
+func (r *Resolver) relationPage(ctx context.Context, kind storage.Kind, list ownList) (*model.RelationConnection, error) {
+	f := planned(ctx)
+	args, err := pageOf(ctx, f, 0)
+	if err != nil {
+		return nil, err
+	}
+	audience, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, err := list.page(ctx, r, audience, args, bound{kind: cursor.Edges, to: []int64{int64(list.owner), list.item, int64(list.side)}, what: "list"})
+	if err != nil {
+		return nil, err
+	}
+	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(own.edges)), Complete: own.complete, Total: own.total, PageInfo: own.info}}
+	if kind.To == "" || list.side.IsInverse() {
+		users := storage.Each(own.edges, func(e storage.Edge) storage.UserID { return list.side.Peer(e.Pair()) })
+		if items := f.Below[0].Items; items != nil && len(users) > 0 {
+			fetch(ctx, wanted{users: users, exist: true, on: items})
+			c.Nodes = usersOf(ctx, wanted{users: users, exist: true, on: items}, itemPaths(ctx, f))
+		}
+	}
+	details := loaders.For(ctx).Details().Fetch(storage.Each(own.edges, storage.Edge.Pair))
+	for _, d := range details {
+		if err = cmp.Or(err, d.Err); err != nil {
+			return nil, err
+		}
+	}
+	c.Edges = edges(len(own.edges), func(i int) model.RelationEdge {
+		return relationEdge(kind, list.side, own.edges[i], details[i].Value, own.cursors[i], c.Nodes[i])
+	})
+	return c, nil
+}
+
+func relationEdge(kind storage.Kind, side storage.Side, e storage.Edge, d storage.Detail, cursor string, node *model.User) model.RelationEdge {
+	id := int64(side.Peer(e.Pair()))
+	if !side.IsInverse() {
+		id = kind.EndID(e.To)
+	}
+	return model.RelationEdge{Cursor: cursor, Node: node, EndID: strconv.FormatInt(id, 10), Since: e.UpdateTime.Time(), Detail: d}
+}
+
+// Edge is looked up with those of all that ask at the same time.
+func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text string) (*model.RelationEdge, error) {
+	kind, err := r.kindOf(value)
+	if err != nil {
+		return nil, err
+	}
+	end, err := parseEnd("id", kind, text)
+	if err != nil {
+		return nil, err
+	}
+	pair, l := kind.Pair(obj.User.UserID, end), loaders.For(ctx)
+	row := l.Edges(storage.Relations).Get(pair)
+	if row.Err != nil || row.Value.Type != storage.Related {
+		return nil, row.Err
+	}
+	detail := l.Details().Get(pair)
+	if detail.Err != nil {
+		return nil, detail.Err
+	}
+	var node *model.User
+	if kind.To == "" {
+		f := planned(ctx)
+		on := belowOf(f.Below[0].Named("node"))
+		fetch(ctx, wanted{users: []storage.UserID{end}, exist: true, on: on})
+		a, err := audienceOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !a.Hides(end) {
+			node = usersOf(ctx, wanted{users: []storage.UserID{end}, exist: true, on: on}, here(ctx, "node"))[0]
+		}
+	}
+	cursor := bound{kind: cursor.Edges, to: []int64{int64(pair.From), kind.Number, int64(storage.Relations)}}.spell(unsealed, int64(row.Value.UpdateTime), int64(end))
+	edge := relationEdge(kind, storage.Relations, row.Value, detail.Value, cursor, node)
+	return &edge, nil
+}
+
+func (r mutations) Relate(ctx context.Context, value string, ids []string, until *time.Time, attributes map[string]any) (*model.RelatePayload, error) {
+	kind, err := r.kindOf(value)
+	if err != nil {
+		return nil, err
+	}
+	var detail storage.Detail
+	if until != nil {
+		if !kind.Timed {
+			return nil, apierr.InvalidValue.Error("edges of this kind have no end").In("until")
+		}
+		if detail.EndsAt, err = accounts.CheckEnd("until", *until, r.Relations.Now()); err != nil {
+			return nil, err
+		}
+	}
+	change, err := attributeChange(r.Declared.Attributes.Edge, attributes)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := change.Apply("")
+	if err != nil {
+		return nil, attributesError(err)
+	}
+	detail.Attributes = string(kept)
+	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) []storage.Result[storage.Changed] {
+		return r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, kind, ends, detail)
+	})
+}
+
+func (r mutations) Unrelate(ctx context.Context, value string, ids []string) (*model.RelatePayload, error) {
+	kind, err := r.kindOf(value)
+	if err != nil {
+		return nil, err
+	}
+	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) []storage.Result[storage.Changed] {
+		return r.Relations.Unrelate(ctx, viewer, kind, ends)
+	})
+}
+
+func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids []string, change func(storage.UserID, []storage.UserID) []storage.Result[storage.Changed]) (*model.RelatePayload, error) {
+	if err := checkLength("ids", len(ids), maxRelated); err != nil {
+		return nil, err
+	}
+	viewer, err := r.actorOf(ctx, len(ids))
+	if err != nil {
+		return nil, err
+	}
+	list := parseEach(ids, func(text string) (storage.UserID, error) { return parseEnd("ids", kind, text) })
+	outcomes := make([]*model.RelateOutcome, len(ids))
+	var token, late consistency.Token
+	for i, result := range change(viewer, list.good) {
+		at := list.index(i)
+		if errors.Is(result.Err, storage.ErrForbidden) {
+			result.Err = r.forbidden(ctx, viewer, list.good[i:i+1])[0]
+		}
+		outcomes[at] = &model.RelateOutcome{ID: ids[at], Changed: result.Value.Changed, Error: followError(relationError(result.Err))}
+		if result.Value.Changed {
+			mark := markOf(storage.Row{Side: storage.Relations, Edge: result.Value.Row})
+			if token = append(token, mark); !result.Value.Inverse {
+				late = append(late, mark)
+			}
+		}
+	}
+	for _, w := range list.wrong {
+		outcomes[w.index] = &model.RelateOutcome{ID: abridged(ids[w.index]), Error: followError(w.err)}
+	}
+	s := payloadSelection(ctx)
+	r.await(ctx, done{token: token, late: late}, s.Needs(true)&fields.Inverse != 0)
+	fetch(ctx, s.wantedViewer(ctx, viewer, true))
+	return &model.RelatePayload{Viewer: s.viewer(ctx, viewer, true), Outcomes: outcomes}, nil
+}

@@ -1,0 +1,128 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/graph/declared"
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/storagetest/oracle"
+)
+
+const someKinds = `
+relations:
+  subscribes: {number: 100, to: Show, max: 3, seen: everyone, ends: true, description: Shows that a user watches.}
+  worksWith: {number: 101, seen: everyone, peace: true}
+  admires: {number: 102, seen: ends}
+  bookmarks: {number: 103}
+attributes:
+  edge:
+    since: {type: String}
+    rank: {type: Int}
+`
+
+func declare(t *testing.T, text string) *declared.File {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "declared.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := declared.Read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A product's kinds are served by generic fields, on every store.
+func TestDeclaredRelations(t *testing.T) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
+		me := v.api.As(v.a)
+		relate := func(asker *apitest.API, kind, ids, more string) apitest.Answer {
+			return asker.Ask(fmt.Sprintf(`mutation { relate(kind: %s, ids: [%s]%s) { outcomes { id changed error { code reason } } } }`, kind, ids, more), nil)
+		}
+		outcome := func(id, changed, err string) string {
+			return fmt.Sprintf(`{"id": %q, "changed": %s, "error": %s}`, id, changed, err)
+		}
+
+		// To what is no user: up to the bound of the kind, with an end and attributes.
+		relate(me, "SUBSCRIBES", `"7", "8", "7", "x"`, `, until: "2030-01-02T03:04:05Z", attributes: {since: "always", rank: 1}`).Is(fmt.Sprintf(`{"relate": {"outcomes": [%s, %s, %s, %s]}}`,
+			outcome("7", "true", "null"), outcome("8", "true", "null"), outcome("7", "false", "null"), outcome("x", "false", `{"code": "BAD_USER_INPUT", "reason": "ID_MALFORMED"}`)))
+		relate(me, "SUBSCRIBES", `"9", "10"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s, %s]}}`,
+			outcome("9", "true", "null"), outcome("10", "false", `{"code": "LIMIT_REACHED", "reason": "TOO_MANY_RELATIONS"}`)))
+		me.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { edges(kind: SUBSCRIBES, first: 9) { totalCount complete nodes { id } edges { endId until attributes { since rank } node { id } } } } }`, v.a), nil).Is(`{"user": {"edges": {
+			"totalCount": 3, "complete": true, "nodes": [null, null, null], "edges": [
+			{"endId": "9", "until": null, "attributes": {"since": null, "rank": null}, "node": null},
+			{"endId": "8", "until": "2030-01-02T03:04:05.000000Z", "attributes": {"since": "always", "rank": 1}, "node": null},
+			{"endId": "7", "until": "2030-01-02T03:04:05.000000Z", "attributes": {"since": "always", "rank": 1}, "node": null}]}}}`)
+		v.api.As(v.b).Ask(`{ edgesTo(kind: SUBSCRIBES, id: "7") { totalCount edges { endId node { id } } } }`, nil).Is(fmt.Sprintf(
+			`{"edgesTo": {"totalCount": 1, "edges": [{"endId": "%s", "node": {"id": "%[1]s"}}]}}`, v.a))
+		me.Ask(`mutation { unrelate(kind: SUBSCRIBES, ids: ["7", "11"]) { outcomes { changed } viewer { edge(kind: SUBSCRIBES, id: "7") { endId } other: edge(kind: SUBSCRIBES, id: "8") { endId attributes { since } } } } }`, nil).Is(
+			`{"unrelate": {"outcomes": [{"changed": true}, {"changed": false}], "viewer": {"edge": null, "other": {"endId": "8", "attributes": {"since": "always"}}}}}`)
+		v.api.Ask(`{ edgesTo(kind: SUBSCRIBES, id: "7") { totalCount nodes { id } } }`, nil).Is(`{"edgesTo": {"totalCount": 0, "nodes": []}}`)
+
+		// A show has the id of a user, and nothing else of it.
+		v.api.Ask(fmt.Sprintf(`{ edgesTo(kind: SUBSCRIBES, id: "%s") { totalCount } user(by: {id: "%[1]s"}) { followerCount } }`, v.b), nil).Is(`{"edgesTo": {"totalCount": 0}, "user": {"followerCount": 0}}`)
+
+		// Between users: who sees them, and what a block does.
+		for _, kind := range []string{"WORKS_WITH", "ADMIRES", "BOOKMARKS"} {
+			relate(me, kind, `"`+v.b.String()+`"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s]}}`, outcome(v.b.String(), "true", "null")))
+		}
+		sees := func(asker *apitest.API) (seen []string) {
+			for _, kind := range []string{"WORKS_WITH", "ADMIRES", "BOOKMARKS"} {
+				a := asker.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { edges(kind: %s) { totalCount } } edgesTo(kind: %s, id: "%s") { totalCount } }`, v.a, kind, kind, v.b), nil).Whole()
+				if a.At("user.edges") != nil {
+					seen = append(seen, kind+" out")
+				}
+				if a.At("edgesTo") != nil {
+					seen = append(seen, kind+" in")
+				}
+			}
+			return seen
+		}
+		for name, c := range map[string]struct {
+			asker *apitest.API
+			want  string
+		}{
+			"the owner": {me, "WORKS_WITH out, WORKS_WITH in, ADMIRES out, BOOKMARKS out"}, "the end": {v.api.As(v.b), "WORKS_WITH out, WORKS_WITH in, ADMIRES in"},
+			"another": {v.api.As(v.c), "WORKS_WITH out, WORKS_WITH in"}, "nobody": {v.api, "WORKS_WITH out, WORKS_WITH in"},
+		} {
+			if got := strings.Join(sees(c.asker), ", "); got != c.want {
+				t.Errorf("%s sees %s, want %s", name, got, c.want)
+			}
+		}
+		v.does(v.b, "block", v.c)
+		relate(v.api.As(v.c), "WORKS_WITH", `"`+v.b.String()+`"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s]}}`, outcome(v.b.String(), "false", `{"code": "FORBIDDEN", "reason": "BLOCKED"}`)))
+		if got := strings.Join(sees(v.api.As(v.c)), ", "); got != "WORKS_WITH out" {
+			t.Errorf("whoever is blocked sees %s", got)
+		}
+
+		// What validation, bounds and rules refuse.
+		me.Ask(`{ edgesTo(kind: UNKNOWN, id: "7") { totalCount } }`, nil).Refused("BAD_USER_INPUT")
+		relate(me, "WORKS_WITH", `"2"`, `, until: "2030-01-02T03:04:05Z"`).Refused("BAD_USER_INPUT")
+		relate(me, "WORKS_WITH", strings.Repeat(`"2",`, 101), "").Refused("BAD_USER_INPUT")
+		relate(me, "SUBSCRIBES", `"7"`, `, attributes: {unknown: 1}`).Refused("BAD_USER_INPUT")
+		relate(v.api, "SUBSCRIBES", `"7"`, "").Refused("UNAUTHENTICATED")
+		relate(me, "WORKS_WITH", `"`+v.a.String()+`", "77"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s, %s]}}`,
+			outcome(v.a.String(), "false", `{"code": "BAD_USER_INPUT", "reason": "SELF"}`), outcome("77", "false", `{"code": "NOT_FOUND", "reason": "USER_NOT_FOUND"}`)))
+		for shard := range v.store.Shards() {
+			for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+				wrong, err := v.store.(storage.Comparer).WrongItemCounts(t.Context(), side, shard, storage.OwnerRange{UpTo: 1<<63 - 1})
+				if err != nil || len(wrong) > 0 {
+					t.Errorf("wrong counts: %v, %v", wrong, err)
+				}
+			}
+		}
+	})
+}
+
+// Without a file, the schema has nothing of it.
+func TestNothingIsDeclared(t *testing.T) {
+	api := apitest.New(t, oracle.New(), apitest.Options{})
+	api.Ask(`{ edgesTo(kind: A, id: "1") { totalCount } }`, nil).Refused("BAD_USER_INPUT")
+	api.Ask(`{ __type(name: "RelationKind") { name } }`, nil).Is(`{"__type": null}`)
+}
