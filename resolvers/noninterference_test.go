@@ -78,6 +78,28 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 			}
 		}
 	}
+	// What users 2 and 4 mute, and relate to by kinds that others do not see. Users 1 and 3 ask.
+	relate := func(from, to storage.UserID, kind int64, detail storage.Detail) {
+		for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+			e := storage.Pair{From: from, To: to, Post: kind}.Edge(storage.Related, apitest.Epoch)
+			if r := store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			if r := store.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: e, Detail: detail}})[0]; r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	relate(2, 3, 101, storage.Detail{}) // everybody sees this one
+	if other {
+		relate(2, 1, storage.Mutes.Number, storage.Detail{})
+		relate(4, 2, 102, storage.Detail{Attributes: "x"})
+		relate(5, 4, 103, storage.Detail{})
+	} else {
+		relate(2, 3, storage.Mutes.Number, storage.Detail{EndsAt: 1 << 60})
+		relate(4, 2, storage.PostMutes.Number, storage.Detail{})
+		relate(4, 5, 103, storage.Detail{})
+	}
 	for id := storage.UserID(8); id <= 11; id++ {
 		if !other {
 			deactivate(t, store, id)
@@ -92,7 +114,7 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 	if cached {
 		served = newWarmStore(t, store)
 	}
-	return apitest.New(t, served, apitest.Options{Budget: social.Budget(15)})
+	return apitest.New(t, served, apitest.Options{Budget: social.Budget(15), Declared: declare(t, someKinds)})
 }
 
 // An answer depends on nothing that it does not show: neither its data nor its errors, extensions and headers.
@@ -128,6 +150,9 @@ func equalAnswers(t *testing.T, one, other *apitest.API) {
 	for _, viewer := range []storage.UserID{0, 1, 3} {
 		for from := 1; from <= 12; from++ {
 			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } best: followSuggestions(orderBy: BEST) { complete excluded { followed } edges { score reason sharedCount node { id } via { id } } } similarUsers { complete totalCount nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
+			for _, kind := range []string{"WORKS_WITH", "ADMIRES", "BOOKMARKS"} {
+				same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { edges(kind: %s) { totalCount edges { since until node { id } } } } edgesTo(kind: %[2]s, id: %[1]d) { totalCount nodes { id } } viewer { edge(kind: %[2]s, id: %[1]d) { since } mutedUsers { totalCount } } }`, from, kind), nil)
+			}
 			for to := 1; to <= 12; to++ {
 				same(t, viewer, fmt.Sprintf(`{ relationship(from: %d, to: %d) { status followedAt } user(by: {id: %[1]d}) { commonFollowings(with: %d) { complete totalCount } } }`, from, to), nil)
 			}

@@ -55,10 +55,14 @@ func (r userFields) Edges(ctx context.Context, obj *model.User, value string, _ 
 	return r.relationPage(ctx, kind, ownList{side: storage.Relations, owner: obj.UserID, item: kind.Number, kind: storage.Related})
 }
 
-// isOpenToRelate reports whether what a user publishes is open to the viewer.
+// isOpenToRelate reports whether a user exists, and what it publishes is open to the viewer.
 func (r *Resolver) isOpenToRelate(ctx context.Context, user storage.UserID) (bool, error) {
 	open, err := readOpen(ctx, []social.List{social.PostsOf(user)})
-	return err == nil && open[0] && (isViewer(ctx, user) || !isAbsent(ctx, user)), err
+	if err != nil || !open[0] || isAbsent(ctx, user) && !isViewer(ctx, user) {
+		return false, err
+	}
+	row := loaders.For(ctx).Users.Get(user)
+	return row.Found, row.Err
 }
 
 func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *string) (*model.RelationConnection, error) {

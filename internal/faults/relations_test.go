@@ -15,7 +15,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestRelations has users follow, block and befriend each other, and favorite each other's posts, through two gateways.
+// TestRelations has users follow, block and befriend each other, favorite each other's posts, and mute each other, through two gateways.
 // Meanwhile the processes that propagate rows are killed and started again. In the end both sides of follows, of requests
 // and of favorites agree, nobody follows a user with whom there is a block, all counts are exact, and every home feed is
 // right, both on a gateway that copies posts into inboxes and on one that does not.
@@ -110,7 +110,7 @@ func (d *deployment) publish(t *testing.T) []string {
 // relate sends one random mutation between two users, and returns its name and its outcome.
 func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand, posts []string) (field, outcome string, err error) {
 	fields := []string{"follow", "follow", "unfollow", "removeFollower", "block", "unblock", "unblock", "unblock",
-		"requestFriend", "requestFriend", "requestFriend", "acceptFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "removeFriend", "favorite", "favorite", "favorite", "unfavorite", "publishPost"}
+		"requestFriend", "requestFriend", "requestFriend", "acceptFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "removeFriend", "favorite", "favorite", "favorite", "unfavorite", "mute", "mute", "unmute", "publishPost"}
 	field = fields[random.IntN(len(fields))]
 	viewer := 1 + random.Int64N(people)
 	other := 1 + (viewer+random.Int64N(people-1))%people
@@ -166,7 +166,7 @@ func (o *outcomes) note(t *testing.T, field, outcome string, err error) {
 func (o *outcomes) missing() (list []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, field := range []string{"follow", "unfollow", "removeFollower", "block", "unblock", "requestFriend", "acceptFriend", "cancelFriendRequest", "removeFriend", "favorite", "unfavorite"} {
+	for _, field := range []string{"follow", "unfollow", "removeFollower", "block", "unblock", "requestFriend", "acceptFriend", "cancelFriendRequest", "removeFriend", "favorite", "unfavorite", "mute", "unmute"} {
 		if o.codes[field+" changed: true"] == 0 {
 			list = append(list, field)
 		}
@@ -204,6 +204,10 @@ func (d *deployment) related(t testing.TB) error {
 	if theirs := d.rows(t, "favorite_inbox", func(e edge) int64 { return e.to }); !maps.Equal(favorites, theirs) {
 		return fmt.Errorf("favorites are %v, the inboxes hold %v", favorites, theirs)
 	}
+	mutes := d.rows(t, "relation", func(e edge) int64 { return e.from }) // of one kind
+	if theirs := d.rows(t, "relation_inbox", func(e edge) int64 { return e.to }); !maps.Equal(mutes, theirs) {
+		return fmt.Errorf("relations are %v, the inboxes hold %v", mutes, theirs)
+	}
 	for e, r := range found.forward {
 		back := edge{e.to, e.from}
 		if r.kind == 2 && (found.forward[back].kind == 1 || requests[back].kind == 1 || requests[e].kind == 1) {
@@ -221,7 +225,7 @@ func (d *deployment) related(t testing.TB) error {
 // expired reports whether a request has been pending for longer than is allowed.
 func expired(r row) bool { return time.Since(time.UnixMicro(r.version)) > 90*24*time.Hour }
 
-// favoritesAreCounted compares all counts of favorites with the rows that they count.
+// favoritesAreCounted compares all counts of favorites and of relations with the rows that they count.
 func (d *deployment) favoritesAreCounted(t testing.TB) {
 	t.Helper()
 	for _, query := range []string{
@@ -231,10 +235,14 @@ func (d *deployment) favoritesAreCounted(t testing.TB) {
 			FROM user_counts c HAVING total_favorited <> rows_there`,
 		`SELECT c.author_id, c.favorite_count, (SELECT COUNT(*) FROM favorite_inbox f WHERE f.to_user_id = c.author_id AND f.post_id = c.post_id AND f.type = 1) AS rows_there
 			FROM post_counts c HAVING favorite_count <> rows_there`,
+		`SELECT c.owner, c.outgoing, (SELECT COUNT(*) FROM relation r WHERE r.from_user_id = c.owner AND r.kind = c.kind AND r.type = 1) AS rows_there
+			FROM relation_counts c HAVING outgoing <> rows_there`,
+		`SELECT c.owner, c.incoming, (SELECT COUNT(*) FROM relation_inbox r WHERE r.to_user_id = c.owner AND r.kind = c.kind AND r.type = 1) AS rows_there
+			FROM relation_counts c HAVING incoming <> rows_there`,
 	} {
 		for i, db := range d.shards {
 			if err := eachWrong(db, query, func(user, count, rows int64) {
-				t.Errorf("shard %d: of user %d there are %d favorites, counted %d: %s", i, user, rows, count, query)
+				t.Errorf("shard %d: of user %d there are %d, counted %d: %s", i, user, rows, count, query)
 			}); err != nil {
 				t.Fatal(err)
 			}

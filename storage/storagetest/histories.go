@@ -83,6 +83,8 @@ func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 			"request":       p.request,
 			"request more":  p.request,
 			"request often": p.request,
+			"relate":        p.relate,
+			"relate more":   p.relate,
 			"messages":      p.compareMessages,
 		})
 		p.everything(rt)
@@ -218,6 +220,62 @@ func (p *pair) change(t *rapid.T) {
 		}
 	}
 	p.compareCounts(t, p.ids)
+}
+
+// relate makes and ends edges of three kinds, and compares what is there afterwards, on both sides.
+func (p *pair) relate(t *rapid.T) {
+	from := rapid.SampledFrom(p.ids).Draw(t, "from")
+	options := storage.ItemOptions{Max: rapid.Int64Range(0, 2).Draw(t, "limit"), Peace: rapid.Bool().Draw(t, "peace"), Inverse: rapid.Bool().Draw(t, "inverse")}
+	ends := append(slices.Clone(p.ids), storage.Foreign(int64(p.ids[0])))
+	batch := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) storage.ItemChange {
+		return storage.ItemChange{
+			To: rapid.SampledFrom(ends).Draw(t, "to"), Item: rapid.Int64Range(101, 103).Draw(t, "kind"), At: drawTime(t),
+			Type: rapid.SampledFrom([]storage.EdgeType{storage.None, storage.Related, storage.Related}).Draw(t, "type"), IfDue: rapid.IntRange(0, 5).Draw(t, "due") == 0,
+			Detail: storage.Detail{EndsAt: rapid.SampledFrom([]storage.Micros{0, at(2), at(4)}).Draw(t, "end"), Attributes: rapid.SampledFrom([]string{"", "x"}).Draw(t, "attributes")},
+		}
+	}), 1, 6, func(ch storage.ItemChange) [2]int64 { return [2]int64{int64(ch.To), ch.Item} }).Draw(t, "changes")
+	for i := range batch {
+		if batch[i].Type == storage.None {
+			batch[i].Detail = storage.Detail{}
+		} else {
+			batch[i].IfDue = false
+		}
+	}
+	got := p.store.ChangeItems(t.Context(), storage.Relations, from, batch, options)
+	want := p.reference.ChangeItems(t.Context(), storage.Relations, from, batch, options)
+	var rows []storage.Edge
+	for i := range batch {
+		g, w := got[i], want[i]
+		if g.Value.Row != w.Value.Row || g.Value.Changed != w.Value.Changed || g.Value.Inverse != w.Value.Inverse || !sameError(g.Err, w.Err) {
+			t.Fatalf("relate %d to %+v with %+v, %d:\ngot  %+v\nwant %+v", from, batch, options, i, g, w)
+		}
+		if g.Value.Changed {
+			rows = append(rows, g.Value.Row)
+		}
+	}
+	for i, r := range p.store.Apply(t.Context(), storage.RelationInbox, rows, storage.IfNewer) {
+		if w := p.reference.Apply(t.Context(), storage.RelationInbox, rows[i:i+1], storage.IfNewer)[0]; r.Err != nil || r.Value.Changed != w.Value.Changed {
+			t.Fatalf("apply %v to the other side:\ngot  %+v\nwant %+v", rows[i], r, w)
+		}
+	}
+	for _, owner := range ends {
+		for kind := int64(101); kind <= 103; kind++ {
+			of := []storage.OwnerKind{{Owner: owner, Kind: kind}}
+			if g, w := p.store.KindCounts(t.Context(), of)[0], p.reference.KindCounts(t.Context(), of)[0]; g != w {
+				t.Fatalf("counts of kind %d of %d:\ngot  %+v\nwant %+v", kind, owner, g, w)
+			}
+			for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+				p.comparePages(t, side, []storage.PageQuery{{Owner: owner, Post: kind, Limit: 9}})
+			}
+			for _, to := range ends {
+				pair := []storage.Pair{{From: owner, To: to, Post: kind}}
+				if g, w := p.store.Details(t.Context(), pair)[0], p.reference.Details(t.Context(), pair)[0]; g != w {
+					t.Fatalf("detail of %v:\ngot  %+v\nwant %+v", pair, g, w)
+				}
+			}
+		}
+	}
+	p.versions = nil // a foreign end has none
 }
 
 func (p *pair) request(t *rapid.T) {
