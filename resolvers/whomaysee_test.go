@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +55,27 @@ var seen = []struct{ what, query, at string }{
 	{"`relationship` from it to others", `a: relationship(from: 1, to: 2) { status } b: relationship(from: 1, to: 6) { status }`, "a b"},
 	{"`relationship` to it from somebody whose lists are open", `relationship(from: 2, to: 1) { status }`, "relationship"},
 	{"`viewerRelationship`, with what either has asked", `user(by: {id: 1}) { viewerRelationship { status } }`, "user.viewerRelationship"},
-	{"`special`, `remark` of its follows", `relationship(from: 1, to: 2) { special }`, "relationship.special"},
+	{"`special`, `remark`, `firstFollowedAt` of its follows", `relationship(from: 1, to: 2) { special firstFollowedAt }`, "relationship.special relationship.firstFollowedAt"},
+	{"`muted` of its relationships", `relationship(from: 1, to: 2) { muted }`, "relationship.muted"},
+	{"its `edges` of a kind with `seen: everyone`, and `edgesTo` it", `user(by: {id: 1}) { edges(kind: WORKS_WITH) { totalCount } } edgesTo(kind: WORKS_WITH, id: 1) { totalCount }`, "user.edges edgesTo"},
+	{"its `edges` of a kind with `seen: ends`", `user(by: {id: 1}) { edges(kind: ADMIRES) { totalCount } }`, "user.edges"},
+	{"`edgesTo` it of that kind", `edgesTo(kind: ADMIRES, id: 1) { totalCount }`, "edgesTo"},
+	{"its `edges` of a kind with `seen: owner`", `user(by: {id: 1}) { edges(kind: BOOKMARKS) { totalCount } }`, "user.edges"},
+	{"`edgesTo` it of that kind", `edgesTo(kind: BOOKMARKS, id: 1) { totalCount }`, "edgesTo"},
+}
+
+// acts are what somebody may do to the owner, or with what the owner has published: the mutation, and what says that it is done.
+var acts = []struct{ what, mutation, done string }{
+	{"`follow`", `follow(userId: 1) { changed relationship { following } }`, "m.relationship.following"},
+	{"`unfollow`", `unfollow(userId: 1) { changed relationship { following } }`, "m"},
+	{"`requestFriend`", `requestFriend(userId: 1) { changed }`, "m.changed"},
+	{"`block`", `block(userId: 1) { relationship { blocking } }`, "m.relationship.blocking"},
+	{"`mute`", `mute(userId: 1) { relationship { muted } }`, "m.relationship.muted"},
+	{"`setFollowMark`", `setFollowMark(userId: 1, special: true) { changed }`, "m.changed"},
+	{"`favorite` of its post", `favorite(postId: "post_1_1") { changed }`, "m.changed"},
+	{"`addComment` on its post", `addComment(postId: "post_1_1", text: "x", clientKey: "x") { changed }`, "m.changed"},
+	{"`relate`, of a kind with `peace`", `relate(kind: WORKS_WITH, ids: ["1"]) { outcomes { changed error { reason } } }`, "m.outcomes"},
+	{"`relate`, of a kind without", `relate(kind: BOOKMARKS, ids: ["1"]) { outcomes { changed error { reason } } }`, "m.outcomes"},
 }
 
 func TestWhoMaySeeWhat(t *testing.T) {
@@ -99,7 +120,42 @@ func whoMaySeeWhat(t *testing.T) string {
 		}
 		row(cells...)
 	}
+	b.WriteString("\n")
+	head[0] = "with the owner"
+	row(head...)
+	row(rule...)
+	for _, a := range acts {
+		cells := []string{a.what}
+		for _, l := range lookers {
+			open, closed := whatBecomes(t, l.id, a.mutation, a.done, false), whatBecomes(t, l.id, a.mutation, a.done, true)
+			if closed != open {
+				open += "; if locked: " + closed
+			}
+			cells = append(cells, open)
+		}
+		row(cells...)
+	}
 	return b.String()
+}
+
+// whatBecomes is what a mutation does with an owner whose lists are open, or who is locked.
+func whatBecomes(t *testing.T, viewer storage.UserID, mutation, done string, isLocked bool) string {
+	api := sixUsers(t, storage.ToEveryone, isLocked)
+	if viewer != 0 {
+		api = api.As(viewer)
+	}
+	answer := api.Ask("mutation { m: "+mutation+" }", nil)
+	if reason := regexp.MustCompile(`"reason":"(\w+)"`).FindStringSubmatch(answer.Text); reason != nil {
+		return "`" + reason[1] + "`"
+	}
+	var value any = answer.Data
+	for _, name := range strings.Split(done, ".") {
+		value = value.(map[string]any)[name]
+	}
+	if value == false {
+		return "waits"
+	}
+	return "yes"
 }
 
 // locked is an owner who is locked, and whose lists are else open to everybody.
@@ -170,5 +226,12 @@ func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.AP
 	if _, _, err := store.UpdateProfile(t.Context(), owner, storage.ProfileChange{Locked: &isLocked}, apitest.Epoch+1); err != nil {
 		t.Fatal(err)
 	}
-	return apitest.New(t, store, apitest.Options{})
+	mute := []storage.ItemChange{{To: openUser, Item: storage.Mutes.Number, Type: storage.Related, At: apitest.Epoch}}
+	if r := store.ChangeItems(t.Context(), storage.Relations, owner, mute, storage.ItemOptions{}); r[0].Err != nil {
+		t.Fatal(r[0].Err)
+	}
+	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
+		t.Fatal(err)
+	}
+	return apitest.New(t, store, apitest.Options{Declared: declare(t, someKinds)})
 }
