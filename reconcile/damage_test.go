@@ -104,6 +104,12 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 			made = requests
 		case storage.Favorites:
 			made = favorites
+		case storage.Relations:
+			made = nil
+			for i, e := range rows[:len(rows)/2] {
+				e.Post, e.Type = 101+int64(i%2), min(e.Type, storage.Related)
+				made = append(made, e)
+			}
 		}
 		g.write(side, made...)
 	}
@@ -162,7 +168,11 @@ func (g *graph) exec(owner storage.UserID, text string, args ...any) {
 func (g *graph) put(side storage.Side, e storage.Edge) {
 	g.t.Helper()
 	if side.HasItem() {
-		g.exec(side.Owner(e.Pair()), "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, post_id, type, update_time) VALUES (?, ?, ?, ?, ?)",
+		columns, values := "", ""
+		if side == storage.Relations {
+			columns, values = ", attributes", ", ''"
+		}
+		g.exec(side.Owner(e.Pair()), "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, "+side.Item()+", type, update_time"+columns+") VALUES (?, ?, ?, ?, ?"+values+")",
 			int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime))
 		return
 	}
@@ -174,7 +184,7 @@ func (g *graph) remove(side storage.Side, p storage.Pair) {
 	g.t.Helper()
 	text, args := "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", []any{int64(p.From), int64(p.To)}
 	if side.HasItem() {
-		text, args = text+" AND post_id = ?", append(args, p.Post)
+		text, args = text+" AND "+side.Item()+" = ?", append(args, p.Post)
 	}
 	g.exec(side.Owner(p), text, args...)
 }
@@ -186,7 +196,7 @@ func (g *graph) rows(side storage.Side) []storage.Edge {
 	var all []storage.Edge
 	post := "0"
 	if side.HasItem() {
-		post = "post_id"
+		post = side.Item()
 	}
 	for _, db := range g.files {
 		rows, err := db.Query("SELECT from_user_id, to_user_id, type, update_time, " + post + " FROM " + side.String())

@@ -35,7 +35,7 @@ func scan(t testing.TB, cfg reconcile.FullConfig) reconcile.Report {
 func TestAWholeStoreHasNothingToFind(t *testing.T) {
 	g := newGraph(t, 1, 3, 200, 3000)
 	r := scan(t, quick(g))
-	if r.Total() != 0 || r.RowsRead != 0 || r.Rows != [8]int64{3000, 3000, int64(g.requests), int64(g.requests), 750, 750} || g.requests < 500 || r.Unsettled != 0 {
+	if r.Total() != 0 || r.RowsRead != 0 || r.Rows != [8]int64{3000, 3000, int64(g.requests), int64(g.requests), 750, 750, 1500, 1500} || g.requests < 500 || r.Unsettled != 0 {
 		t.Errorf("%+v", r)
 	}
 }

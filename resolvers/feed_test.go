@@ -247,7 +247,7 @@ func TestStatementsOfAFeedInMemory(t *testing.T) {
 			recorder.Take()
 			api.As(2).Ask(fmt.Sprintf(`{ viewer { feed(first: %d) { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`, size), nil).Whole()
 			got := recorder.Take().MostOnOneShard()
-			want := costs{"blocks": 1, "counts": 1, "neighbours.following": 1, "posts": 1, "profiles": 1, "edges.follower": 1, "edges.following": 1, "users": 1}
+			want := costs{"blocks": 1, "counts": 1, "neighbours.following": 1, "pages.relation": 1, "posts": 1, "profiles": 1, "edges.follower": 1, "edges.following": 1, "users": 1}
 			if !maps.Equal(got, want) {
 				t.Errorf("%d shards, %d posts: %v, want %v", shards, size, got, want)
 			}

@@ -250,11 +250,11 @@ var viewersQueries = []struct {
 	{"favorites of users", `{ users(by: {ids: [3, 4, 5]}) { favoriteCount favorites(first: 4) { nodes { text viewerHasFavorited author { name } } } } }`,
 		costs{"blocks": 1, "favorites.pages": 1, "posts": 1, "edges.favorite": 1, "profiles": 2}},
 	{"who has favorited posts", `{ latestPosts(first: 20) { nodes { favoritedBy(first: 3) { edges { favoritedAt node { name viewerRelationship { status } } } } } } }`,
-		costs{"blocks": 1, "edges.follower": 1, "edges.following": 1, "favorites.by": 1, "posts.latest": 1, "profiles": 1, "users": 1}},
+		costs{"blocks": 1, "edges.follower": 1, "edges.following": 1, "pages.favorite_inbox": 1, "posts.latest": 1, "profiles": 1, "users": 1}},
 	{"another's posts", `{ user(by: {id: 3}) { posts { nodes { text author { name } comments { nodes { author { name } } } } } } }`,
 		costs{"blocks": 1, "posts.pages": 1, "comments.pages": 1, "users": 2}},
 	{"the feed, from the store", `{ viewer { feed { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`,
-		costs{"blocks": 1, "counts": 1, "edges.follower": 1, "edges.following": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "profiles": 1, "users": 1}},
+		costs{"blocks": 1, "counts": 1, "edges.follower": 1, "edges.following": 1, "neighbours.following": 1, "pages.relation": 1, "posts.last": 1, "posts.pages": 1, "profiles": 1, "users": 1}},
 	{"followers you know", `{ users(by: {ids: [12, 13, 14, 15]}) { followersYouKnow(first: 3) { totalCount complete nodes { handle } } } }`,
 		costs{"profiles": 1, "users": 1, "specials": 1, "pages.following": 1, "edges.follower": 2, "blocks": 1}},
 }

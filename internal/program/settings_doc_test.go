@@ -66,6 +66,7 @@ var tables = map[string]string{
 	"shards move":           "docs/shards.md#kith shards move",
 	"shards split":          "docs/shards.md#kith shards split",
 	"shards resume":         "docs/shards.md#kith shards resume",
+	"healthcheck":           "docs/operations.md#kith healthcheck",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
 	"schema":                "docs/api.md#The schema as a file",
 	"reconcile full":        "docs/operations.md#kith reconcile full",

@@ -282,7 +282,7 @@ func (w *world) rows(side storage.Side) (map[storage.Edge]bool, error) {
 	rows := map[storage.Edge]bool{}
 	post := "0"
 	if side.HasItem() {
-		post = "post_id"
+		post = side.Item()
 	}
 	err := w.each(`SELECT from_user_id, to_user_id, type, update_time, `+post+` FROM `+side.String(), func(r *sql.Rows) error {
 		var e storage.Edge
