@@ -189,7 +189,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 		feeds.Reader = cache
 	}
 	root := &resolvers.Resolver{
-		Declared: declared.Nothing,
+		Declared:  declared.Nothing,
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
 		Feeds:   &social.Feeds{Store: feeds, Recent: recent},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),

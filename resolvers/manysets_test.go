@@ -37,6 +37,10 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 				if users == 7 && one["counts"] == 0 {
 					delete(got, "counts") // those of the user who does not exist
 				}
+				if name == "best" { // one user's counts are read by themselves, those of several with their profiles
+					delete(one, "counts")
+					delete(got, "counts")
+				}
 				for lookup, n := range got {
 					// Many pairs with several owners take more than one statement.
 					most := one[lookup] * (1 + 40*users/450)

@@ -27,7 +27,7 @@ func TestAKilledMigrationOfWordsGoesOn(t *testing.T) {
 			for _, added := range []string{"users DROP COLUMN attributes", "post DROP COLUMN attributes", "edge_marks DROP COLUMN attributes", "following DROP COLUMN first_at", "user_states DROP COLUMN suspended_at"} {
 				shards[0].exec(t, "ALTER TABLE "+added)
 			}
-}
+		}
 
 		if shards[0].driver == "sqlite" { // which records a migration together with its statements
 			shards[0].exec(t, "ALTER TABLE users DROP COLUMN locked")
