@@ -59,7 +59,13 @@ func newHandler(cfg Config, open *connections) http.Handler {
 // endpoint is /graphql: the server behind the handlers that only its requests need.
 func endpoint(cfg Config, open *connections) http.Handler {
 	s := newServer(cfg, open)
-	return traced(cfg.Traces, cfg.Metrics.counted(s.origins.handler(cfg.Identify(s))))
+	ask := s.origins.handler(cfg.Identify(s))
+	return traced(cfg.Traces, cfg.Metrics.counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") != "" {
+			s.origins.watch(r)
+		}
+		ask.ServeHTTP(w, r)
+	})))
 }
 
 // server is /graphql. gqlgen's executor answers; gqlgen has a server and transports of its own, see [server.ServeHTTP] and
@@ -101,7 +107,7 @@ func newServer(cfg Config, open *connections) *server {
 		documents:  newDocuments(cfg.Trusted, cfg.IsAdmin),
 		costs:      costs,
 		registered: newRegistered(cfg),
-		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders),
+		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders, cfg.Logger),
 		open:       open,
 		admission:  newAdmission(cfg),
 		refusals:   newRefusals(),

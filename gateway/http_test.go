@@ -209,6 +209,42 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+// Browsers tell only the page why it was refused, so each origin that is refused is logged once, at most 100 of them, with the
+// setting that allows it.
+func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
+	s := serve(t, gateway.Config{CORSOrigins: []string{"https://app.example.org"}})
+	lines := func() int { return strings.Count(s.log.String(), "a page of another origin was refused") }
+	for range 2 {
+		s.do(s.request("OPTIONS", "/graphql", "", "Origin", "http://localhost:5173", "Access-Control-Request-Method", "POST"))
+		s.query("{hello}", "Origin", "null")
+		if _, _, err := s.dial(http.Header{"Origin": {"https://socket.example"}}, "graphql-transport-ws"); err == nil {
+			t.Error("the WebSocket of another origin is open")
+		}
+	}
+	if got := s.log.String(); lines() != 3 || !strings.Contains(got, `allow_by="--cors-origin http://localhost:5173"`) ||
+		!strings.Contains(got, `allow_by="--cors-origin https://socket.example"`) || strings.Contains(got, "--cors-origin null") {
+		t.Errorf("logged: %s", got)
+	}
+	for _, headers := range [][]string{
+		{}, {"Origin", s.url}, {"Origin", "https://app.example.org"},
+		{"Origin", "https://kith.example.org", "Sec-Fetch-Site", "same-origin"}, // behind a proxy that changes Host
+	} {
+		if s.query("{hello}", headers...); lines() != 3 {
+			t.Errorf("%v is logged as refused", headers)
+		}
+	}
+	long := "https://" + strings.Repeat("a", 300)
+	if s.query("{hello}", "Origin", long); lines() != 4 || strings.Contains(s.log.String(), long) {
+		t.Errorf("a long origin is not shortened: %s", s.log.String())
+	}
+	for i := range 200 {
+		s.query("{hello}", "Origin", fmt.Sprintf("https://%d.example", i))
+	}
+	if lines() != 100 {
+		t.Errorf("%d origins are logged, want 100", lines())
+	}
+}
+
 // TestCORSHeaders: pages may send the common headers, and the headers of the setting. They may read the
 // headers that Kith sends.
 func TestCORSHeaders(t *testing.T) {

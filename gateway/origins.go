@@ -1,11 +1,16 @@
 package gateway
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/rs/cors"
+
+	"kith/graph/apierr"
 )
 
 // headersNotSimple are headers that a page of another origin can send only after a CORS preflight,
@@ -14,7 +19,39 @@ var headersNotSimple = []string{"X-Kith-Csrf", "Apollo-Require-Preflight", "Grap
 
 // origins knows which pages of other origins may send requests.
 type origins struct {
-	cors *cors.Cors // nil: none
+	cors    *cors.Cors // nil: none
+	refused *refusedOrigins
+}
+
+// refusedOrigins tells in the log which origins are refused, each once, because a browser tells only the page.
+type refusedOrigins struct {
+	logger *slog.Logger
+	mu     sync.Mutex
+	logged map[string]bool // at most maxRefused
+}
+
+// Clients choose the header Origin: so many origins are logged, and so many of their bytes. A name has at most 253.
+const (
+	maxRefused       = 100
+	maxRefusedLength = 300
+)
+
+func (o *refusedOrigins) log(origin string) {
+	origin = apierr.Shortened(origin, maxRefusedLength)
+	o.mu.Lock()
+	known := o.logged[origin] || len(o.logged) == maxRefused
+	if !known {
+		o.logged[origin] = true
+	}
+	o.mu.Unlock()
+	if known {
+		return
+	}
+	attrs := []any{"origin", origin}
+	if strings.HasPrefix(origin, "http") { // others, such as null, cannot be allowed
+		attrs = append(attrs, "allow_by", "--cors-origin "+origin)
+	}
+	o.logger.Warn("a page of another origin was refused", attrs...)
 }
 
 // headersAllowed are the headers that a page of an allowed origin may send: those that Kith reads,
@@ -34,11 +71,12 @@ var headersShown = []string{headerRequestID, headerConsistency, headerTrace, "ET
 const preflightSeconds = 600
 
 // newOrigins takes the origins that are allowed, and headers that their pages may send beyond headersAllowed.
-func newOrigins(allowed, headers []string) origins {
+func newOrigins(allowed, headers []string, logger *slog.Logger) origins {
+	refused := &refusedOrigins{logger: logger, logged: map[string]bool{}}
 	if len(allowed) == 0 {
-		return origins{} // to rs/cors an empty list means all origins
+		return origins{refused: refused} // to rs/cors an empty list means all origins
 	}
-	return origins{cors.New(cors.Options{
+	return origins{refused: refused, cors: cors.New(cors.Options{
 		AllowedOrigins: allowed,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
 		AllowedHeaders: slices.Concat(headersAllowed, headers),
@@ -53,6 +91,14 @@ func (o origins) handler(next http.Handler) http.Handler {
 		return next
 	}
 	return o.cors.Handler(next)
+}
+
+// watch logs the origin of a request of a page if it is refused. Behind a proxy that changes Host, a page of the same origin looks
+// foreign, but its browser says that it is not.
+func (o origins) watch(r *http.Request) {
+	if o.isForeign(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin" {
+		o.refused.log(r.Header.Get("Origin"))
+	}
 }
 
 // forged reports whether a GET comes from a page of another origin that is not
