@@ -1,0 +1,111 @@
+// The types of this package. It has no dependencies: the functions below take what they need of other libraries.
+
+/** Who is signed in, and what they have written. */
+export interface Session {
+  /** The present token of identity, or null if nobody is signed in. */
+  readonly token: string | null;
+  /** `Authorization`, and `Kith-Consistency` with the consistency tokens of earlier writes: at most 3,000 characters, or one token. */
+  readonly headers: Record<string, string>;
+  /**
+   * As the global `fetch`, with `headers`. Tokens of writes are kept, so that later reads see the writes. If the token is refused (401),
+   * `renew` is called, and the request is sent once more. Give it to any library that takes a `fetch`.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  /**
+   * Replaces a token that was refused. Calls at the same time share one call of `signIn`, whose error they get; without `signIn` the
+   * session is closed.
+   */
+  renew(refused: string | null): Promise<void>;
+  /** Signs out here. The token stays valid until it ends: `signOutEverywhere` ends all tokens of the user. */
+  close(): void;
+}
+
+export interface SessionOptions {
+  /** The token to begin with: of the last visit, or of `login`. */
+  token?: string | null;
+  /** Gets a new token, from `login` or from the identity provider by its refresh token; null ends the session. */
+  signIn?: () => Promise<string | null>;
+  /**
+   * Gets a new token for one that is still valid, when half of its time is over: `(token) => renewToken(url, token)`. For tokens that
+   * Kith has issued alone: leave it out for those of a provider or with a scope.
+   */
+  extend?: (token: string) => Promise<string | null>;
+  /** Is told each new token, for a page that keeps it, and null when the session is closed. */
+  changed?: (token: string | null) => void;
+}
+export function createSession(options?: SessionOptions): Session;
+
+/** The token of a user with a password. The error has the `errors` of the answer. */
+export function login(url: string, handle: string, password: string): Promise<string>;
+/** A new token for one that is still valid, or null if Kith gives none. */
+export function renewToken(url: string, token: string): Promise<string | null>;
+
+/** An operation with the types of its answer and of its variables, as graphql-codegen (`documentMode: "string"`) and others write it. */
+export interface TypedDocument<Data, Variables> {
+  toString(): string;
+  __apiType?: (variables: Variables) => Data;
+}
+export interface GraphQLError {
+  message: string;
+  path?: (string | number)[];
+  extensions?: { code?: string; reason?: string; argument?: string; retryable?: boolean; retryAfter?: number; [name: string]: unknown };
+}
+export interface Answer<Data> {
+  data?: Data | null;
+  errors?: GraphQLError[];
+  extensions?: { consistencyToken?: string; stale?: boolean; [name: string]: unknown };
+}
+/** Sends an operation without a library. Errors of the answer are in it; the promise is rejected if there is no answer. */
+export function ask<Data = any, Variables = Record<string, unknown>>(
+  url: string,
+  session: Pick<Session, "fetch">,
+  operation: { query: string | TypedDocument<Data, Variables>; variables?: Variables },
+): Promise<Answer<Data>>;
+
+/**
+ * Options of graphql-ws. `connected` is called whenever the connection has been opened, at the start and after each reconnect: ask
+ * then for what was missed.
+ */
+export function socketOptions(
+  url: string,
+  session: Session,
+  connected?: () => void,
+): {
+  url: string;
+  connectionParams: () => Promise<Record<string, string>>;
+  on: { connected: () => void; closed: (event: unknown) => void };
+  retryAttempts: number;
+  shouldRetry: () => boolean;
+};
+/** The same for graphql-sse. */
+export function streamOptions(
+  url: string,
+  session: Session,
+  connected?: () => void,
+): { url: string; fetchFn: typeof globalThis.fetch; on: { connected: () => void }; retryAttempts: number };
+
+/** Options of Apollo Client's `InMemoryCache`, given its `relayStylePagination`. */
+export function apolloCache<Policy>(relayStylePagination: (keyArgs: string[]) => Policy): {
+  typePolicies: Record<string, { merge?: boolean; fields?: Record<string, Policy> }>;
+  possibleTypes: Record<string, string[]>;
+};
+/** Options of urql's `cacheExchange` with graphcache, given its `relayPagination`. Keys of types that are not Kith's are yours to add. */
+export function graphcache<Resolver>(relayPagination: () => Resolver): {
+  keys: Record<string, () => null>;
+  resolvers: Record<string, Record<string, Resolver>>;
+};
+/** Settings of Relay's compiler. */
+export const relay: { customScalarTypes: typeof scalars; typescriptExcludeUndefinedFromNullableUnion: boolean };
+
+/** The types of each interface of the schema. */
+export const possibleTypes: Record<string, string[]>;
+/** The types of objects without an id. */
+export const keyless: string[];
+/** The lists of each type, by field, with the arguments that choose another list, not another page. */
+export const lists: Record<string, Record<string, string[]>>;
+/** How values of the schema's scalars are written: the `scalars` of graphql-codegen. */
+export const scalars: { DateTime: "string" };
+/** The same as types, for gql.tada. */
+export interface Scalars {
+  DateTime: string;
+}

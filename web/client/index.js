@@ -1,0 +1,4 @@
+export * from "./cache.js";
+export * from "./schema.js";
+export * from "./session.js";
+export * from "./subscriptions.js";

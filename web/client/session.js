@@ -1,0 +1,103 @@
+// Who is signed in, and what they have written: what every client needs, whatever its library.
+
+// Consistency tokens of earlier writes are sent in one header, the newest ones: it is at most this long, or has one token.
+const writtenLength = 3_000;
+
+// createSession returns a session. index.d.ts says what its options are.
+export function createSession({ token = null, signIn, extend, changed = () => {} } = {}) {
+  let written = [];
+  let renewing = null;
+  let timer;
+
+  // A token is extended when half of its time is over. If that fails, the token ends, and the next refused request signs in.
+  function plan() {
+    clearTimeout(timer);
+    const left = extend && token ? expiry(token) - Date.now() : 0;
+    const old = token;
+    const extended = (fresh) => fresh && token === old && use(fresh);
+    if (left > 0) timer = setTimeout(() => extend(old).then(extended).catch(() => {}), Math.min(left / 2, 2 ** 31 - 1));
+  }
+  function use(fresh) {
+    token = fresh;
+    plan();
+    changed(token);
+  }
+  plan();
+
+  const session = {
+    get token() {
+      return token;
+    },
+    get headers() {
+      return {
+        ...(token && { Authorization: `Bearer ${token}` }),
+        ...(written.length > 0 && { "Kith-Consistency": written.join(",") }),
+      };
+    },
+    close() {
+      written = [];
+      use(null);
+    },
+
+    // Requests that are refused at the same time share one sign-in. If the token is a newer one by now, there is nothing to do.
+    async renew(refused) {
+      if (token !== refused) return;
+      if (!signIn) return session.close();
+      renewing ??= signIn()
+        .then((fresh) => token === refused && use(fresh)) // unless the session has been closed meanwhile
+        .finally(() => (renewing = null));
+      await renewing;
+    },
+
+    async fetch(url, init = {}) {
+      const send = () => {
+        const headers = new Headers(init.headers);
+        for (const [name, value] of Object.entries(session.headers)) headers.set(name, value);
+        return globalThis.fetch(url, { ...init, headers });
+      };
+      const sent = token;
+      let response = await send();
+      if (response.status === 401 && sent) {
+        await session.renew(sent);
+        if (token) response = await send();
+      }
+      const wrote = response.headers.get("Kith-Consistency");
+      if (wrote) written.push(wrote);
+      while (written.length > 1 && written.join().length > writtenLength) written.shift();
+      return response;
+    },
+  };
+  return session;
+}
+
+// ask is for clients that bring no library of their own.
+export async function ask(url, { fetch }, { query, variables }) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query: String(query), variables }),
+  });
+  return response.json();
+}
+
+export async function login(url, handle, password) {
+  const query = "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { token } }";
+  const { data, errors } = await ask(url, globalThis, { query, variables: { handle, password } });
+  if (!data?.login) throw Object.assign(new Error(errors[0].message), { errors });
+  return data.login.token;
+}
+
+// Kith answers null once it renews no more, --session-ttl after the password was given.
+export async function renewToken(url, token) {
+  const { data } = await ask(url, createSession({ token }), { query: "mutation { renewToken { token } }" });
+  return data?.renewToken?.token ?? null;
+}
+
+// expiry is when a JWT ends, in milliseconds as in Date.now(), or 0 if it does not say so.
+function expiry(token) {
+  try {
+    return JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).exp * 1000 || 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,29 @@
+// Options for the libraries that speak the protocols of subscriptions. Both connect again by themselves, and wait longer after
+// each failure.
+
+// Kith closes a connection with 4403 when its token has ended: the next one has to bring a new token.
+export function socketOptions(url, session, connected = () => {}) {
+  let sent, refused;
+  return {
+    url: url.replace(/^http/, "ws"),
+    connectionParams: async () => {
+      if (refused) await session.renew(refused);
+      refused = undefined;
+      sent = session.token;
+      return session.headers;
+    },
+    on: {
+      connected,
+      closed: ({ code }) => {
+        if (code === 4403) refused = sent;
+      },
+    },
+    retryAttempts: Infinity,
+    shouldRetry: () => true,
+  };
+}
+
+// Kith cuts a stream whose token has ended, and answers 401 to the next attempt.
+export function streamOptions(url, session, connected = () => {}) {
+  return { url, fetchFn: session.fetch, on: { connected }, retryAttempts: Infinity };
+}
