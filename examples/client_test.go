@@ -1,0 +1,160 @@
+package examples_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+const clientFolder = "../web/client"
+
+// What web/client knows of the schema is what make generate writes.
+func TestClientKnowsTheSchema(t *testing.T) {
+	generate := exec.CommandContext(t.Context(), "go", "run", "../internal/generate/client")
+	generate.Stdin = strings.NewReader(kithtest.Run(t, kithtest.Args("schema")).Stdout)
+	want, err := generate.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(clientFolder, "schema.js"))
+	if err != nil || string(got) != string(want) || !strings.Contains(string(got), `"FollowEdge",`) {
+		t.Errorf("web/client/schema.js is not of this schema (%v): run make generate", err)
+	}
+}
+
+// The package as npm packs it: installed into an empty folder, its types fit those of the libraries, and it does what it says.
+func TestClientPackage(t *testing.T) {
+	testenv.Clients(t)
+	folders := []string{"relay", "apollo", "urql", "subscriptions"}
+	for _, folder := range folders {
+		testenv.NPM(t, folder)
+	}
+	at := t.TempDir()
+	for _, name := range []string{"page.ts", "tsconfig.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata/client", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(at, name), text)
+	}
+	write(t, filepath.Join(at, "package.json"), []byte(`{"type": "module", "private": true}`))
+	runIn(t, clientFolder, "npm", "pack", "--silent", "--pack-destination", at)
+	packed, err := filepath.Glob(filepath.Join(at, "*.tgz"))
+	if err != nil || len(packed) != 1 {
+		t.Fatalf("packed %v, %v", packed, err)
+	}
+	runIn(t, at, "npm", "install", "--offline", "--no-audit", "--no-fund", packed[0])
+
+	installed := filepath.Join(at, "node_modules/@kith/client")
+	var files []string
+	for _, file := range dirNames(t, installed) {
+		files = append(files, file.Name())
+	}
+	if want := []string{"LICENSE", "README.md", "cache.js", "index.d.ts", "index.js", "package.json", "schema.graphql", "schema.js", "session.js", "subscriptions.js"}; !slices.Equal(files, want) {
+		t.Errorf("the package has %v, want %v", files, want)
+	}
+	if text, err := os.ReadFile(filepath.Join(installed, "schema.graphql")); err != nil || string(text) != kithtest.Run(t, kithtest.Args("schema")).Stdout {
+		t.Errorf("schema.graphql is not what kith schema prints: %v", err)
+	}
+
+	// The libraries are those of the recipes.
+	for name, folder := range map[string]string{"@apollo/client": "apollo", "@urql/exchange-graphcache": "urql", "graphql-sse": "subscriptions", "graphql-ws": "subscriptions", "@types/node": "relay"} {
+		from, err := filepath.Abs(filepath.Join(folder, "node_modules", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(at, "node_modules", name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compiler, err := filepath.Abs("relay/node_modules/.bin/tsc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runIn(t, at, compiler)
+
+	kith := start(t)
+	p := kith.person(t, "packed")
+	page := exec.CommandContext(t.Context(), "node", "page.js", kith.URL+"/graphql", p.handle, password, demo(300))
+	page.Dir, page.Env, page.Stderr = at, append(os.Environ(), "KITH_TOKEN="+token(t, p.id, -time.Minute)), os.Stderr
+	out, err := page.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPage(t, p, out)
+}
+
+// checkPage checks what testdata/client/page.ts has printed.
+func checkPage(t *testing.T, p user, out []byte) {
+	t.Helper()
+	var got map[string]any
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	types, err := os.ReadFile(filepath.Join(clientFolder, "index.d.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []any
+	for _, m := range regexp.MustCompile(`(?m)^export (?:const|function) (\w+)`).FindAllSubmatch(types, -1) {
+		declared = append(declared, string(m[1]))
+	}
+	slices.SortFunc(declared, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	for name, want := range map[string]any{
+		"exports":      declared,
+		"signIns":      1.0,
+		"handles":      []any{p.handle, p.handle, p.handle},
+		"changed":      true,
+		"code":         "BAD_USER_INPUT",
+		"refusedLogin": "UNAUTHENTICATED",
+		"renewed":      true,
+		"told":         2.0, // the new token, and the end
+		"last":         nil,
+		"headers":      map[string]any{},
+		"closed":       []any{nil, "UNAUTHENTICATED"},
+		"unable":       []any{nil, "UNAUTHENTICATED", 1.0},
+		"anonymous":    map[string]any{"viewer": nil},
+		"apollo":       true,
+		"urls":         []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},
+	} {
+		if fmt.Sprint(got[name]) != fmt.Sprint(want) {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	written, _ := got["written"].(string)
+	if longest, _ := got["longest"].(float64); written == "" || longest < 2_000 || longest > 3_000 {
+		t.Errorf("the first write has the token %q, and after 80 more %v characters are sent, want up to 3,000", written, longest)
+	}
+}
+
+func runIn(t *testing.T, folder, program string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v: %s", program, args, err, out)
+	}
+}
+
+func dirNames(t *testing.T, folder string) []os.DirEntry {
+	t.Helper()
+	list, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

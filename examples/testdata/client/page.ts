@@ -1,0 +1,71 @@
+// Uses the packed web/client as a page without a library does, and gives its options to the libraries' own types:
+// node page.js URL HANDLE PASSWORD OTHER, with a token that has ended in KITH_TOKEN. Prints what happened as JSON.
+import { InMemoryCache } from "@apollo/client";
+import { relayStylePagination } from "@apollo/client/utilities";
+import { type CacheExchangeOpts } from "@urql/exchange-graphcache";
+import { relayPagination } from "@urql/exchange-graphcache/extras";
+import { type ClientOptions as StreamOptions } from "graphql-sse";
+import { type ClientOptions as SocketOptions } from "graphql-ws";
+import * as client from "@kith/client";
+import { apolloCache, ask, createSession, graphcache, login, renewToken, socketOptions, streamOptions, type TypedDocument } from "@kith/client";
+
+const [url, handle, password, other] = process.argv.slice(2) as [string, string, string, string];
+const ended = process.env.KITH_TOKEN!;
+
+const Viewer: TypedDocument<{ viewer: { user: { handle: string } } | null }, {}> = "{ viewer { user { handle } } }";
+const Follow: TypedDocument<{ follow: { changed: boolean } | null }, { userId: string }> =
+  "mutation Follow($userId: ID!) { follow(userId: $userId) { changed } }";
+
+let signIns = 0;
+const tokens: (string | null)[] = [];
+const session = createSession({
+  token: ended,
+  signIn: () => (signIns++, login(url, handle, password)),
+  extend: (token) => renewToken(url, token),
+  changed: (token) => tokens.push(token),
+});
+
+// Requests with a token that has ended share one sign-in, and each is sent again.
+const answers = await Promise.all([1, 2, 3].map(() => ask(url, session, { query: Viewer })));
+const handles: (string | undefined)[] = answers.map(({ data }) => data?.viewer?.user.handle);
+const changed: boolean | undefined = (await ask(url, session, { query: Follow, variables: { userId: other } })).data?.follow?.changed;
+// @ts-expect-error userId is required
+const code = (await ask(url, session, { query: Follow, variables: {} })).errors?.[0]?.extensions?.code;
+
+// However many writes there are, the header stays within its bound, and has the newest token.
+const written = session.headers["Kith-Consistency"];
+const userId = other;
+for (let i = 0; i < 80; i++) {
+  const name = i % 2 ? "follow" : "unfollow";
+  await ask(url, session, { query: `mutation ($userId: ID!) { ${name}(userId: $userId) { changed } }`, variables: { userId } });
+}
+const longest = session.headers["Kith-Consistency"]!.length;
+
+const renewed = await renewToken(url, session.token!);
+const refusedLogin = await login(url, handle, "not the password").catch(({ errors }) => errors[0].extensions.code);
+
+// A session that is closed while it signs in stays closed.
+const slow = createSession({ token: ended, signIn: async () => (slow.close(), login(url, handle, password)) });
+const closed = await ask(url, slow, { query: Viewer });
+
+// Without signIn, a token that is refused closes the session.
+let without = 0;
+const unable = createSession({ token: ended, changed: () => without++ });
+const refused = await ask(url, unable, { query: Viewer });
+
+session.close();
+const anonymous = await ask(url, session, { query: Viewer });
+
+const caches = { apollo: new InMemoryCache(apolloCache(relayStylePagination)), urql: graphcache(relayPagination) satisfies CacheExchangeOpts };
+const socket: SocketOptions = socketOptions(url, session);
+const stream: StreamOptions = streamOptions(url, session);
+
+console.log(JSON.stringify({
+  exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, refusedLogin,
+  renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
+  closed: [slow.token, closed.errors?.[0]?.extensions?.code],
+  unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
+  anonymous: anonymous.data, keys: Object.keys(caches.urql.keys).length, apollo: Object.keys(caches.apollo.policies).length > 0,
+  urls: [socket.url, stream.url],
+}));
+process.exit();
