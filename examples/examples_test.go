@@ -91,34 +91,6 @@ func goClient(t *testing.T, kith kith) {
 	}
 }
 
-// graphcache must be told which objects have no id, unless their names say so.
-func TestUrqlKnowsTypesWithoutIDs(t *testing.T) {
-	text, err := os.ReadFile("urql/client.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := regexp.MustCompile(`(?s)const keyless = \[(.*?)\];`).FindSubmatch(text)
-	if list == nil {
-		t.Fatal("no list of types without ids")
-	}
-	var named, keyless []string
-	for _, m := range regexp.MustCompile(`"(\w+)"`).FindAllSubmatch(list[1], -1) {
-		named = append(named, string(m[1]))
-	}
-	schema := kithtest.Run(t, kithtest.Args("schema")).Stdout
-	known := regexp.MustCompile(`^(Query|Mutation|Subscription|_.*|.*(PageInfo|Connection|Edge|Payload|Added|Changed))$`) // the last three are not kept
-	for _, m := range regexp.MustCompile(`(?ms)^type (\w+)[^{]*\{(.*?)^\}`).FindAllStringSubmatch(schema, -1) {
-		if !regexp.MustCompile(`(?m)^\s+id: ID!`).MatchString(m[2]) && !known.MatchString(m[1]) {
-			keyless = append(keyless, m[1])
-		}
-	}
-	slices.Sort(keyless)
-	slices.Sort(named)
-	if !slices.Equal(named, keyless) {
-		t.Errorf("urql/client.mjs names %v, the schema has %v", named, keyless)
-	}
-}
-
 // Connections end with their tokens. The example has renewed its token, connects again with it, asks for what it has
 // missed, and is notified of followers as before.
 func TestSubscriptions(t *testing.T) {
@@ -148,8 +120,8 @@ func TestRelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"session.mjs", "relay/package.json", "relay/relay.config.json", "relay/babel.config.json", "relay/tsconfig.json",
-		"relay/src/environment.ts", "relay/src/Page.tsx", "relay/src/main.tsx"} {
+	for _, file := range []string{"relay/package.json", "relay/relay.config.js", "relay/babel.config.json", "relay/tsconfig.json",
+		"relay/src/environment.ts", "relay/src/Changes.tsx", "relay/src/Page.tsx", "relay/src/main.tsx"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -225,6 +197,17 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 		t.Errorf("the follow has the token of consistency %q, later reads bring %q", written, brought)
 	}
 
+	e.untilSame(before)
+	if got := p.followings(t); !slices.Equal(got, after.Handles) {
+		t.Errorf("the unfollow is not held back: Kith has %v", got)
+	}
+	between.held <- struct{}{}
+	e.until("unfollowed")
+	if got := p.followings(t); !slices.Equal(got, followed) {
+		t.Errorf("after the unfollow Kith has %v, want %v", got, followed)
+	}
+	e.dismisses(p, between)
+
 	e.sees(p, demo(400), between, 2)
 	between.sockets.Lock()
 	kith.as(t, p.id, `mutation { signOutEverywhere { changed } }`, "")
@@ -236,6 +219,34 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 		t.Errorf("after the end of all tokens there were %d logins, want 2", between.logins())
 	}
 	return e
+}
+
+// dismisses checks that the first suggestion is gone before the dismissal is answered, and back when it is undone.
+func (e *example) dismisses(p user, between *between) {
+	e.t.Helper()
+	suggested := e.until("suggested")
+	if len(suggested.Handles) < 2 {
+		e.t.Fatalf("there are %d suggestions", len(suggested.Handles))
+	}
+	rest := happening{What: "suggested", Handles: suggested.Handles[1:]}
+	e.untilSame(rest)
+	if got := p.dismissed(e.t); len(got) > 0 {
+		e.t.Errorf("the dismissal is not held back: Kith has %v", got)
+	}
+	between.held <- struct{}{}
+	e.until("dismissed")
+	if got := p.dismissed(e.t); !slices.Equal(got, suggested.Handles[:1]) {
+		e.t.Errorf("Kith has dismissed %v, want %s", got, suggested.Handles[0])
+	}
+	between.held <- struct{}{}
+	var back, undone bool // in either order: libraries ask again before or after they say that the mutation has ended
+	e.first("the list as before, and undone", func(h happening) bool {
+		back, undone = back || h.same(suggested), undone || h.What == "undone"
+		return back && undone
+	})
+	if got := p.dismissed(e.t); len(got) > 0 {
+		e.t.Errorf("after the undo Kith has dismissed %v", got)
+	}
 }
 
 // The guide shows the same files that are tested here, word for word.
@@ -262,7 +273,7 @@ func TestTheGuideShowsTheExamples(t *testing.T) {
 
 // shown are the files that the guide shows.
 var shown = []string{
-	"session.mjs", "apollo/client.mjs", "relay/src/environment.ts", "relay/src/Page.tsx", "urql/client.mjs", "subscriptions/client.mjs",
+	"apollo/client.mjs", "relay/src/environment.ts", "relay/src/Page.tsx", "relay/src/Changes.tsx", "urql/client.mjs", "subscriptions/client.mjs",
 	"bff/bff.mjs", "go/session.go", "go/client.go",
 }
 
@@ -397,7 +408,8 @@ func (e *example) untilFollower(p user, from int) {
 	e.t.Fatal("the example is told of no follower")
 }
 
-// between passes requests on to Kith, and notes them. If held is set, each follow waits for a value from it.
+// between passes requests on to Kith, and notes them. If held is set, each follow, unfollow and dismissal, and the undoing of one,
+// waits for a value from it.
 // WebSockets wait while sockets is locked.
 type between struct {
 	held    chan struct{}
@@ -417,6 +429,8 @@ func (b *between) logins() int            { b.mu.Lock(); defer b.mu.Unlock(); re
 func (b *between) renewals() int          { b.mu.Lock(); defer b.mu.Unlock(); return b.renewed }
 func (b *between) written() string        { b.mu.Lock(); defer b.mu.Unlock(); return b.wrote }
 func (b *between) brought() string        { b.mu.Lock(); defer b.mu.Unlock(); return b.broughtIt }
+
+var heldBack = regexp.MustCompile(`follow\(|dismissSuggestion\(`)
 
 var followersQuery = regexp.MustCompile(`query \w*Followers`)
 
@@ -460,7 +474,7 @@ func (b *between) serve(t *testing.T, kith kith) string {
 			Extensions struct{ ConsistencyToken string }
 		}
 		_ = json.Unmarshal(body, &asked)
-		if b.held != nil && strings.Contains(asked.Query, "follow(") {
+		if b.held != nil && heldBack.MatchString(asked.Query) {
 			select {
 			case <-b.held:
 			case <-r.Context().Done():

@@ -143,6 +143,16 @@ func (p user) followers(t *testing.T) []string {
 	return handles(p.kith.profile(t, p.id).Followers)
 }
 
+// dismissed are the handles of those whom p has dismissed.
+func (p user) dismissed(t *testing.T) []string {
+	t.Helper()
+	var answer struct{ Viewer struct{ DismissedUsers list } }
+	if err := json.Unmarshal(p.kith.ask(t, p.id, `{ viewer { dismissedUsers { nodes { handle } } } }`, nil), &answer); err != nil {
+		t.Fatal(err)
+	}
+	return handles(answer.Viewer.DismissedUsers)
+}
+
 type list struct{ Nodes []struct{ Handle string } }
 
 type profile struct {

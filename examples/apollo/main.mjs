@@ -1,8 +1,8 @@
 // Runs client.mjs against Kith, and prints what it shows: node main.mjs URL HANDLE PASSWORD HANDLE-TO-FOLLOW.
 // KITH_TOKEN is a token of an earlier visit. It ends with its input.
+import { createSession, login, renewToken } from "@kith/client";
 import WebSocket from "ws";
-import { createSession, login, renewToken } from "../session.mjs";
-import { createClient, Followers, follow, Followings, followLive, Profile } from "./client.mjs";
+import { createClient, dismiss, Followers, follow, Followings, followLive, Profile, Suggestions, undismiss, unfollow } from "./client.mjs";
 
 globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
 
@@ -10,7 +10,8 @@ const [url, handle, password, other] = process.argv.slice(2);
 const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
 const extend = (token) => renewToken(url, token);
-const client = createClient(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn()), extend));
+const session = createSession({ token: process.env.KITH_TOKEN ?? (await signIn()), signIn, extend });
+const client = createClient(url, session);
 
 // Both find out that the token has expired.
 const profile = { query: Profile, variables: { handle: other } };
@@ -44,6 +45,21 @@ say("followed");
 const self = await client.query({ query: Profile, variables: { handle } });
 await follow(client, self.data.viewer, self.data.user).catch(({ errors }) => say("refused", { code: errors[0].extensions.code }));
 show();
+
+const { viewer, user } = client.readQuery(profile);
+await unfollow(client, viewer, user);
+say("unfollowed");
+
+// Dismissing a suggestion, and undoing it.
+const suggestions = client.watchQuery({ query: Suggestions });
+const edges = () => suggestions.getCurrentResult().data.viewer.user.followSuggestions.edges;
+suggestions.subscribe(({ data }) => data && say("suggested", { handles: edges().map(({ node }) => node.handle) }));
+await client.query({ query: Suggestions });
+const [{ node: dismissed }] = edges();
+await dismiss(client, viewer, dismissed.id);
+say("dismissed");
+await undismiss(client, dismissed.id);
+say("undone");
 
 followLive(client, data.viewer.user.id, (follower) => {
   const { followerCount, followers } = client.readQuery({ query: Followers }).viewer.user;

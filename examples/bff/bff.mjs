@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { createGatewayRuntime } from "@graphql-hive/gateway-runtime";
-import { ask, createSession } from "../session.mjs";
+import { ask, createSession } from "@kith/client";
 
 // The signed-in user, by cookie. Browsers see neither tokens nor what they have written. With several instances, keep
 // this where all of them find it.
@@ -11,7 +11,7 @@ const sessions = new Map();
 // kith is Kith's address, such as https://kith.internal/graphql, schema the output of `kith schema`. signIn gets the backend's own
 // token, which needs the scope act-as.
 export async function createBff(kith, schema, signIn) {
-  const backend = createSession(signIn, await signIn());
+  const backend = createSession({ token: await signIn(), signIn });
 
   // Every request to Kith passes here, those for entities and lists of ids as well.
   const asUser = {
@@ -52,10 +52,10 @@ export async function createBff(kith, schema, signIn) {
 async function login(kith, request, response) {
   let body = "";
   for await (const chunk of request) body += chunk;
-  const { data } = await ask(kith, createSession(), {
+  const { data } = await ask(kith, globalThis, {
     query: "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { viewer { user { id } } } }",
     variables: JSON.parse(body),
-  }, false);
+  });
   if (!data?.login) return response.writeHead(401).end();
   const key = randomUUID();
   sessions.set(key, { userId: data.login.viewer.user.id, written: [] });

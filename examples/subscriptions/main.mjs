@@ -1,7 +1,7 @@
 // Runs client.mjs against Kith, and prints the followers as they come: node main.mjs URL HANDLE PASSWORD ws|sse. It ends
 // with its input.
+import { ask, createSession, login, renewToken } from "@kith/client";
 import WebSocket from "ws";
-import { ask, createSession, login, renewToken } from "../session.mjs";
 import { watchSocket, watchStream } from "./client.mjs";
 
 globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
@@ -10,7 +10,7 @@ const [url, handle, password, transport] = process.argv.slice(2);
 const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
 const extend = (token) => renewToken(url, token);
-const session = createSession(signIn, await signIn(), extend);
+const session = createSession({ token: await signIn(), signIn, extend });
 
 async function connected() {
   const { data } = await ask(url, session, { query: "query Followers { viewer { user { followers { nodes { handle } } } } }" });

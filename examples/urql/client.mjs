@@ -1,91 +1,83 @@
 // urql with graphcache in front of Kith.
-import { Client, fetchExchange, gql, mapExchange, subscriptionExchange } from "@urql/core";
-import { authExchange } from "@urql/exchange-auth";
+import { graphcache, socketOptions } from "@kith/client";
+import { Client, fetchExchange, gql, subscriptionExchange } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { createClient as createSocket } from "graphql-ws";
-import { isUnauthenticated, socketOptions } from "../session.mjs";
-
-// Objects without an id belong to the object that they were read from. (graphcache knows connections, edges and
-// pageInfo by their names.)
-const keyless = [
-  "EdgesAmong", "FollowError", "FollowOutcome", "LinkedIdentity", "ListVisibility", "Media", "NewerPosts", "SuggestionExclusions",
-];
 
 const cache = cacheExchange({
-  keys: Object.fromEntries(keyless.map((type) => [type, () => null])),
-  resolvers: { User: { followings: relayPagination(), followers: relayPagination() } },
-  // The answer that Kith will most likely give. If Kith refuses, graphcache takes all of it back.
+  ...graphcache(relayPagination),
+  // The answers that Kith will most likely give. If Kith refuses, graphcache takes all of it back.
   optimistic: {
     follow({ userId }, cache) {
-      const viewer = cache.resolve("Query", "viewer");
-      const viewerId = cache.resolve(cache.resolve(viewer, "user"), "id");
-      const [user, relationship] = [`User:${userId}`, `Relationship:rel_${viewerId}_${userId}`];
-      const status = cache.resolve(relationship, "status") === "FOLLOWED_BY" ? "MUTUAL" : "FOLLOWING";
-      return {
-        __typename: "RelationshipPayload",
-        viewer: {
-          __typename: "Viewer",
-          id: cache.resolve(viewer, "id"),
-          user: { __typename: "User", id: viewerId, followingCount: cache.resolve(`User:${viewerId}`, "followingCount") + 1 },
-        },
-        followingEdge: {
-          __typename: "FollowEdge",
-          cursor: "",
-          node: {
-            __typename: "User",
-            id: userId,
-            handle: cache.resolve(user, "handle"),
-            name: cache.resolve(user, "name"),
-            followerCount: cache.resolve(user, "followerCount") + 1,
-            viewerRelationship: { __typename: "Relationship", id: `rel_${viewerId}_${userId}`, status },
-          },
-        },
-      };
+      const { viewer, user: node } = changed(cache, userId, 1);
+      return { __typename: "RelationshipPayload", viewer, followingEdge: { __typename: "FollowEdge", cursor: "", node } };
     },
+    unfollow: ({ userId }, cache) => ({ __typename: "RelationshipPayload", ...changed(cache, userId, -1) }),
+    dismissSuggestion: () => ({ __typename: "RelationshipPayload", changed: true }),
   },
   updates: {
-    Mutation: { follow: ({ follow }, _, cache) => follow && prepend(cache, Followings, "followings", follow.followingEdge) },
-    Subscription: { followerAdded: ({ followerAdded }, _, cache) => prepend(cache, Followers, "followers", followerAdded?.edge) },
+    Mutation: {
+      follow: ({ follow }, { userId }, cache) => follow && list(cache, Followings, "followings", userId, follow.followingEdge),
+      unfollow: ({ unfollow }, { userId }, cache) => unfollow && list(cache, Followings, "followings", userId),
+      dismissSuggestion: ({ dismissSuggestion: done }, { userId }, cache) => done && list(cache, Suggestions, "followSuggestions", userId),
+      // The dismissal is undone: the list is asked for again.
+      undismissSuggestion: (_, __, cache) => {
+        const user = cache.resolve(cache.resolve("Query", "viewer"), "user");
+        for (const { fieldName, arguments: page } of cache.inspectFields(user)) {
+          if (fieldName === "followSuggestions") cache.invalidate(user, fieldName, page);
+        }
+      },
+    },
+    Subscription: {
+      followerAdded: ({ followerAdded }, _, cache) =>
+        followerAdded && list(cache, Followers, "followers", followerAdded.edge.node.id, followerAdded.edge),
+    },
   },
 });
 
-// The users themselves are in the cache by their ids already, but the list does not have its new edge.
-function prepend(cache, query, list, edge) {
+// changed has the viewer and the user as they most likely are after a change.
+function changed(cache, userId, by) {
+  const viewer = cache.resolve("Query", "viewer");
+  const viewerId = cache.resolve(cache.resolve(viewer, "user"), "id");
+  const [user, relationship] = [`User:${userId}`, `Relationship:rel_${viewerId}_${userId}`];
+  const back = ["FOLLOWED_BY", "MUTUAL"].includes(cache.resolve(relationship, "status"));
+  const status = by > 0 ? (back ? "MUTUAL" : "FOLLOWING") : back ? "FOLLOWED_BY" : "NONE";
+  return {
+    viewer: {
+      __typename: "Viewer",
+      id: cache.resolve(viewer, "id"),
+      user: { __typename: "User", id: viewerId, followingCount: cache.resolve(`User:${viewerId}`, "followingCount") + by },
+    },
+    user: {
+      __typename: "User",
+      id: userId,
+      handle: cache.resolve(user, "handle"),
+      name: cache.resolve(user, "name"),
+      followerCount: cache.resolve(user, "followerCount") + by,
+      viewerRelationship: { __typename: "Relationship", id: `rel_${viewerId}_${userId}`, status },
+    },
+  };
+}
+
+// The users themselves are in the cache by their ids already. list takes a user from a list, or puts its new edge first.
+function list(cache, query, field, userId, edge) {
   cache.updateQuery({ query }, (data) => {
-    if (!data?.viewer || !edge) return data;
+    if (!data?.viewer) return data;
     const { user } = data.viewer;
-    const others = user[list].edges.filter(({ node }) => node.id !== edge.node.id);
-    return { ...data, viewer: { ...data.viewer, user: { ...user, [list]: { ...user[list], edges: [edge, ...others] } } } };
+    const others = user[field].edges.filter(({ node }) => node.id !== userId);
+    return { ...data, viewer: { ...data.viewer, user: { ...user, [field]: { ...user[field], edges: edge ? [edge, ...others] : others } } } };
   });
 }
 
 export function createClient(url, session) {
-  const auth = authExchange(async (utilities) => ({
-    addAuthToOperation: (operation) => ({
-      ...utilities.appendHeaders(operation, session.headers),
-      extensions: session.extensions,
-    }),
-    didAuthError: (error) => error.graphQLErrors.some(isUnauthenticated),
-    refreshAuth: () => session.renew(session.token),
-  }));
   const refetch = () => client.query(Followers, {}, { requestPolicy: "network-only" }).toPromise();
   const socket = createSocket(socketOptions(url, session, refetch));
-  const client = new Client({
-    url,
-    preferGetMethod: false,
-    exchanges: [
-      cache,
-      mapExchange({ onResult: (answer) => session.wrote(answer) }),
-      auth,
-      fetchExchange,
-      subscriptionExchange({
-        forwardSubscription: ({ query, variables }) => ({
-          subscribe: (sink) => ({ unsubscribe: socket.subscribe({ query, variables }, sink) }),
-        }),
-      }),
-    ],
+  const forwardSubscription = ({ query, variables }) => ({
+    subscribe: (sink) => ({ unsubscribe: socket.subscribe({ query, variables }, sink) }),
   });
+  const exchanges = [cache, fetchExchange, subscriptionExchange({ forwardSubscription })];
+  const client = new Client({ url, fetch: session.fetch, preferGetMethod: false, exchanges });
   return client;
 }
 
@@ -108,10 +100,7 @@ export const Followings = gql`
 `;
 export const Followers = gql`
   query Followers {
-    viewer {
-      id
-      user { id followerCount followers(first: 20) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } } }
-    }
+    viewer { id user { id followerCount followers(first: 20) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } } } }
   }
   ${person}
 `;
@@ -125,6 +114,19 @@ export const Follow = gql`
   }
   ${person}
 `;
+export const Unfollow = gql`
+  mutation Unfollow($userId: ID!) {
+    unfollow(userId: $userId) { viewer { id user { id followingCount } } user { ...Person } }
+  }
+  ${person}
+`;
+export const Suggestions = gql`
+  query Suggestions($after: String) {
+    viewer { id user { id followSuggestions(first: 20, after: $after) { edges { node { id handle } } pageInfo { hasNextPage endCursor } } } }
+  }
+`;
+export const Dismiss = gql`mutation Dismiss($userId: ID!) { dismissSuggestion(userId: $userId) { changed } }`;
+export const Undismiss = gql`mutation Undismiss($userId: ID!) { undismissSuggestion(userId: $userId) { changed } }`;
 export const NewFollowers = gql`
   subscription NewFollowers {
     followerAdded { edge { cursor node { ...Person } } viewer { id user { id followerCount } } }

@@ -1,8 +1,8 @@
 // Runs client.mjs against Kith, and prints what it shows: node main.mjs URL HANDLE PASSWORD HANDLE-TO-FOLLOW.
 // KITH_TOKEN is a token of an earlier visit. It ends with its input.
+import { createSession, login, renewToken } from "@kith/client";
 import WebSocket from "ws";
-import { createSession, login, renewToken } from "../session.mjs";
-import { createClient, Follow, Followers, Followings, NewFollowers, Profile } from "./client.mjs";
+import { createClient, Dismiss, Follow, Followers, Followings, NewFollowers, Profile, Suggestions, Undismiss, Unfollow } from "./client.mjs";
 
 globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
 
@@ -10,7 +10,8 @@ const [url, handle, password, other] = process.argv.slice(2);
 const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
 const extend = (token) => renewToken(url, token);
-const client = createClient(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn()), extend));
+const session = createSession({ token: process.env.KITH_TOKEN ?? (await signIn()), signIn, extend });
+const client = createClient(url, session);
 
 // Both find out that the token has expired.
 const [{ data }] = await Promise.all([client.query(Profile, { handle: other }), client.query(Followers, {})]);
@@ -41,6 +42,20 @@ await client.query(Profile, { handle });
 const refused = await client.mutation(Follow, { userId: data.viewer.user.id });
 say("refused", { code: refused.error.graphQLErrors[0].extensions.code });
 show();
+
+await client.mutation(Unfollow, { userId: data.user.id });
+say("unfollowed");
+
+// Dismissing a suggestion, and undoing it.
+const { data: first } = await client.query(Suggestions, {});
+client.query(Suggestions, {}).subscribe(({ data, stale }) => {
+  if (!stale) say("suggested", { handles: data.viewer.user.followSuggestions.edges.map(({ node }) => node.handle) });
+});
+const userId = first.viewer.user.followSuggestions.edges[0].node.id;
+await client.mutation(Dismiss, { userId });
+say("dismissed");
+await client.mutation(Undismiss, { userId });
+say("undone");
 
 client.subscription(NewFollowers, {}).subscribe(({ data }) => {
   const { followerCount, followers } = client.readQuery(Followers, {}).data.viewer.user;
