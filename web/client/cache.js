@@ -21,5 +21,5 @@ export function graphcache(relayPagination) {
   return { keys: table(keyless, () => () => null), resolvers: eachList(() => relayPagination()) };
 }
 
-// relay is for relay.config.mjs.
+// relay is for relay.config.js.
 export const relay = { customScalarTypes: scalars, typescriptExcludeUndefinedFromNullableUnion: true };

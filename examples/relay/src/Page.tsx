@@ -1,11 +1,11 @@
-// A page with the viewer's followings, a button to follow somebody, and followers as they come.
-import { useMemo, useState } from "react";
-import { ConnectionHandler, graphql, useLazyLoadQuery, useMutation, usePaginationFragment, useSubscription } from "react-relay";
+// A page with the viewer's followings, a button to follow somebody, followers as they come, and suggestions.
+import { useMemo } from "react";
+import { graphql, useLazyLoadQuery, usePaginationFragment, useSubscription } from "react-relay";
 import type { Page_followings$key } from "./__generated__/Page_followings.graphql";
 import type { PageFollowersQuery } from "./__generated__/PageFollowersQuery.graphql";
-import type { PageFollowMutation } from "./__generated__/PageFollowMutation.graphql";
 import type { PageNewFollowersSubscription } from "./__generated__/PageNewFollowersSubscription.graphql";
 import type { PageQuery } from "./__generated__/PageQuery.graphql";
+import { Follow, Suggestions } from "./Changes";
 
 // @throwOnFieldError makes an error of a field an error of the component, for the nearest error boundary. In return
 // Kith's @semanticNonNull takes the null from the types: `edges` and `node` below need no check.
@@ -28,6 +28,7 @@ export function Page({ handle }: { handle: string }) {
       <Followings viewer={viewer.user} />
       <Follow viewer={viewer.user} user={user} />
       <Followers />
+      <Suggestions />
     </>
   );
 }
@@ -48,51 +49,6 @@ function Followings({ viewer }: { viewer: Page_followings$key }) {
     <>
       <ol>{data.followings?.edges.map(({ node }) => <li key={node.id}>{node.handle}</li>)}</ol>
       {hasNext && <button name="more" disabled={isLoadingNext} onClick={() => loadNext(20)}>More</button>}
-    </>
-  );
-}
-
-type Shown = PageQuery["response"];
-
-export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>["user"]; user: NonNullable<Shown["user"]> }) {
-  const [refused, setRefused] = useState<string>();
-  const [commit, isInFlight] = useMutation<PageFollowMutation>(graphql`
-    mutation PageFollowMutation($userId: ID!, $lists: [ID!]!) {
-      follow(userId: $userId) {
-        viewer { id user { id followingCount } }
-        followingEdge @prependEdge(connections: $lists) {
-          cursor
-          node { id handle name followerCount viewerRelationship { id status } }
-        }
-      }
-    }
-  `);
-  const status = user.viewerRelationship?.status;
-
-  // The follow is shown before Kith has answered. If Kith refuses, Relay takes all of it back.
-  const follow = () =>
-    commit({
-      variables: { userId: user.id, lists: [ConnectionHandler.getConnectionID(viewer.id, "Page_followings")] },
-      optimisticResponse: {
-        follow: {
-          viewer: { id: `viewer_${viewer.id}`, user: { id: viewer.id, followingCount: viewer.followingCount + 1 } },
-          followingEdge: {
-            cursor: "",
-            node: {
-              ...user,
-              followerCount: user.followerCount + 1,
-              viewerRelationship: { id: `rel_${viewer.id}_${user.id}`, status: status === "FOLLOWED_BY" ? "MUTUAL" : "FOLLOWING" },
-            },
-          },
-        },
-      },
-      onCompleted: (_, errors) => setRefused((errors?.[0] as { extensions?: { code: string } } | undefined)?.extensions?.code),
-    });
-  return (
-    <>
-      <button name="follow" disabled={isInFlight} onClick={follow}>{status}</button>
-      <strong>{user.followerCount}</strong>
-      {refused && <em>{refused}</em>}
     </>
   );
 }

@@ -1,12 +1,13 @@
 // Runs the page against Kith without a browser, and prints what it shows: node build/main.js URL HANDLE PASSWORD
 // HANDLE-TO-FOLLOW. KITH_TOKEN is a token of an earlier visit. It ends with its input.
+import { createSession, login, renewToken } from "@kith/client";
 import { Profiler, Suspense, type ReactNode } from "react";
 import { fetchQuery, RelayEnvironmentProvider } from "react-relay";
 import { create } from "react-test-renderer";
 import type { PageFollowersQuery } from "./__generated__/PageFollowersQuery.graphql";
-import { createSession, login, renewToken } from "../../session.mjs";
 import { createEnvironment } from "./environment";
-import { Follow, followers as followersQuery, Page } from "./Page";
+import { Follow } from "./Changes";
+import { followers as followersQuery, Page } from "./Page";
 
 const [url, handle, password, other] = process.argv.slice(2);
 const say = (what: string, more = {}) => console.log(JSON.stringify({ what, ...more }));
@@ -15,8 +16,9 @@ const extend = (token: string) => renewToken(url, token);
 
 async function main() {
   globalThis.WebSocket ??= (await import("ws")).WebSocket as never; // browsers and Node.js 22 have one
+  const session = createSession({ token: process.env.KITH_TOKEN ?? (await signIn()), signIn, extend });
   const refetch = () => fetchQuery<PageFollowersQuery>(environment, followersQuery, {}).toPromise();
-  const environment = createEnvironment(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn()), extend), refetch);
+  const environment = createEnvironment(url, session, refetch);
 
   // render calls back whenever something has changed.
   const render = (what: ReactNode, look: () => void) =>
@@ -57,6 +59,34 @@ async function main() {
       step = 2;
       say("followed");
       followMyself();
+    } else if (step === 3 && list[0] !== handle) {
+      step = 4;
+      follow.props.onClick(); // which unfollows
+    } else if (step === 4 && !follow.props.disabled && state.status === "NONE") {
+      step = 5;
+      say("unfollowed");
+    }
+    if (step >= 5) dismissAndUndo();
+  }
+
+  // The first suggestion is dismissed, and that is undone.
+  let suggested = "";
+  function dismissAndUndo() {
+    const list = page.root.findAllByType("dt");
+    const handles = list.map((found) => found.children.join(""));
+    if (handles.join() !== suggested) say("suggested", { handles });
+    suggested = handles.join();
+    const [undo] = page.root.findAllByProps({ name: "undo" });
+    if (step === 5) {
+      step = 6;
+      list[0].props.onClick();
+    } else if (step === 6 && undo && !undo.props.disabled) {
+      step = 7;
+      say("dismissed");
+      undo.props.onClick();
+    } else if (step === 7 && !undo) {
+      step = 8;
+      say("undone");
     }
   }
 
@@ -70,6 +100,7 @@ async function main() {
       clicked = true;
       for (const problem of root.findAllByType("em")) {
         say("refused", { code: problem.children[0] });
+        step = Math.max(step, 3);
         shown = "";
         look();
       }
