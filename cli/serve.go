@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -32,6 +33,7 @@ type ServeCmd struct {
 	H2C            bool          `group:"requests" name:"h2c" env:"KITH_H2C" help:"Speak HTTP/2 without TLS as well, to proxies and backends that begin with it. WebSockets stay on HTTP/1.1."`
 	CORSOrigin     []string      `group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
 	CORSHeader     []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
+	PublicURL      string        `group:"requests" name:"public-url" env:"KITH_PUBLIC_URL" placeholder:"ORIGIN" help:"Where browsers reach the gateways, such as https://kith.example.org: stands before the path of an avatarUrl. Default: none."`
 	RequestTimeout time.Duration `bound:"positive" group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
 	StopDelay      time.Duration `bound:"natural" group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"How long everything is still answered after the signal to stop, while /readyz answers 503, so that load balancers send requests elsewhere. Default: ${default}."`
 	Drain          time.Duration `bound:"natural" group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
@@ -180,6 +182,9 @@ func (c *ServeCmd) check() (err error) {
 		if err := CheckOrigin(origin); err != nil {
 			return Misset("cors-origin", err)
 		}
+	}
+	if err := CheckOrigin(c.PublicURL); c.PublicURL != "" && (err != nil || strings.Contains(c.PublicURL, "*")) {
+		return Misset("public-url", cmp.Or(err, errors.New("it names one origin, without *")))
 	}
 	if err := checkHeaders(c.CORSHeader); err != nil {
 		return Misset("cors-header", err)

@@ -202,6 +202,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
+		PublicURL:  c.PublicURL,
 		Declared:   c.declared,
 		Schema:     public,
 		Subgraph:   sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),

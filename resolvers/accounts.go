@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"kith/accounts"
 	"kith/accounts/identity"
@@ -52,6 +53,11 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *stri
 	viewer, err := r.actorOf(ctx, objects)
 	if err != nil {
 		return nil, err
+	}
+	if avatarURL != nil {
+		if path, ours := strings.CutPrefix(*avatarURL, r.PublicURL+"/"); ours { // as it was read
+			avatarURL = new("/" + path)
+		}
 	}
 	change := storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL, Locked: locked}
 	if lists != nil {

@@ -37,6 +37,8 @@ type Resolver struct {
 	Feeds *social.Feeds
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
+	// PublicURL stands before avatarUrls that are paths, such as https://kith.example.org. Empty: nothing does.
+	PublicURL string
 	// Limits bounds how often users write. Nil: nothing does.
 	Limits WriteLimits
 	// Activity notes who is active. Nil: nobody does.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -72,6 +73,7 @@ func usersOf(ctx context.Context, w wanted, at paths) []*model.User {
 				continue
 			}
 			u.Row = r.Value
+			u.Row.AvatarURL = e.resolver.absolute(r.Value.AvatarURL)
 		}
 		if needs&fields.Counts != 0 {
 			u.Counts = l.Counts.Load(id)
@@ -86,6 +88,14 @@ func usersOf(ctx context.Context, w wanted, at paths) []*model.User {
 		addViewers(ctx, users, asked, at)
 	}
 	return users
+}
+
+// absolute is the address of a picture for pages of other origins, if it is known.
+func (r *Resolver) absolute(avatarURL string) string {
+	if strings.HasPrefix(avatarURL, "/") {
+		return r.PublicURL + avatarURL
+	}
+	return avatarURL
 }
 
 // addViewers adds the viewer's relationships.

@@ -63,6 +63,29 @@ func TestTextsOfAUser(t *testing.T) {
 	})
 }
 
+// With a public address, pages of other origins can show faces: what is a path is absolute, and can be written as it was read.
+func TestAvatarsAreAbsolute(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.CreateUsers(t, store,
+			storage.User{ID: 1, Handle: "a", Name: "A", AvatarURL: "/faces/7.svg"},
+			storage.User{ID: 2, Handle: "b", Name: "B", AvatarURL: "https://example.org/b.png"},
+			storage.User{ID: 3, Handle: "c", Name: "C"})
+		const asked = `{ users(by: {ids: [1, 2, 3]}) { avatarUrl } }`
+		plain, public := apitest.New(t, store, apitest.Options{}), apitest.New(t, store, apitest.Options{PublicURL: "https://kith.example.org"})
+		plain.Ask(asked, nil).Is(`{"users": [{"avatarUrl": "/faces/7.svg"}, {"avatarUrl": "https://example.org/b.png"}, {"avatarUrl": null}]}`)
+		public.Ask(asked, nil).Is(`{"users": [{"avatarUrl": "https://kith.example.org/faces/7.svg"}, {"avatarUrl": "https://example.org/b.png"}, {"avatarUrl": null}]}`)
+
+		for given, kept := range map[string]string{
+			"https://kith.example.org/faces/8.svg":      "/faces/8.svg",
+			"/faces/9.svg":                              "/faces/9.svg",
+			"https://kith.example.org.evil/faces/8.svg": "https://kith.example.org.evil/faces/8.svg",
+		} {
+			public.As(1).Ask(`mutation ($url: String) { updateProfile(avatarUrl: $url) { changed } }`, map[string]any{"url": given}).Is(`{"updateProfile": {"changed": true}}`)
+			plain.Ask(`{ user(by: {id: 1}) { avatarUrl } }`, nil).Is(`{"user": {"avatarUrl": "` + kept + `"}}`)
+		}
+	})
+}
+
 // Int has 32 bits. A larger argument is refused, whether it is written in the query or sent as a variable.
 func TestIntsBeyond32BitsAreRefused(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {

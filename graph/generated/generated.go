@@ -5225,7 +5225,7 @@ type User implements Node {
   name: String!
   "A few words on oneself, at most 500 characters; null if there are none."
   bio: String
-  "The address of a picture, or the path of a face that every gateway draws, such as ` + "`" + `/faces/42.svg` + "`" + `; null if there is none."
+  "The address of a picture, or of a face that every gateway draws, such as ` + "`" + `/faces/42.svg` + "`" + `: a path unless the gateway has a ` + "`" + `--public-url` + "`" + `; null if there is none."
   avatarUrl: String
   "When the user was created."
   createdAt: DateTime!

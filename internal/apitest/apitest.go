@@ -51,6 +51,7 @@ type Options struct {
 	WriteLimits    resolvers.WriteLimits // nil: none
 	MaxAnswer      int
 	HideSchema     bool
+	PublicURL      string
 	Without        []string          // parts of the schema
 	TypePrefix     selections.Prefix // of the schema
 	Declared       *declared.File    // nil: nothing
@@ -169,7 +170,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Feeds: o.Feeds,
 		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
-		Dismissals: store, FeedSeen: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema,
+		Dismissals: store, FeedSeen: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
 		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
 	}
 	executable := func(schema *ast.Schema) graphql.ExecutableSchema {

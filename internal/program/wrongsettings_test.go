@@ -209,6 +209,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "app.example.org", says: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
 			{value: "https://a.example,nonsense", says: []string{`"nonsense"`}}, {value: "ftp://x"},
 		},
+		"public-url": {
+			{value: "kith.example.org", says: []string{`"kith.example.org"`, "https://"}}, {value: "https://kith.example.org/"},
+			{value: "https://*.example.org", says: []string{"one origin"}}, {value: "*"},
+		},
 		"cors-header": {
 			{value: "X Tenant", with: corsOrigin, says: []string{`"X Tenant"`}}, {value: "*", with: corsOrigin}, {value: "X-A,,X-B", with: corsOrigin},
 			{value: "Cookie", with: corsOrigin, says: []string{`"Cookie"`, "browsers"}}, {value: "sec-fetch-site", with: corsOrigin},

@@ -35,6 +35,9 @@ export const keyless = [
   "FollowError",
   "FollowManyPayload",
   "FollowOutcome",
+  "FollowRequestAdded",
+  "FollowRequestConnection",
+  "FollowRequestEdge",
   "FollowerAdded",
   "FriendRequestChanged",
   "FriendRequestConnection",
@@ -114,6 +117,9 @@ export const lists = {
     "dismissedUsers": [],
     "feed": [
       "newerThan"
+    ],
+    "followRequests": [
+      "direction"
     ],
     "friendRequests": [
       "direction",

@@ -8,7 +8,7 @@ import { Failure, Sentinel, Skeleton, present, report, sentence, useSettled } fr
 
 /** A picture from this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
 export function Face({ of, size = 44 }: { of: { id: string; avatarUrl: string | null }; size?: number }) {
-  const src = of.avatarUrl?.startsWith('/') ? of.avatarUrl : `/faces/${of.id}.svg`;
+  const src = /\/faces\/\d+\.svg$/.exec(of.avatarUrl ?? '')?.[0] ?? `/faces/${of.id}.svg`;
   return <img className="face" src={src} width={size} height={size} alt="" loading="lazy" decoding="async" />;
 }
 
