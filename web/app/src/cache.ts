@@ -1,11 +1,11 @@
 // What the cache knows about Kith: the most likely outcome of a change, which is shown at once, and what
 // else the answer changes.
 import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from '@urql/exchange-graphcache';
-import { CommentCountFragmentDoc, ViewerDocument, type FriendRequestState } from './gql';
+import { CommentCountFragmentDoc, ViewerDocument, type FriendRequestState, type MuteScope, type RelationshipChangesSubscription } from './gql';
 
 // Types that have no id belong to the object that they were read with.
 const parts = [
-  'FollowConnection', 'FollowEdge', 'MatchConnection', 'MatchEdge', 'BlockConnection', 'BlockEdge', 'UserConnection', 'UserEdge', 'PageInfo',
+  'FollowConnection', 'FollowEdge', 'MatchConnection', 'MatchEdge', 'BlockConnection', 'BlockEdge', 'FollowRequestConnection', 'FollowRequestEdge', 'UserConnection', 'UserEdge', 'PageInfo',
   'ListVisibility', 'SuggestionConnection', 'SuggestionEdge', 'SuggestionExclusions',
   'FriendRequestConnection', 'FriendRequestEdge', 'UserSearchConnection', 'UserSearchEdge', 'PostConnection', 'PostEdge',
   'FeedConnection', 'NewerPosts', 'CommentConnection', 'CommentEdge', 'FavoriteConnection', 'Media', 'EdgesAmong', 'FollowOutcome', 'FollowError',
@@ -31,8 +31,8 @@ function relist(cache: Cache, entity: Entity, list: string, change: (keys: strin
 const without = (key: string) => (keys: string[]) => keys.filter(one => one !== key);
 const withFirst = (key: string) => (keys: string[], isFirst: boolean) => (isFirst && !keys.includes(key) ? [key, ...keys] : keys);
 
-// The lists of a user that users in a block with it no longer see.
-const closedByBlocks = ['followings', 'followers', 'friends', 'followersYouKnow', 'posts', 'favorites'];
+// The lists of a user that a block closes, or that a locked user shows to its followers alone.
+const closed = ['followings', 'followers', 'friends', 'followersYouKnow', 'posts', 'favorites'];
 
 /** later runs reads after the change has been made, not while its expected outcome is shown. */
 const later =
@@ -48,15 +48,23 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     (change: Change) =>
     ({ userId }: Variables, cache: Cache) =>
       changed(cache, viewer.id, String(userId), change);
+  const close = (cache: Cache, userId: unknown) => forget(cache, { __typename: 'User', id: String(userId) }, ...closed);
   const requestsChanged = later((_, __, cache) => forget(cache, own, 'friendRequests'));
   // One request less waits. The gateway counts again when it has been answered.
-  const answered: UpdateResolver = (result, args, cache, info) => {
-    if (!info.optimistic) return requestsChanged(result, args, cache, info);
-    cache.updateQuery({ query: ViewerDocument }, data => {
-      const waiting = data?.viewer?.friendRequests;
-      return waiting ? { ...data, viewer: { ...data.viewer!, friendRequests: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
-    });
-  };
+  const answered =
+    (list: 'friendRequests' | 'followRequests'): UpdateResolver =>
+    (_, __, cache, info) => {
+      if (!info.optimistic) return forget(cache, own, list);
+      cache.updateQuery({ query: ViewerDocument }, data => {
+        const waiting = data?.viewer?.[list];
+        return waiting ? { ...data, viewer: { ...data.viewer!, [list]: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
+      });
+    };
+  const closes = later((_, { userId }, cache) => close(cache, userId));
+  const mutesChanged = later((_, __, cache) => {
+    forget(cache, own, 'mutedUsers', 'feed');
+    forget(cache, viewer, 'followSuggestions');
+  });
   const comments = (cache: Cache, postId: string, by: number, change: (keys: string[], isFirst: boolean) => string[]) => {
     const post = { __typename: 'Post', id: postId };
     relist(cache, post, 'comments', change);
@@ -66,8 +74,12 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
   return {
     keys: Object.fromEntries(parts.map(name => [name, () => null])),
     optimistic: {
-      follow: becomes({ following: true }),
-      unfollow: becomes({ following: false }),
+      follow: (args, cache) => becomes(cache.resolve({ __typename: 'User', id: String(args.userId) }, 'locked') ? { followRequested: true } : { following: true })(args, cache),
+      unfollow: becomes({ following: false, followRequested: false }),
+      acceptFollowRequest: becomes({ followedBy: true, followRequestedBy: false }),
+      declineFollowRequest: becomes({ followRequestedBy: false }),
+      mute: ({ userId, scope, until }, cache) => changed(cache, viewer.id, String(userId), { muted: scope as MuteScope, mutedUntil: (until as string) ?? null }),
+      unmute: becomes({ muted: null, mutedUntil: null }),
       removeFollower: becomes({ followedBy: false }),
       block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
       unblock: becomes({ blocking: false }),
@@ -83,13 +95,24 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     updates: {
       Mutation: {
         block: later((_, { userId }, cache) => {
-          forget(cache, { __typename: 'User', id: String(userId) }, ...closedByBlocks);
+          close(cache, userId);
           forget(cache, viewer, 'followings', 'followers', 'friends');
-          forget(cache, own, 'friendRequests', 'blockedUsers');
+          forget(cache, own, 'friendRequests', 'followRequests', 'blockedUsers');
         }),
-        unblock: later((_, { userId }, cache) => forget(cache, { __typename: 'User', id: String(userId) }, ...closedByBlocks)),
-        acceptFriend: answered,
-        declineFriend: answered,
+        unblock: closes,
+        follow: closes,
+        unfollow: closes,
+        acceptFollowRequest: answered('followRequests'),
+        declineFollowRequest: answered('followRequests'),
+        mute: mutesChanged,
+        unmute: mutesChanged,
+        dismissSuggestion: later((_, __, cache) => forget(cache, own, 'dismissedUsers')),
+        undismissSuggestion: later((_, __, cache) => {
+          forget(cache, own, 'dismissedUsers');
+          forget(cache, viewer, 'followSuggestions');
+        }),
+        acceptFriend: answered('friendRequests'),
+        declineFriend: answered('friendRequests'),
         cancelFriendRequest: requestsChanged,
         requestFriend: requestsChanged,
         favorite: later((_, __, cache) => forget(cache, viewer, 'favorites')),
@@ -115,7 +138,10 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
       },
       Subscription: {
         followerAdded: (_, __, cache) => forget(cache, viewer, 'followers', 'followerCount', 'friendCount'),
+        followRequestAdded: (_, __, cache) => forget(cache, own, 'followRequests'),
         friendRequestChanged: requestsChanged,
+        // Somebody has blocked the viewer or ended that, or has accepted its request.
+        relationshipChanged: ({ relationshipChanged }: RelationshipChangesSubscription, _, cache) => close(cache, relationshipChanged?.relationship?.to?.id),
       },
     },
   };
@@ -130,6 +156,10 @@ function plus(cache: Cache, entity: Entity, field: string, by: number) {
 type Change = {
   following?: boolean;
   followedBy?: boolean;
+  followRequested?: boolean;
+  followRequestedBy?: boolean;
+  muted?: MuteScope | null;
+  mutedUntil?: string | null;
   blocking?: boolean;
   special?: boolean | null;
   remark?: string | null;

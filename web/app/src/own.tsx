@@ -1,8 +1,9 @@
-// Lists that only the viewer sees: marked follows, and blocked users.
+// Lists that only the viewer sees: marked follows, and users whom the viewer blocks, mutes, or does not want suggested.
+import { useState, type ReactNode } from 'react';
 import { useMutation } from 'urql';
-import { BlockedDocument, MarkedDocument, UnblockDocument } from './gql';
+import { BlockedDocument, DismissedDocument, MarkedDocument, MutedDocument, UnblockDocument, UndismissSuggestionDocument, UnmuteDocument, type MuteScope, type PersonFragment } from './gql';
 import { PeopleList, Row, pageOf } from './people';
-import { Empty, PageTitle, report } from './ui';
+import { Empty, PageTitle, day, report } from './ui';
 
 export function Marked() {
   return (
@@ -11,13 +12,29 @@ export function Marked() {
       <p className="quiet">People who are special to you. Only you see these marks.</p>
       <PeopleList
         document={MarkedDocument}
-        variables={{}}
+        filtered
+        variables={{ filter: { special: true } }}
         pick={data => pageOf(data.viewer?.user.list)}
         label="marked people"
         row={person => <Row person={person} note={person.viewerRelationship?.remark ?? undefined} />}
         empty={<Empty icon="mark" title="Nobody is marked yet.">Mark somebody you follow on their profile.</Empty>}
       />
     </>
+  );
+}
+
+/** Somebody, with a button that takes the viewer's choice back. */
+function Undo({ person, note, text, undo }: { person: PersonFragment; note?: ReactNode; text: string; undo: () => void }) {
+  return (
+    <Row
+      person={person}
+      note={note}
+      actions={
+        <button type="button" className="button" aria-label={`${text}: ${person.name}`} onClick={undo}>
+          {text}
+        </button>
+      }
+    />
   );
 }
 
@@ -34,17 +51,75 @@ export function Blocked() {
           return page && { ...page, items: page.items.filter(person => person.viewerRelationship?.blocking !== false) };
         }}
         label="blocked people"
+        row={person => <Undo text="Unblock" person={person} undo={() => report(unblock({ userId: person.id }), `You have unblocked ${person.name}.`)} />}
+        empty={<Empty icon="check" title="You block nobody." />}
+      />
+    </>
+  );
+}
+
+export const scopes: readonly [MuteScope, string][] = [
+  ['EVERYTHING', 'Posts, suggestions and search'],
+  ['POSTS', 'Posts only'],
+];
+
+export function Muted() {
+  const [scope, setScope] = useState<MuteScope>('EVERYTHING');
+  const [, unmute] = useMutation(UnmuteDocument);
+  return (
+    <>
+      <PageTitle title="Muted" />
+      <p className="quiet">You still follow these people if you did before. They do not learn that you have muted them.</p>
+      <div className="tabs" role="group" aria-label="What is muted">
+        {scopes.map(([one, text]) => (
+          <button key={one} type="button" aria-pressed={scope === one} onClick={() => setScope(one)}>
+            {text}
+          </button>
+        ))}
+      </div>
+      <PeopleList
+        key={scope}
+        document={MutedDocument}
+        variables={{ scope }}
+        pick={data => {
+          const page = pageOf(data.viewer?.list);
+          return page && { ...page, items: page.items.filter(person => person.viewerRelationship?.muted) };
+        }}
+        label="muted people"
         row={person => (
-          <Row
+          <Undo
+            text="Unmute"
             person={person}
-            actions={
-              <button type="button" className="button" aria-label={`Unblock ${person.name}`} onClick={() => report(unblock({ userId: person.id }), `You have unblocked ${person.name}.`)}>
-                Unblock
-              </button>
-            }
+            note={person.viewerRelationship?.mutedUntil && `until ${day(person.viewerRelationship.mutedUntil)}`}
+            undo={() => report(unmute({ userId: person.id }), `You have unmuted ${person.name}.`)}
           />
         )}
-        empty={<Empty icon="check" title="You block nobody." />}
+        empty={<Empty icon="check" title="You mute nobody." />}
+      />
+    </>
+  );
+}
+
+export function Dismissed() {
+  const [back, setBack] = useState<ReadonlySet<string>>(new Set());
+  const [, undismiss] = useMutation(UndismissSuggestionDocument);
+  const again = async (id: string, name: string) => {
+    if (await report(undismiss({ userId: id }), `${name} may be suggested to you again.`)) setBack(now => new Set([...now, id]));
+  };
+  return (
+    <>
+      <PageTitle title="Not suggested" />
+      <p className="quiet">You have said that you do not want these people suggested. That lasts for 180 days.</p>
+      <PeopleList
+        document={DismissedDocument}
+        variables={{}}
+        pick={data => {
+          const page = pageOf(data.viewer?.list);
+          return page && { ...page, items: page.items.filter(person => !back.has(person.id)) };
+        }}
+        label="people not suggested"
+        row={person => <Undo text="Suggest again" person={person} undo={() => again(person.id, person.name)} />}
+        empty={<Empty icon="check" title="Anybody may be suggested to you." />}
       />
     </>
   );

@@ -108,7 +108,8 @@ export function Skeleton({ rows = 6 }: { rows?: number }) {
 }
 
 // Messages at the edge of the page, which a screen reader reads out.
-type Note = { id: number; text: string; kind: 'good' | 'bad' };
+type Undo = () => void;
+type Note = { id: number; text: string; kind: 'good' | 'bad'; undo?: Undo };
 let notes: Note[] = [];
 let lastNote = 0;
 const noteListeners = new Set<() => void>();
@@ -118,10 +119,12 @@ function setNotes(next: Note[]) {
   for (const listener of noteListeners) listener();
 }
 
-export function tell(text: string, kind: Note['kind'] = 'good') {
+const drop = (id: number) => setNotes(notes.filter(note => note.id !== id));
+
+export function tell(text: string, kind: Note['kind'] = 'good', undo?: Undo) {
   const id = ++lastNote;
-  setNotes([...notes.slice(-2), { id, text, kind }]);
-  setTimeout(() => setNotes(notes.filter(note => note.id !== id)), 6_000);
+  setNotes([...notes.slice(-2), { id, text, kind, undo }]);
+  setTimeout(() => drop(id), undo ? 12_000 : 6_000);
 }
 
 /** Shows the outcome of a change: a failure, or the sentence for success, if there is one. Returns whether it succeeded. */
@@ -136,6 +139,10 @@ export async function report(change: Promise<{ error?: CombinedError }>, good?: 
 export function sentence(error: CombinedError | undefined): string {
   if (!error) return '';
   const first = error.graphQLErrors[0];
+  if (first?.extensions.reason === 'SUSPENDED') {
+    const { until } = first.extensions as { until?: string | null };
+    return `Your account is suspended${until ? ` until ${moment(until)}` : ''}. The reason: ${first.message.slice(first.message.indexOf(': ') + 2)}`;
+  }
   if (first) return first.message.charAt(0).toUpperCase() + first.message.slice(1) + '.';
   return 'The gateway cannot be reached.';
 }
@@ -153,6 +160,18 @@ export function Notes() {
       {shown.map(note => (
         <p key={note.id} className={`note ${note.kind}`}>
           {note.text}
+          {note.undo && (
+            <button
+              type="button"
+              className="undo"
+              onClick={() => {
+                drop(note.id);
+                note.undo!();
+              }}
+            >
+              Undo
+            </button>
+          )}
         </p>
       ))}
     </div>
@@ -173,6 +192,24 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
       </header>
       {children}
     </dialog>
+  );
+}
+
+type SelectProps = { name: string; text: string; options: readonly (readonly [string, string])[]; value?: string };
+
+/** A labelled choice of one: pairs of a value and its text. */
+export function Select({ name, text, options, value }: SelectProps) {
+  return (
+    <label className="field">
+      {text}
+      <select name={name} defaultValue={value}>
+        {options.map(([one, label]) => (
+          <option key={one} value={one}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 
@@ -201,6 +238,12 @@ export function useSettled<T>(value: T, milliseconds = 200): T {
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 export const short = (n: number) => compact.format(n);
+
+/** A number, short, with the exact one beside the pointer. */
+export const Count = ({ of }: { of: number }) => <span title={of < 1_000 ? undefined : of.toLocaleString('en')}>{short(of)}</span>;
+
+export const day = (at: string) => new Date(at).toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' });
+export const moment = (at: string) => new Date(at).toLocaleString('en', { dateStyle: 'long', timeStyle: 'short' });
 
 const ages: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
