@@ -153,7 +153,9 @@ func registers(t *testing.T, s site) {
 
 	tab.Sees("Whom do you know?")
 	tab.Until("people are suggested", `document.querySelectorAll(".choices li").length == 40`)
+	tab.Until("nobody is chosen before somebody chooses", `!document.querySelector(".choices :checked") && document.querySelector(".bar .primary").disabled`)
 	first := tab.Text(`document.querySelector(".choices b").textContent`)
+	tab.Press("Choose all")
 	tab.Run("leave out the first", `document.querySelector(".choices input").click()`)
 	tab.Press("Follow 39 people")
 	tab.Sees("You follow 39 people now.")
@@ -279,7 +281,7 @@ func live(t *testing.T, s site) {
 	b := s.as(300, "/u/"+yours)
 	b.Until("the profile", count("followers")+" >= 0")
 	before := b.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
-	s.subscribed(t, 3+2) // a also watches b's profile
+	s.subscribed(t, 4+3) // a also watches b's profile
 	a.Press("Follow: " + name)
 	b.Sees(mine + " follows you now.")
 	b.Until("the count has risen", count("followers")+" === "+before+" + 1")
@@ -288,6 +290,10 @@ func live(t *testing.T, s site) {
 	a.Until("a sees that they are friends", `document.querySelector(".head-actions .follow").textContent === "Friends"`)
 	a.Sees(name + " follows you now.")
 	b.Press("Friends: " + mine)
+	b.Sees("You are friends only while you follow each other.")
+	b.Press("Keep following")
+	b.Press("Friends: " + mine)
+	b.Press("Unfollow")
 	a.Until("a sees that they are not any more", `document.querySelector(".head-actions .follow").textContent === "Following"`)
 	if b.Text(`document.querySelector(".row .follow").textContent`) == "Friends" {
 		t.Error("b still calls them friends")
@@ -300,7 +306,7 @@ func requests(t *testing.T, s site) {
 	a := s.as(400, "/u/"+yours)
 	b := s.as(500, "/requests")
 	b.Sees("Nobody waits for you.")
-	s.subscribed(t, 3+2)
+	s.subscribed(t, 4+3)
 	a.Press("Ask to be friends")
 	a.Type("dialog textarea", "We met on the train")
 	a.Press("Send request")
@@ -335,10 +341,9 @@ func keepsOut(t *testing.T, s site) {
 	a.Press("Block")
 	a.Until("the dialog", `document.querySelector("dialog[open] .danger")`)
 	a.Run("block", `document.querySelector("dialog[open] .danger").click()`)
-	a.Sees("You have blocked " + name + ".")
-	a.Sees("Nothing to see here.")
+	a.Until("the page says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You have blocked "+name+"."))
 	a.Go(s.browser, "/app/blocked")
-	a.Press("Unblock " + name)
+	a.Press("Unblock: " + name)
 	a.Sees("You block nobody.")
 
 	a.Press("Settings")

@@ -1,19 +1,20 @@
 // The frame around all pages: navigation, the search, and live events.
 import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
-import { useClient, useQuery, useSubscription } from 'urql';
+import { useClient, useMutation, useQuery, useSubscription } from 'urql';
 import { reconnected } from './client';
 import { Common } from './common';
-import { FollowerAddedDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
+import { FollowRequestAddedDocument, FollowerAddedDocument, ReactivateAccountDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
 import { Home } from './home';
 import { Face } from './people';
 import { Profile } from './profile';
+import { PostPage } from './posts';
 import { Requests } from './requests';
 import { Link, match, navigate, usePath } from './router';
 import { renewWhileUsed, signOut, useEnded, useSession } from './session';
 import { Settings } from './settings';
 import { Start, Suggestions } from './suggestions';
-import { Blocked, Marked } from './own';
-import { Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, tell, useSettled, type IconName } from './ui';
+import { Blocked, Dismissed, Marked, Muted } from './own';
+import { Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, report, tell, useSettled, type IconName } from './ui';
 import { Welcome } from './welcome';
 
 // The picture needs a library for graphs, which no other page needs.
@@ -34,17 +35,20 @@ export function App() {
 
 function SignedOut() {
   const path = usePath();
-  const profile = !useEnded() && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path));
+  const ended = useEnded();
+  const profile = !ended && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path));
+  const post = !ended && match('/post/:id', path);
   return (
     <div className="frame signed-out">
       <main id="page">
-        {profile ? (
+        {profile || post ? (
           <>
             <Link to="/" className="brand" aria-label="Kith, sign in">
               <Mark />
               <span>Kith</span>
             </Link>
-            <Profile key={profile.handle} handle={profile.handle!} tab={profile.tab} />
+            {profile && <Profile key={profile.handle} handle={profile.handle!} tab={profile.tab} />}
+            {post && <PostPage key={post.id} id={post.id!} />}
           </>
         ) : (
           <Welcome />
@@ -65,13 +69,14 @@ function SignedIn() {
       }),
     [client],
   );
+  const [, reactivate] = useMutation(ReactivateAccountDocument);
   const path = usePath();
   const me = data?.viewer?.user;
   const places: [string, IconName, string, number?][] = [
     ['/', 'home', 'Home'],
     ['/suggestions', 'people', 'Discover'],
     ['/picture', 'picture', 'Picture'],
-    ['/requests', 'inbox', 'Requests', data?.viewer?.friendRequests?.totalCount],
+    ['/requests', 'inbox', 'Requests', (data?.viewer?.friendRequests?.totalCount ?? 0) + (data?.viewer?.followRequests?.totalCount ?? 0)],
     ['/marked', 'mark', 'Marked'],
     ['/settings', 'settings', 'Settings'],
   ];
@@ -125,6 +130,14 @@ function SignedIn() {
         </div>
       </nav>
       <main id="page">
+        {data?.viewer?.deactivated && (
+          <div className="failure">
+            <p>Your account is hidden: nobody else sees your profile and posts, and you can change nothing.</p>
+            <button type="button" className="button" onClick={() => report(reactivate({}), 'Others see you again.')}>
+              Show my account again
+            </button>
+          </div>
+        )}
         <Guard path={path}>
           <Suspense fallback={<Skeleton />}>
             <Pages path={path} />
@@ -140,6 +153,7 @@ function Pages({ path }: { path: string }) {
   let at = match('/u/:handle', path) ?? match('/u/:handle/:tab', path);
   if (at) return <Profile key={at.handle} handle={at.handle!} tab={at.tab} />;
   if ((at = match('/common/:one/:other', path))) return <Common key={path} one={at.one!} other={at.other!} />;
+  if ((at = match('/post/:id', path))) return <PostPage key={at.id} id={at.id!} />;
   if ((at = match('/picture', path) ?? match('/picture/:id', path))) return <Picture centre={at.id} />;
   switch (path) {
     case '/':
@@ -154,6 +168,10 @@ function Pages({ path }: { path: string }) {
       return <Marked />;
     case '/blocked':
       return <Blocked />;
+    case '/muted':
+      return <Muted />;
+    case '/dismissed':
+      return <Dismissed />;
     case '/settings':
       return <Settings />;
   }
@@ -187,6 +205,7 @@ function Live() {
   const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
   const [follower] = useSubscription({ query: FollowerAddedDocument });
   const [request] = useSubscription({ query: RequestChangesDocument });
+  const [waits] = useSubscription({ query: FollowRequestAddedDocument });
   const one = follower.data?.followerAdded?.edge?.node;
   const changed = request.data?.friendRequestChanged?.request;
   useEffect(() => {
@@ -198,6 +217,12 @@ function Live() {
     tell(`${one.name} follows you now.`);
     refresh();
   }, [follower.data]);
+  useEffect(() => {
+    const person = waits.data?.followRequestAdded?.edge?.node;
+    if (!person) return;
+    tell(`${person.name} asks to follow you.`);
+    refresh();
+  }, [waits.data]);
   useEffect(() => {
     if (!changed) return;
     if (changed.state === 'PENDING' && changed.to?.id === session?.userId) tell(`${changed.from?.name} wants to be friends.`);

@@ -1,7 +1,7 @@
 // The home feed, and suggestions of whom to follow beside it.
 import { useEffect, useState } from 'react';
-import { useClient, useMutation, useSubscription } from 'urql';
-import { FeedDocument, FeedSeenDocument, MarkFeedSeenDocument, PostAddedDocument, PublishDocument } from './gql';
+import { useClient, useMutation, useQuery, useSubscription } from 'urql';
+import { FeedDocument, FeedSeenDocument, MarkFeedSeenDocument, PostAddedDocument, PublishDocument, ViewerDocument } from './gql';
 import { Endless } from './people';
 import { Composer, PostCard } from './posts';
 import { Link } from './router';
@@ -12,6 +12,7 @@ export function Home() {
   const client = useClient();
   const [fresh, setFresh] = useState(0);
   const [version, setVersion] = useState(0);
+  const [{ data }] = useQuery({ query: ViewerDocument });
   const [, publish] = useMutation(PublishDocument);
   const [item] = useSubscription({ query: PostAddedDocument });
   useEffect(() => {
@@ -60,9 +61,13 @@ export function Home() {
           row={post => <PostCard post={post} />}
           label="Posts"
           empty={
-            <Empty icon="home" title="Nothing has been posted yet.">
-              <Link to="/start">Follow a few people</Link> and their posts appear here.
-            </Empty>
+            data?.viewer?.user.followingCount ? (
+              <Empty icon="home" title="The people you follow have posted nothing that you can see." />
+            ) : (
+              <Empty icon="home" title="You follow nobody yet.">
+                <Link to="/start">Follow a few people</Link> and their posts appear here.
+              </Empty>
+            )
           }
         />
       </div>

@@ -4,7 +4,7 @@ import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from
 import { FollowDocument, UnfollowDocument, type MoreFragment, type PersonFragment } from './gql';
 import { Link } from './router';
 import { useSession } from './session';
-import { Failure, Sentinel, Skeleton, present, report, sentence, useSettled } from './ui';
+import { Dialog, Failure, Sentinel, Skeleton, present, report, sentence, useSettled } from './ui';
 
 /** A picture from this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
 export function Face({ of, size = 44 }: { of: { id: string; avatarUrl: string | null }; size?: number }) {
@@ -16,21 +16,44 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
   const session = useSession();
   const [, follow] = useMutation(FollowDocument);
   const [, unfollow] = useMutation(UnfollowDocument);
+  const [asking, setAsking] = useState(false);
   const relation = person.viewerRelationship;
   if (!session || !relation || session.userId === person.id) return null;
-  const { following, followedBy } = relation;
-  const text = following ? (followedBy ? 'Friends' : 'Following') : followedBy ? 'Follow back' : 'Follow';
+  const { following, followedBy, followRequested } = relation;
+  const text = following ? (followedBy ? 'Friends' : 'Following') : followRequested ? 'Requested' : followedBy ? 'Follow back' : 'Follow';
+  const change = () => {
+    setAsking(false);
+    void report((following || followRequested ? unfollow : follow)({ userId: person.id }), person.locked && !following && !followRequested ? `${person.name} has your request.` : undefined);
+  };
   return (
-    <button
-      type="button"
-      className={`button follow ${following ? 'on' : 'primary'} ${wide ? 'wide' : ''}`}
-      aria-label={`${text}: ${person.name}`}
-      title={following ? `Unfollow ${person.name}` : undefined}
-      data-following={following}
-      onClick={() => report((following ? unfollow : follow)({ userId: person.id }))}
-    >
-      {text}
-    </button>
+    <>
+      <button
+        type="button"
+        className={`button follow ${following || followRequested ? 'on' : 'primary'} ${wide ? 'wide' : ''}`}
+        aria-label={`${text}: ${person.name}`}
+        title={following ? `Unfollow ${person.name}` : followRequested ? 'Withdraw the request' : undefined}
+        data-following={following}
+        onClick={() => (following && (followedBy || person.locked) ? setAsking(true) : change())}
+      >
+        {text}
+      </button>
+      {asking && (
+        <Dialog title={`Unfollow ${person.name}?`} close={() => setAsking(false)}>
+          <p>
+            {followedBy && 'You are friends only while you follow each other. '}
+            {person.locked && `To follow again, you need the approval of ${person.name}.`}
+          </p>
+          <div className="bar">
+            <button type="button" className="button danger" onClick={change}>
+              Unfollow
+            </button>
+            <button type="button" className="button" onClick={() => setAsking(false)}>
+              Keep following
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
   );
 }
 
@@ -195,7 +218,7 @@ export function PeopleList<Data, Variables extends AnyVariables, P extends Perso
   const [text, setText] = useState('');
   const wanted = fold(text.trim());
   const match = useSettled(filtered ? text.trim() : '', 150);
-  const variables = match ? { ...rest.variables, filter: { match } } : rest.variables;
+  const variables = match ? { ...rest.variables, filter: { ...(rest.variables as { filter?: object }).filter, match } } : rest.variables;
   return (
     <>
       {searchable && (

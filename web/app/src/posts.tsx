@@ -1,22 +1,22 @@
 // Posts, with the comments below them.
 import { useRef, useState, type FormEvent } from 'react';
-import { useMutation, type CombinedError } from 'urql';
+import { useMutation, useQuery, type CombinedError } from 'urql';
 import * as gql from './gql';
 import { Endless, Face } from './people';
-import { Link } from './router';
+import { Link, navigate } from './router';
 import { useSession } from './session';
-import { Age, Icon, present, report, sentence, short, tell } from './ui';
+import { Age, Count, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
 
-export function PostCard({ post }: { post: gql.PostCardFragment }) {
+export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; alone?: boolean }) {
   const session = useSession();
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(alone);
   const [, favorite] = useMutation(gql.FavoriteDocument);
   const [, unfavorite] = useMutation(gql.UnfavoriteDocument);
   const [, remove] = useMutation(gql.DeletePostDocument);
   const { author } = post;
   return (
     <article className="post" aria-label={author ? `Post of ${author.name}` : 'Post'}>
-      <Author of={post} size={36} />
+      <Author of={post} size={36} to={`/post/${post.id}`} />
       <p className="text">{post.text}</p>
       <footer>
         <button
@@ -28,14 +28,14 @@ export function PostCard({ post }: { post: gql.PostCardFragment }) {
           onClick={() => report((post.viewerHasFavorited ? unfavorite : favorite)({ postId: post.id }))}
         >
           <Icon name="heart" />
-          {short(post.favoriteCount)}
+          <Count of={post.favoriteCount} />
         </button>
         <button type="button" className="button plain talk" aria-expanded={open} aria-label={`Comments, ${post.commentCount}`} onClick={() => setOpen(!open)}>
           <Icon name="comment" />
-          {short(post.commentCount)}
+          <Count of={post.commentCount} />
         </button>
         {author && author.id === session?.userId && (
-          <button type="button" className="button plain" aria-label="Delete this post" onClick={() => report(remove({ id: post.id }))}>
+          <button type="button" className="button plain" aria-label="Delete this post" onClick={async () => (await report(remove({ id: post.id }))) && alone && navigate('/')}>
             <Icon name="trash" />
           </button>
         )}
@@ -45,8 +45,28 @@ export function PostCard({ post }: { post: gql.PostCardFragment }) {
   );
 }
 
+/** One post, at an address of its own. */
+export function PostPage({ id }: { id: string }) {
+  const [{ data, error }, ask] = useQuery({ query: gql.PostDocument, variables: { id }, requestPolicy: 'cache-and-network' });
+  const post = data?.node && 'text' in data.node ? data.node : null;
+  return (
+    <>
+      <PageTitle title={post?.author ? `Post of ${post.author.name}` : 'Post'} />
+      {post ? (
+        <PostCard post={post} alone />
+      ) : data ? (
+        <Empty icon="search" title="This post is gone, or not for you to see." />
+      ) : error ? (
+        <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />
+      ) : (
+        <Skeleton rows={1} />
+      )}
+    </>
+  );
+}
+
 /** Who has written something, and when. */
-function Author({ of: { author, createdAt }, size }: { of: Pick<gql.PostCardFragment, 'author' | 'createdAt'>; size: number }) {
+function Author({ of: { author, createdAt }, size, to }: { of: Pick<gql.PostCardFragment, 'author' | 'createdAt'>; size: number; to?: string }) {
   return (
     <header>
       {author && (
@@ -56,7 +76,13 @@ function Author({ of: { author, createdAt }, size }: { of: Pick<gql.PostCardFrag
         </Link>
       )}
       <small className="quiet">
-        <Age at={createdAt} />
+        {to ? (
+          <Link to={to} className="quiet">
+            <Age at={createdAt} />
+          </Link>
+        ) : (
+          <Age at={createdAt} />
+        )}
       </small>
     </header>
   );

@@ -3,10 +3,12 @@ import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery, useSubscription } from 'urql';
 import * as gql from './gql';
 import { Endless, Face, Faces, FollowButton, PeopleList, pageOf } from './people';
+import { scopes } from './own';
 import { PostCard } from './posts';
+import { FollowRequest } from './requests';
 import { Link } from './router';
 import { becomeDemoUser, demoUsers, useSession } from './session';
-import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, short, tell } from './ui';
+import { Count, Dialog, Empty, Failure, Icon, PageTitle, Select, Skeleton, day, present, report, sentence, tell } from './ui';
 
 type Person = NonNullable<gql.ProfileQuery['user']>;
 
@@ -39,9 +41,12 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
           ] as const
         ).map(([to, name, count]) => (
           <Link key={to} to={`/u/${handle}${to === 'posts' ? '' : `/${to}`}`} aria-current={tab === to ? 'page' : undefined} data-count={count}>
-            <b>{count === null ? '–' : short(count)}</b> {name}
+            <b>{count === null ? '–' : <Count of={count} />}</b> {name}
           </Link>
         ))}
+        <Link to={`/u/${handle}/similar`} aria-current={tab === 'similar' ? 'page' : undefined}>
+          Similar
+        </Link>
       </nav>
       <Tab user={user} tab={tab} isOwn={isOwn} />
     </>
@@ -50,8 +55,7 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
 
 function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }) {
   const { handle, name } = user;
-  const closed = <Empty icon="people" title={`${name} keeps this list private.`} />;
-  const hidden = <Empty icon="home" title="Nothing to see here." />;
+  const closed = <Empty icon="people" title={whyClosed(user, tab)} />;
   switch (tab) {
     case 'following':
       return (
@@ -100,6 +104,18 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           empty={<Empty icon="people" title={`Nobody you follow, follows ${name}.`} />}
         />
       );
+    case 'similar':
+      return (
+        <PeopleList
+          document={gql.SimilarDocument}
+          searchable={false}
+          variables={{ handle }}
+          pick={data => pageOf(data.user?.list)}
+          label="similar people"
+          closed={closed}
+          empty={<Empty icon="people" title={`Nobody has enough followers in common with ${isOwn ? 'you' : name}.`} />}
+        />
+      );
     case 'posts':
       return (
         <Endless
@@ -112,7 +128,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           id={post => post.id}
           row={post => <PostCard post={post} />}
           label="posts"
-          closed={hidden}
+          closed={closed}
           empty={<Empty icon="home" title={isOwn ? 'You have posted nothing yet.' : `${name} has posted nothing yet.`} />}
         />
       );
@@ -129,12 +145,21 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           keep={isOwn ? post => post.viewerHasFavorited !== false : undefined}
           row={post => <PostCard post={post} />}
           label="favorites"
-          closed={hidden}
+          closed={closed}
           empty={<Empty icon="heart" title={isOwn ? 'You have no favorites yet.' : `${name} has no favorites yet.`} />}
         />
       );
   }
   return <Empty icon="search" title="There is no such list." />;
+}
+
+/** Why the viewer does not see what a tab shows. */
+function whyClosed({ name, locked, listVisibility, viewerRelationship: standing }: Person, tab: string) {
+  if (standing?.blocking) return `You have blocked ${name}.`;
+  if (standing?.blockedBy) return `${name} has blocked you.`;
+  if (locked && !standing?.following) return `Only people whom ${name} lets follow see this.`;
+  const of = tab === 'following' ? [listVisibility.followings] : tab === 'friends' ? Object.values(listVisibility) : [listVisibility.followers];
+  return of.includes('NOBODY') ? `${name} keeps this list private.` : `Only followers of ${name} see this list.`;
 }
 
 function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
@@ -149,8 +174,10 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
         <PageTitle title={user.name} />
         <p className="quiet">
           @{user.handle} · since {joined}
+          {user.locked && <span className="tag">approves followers</span>}
           {user.viewerRelationship?.followedBy && !isOwn && <span className="tag">follows you</span>}
         </p>
+        {!isOwn && user.viewerRelationship && <Since of={user.viewerRelationship} />}
         {user.bio && <p>{user.bio}</p>}
         {user.viewerRelationship?.special && (
           <p className="mark-line">
@@ -184,10 +211,26 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
 
 type Standing = gql.StandingFragment;
 
+/** Since when the viewer follows somebody, and whom it has muted. */
+function Since({ of: { followedAt, firstFollowedAt, muted, mutedUntil } }: { of: Standing }) {
+  const first = firstFollowedAt && firstFollowedAt !== followedAt && day(firstFollowedAt);
+  return (
+    <>
+      {followedAt && (
+        <p className="quiet">
+          You follow since {day(followedAt)}
+          {first && `, and first did on ${first}`}
+        </p>
+      )}
+      {muted && <p className="quiet">You have muted {muted === 'POSTS' ? 'these posts' : 'this person'}{mutedUntil && ` until ${day(mutedUntil)}`}.</p>}
+    </>
+  );
+}
+
 /** Everything that the viewer can do with somebody. */
 function Actions({ user, standing }: { user: Person; standing: Standing }) {
   const session = useSession();
-  const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'block'>('');
+  const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'mute' | 'block'>('');
   const [, unblock] = useMutation(gql.UnblockDocument);
   const [{ data }] = useQuery({ query: gql.ViewerDocument, requestPolicy: 'cache-only', pause: !session });
   const close = () => setDialog('');
@@ -205,6 +248,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   return (
     <div className="head-actions">
       {!standing.blockedBy && <FollowButton person={user} wide />}
+      {standing.followRequestedBy && <FollowRequest person={user} />}
       {!standing.blockedBy && <Friendship user={user} standing={standing} ask={() => setDialog('friend')} />}
       {standing.following && (
         <button type="button" className={`button ${standing.special ? 'on' : ''}`} onClick={() => setDialog('mark')}>
@@ -219,6 +263,9 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
       <Link to={`/picture/${user.id}`} className="button">
         Picture
       </Link>
+      <button type="button" className={`button ${standing.muted ? 'on' : ''}`} onClick={() => setDialog('mute')}>
+        {standing.muted ? 'Muted' : 'Mute'}
+      </button>
       <button type="button" className="button danger" onClick={() => setDialog('block')}>
         Block
       </button>
@@ -229,6 +276,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
       )}
       {dialog === 'friend' && <AskDialog user={user} close={close} />}
       {dialog === 'mark' && <MarkDialog user={user} standing={standing} close={close} />}
+      {dialog === 'mute' && <MuteDialog user={user} standing={standing} close={close} />}
       {dialog === 'block' && <BlockDialog user={user} standing={standing} close={close} />}
     </div>
   );
@@ -308,6 +356,52 @@ function MarkDialog({ user, standing, close }: DialogProps & { standing: Standin
           <input name="remark" maxLength={100} defaultValue={standing.remark ?? ''} />
         </label>
         <button className="button primary">Save</button>
+      </form>
+    </Dialog>
+  );
+}
+
+const lengths = [
+  ['', 'Until I end it'],
+  ['1', 'For a day'],
+  ['7', 'For a week'],
+  ['30', 'For 30 days'],
+] as const;
+
+function MuteDialog({ user, standing, close }: DialogProps & { standing: Standing }) {
+  const [, mute] = useMutation(gql.MuteDocument);
+  const [, unmute] = useMutation(gql.UnmuteDocument);
+  const send = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const days = Number(form.get('days'));
+    close();
+    void report(
+      mute({ userId: user.id, scope: form.get('scope') as gql.MuteScope, until: days ? new Date(Date.now() + days * 86_400_000).toISOString() : null }),
+      `You have muted ${user.name}.`,
+    );
+  };
+  return (
+    <Dialog title={`Mute ${user.name}`} close={close}>
+      <form onSubmit={send}>
+        <p>Only you know. Whether you follow {user.name} stays as it is.</p>
+        <Select name="scope" text="What you no longer see" options={scopes} value={standing.muted ?? 'EVERYTHING'} />
+        <Select name="days" text="How long" options={lengths} />
+        <div className="bar">
+          <button className="button primary">Mute</button>
+          {standing.muted && (
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                close();
+                void report(unmute({ userId: user.id }), `You have unmuted ${user.name}.`);
+              }}
+            >
+              Unmute
+            </button>
+          )}
+        </div>
       </form>
     </Dialog>
   );

@@ -1,45 +1,91 @@
-// Friend requests: those that wait for the viewer, and those that the viewer has sent.
+// Requests to be friends, and to follow a locked user: those that wait for the viewer, and those that the viewer has sent.
 import { useState } from 'react';
 import { useMutation } from 'urql';
-import { AcceptFriendDocument, CancelFriendRequestDocument, DeclineFriendDocument, RequestsDocument, type FriendRequestDirection, type RequestFragment } from './gql';
-import { Endless, Row } from './people';
+import * as gql from './gql';
+import { Endless, FollowButton, Row } from './people';
+import { Link } from './router';
 import { Age, Empty, PageTitle, present, report } from './ui';
 
+const kinds = ['Friend requests', 'Follow requests', 'Friend requests sent', 'Follow requests sent'] as const;
+
 export function Requests() {
-  const [direction, setDirection] = useState<FriendRequestDirection>('RECEIVED');
+  const [kind, setKind] = useState<(typeof kinds)[number]>('Friend requests');
+  const received = !kind.endsWith('sent');
+  const direction = received ? 'RECEIVED' : 'SENT';
   return (
     <>
       <PageTitle title="Requests" />
       <div className="tabs" role="group" aria-label="Which requests">
-        <button type="button" aria-pressed={direction === 'RECEIVED'} onClick={() => setDirection('RECEIVED')}>
-          To you
-        </button>
-        <button type="button" aria-pressed={direction === 'SENT'} onClick={() => setDirection('SENT')}>
-          From you
-        </button>
+        {kinds.map(one => (
+          <button key={one} type="button" aria-pressed={kind === one} onClick={() => setKind(one)}>
+            {one}
+          </button>
+        ))}
       </div>
-      <Endless
-        key={direction}
-        document={RequestsDocument}
-        variables={{ direction }}
-        pick={data => {
-          const page = data.viewer?.friendRequests;
-          return page ? { items: present(page.nodes), pageInfo: page.pageInfo } : null;
-        }}
-        id={request => request.id}
-        keep={request => request.state === 'PENDING'}
-        row={request => <RequestRow request={request} received={direction === 'RECEIVED'} />}
-        label="requests"
-        empty={<Empty icon="inbox" title={direction === 'RECEIVED' ? 'Nobody waits for you.' : 'You wait for nobody.'} />}
-      />
+      {kind.startsWith('Friend') ? (
+        <Endless
+          key={kind}
+          document={gql.RequestsDocument}
+          variables={{ direction }}
+          pick={data => {
+            const page = data.viewer?.friendRequests;
+            return page ? { items: present(page.nodes), pageInfo: page.pageInfo } : null;
+          }}
+          id={request => request.id}
+          keep={request => request.state === 'PENDING'}
+          row={request => <RequestRow request={request} received={received} />}
+          label="requests"
+          empty={<Empty icon="inbox" title={received ? 'Nobody waits for you.' : 'You wait for nobody.'} />}
+        />
+      ) : (
+        <Endless
+          key={kind}
+          document={gql.FollowRequestsDocument}
+          variables={{ direction }}
+          pick={data => {
+            const page = data.viewer?.followRequests;
+            return page ? { items: present(page.edges), pageInfo: page.pageInfo } : null;
+          }}
+          id={edge => edge.node?.id ?? ''}
+          keep={edge => !!edge.node?.viewerRelationship?.[received ? 'followRequestedBy' : 'followRequested']}
+          row={edge => <Row person={edge.node!} note={<Age at={edge.requestedAt} />} actions={received ? <FollowRequest person={edge.node!} /> : <FollowButton person={edge.node!} />} />}
+          label="requests"
+          empty={
+            received ? (
+              <Empty icon="inbox" title="Nobody waits to follow you.">
+                If you approve your followers, which you choose in the <Link to="/settings">settings</Link>, they wait here.
+              </Empty>
+            ) : (
+              <Empty icon="inbox" title="You wait to follow nobody." />
+            )
+          }
+        />
+      )}
     </>
   );
 }
 
-function RequestRow({ request, received }: { request: RequestFragment; received: boolean }) {
-  const [, accept] = useMutation(AcceptFriendDocument);
-  const [, decline] = useMutation(DeclineFriendDocument);
-  const [, cancel] = useMutation(CancelFriendRequestDocument);
+/** Accepts or declines somebody who waits to follow the viewer. */
+export function FollowRequest({ person }: { person: gql.PersonFragment }) {
+  const [, accept] = useMutation(gql.AcceptFollowRequestDocument);
+  const [, decline] = useMutation(gql.DeclineFollowRequestDocument);
+  const userId = person.id;
+  return (
+    <>
+      <button type="button" className="button primary" aria-label={`Let ${person.name} follow you`} onClick={() => report(accept({ userId }), `${person.name} follows you now.`)}>
+        Accept
+      </button>
+      <button type="button" className="button" aria-label={`Do not let ${person.name} follow you`} onClick={() => report(decline({ userId }), 'Request declined.')}>
+        Decline
+      </button>
+    </>
+  );
+}
+
+function RequestRow({ request, received }: { request: gql.RequestFragment; received: boolean }) {
+  const [, accept] = useMutation(gql.AcceptFriendDocument);
+  const [, decline] = useMutation(gql.DeclineFriendDocument);
+  const [, cancel] = useMutation(gql.CancelFriendRequestDocument);
   const person = received ? request.from : request.to;
   if (!person) return null;
   const answer = (change: typeof accept | typeof decline | typeof cancel, good: string) => () => report(change({ userId: person.id }), good);

@@ -5,7 +5,7 @@ import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type 
 import { Face } from './people';
 import { Link, navigate } from './router';
 import { signOut } from './session';
-import { PageTitle, Skeleton, report } from './ui';
+import { PageTitle, Select, Skeleton, report } from './ui';
 
 const audiences: [Visibility, string][] = [
   ['EVERYONE', 'Everybody'],
@@ -33,6 +33,7 @@ export function Settings() {
       update({
         listVisibility: { followings: form.get('followings') as Visibility, followers: form.get('followers') as Visibility },
         discoverable: form.get('discoverable') === 'on',
+        locked: form.get('locked') === 'on',
       }),
       'Saved.',
     );
@@ -65,30 +66,26 @@ export function Settings() {
       </form>
       <form className="card" onSubmit={saveSight} aria-label="Privacy">
         <h2>Privacy</h2>
-        {(
-          [
-            ['followings', 'Who sees whom I follow', me.listVisibility.followings],
-            ['followers', 'Who sees who follows me', me.listVisibility.followers],
-          ] as const
-        ).map(([name, text, value]) => (
-          <label className="field" key={name}>
-            {text}
-            <select name={name} defaultValue={value}>
-              {audiences.map(([audience, label]) => (
-                <option key={audience} value={audience}>
-                  {label}
-                </option>
-              ))}
-            </select>
-          </label>
-        ))}
+        <Select name="followings" text="Who sees whom I follow" options={audiences} value={me.listVisibility.followings} />
+        <Select name="followers" text="Who sees who follows me" options={audiences} value={me.listVisibility.followers} />
         <label className="choice">
           <input type="checkbox" name="discoverable" defaultChecked={data.viewer!.discoverable} /> Suggest me to others
         </label>
+        <label className="choice">
+          <input type="checkbox" name="locked" defaultChecked={me.locked} /> I approve who follows me, and only my followers see my posts, favorites and lists
+        </label>
         <div className="bar">
           <button className="button primary">Save privacy</button>
+        </div>
+        <div className="bar">
           <Link to="/blocked" className="button">
             Blocked people
+          </Link>
+          <Link to="/muted" className="button">
+            Muted people
+          </Link>
+          <Link to="/dismissed" className="button">
+            People not suggested
           </Link>
         </div>
       </form>

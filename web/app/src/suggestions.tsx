@@ -1,7 +1,7 @@
 // Suggestions of whom to follow, with the reasons; and the first page after registering, which follows many at once.
 import { useState, type ReactNode } from 'react';
 import { useMutation, useQuery } from 'urql';
-import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, type SuggestionsQuery } from './gql';
+import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type SuggestionsQuery } from './gql';
 import { Endless, Face, Faces, FollowButton, Row } from './people';
 import { Link, navigate } from './router';
 import { Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
@@ -20,10 +20,10 @@ function Reason({ of }: { of: Suggestion }): ReactNode {
   const via = present(of.via);
   const others = of.sharedCount - via.length;
   const first = via[0];
-  if (!first) return null;
+  if (!first) return of.reason === 'FOLLOWS_YOU' ? 'Follows you' : of.reason === 'SHARED_AUDIENCE' ? 'Followed by people who follow the same people as you' : null;
   return (
     <Faces of={via}>
-      followed by {via.length === 1 || of.sharedCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
+      {of.reason === 'FOLLOWS_YOU' && 'follows you, '}followed by {via.length === 1 || of.sharedCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
       {of.sharedCount > 2 && ` and ${via.length - 1 + others} more you follow`}
     </Faces>
   );
@@ -33,10 +33,14 @@ function Reason({ of }: { of: Suggestion }): ReactNode {
 function useDismissed() {
   const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set());
   const [, send] = useMutation(DismissSuggestionDocument);
-  const dismiss = async (id: string) => {
-    setDismissed(new Set([...dismissed, id]));
-    if (await report(send({ userId: id }))) return;
-    setDismissed(new Set([...dismissed].filter(one => one !== id)));
+  const [, undo] = useMutation(UndismissSuggestionDocument);
+  const show = (id: string) => setDismissed(now => new Set([...now].filter(one => one !== id)));
+  const dismiss = async ({ id, name }: { id: string; name: string }) => {
+    setDismissed(now => new Set([...now, id]));
+    const { error } = await send({ userId: id });
+    if (!error) return tell(`${name} is no longer suggested to you.`, 'good', async () => (await report(undo({ userId: id }))) && show(id));
+    tell(sentence(error), 'bad');
+    show(id);
   };
   return { dismissed, dismiss };
 }
@@ -46,7 +50,7 @@ export function Suggestions() {
   return (
     <>
       <PageTitle title="Discover" />
-      <p className="quiet">People whom those you follow, follow.</p>
+      <p className="quiet">People you may know or like, those first who fit best.</p>
       <Endless
         document={SuggestionsDocument}
         variables={{ first: 20 }}
@@ -63,7 +67,7 @@ export function Suggestions() {
             actions={
               <>
                 <FollowButton person={edge.node!} />
-                <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!.id)}>
+                <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!)}>
                   <Icon name="close" />
                 </button>
               </>
@@ -98,7 +102,7 @@ export function SuggestionsBeside() {
           actions={
             <>
               <FollowButton person={edge.node!} />
-              <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!.id)}>
+              <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!)}>
                 <Icon name="close" />
               </button>
             </>
@@ -114,18 +118,17 @@ export function SuggestionsBeside() {
 export function Start() {
   const [{ data, error, fetching }, ask] = useQuery({ query: SuggestionsDocument, variables: { first: 40 } });
   const [, followMany] = useMutation(FollowManyDocument);
-  const [without, setWithout] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [busy, setBusy] = useState(false);
   const people = present(data?.viewer?.user.followSuggestions?.edges).flatMap(edge => edge.node ?? []);
-  const chosen = people.filter(one => !without.has(one.id));
   const toggle = (id: string) => {
-    const next = new Set(without);
+    const next = new Set(chosen);
     if (!next.delete(id)) next.add(id);
-    setWithout(next);
+    setChosen(next);
   };
   const follow = async () => {
     setBusy(true);
-    const { data: done, error: failed } = await followMany({ userIds: chosen.map(one => one.id) });
+    const { data: done, error: failed } = await followMany({ userIds: [...chosen] });
     setBusy(false);
     if (failed) return tell(sentence(failed), 'bad');
     const outcomes = done?.followMany?.outcomes ?? [];
@@ -138,13 +141,13 @@ export function Start() {
   return (
     <>
       <PageTitle title="Whom do you know?" />
-      <p className="quiet">These people are followed by many. Leave out whom you like, and follow the others at once.</p>
+      <p className="quiet">Choose people, and follow them all at once. You can change that at any time.</p>
       {!data && fetching && <Skeleton />}
       <ul className="choices">
         {people.map(one => (
           <li key={one.id}>
             <label>
-              <input type="checkbox" checked={!without.has(one.id)} onChange={() => toggle(one.id)} />
+              <input type="checkbox" checked={chosen.has(one.id)} onChange={() => toggle(one.id)} />
               <Face of={one} size={40} />
               <span>
                 <b>{one.name}</b>
@@ -156,8 +159,11 @@ export function Start() {
       </ul>
       {data && people.length === 0 && <Empty icon="people" title="Nobody to suggest yet." />}
       <div className="bar">
-        <button type="button" className="button primary" disabled={busy || chosen.length === 0} onClick={follow}>
-          {chosen.length === 1 ? 'Follow one person' : `Follow ${chosen.length} people`}
+        <button type="button" className="button primary" disabled={busy || chosen.size === 0} onClick={follow}>
+          {chosen.size === 1 ? 'Follow one person' : `Follow ${chosen.size} people`}
+        </button>
+        <button type="button" className="button" onClick={() => setChosen(new Set(people.map(one => one.id)))}>
+          Choose all
         </button>
         <Link to="/" className="button">
           Not now
