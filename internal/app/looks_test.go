@@ -3,6 +3,7 @@ package app_test
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ var pages = []struct {
 	{1, "/requests", `document.querySelector(".empty")`},
 	{1, "/marked", `document.querySelector(".empty")`},
 	{1, "/blocked", `document.querySelector(".empty")`},
+	{1, "/muted", `document.querySelector(".empty")`},
+	{1, "/dismissed", `document.querySelector(".empty")`},
+	{1, "/u/mateo_silva/similar", `document.querySelectorAll(".row[data-user]").length > 2`},
 	{1, "/settings", `document.querySelector("select")`},
 	{1, "/picture", `document.querySelectorAll(".chosen li").length > 20`},
 	{1, "/nothing", `document.querySelector(".empty")`},
@@ -61,6 +65,47 @@ func TestAppIsAccessible(t *testing.T) {
 	}
 }
 
+// mostMoved is the cumulative layout shift below which a page counts as still. Web Vitals calls 0.1 good.
+const mostMoved = 0.05
+
+// TestPagesDoNotMove adds up the layout shifts of every page while it loads.
+func TestPagesDoNotMove(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 8*time.Minute)
+	signedIn, visitor := s.as(1, "/"), s.browser.Tab("/app/")
+	for _, p := range pages {
+		tab := signedIn
+		if p.user == 0 {
+			tab = visitor
+		}
+		for _, width := range []int64{390, 1440} {
+			tab.Looks(width, 900, "light")
+			tab.Go(s.browser, "/app"+p.path)
+			tab.Until("the page is complete", p.done)
+			tab.Run("add up", `
+				window.moved = 0;
+				window.movers = new Set();
+				const add = shifts => shifts.filter(one => !one.hadRecentInput).forEach(one => {
+					moved += one.value;
+					one.sources.forEach(({node, previousRect: a, currentRect: b}) => movers.add(`+"`${node?.className || node?.nodeName} from ${a.y} to ${b.y}`"+`));
+				});
+				const watch = new PerformanceObserver(list => add(list.getEntries()));
+				watch.observe({type: "layout-shift", buffered: true});
+				for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+				add(watch.takeRecords())`)
+			moved, err := strconv.ParseFloat(tab.Text(`String(moved)`), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s, %d pixels: %.4f", p.path, width, moved)
+			if moved >= mostMoved {
+				t.Errorf("%s, %d pixels: moved by %.4f, want less than %g: %s", p.path, width, moved, mostMoved, tab.Text(`[...movers].join(", ")`))
+			}
+		}
+	}
+}
+
 // TestDialogsAreAccessible opens everything that covers a page.
 func TestDialogsAreAccessible(t *testing.T) {
 	testenv.Clients(t)
@@ -68,7 +113,7 @@ func TestDialogsAreAccessible(t *testing.T) {
 	axe := axeCore(t)
 	s := open(t, 2*time.Minute)
 	tab := s.as(1, "/u/mateo_silva")
-	for _, button := range []string{"Mark", "Block"} {
+	for _, button := range []string{"Mark", "Mute", "Block", "Friends: Mateo Silva"} {
 		tab.Press(button)
 		tab.Until("the dialog", `document.querySelector("dialog[open]")`)
 		for _, violation := range tab.Axe(axe) {

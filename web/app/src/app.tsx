@@ -35,20 +35,17 @@ export function App() {
 
 function SignedOut() {
   const path = usePath();
-  const ended = useEnded();
-  const profile = !ended && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path));
-  const post = !ended && match('/post/:id', path);
+  const open = !useEnded() && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path) ?? match('/post/:id', path));
   return (
     <div className="frame signed-out">
       <main id="page">
-        {profile || post ? (
+        {open ? (
           <>
             <Link to="/" className="brand" aria-label="Kith, sign in">
               <Mark />
               <span>Kith</span>
             </Link>
-            {profile && <Profile key={profile.handle} handle={profile.handle!} tab={profile.tab} />}
-            {post && <PostPage key={post.id} id={post.id!} />}
+            <Pages path={path} />
           </>
         ) : (
           <Welcome />

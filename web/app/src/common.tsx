@@ -21,7 +21,7 @@ export function Common({ one, other }: { one: string; other: string }) {
   }
   const lists = {
     variables: { id: a.id, with: b.id },
-    closed: <Empty icon="people" title="One of the two keeps this list private." />,
+    closed: <Empty icon="people" title="One of the two does not show you this list." />,
   };
   return (
     <>

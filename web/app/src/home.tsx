@@ -2,11 +2,11 @@
 import { useEffect, useState } from 'react';
 import { useClient, useMutation, useQuery, useSubscription } from 'urql';
 import { FeedDocument, FeedSeenDocument, MarkFeedSeenDocument, PostAddedDocument, PublishDocument, ViewerDocument } from './gql';
-import { Endless } from './people';
+import { Endless, nodesOf } from './people';
 import { Composer, PostCard } from './posts';
 import { Link } from './router';
 import { SuggestionsBeside } from './suggestions';
-import { Empty, PageTitle, present } from './ui';
+import { Empty, PageTitle } from './ui';
 
 export function Home() {
   const client = useClient();
@@ -56,7 +56,7 @@ export function Home() {
           key={version}
           document={FeedDocument}
           variables={{}}
-          pick={data => data.viewer?.feed && { items: present(data.viewer.feed.nodes), pageInfo: data.viewer.feed.pageInfo }}
+          pick={data => nodesOf(data.viewer?.feed)}
           id={post => post.id}
           row={post => <PostCard post={post} />}
           label="Posts"

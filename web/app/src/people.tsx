@@ -191,6 +191,10 @@ function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPage
   );
 }
 
+type ConnectionOfNodes<T> = { nodes: readonly (T | null)[] | null; pageInfo: MoreFragment } | null;
+
+export const nodesOf = <T,>(connection: ConnectionOfNodes<T> | undefined): Page<T> | null => connection ? { items: present(connection.nodes), pageInfo: connection.pageInfo } : null;
+
 type ConnectionOfPeople<P> = {
   totalCount: number;
   edges: readonly ({ node: P | null } | null)[] | null;

@@ -2,10 +2,10 @@
 import { useRef, useState, type FormEvent } from 'react';
 import { useMutation, useQuery, type CombinedError } from 'urql';
 import * as gql from './gql';
-import { Endless, Face } from './people';
+import { Endless, Face, nodesOf } from './people';
 import { Link, navigate } from './router';
 import { useSession } from './session';
-import { Age, Count, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
+import { Age, Count, Empty, Failure, Icon, PageTitle, Skeleton, report, sentence, tell } from './ui';
 
 export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; alone?: boolean }) {
   const session = useSession();
@@ -97,7 +97,7 @@ function Comments({ post }: { post: gql.PostCardFragment }) {
       <Endless
         document={gql.CommentsDocument}
         variables={{ id: post.id }}
-        pick={({ node }) => (node && 'comments' in node && node.comments ? { items: present(node.comments.nodes), pageInfo: node.comments.pageInfo } : null)}
+        pick={({ node }) => nodesOf(node && 'comments' in node ? node.comments : null)}
         id={comment => comment.id}
         row={comment => <Comment comment={comment} mayDelete={!!session && [comment.author?.id, post.author?.id].includes(session.userId)} />}
         label="comments"

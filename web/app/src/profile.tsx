@@ -2,7 +2,7 @@
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery, useSubscription } from 'urql';
 import * as gql from './gql';
-import { Endless, Face, Faces, FollowButton, PeopleList, pageOf } from './people';
+import { Endless, Face, Faces, FollowButton, PeopleList, nodesOf, pageOf } from './people';
 import { scopes } from './own';
 import { PostCard } from './posts';
 import { FollowRequest } from './requests';
@@ -121,10 +121,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
         <Endless
           document={gql.PostsDocument}
           variables={{ handle }}
-          pick={data => {
-            const posts = data.user?.posts;
-            return posts ? { items: present(posts.nodes), pageInfo: posts.pageInfo } : null;
-          }}
+          pick={data => nodesOf(data.user?.posts)}
           id={post => post.id}
           row={post => <PostCard post={post} />}
           label="posts"
@@ -137,10 +134,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
         <Endless
           document={gql.FavoritesDocument}
           variables={{ handle }}
-          pick={data => {
-            const posts = data.user?.favorites;
-            return posts ? { items: present(posts.nodes), pageInfo: posts.pageInfo } : null;
-          }}
+          pick={data => nodesOf(data.user?.favorites)}
           id={post => post.id}
           keep={isOwn ? post => post.viewerHasFavorited !== false : undefined}
           row={post => <PostCard post={post} />}
@@ -212,14 +206,13 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
 type Standing = gql.StandingFragment;
 
 /** Since when the viewer follows somebody, and whom it has muted. */
-function Since({ of: { followedAt, firstFollowedAt, muted, mutedUntil } }: { of: Standing }) {
-  const first = firstFollowedAt && firstFollowedAt !== followedAt && day(firstFollowedAt);
+function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil } }: { of: Standing }) {
   return (
     <>
-      {followedAt && (
+      {following && followedAt && (
         <p className="quiet">
           You follow since {day(followedAt)}
-          {first && `, and first did on ${first}`}
+          {firstFollowedAt && day(firstFollowedAt) !== day(followedAt) && `, and first did on ${day(firstFollowedAt)}`}
         </p>
       )}
       {muted && <p className="quiet">You have muted {muted === 'POSTS' ? 'these posts' : 'this person'}{mutedUntil && ` until ${day(mutedUntil)}`}.</p>}
@@ -255,11 +248,10 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
           <Icon name="mark" /> Mark
         </button>
       )}
-      {me && (
-        <Link to={`/common/${me}/${user.handle}`} className="button">
-          In common
-        </Link>
-      )}
+      {/* It has its place before the viewer is known, so that nothing moves. */}
+      <Link to={`/common/${me}/${user.handle}`} className="button" style={me ? undefined : { visibility: 'hidden' }}>
+        In common
+      </Link>
       <Link to={`/picture/${user.id}`} className="button">
         Picture
       </Link>

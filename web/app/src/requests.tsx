@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import { useMutation } from 'urql';
 import * as gql from './gql';
-import { Endless, FollowButton, Row } from './people';
+import { Endless, FollowButton, Row, nodesOf } from './people';
 import { Link } from './router';
 import { Age, Empty, PageTitle, present, report } from './ui';
 
@@ -27,10 +27,7 @@ export function Requests() {
           key={kind}
           document={gql.RequestsDocument}
           variables={{ direction }}
-          pick={data => {
-            const page = data.viewer?.friendRequests;
-            return page ? { items: present(page.nodes), pageInfo: page.pageInfo } : null;
-          }}
+          pick={data => nodesOf(data.viewer?.friendRequests)}
           id={request => request.id}
           keep={request => request.state === 'PENDING'}
           row={request => <RequestRow request={request} received={received} />}
@@ -42,10 +39,7 @@ export function Requests() {
           key={kind}
           document={gql.FollowRequestsDocument}
           variables={{ direction }}
-          pick={data => {
-            const page = data.viewer?.followRequests;
-            return page ? { items: present(page.edges), pageInfo: page.pageInfo } : null;
-          }}
+          pick={data => data.viewer?.followRequests && { items: present(data.viewer.followRequests.edges), pageInfo: data.viewer.followRequests.pageInfo }}
           id={edge => edge.node?.id ?? ''}
           keep={edge => !!edge.node?.viewerRelationship?.[received ? 'followRequestedBy' : 'followRequested']}
           row={edge => <Row person={edge.node!} note={<Age at={edge.requestedAt} />} actions={received ? <FollowRequest person={edge.node!} /> : <FollowButton person={edge.node!} />} />}

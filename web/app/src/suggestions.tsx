@@ -1,7 +1,7 @@
 // Suggestions of whom to follow, with the reasons; and the first page after registering, which follows many at once.
 import { useState, type ReactNode } from 'react';
 import { useMutation, useQuery } from 'urql';
-import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type SuggestionsQuery } from './gql';
+import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type PersonFragment, type SuggestionsQuery } from './gql';
 import { Endless, Face, Faces, FollowButton, Row } from './people';
 import { Link, navigate } from './router';
 import { Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
@@ -45,6 +45,24 @@ function useDismissed() {
   return { dismissed, dismiss };
 }
 
+function SuggestionRow({ of, dismiss }: { of: Suggestion; dismiss: (person: PersonFragment) => void }) {
+  const person = of.node!;
+  return (
+    <Row
+      person={person}
+      note={<Reason of={of} />}
+      actions={
+        <>
+          <FollowButton person={person} />
+          <button type="button" className="button plain" aria-label={`Do not suggest ${person.name}`} onClick={() => dismiss(person)}>
+            <Icon name="close" />
+          </button>
+        </>
+      }
+    />
+  );
+}
+
 export function Suggestions() {
   const { dismissed, dismiss } = useDismissed();
   return (
@@ -60,22 +78,9 @@ export function Suggestions() {
         }}
         id={edge => edge.node!.id}
         keep={edge => !dismissed.has(edge.node!.id)}
-        row={edge => (
-          <Row
-            person={edge.node!}
-            note={<Reason of={edge} />}
-            actions={
-              <>
-                <FollowButton person={edge.node!} />
-                <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!)}>
-                  <Icon name="close" />
-                </button>
-              </>
-            }
-          />
-        )}
+        row={edge => <SuggestionRow of={edge} dismiss={dismiss} />}
         label="suggestions"
-        empty={<Empty icon="people" title="Nobody to suggest for now.">Follow a few people, and those whom they follow appear here.</Empty>}
+        empty={<Empty icon="people" title="Nobody to suggest for now.">Whom you follow or have said not to suggest is left out.</Empty>}
       />
     </>
   );
@@ -93,22 +98,12 @@ export function SuggestionsBeside() {
         <h2 id="beside-title">You may like</h2>
         <Link to="/suggestions">All</Link>
       </header>
-      {!data && fetching && <Skeleton rows={4} />}
-      {edges.slice(0, 5).map(edge => (
-        <Row
-          key={edge.node!.id}
-          person={edge.node!}
-          note={<Reason of={edge} />}
-          actions={
-            <>
-              <FollowButton person={edge.node!} />
-              <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!)}>
-                <Icon name="close" />
-              </button>
-            </>
-          }
-        />
-      ))}
+      <div className="cards">
+        {!data && fetching && <Skeleton rows={5} />}
+        {edges.slice(0, 5).map(edge => (
+          <SuggestionRow key={edge.node!.id} of={edge} dismiss={dismiss} />
+        ))}
+      </div>
       {data && edges.length === 0 && <p className="quiet pad">Nobody to suggest for now.</p>}
     </aside>
   );

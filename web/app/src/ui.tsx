@@ -141,7 +141,7 @@ export function sentence(error: CombinedError | undefined): string {
   const first = error.graphQLErrors[0];
   if (first?.extensions.reason === 'SUSPENDED') {
     const { until } = first.extensions as { until?: string | null };
-    return `Your account is suspended${until ? ` until ${moment(until)}` : ''}. The reason: ${first.message.slice(first.message.indexOf(': ') + 2)}`;
+    return `Your account is suspended${until ? ` until ${moment(until)}` : ''}. The reason: ${first.message.slice(first.message.indexOf(': ') + 2)}.`;
   }
   if (first) return first.message.charAt(0).toUpperCase() + first.message.slice(1) + '.';
   return 'The gateway cannot be reached.';

@@ -1,0 +1,222 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/internal/testenv"
+)
+
+const secret = "the secret of the tests of the app"
+
+// TestRelationsInTheApp has what people do with one another besides following, and what each page says about it.
+func TestRelationsInTheApp(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 8*time.Minute, "--jwt-secret", secret)
+	s.each(t, map[string]func(*testing.T, site){
+		"locked":          locked,
+		"mutes":           mutes,
+		"blocked":         blocked,
+		"dismissals":      dismissals,
+		"posts":           posts,
+		"similar, since":  similar,
+		"suspended":       suspended,
+		"nobody, nothing": empties,
+	})
+}
+
+// publish writes a post of a demo user.
+func (s site) publish(t *testing.T, user int, text string) {
+	t.Helper()
+	s.mutate(t, user, `mutation($text: String!) { publishPost(text: $text, clientKey: "first") { changed } }`, map[string]any{"text": text}, nil)
+}
+
+// isEmptyAs is whether the page shows this in place of a list.
+func isEmptyAs(of string) string {
+	return fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, of)
+}
+
+// locked has a user approve one follower and decline another.
+func locked(t *testing.T, s site) {
+	mine, name := s.handle(t, 810)
+	_, fan := s.handle(t, 811)
+	_, other := s.handle(t, 812)
+	s.publish(t, 810, "For my followers")
+	a := s.as(810, "/settings")
+	a.Until("the form", `document.querySelector("input[name=locked]")`)
+	a.Run("approve followers", `document.querySelector("input[name=locked]").click()`)
+	a.Press("Save privacy")
+	a.Sees("Saved.")
+	b := s.as(811, "/u/"+mine)
+	b.Until("it is said why there are no posts", isEmptyAs("Only people whom "+name+" lets follow see this."))
+	b.Press("Follow: " + name)
+	b.Sees(name + " has your request.")
+	button := `document.querySelector(".head-actions .follow")?.textContent`
+	b.Until("the button waits", button+` === "Requested"`)
+	a.Sees(fan + " asks to follow you.")
+	a.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
+	s.does(t, 812, "follow", 810)
+	a.Go(s.browser, "/app/requests")
+	a.Press("Follow requests")
+	a.Press("Do not let " + other + " follow you")
+	a.Sees("Request declined.")
+	a.Press("Let " + fan + " follow you")
+	a.Sees(fan + " follows you now.")
+	a.Until("nobody waits", isEmptyAs("Nobody waits to follow you.")+` && !document.querySelector(".count")`)
+	b.Until("the button follows, and the posts are there", button+` === "Following" && document.querySelector(".post")`)
+	b.Press("Following: " + name)
+	b.Sees("To follow again, you need the approval of " + name)
+	b.Press("Unfollow")
+	b.Until("it is over", button+` === "Follow"`)
+	b.Press("Follow: " + name)
+	b.Until("it waits again", button+` === "Requested"`)
+	b.Press("Requests")
+	b.Press("Follow requests sent")
+	b.Press("Requested: " + name)
+	b.Until("the request is withdrawn", isEmptyAs("You wait to follow nobody."))
+}
+
+func mutes(t *testing.T, s site) {
+	handle, name := s.handle(t, 820)
+	a := s.as(821, "/u/"+handle)
+	a.Press("Mute")
+	a.Until("the dialog", `document.querySelector("dialog[open]")`)
+	a.Run("posts, for a week", `document.querySelector("dialog [name=scope]").value = "POSTS"; document.querySelector("dialog [name=days]").value = "7"`)
+	a.Run("mute", `document.querySelector("dialog .primary").click()`)
+	a.Sees("You have muted " + name + ".")
+	a.Sees("You have muted these posts until ")
+	a.Press("Settings")
+	a.Press("Muted people")
+	a.Until("none of everything", isEmptyAs("You mute nobody."))
+	a.Press("Posts only")
+	a.Until("it is listed with its end", `/until [A-Z][a-z]+ \d+, \d{4}/.test(document.querySelector(".row[data-user=`+handle+`]")?.innerText)`)
+	a.Press("Unmute: " + name)
+	a.Until("it is gone", isEmptyAs("You mute nobody."))
+}
+
+// blocked watches the profile of somebody who blocks and unblocks the viewer.
+func blocked(t *testing.T, s site) {
+	handle, name := s.handle(t, 830)
+	s.publish(t, 830, "Good morning")
+	s.does(t, 831, "follow", 830)
+	a := s.as(831, "/u/"+handle)
+	a.Until("the posts", `document.querySelector(".post")`)
+	before := a.Text(`String(` + count("followers") + `)`)
+	s.subscribed(t, 4)
+	s.does(t, 830, "block", 831)
+	a.Until("the page says so", isEmptyAs(name+" has blocked you."))
+	a.Until("a follower less", count("followers")+" === "+before+" - 1")
+	a.Run("whom they follow", `document.querySelector(".tabs a[href$='/following']").click()`)
+	a.Until("so does a list", isEmptyAs(name+" has blocked you."))
+	s.does(t, 830, "unblock", 831)
+	a.Until("the list is back", `document.querySelector(".row[data-user]")`)
+}
+
+func dismissals(_ *testing.T, s site) {
+	tab := s.as(2, "/suggestions")
+	tab.Until("people", `document.querySelectorAll(".row").length > 5`)
+	name := tab.Text(`document.querySelector(".row .name").textContent`)
+	first := fmt.Sprintf(`[...document.querySelectorAll(".row .name")].some(e => e.textContent === %q)`, name)
+	tab.Press("Do not suggest " + name)
+	tab.Sees(name + " is no longer suggested to you.")
+	tab.Until("it is gone", "!"+first)
+	tab.Press("Undo")
+	tab.Until("it is back", first)
+	tab.Press("Do not suggest " + name)
+	tab.Sees(name + " is no longer suggested to you.")
+	tab.Press("Settings")
+	tab.Press("People not suggested")
+	tab.Press("Suggest again: " + name)
+	tab.Until("nobody is left out", isEmptyAs("Anybody may be suggested to you."))
+}
+
+func posts(t *testing.T, s site) {
+	handle, name := s.handle(t, 840)
+	s.publish(t, 840, "A post with an address")
+	tab := s.as(840, "/u/"+handle)
+	tab.Until("the posts", `document.querySelector(".post")`)
+	tab.Run("open the first", `document.querySelector(".post header a[href*='/post/']").click()`)
+	tab.Until("it is alone, with its comments", `document.querySelectorAll(".post").length === 1 && document.querySelector(".comments") && document.title.startsWith("Post of ")`)
+	path := tab.Text(`location.pathname`)
+	visitor := s.browser.Tab(path)
+	visitor.Sees("A post with an address")
+	visitor.Sees(name)
+	tab.Press("Delete this post")
+	tab.Until("home again", `location.pathname === "/app/"`)
+	visitor.Go(s.browser, path)
+	visitor.Until("it is gone", isEmptyAs("This post is gone, or not for you to see."))
+}
+
+// similar has the profile say when the follow began, and when the first one did, which this test makes earlier.
+func similar(_ *testing.T, s site) {
+	tab := s.as(3, "/")
+	tab.Until("the feed", `document.querySelector(".post, .empty")`)
+	tab.Run("an earlier follow", `
+		const send = window.fetch;
+		window.fetch = async (...all) => {
+			const answer = await send(...all);
+			return new Response((await answer.text()).replace(/"firstFollowedAt":"\d+/, '"firstFollowedAt":"2001'), answer);
+		};
+		history.pushState(null, "", "/app/u/maya_okafor"); dispatchEvent(new PopStateEvent("popstate"))`)
+	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
+	tab.Run("follow", `const b = document.querySelector(".head-actions .follow"); b.dataset.following === "true" || b.click()`)
+	tab.Until("since when", `/You follow since [A-Z][a-z]+ \d+, \d{4}, and first did on [A-Z][a-z]+ \d+, 2001/.test(document.querySelector(".head").innerText)`)
+	tab.Press("Similar")
+	tab.Until("people alike", `document.querySelectorAll(".row[data-user]").length > 2`)
+}
+
+// suspended has an operator suspend the viewer.
+func suspended(t *testing.T, s site) {
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "9", "scope": "admin", "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, name := s.handle(t, 851)
+	tab := s.as(850, "/u/"+handle)
+	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
+	question, err := json.Marshal(map[string]any{"query": `mutation { suspendUser(userId: 850, reason: "advertising: too much", until: "2030-01-02T03:04:05Z") { changed } }`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct{ Data, Errors any }
+	if post(t, s.URL+"/graphql", token, question, &answer); answer.Errors != nil {
+		t.Fatal(answer.Errors)
+	}
+	tab.Press("Follow: " + name)
+	tab.Sees("Your account is suspended until January 2, 2030")
+	tab.Sees("The reason: advertising: too much.")
+	tab.Go(s.browser, "/app/settings")
+	tab.Sees("Your account is hidden")
+}
+
+// empties reads the pages of somebody who follows many people who have posted nothing, and of somebody who follows nobody.
+func empties(t *testing.T, s site) {
+	tab := s.browser.Tab("/app/")
+	tab.Press("Register")
+	tab.Type(`input[name="name"]`, "Ines Novak")
+	tab.Type(`input[name="handle"]`, "ines_novak_empty")
+	tab.Type(`input[name="password"]`, "correct horse battery")
+	tab.Press("Create an account")
+	tab.Press("Not now")
+	tab.Sees("You follow nobody yet.")
+	handle, name := s.handle(t, 860)
+	var answer struct {
+		User struct {
+			Posts struct{ Nodes []struct{ ID string } }
+		}
+	}
+	s.Query(t, `{ user(by: {id: 860}) { posts(first: 100) { nodes { id } } } }`, nil, &answer)
+	for _, p := range answer.User.Posts.Nodes {
+		s.mutate(t, 860, `mutation($id: ID!) { deletePost(postId: $id) { changed } }`, map[string]any{"id": p.ID}, nil)
+	}
+	tab.Go(s.browser, "/app/u/"+handle)
+	tab.Press("Follow: " + name)
+	tab.Until("followed", `document.querySelector(".head-actions .follow").textContent === "Following"`)
+	tab.Press("Kith, home")
+	tab.Sees("The people you follow have posted nothing that you can see.")
+}
