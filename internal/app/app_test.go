@@ -163,7 +163,7 @@ func registers(t *testing.T, s site) {
 
 	tab.Type("textarea", "Good morning from a test")
 	tab.Press("Post")
-	tab.Sees("Your followers see it now.")
+	tab.Sees("Posted. Your followers can see it.")
 	tab.Go(s.browser, "/app/u/maya_okafor_nadia")
 	tab.Sees("Good morning from a test")
 	tab.Until("39 are counted", count("following")+" === 39")
@@ -305,7 +305,7 @@ func requests(t *testing.T, s site) {
 	yours, name := s.handle(t, 500)
 	a := s.as(400, "/u/"+yours)
 	b := s.as(500, "/requests")
-	b.Sees("Nobody waits for you.")
+	b.Sees("No friend requests.")
 	s.subscribed(t, 4+3)
 	a.Press("Ask to be friends")
 	a.Type("dialog textarea", "We met on the train")
@@ -315,13 +315,13 @@ func requests(t *testing.T, s site) {
 	b.Sees("We met on the train")
 	b.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
 	a.Press("Withdraw request")
-	b.Sees("Nobody waits for you.")
+	b.Sees("No friend requests.")
 	a.Press("Ask to be friends")
 	a.Press("Send request")
 	b.Press("Accept " + mine)
 	a.Sees(name + " and you are friends now.")
 	a.Until("they are friends", `document.querySelector(".head-actions .follow").textContent === "Friends"`)
-	b.Sees("Nobody waits for you.")
+	b.Sees("No friend requests.")
 }
 
 func keepsOut(t *testing.T, s site) {
@@ -344,7 +344,7 @@ func keepsOut(t *testing.T, s site) {
 	a.Until("the page says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You have blocked "+name+"."))
 	a.Go(s.browser, "/app/blocked")
 	a.Press("Unblock: " + name)
-	a.Sees("You block nobody.")
+	a.Sees("You have blocked nobody.")
 
 	a.Press("Settings")
 	a.Until("the form", `document.querySelector("select[name=followers]")`)

@@ -267,7 +267,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	tab.Until("three wait", first+" && "+second+" && "+third+` && `+count+` === "3"`)
 	around := func() { // reads in the meantime
 		tab.Press("Friend requests sent")
-		tab.Sees("You wait for nobody.")
+		tab.Sees("You have sent no friend requests.")
 		tab.Press("Friend requests")
 		tab.Until("the list is back", third)
 	}
@@ -315,7 +315,7 @@ func requestsToOthers(t *testing.T, s site, b *between) {
 	tab := s.as(420, "/u/"+handle)
 	tab.Press("Ask to be friends")
 	tab.Press("Send request")
-	tab.Sees(name + " has your request.")
+	tab.Sees(name + " has got your request.")
 	tab.Until("it can be withdrawn", `document.body.innerText.includes("Withdraw request")`)
 	asked := `document.querySelector(".head-actions").innerText.includes("Withdraw request")`
 	notes(tab, asked)
@@ -350,7 +350,7 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	tab.Until("it shows at once", remark+` === "knows-trains"`)
 	k.arrives(t)
 	k.letGo()
-	tab.Sees("Noted. Only you see it.")
+	tab.Sees("Saved. Only you see it.")
 	says(t, tab, "undefined knows-trains")
 
 	buttons := `document.querySelector(".head-actions").innerText.includes("Unblock")`
@@ -388,7 +388,7 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	k.arrives(t)
 	k.letGo()
 	tab.Sees("You have unblocked " + name + ".")
-	tab.Sees("You block nobody.")
+	tab.Sees("You have blocked nobody.")
 	says(t, tab, "true false")
 }
 

@@ -53,9 +53,9 @@ func locked(t *testing.T, s site) {
 	a.Press("Save privacy")
 	a.Sees("Saved.")
 	b := s.as(811, "/u/"+mine)
-	b.Until("it is said why there are no posts", isEmptyAs("Only people whom "+name+" lets follow see this."))
+	b.Until("it is said why there are no posts", isEmptyAs("Only approved followers of "+name+" see this."))
 	b.Press("Follow: " + name)
-	b.Sees(name + " has your request.")
+	b.Sees(name + " has got your request.")
 	button := `document.querySelector(".head-actions .follow")?.textContent`
 	b.Until("the button waits", button+` === "Requested"`)
 	a.Sees(fan + " asks to follow you.")
@@ -67,7 +67,7 @@ func locked(t *testing.T, s site) {
 	a.Sees("Request declined.")
 	a.Press("Let " + fan + " follow you")
 	a.Sees(fan + " follows you now.")
-	a.Until("nobody waits", isEmptyAs("Nobody waits to follow you.")+` && !document.querySelector(".count")`)
+	a.Until("nobody waits", isEmptyAs("No follow requests.")+` && !document.querySelector(".count")`)
 	b.Until("the button follows, and the posts are there", button+` === "Following" && document.querySelector(".post")`)
 	b.Press("Following: " + name)
 	b.Sees("To follow again, you need the approval of " + name)
@@ -78,7 +78,7 @@ func locked(t *testing.T, s site) {
 	b.Press("Requests")
 	b.Press("Follow requests sent")
 	b.Press("Requested: " + name)
-	b.Until("the request is withdrawn", isEmptyAs("You wait to follow nobody."))
+	b.Until("the request is withdrawn", isEmptyAs("You have sent no follow requests."))
 }
 
 func mutes(t *testing.T, s site) {
@@ -92,11 +92,11 @@ func mutes(t *testing.T, s site) {
 	a.Sees("You have muted these posts until ")
 	a.Press("Settings")
 	a.Press("Muted people")
-	a.Until("none of everything", isEmptyAs("You mute nobody."))
+	a.Until("none of everything", isEmptyAs("You have muted nobody."))
 	a.Press("Posts only")
 	a.Until("it is listed with its end", `/until [A-Z][a-z]+ \d+, \d{4}/.test(document.querySelector(".row[data-user=`+handle+`]")?.innerText)`)
 	a.Press("Unmute: " + name)
-	a.Until("it is gone", isEmptyAs("You mute nobody."))
+	a.Until("it is gone", isEmptyAs("You have muted nobody."))
 }
 
 // blocked watches the profile of somebody who blocks and unblocks the viewer.
@@ -132,7 +132,7 @@ func dismissals(_ *testing.T, s site) {
 	tab.Press("Settings")
 	tab.Press("People not suggested")
 	tab.Press("Suggest again: " + name)
-	tab.Until("nobody is left out", isEmptyAs("Anybody may be suggested to you."))
+	tab.Until("nobody is left out", isEmptyAs("You have dismissed nobody."))
 }
 
 func posts(t *testing.T, s site) {
@@ -152,7 +152,8 @@ func posts(t *testing.T, s site) {
 	visitor.Until("it is gone", isEmptyAs("This post is gone, or not for you to see."))
 }
 
-// similar has the profile say when the follow began, and when the first one did, which this test makes earlier.
+// similar has the profile say when the follow began, and when the first one did, which this test makes earlier, and the exact count
+// of followers, which it makes greater.
 func similar(_ *testing.T, s site) {
 	tab := s.as(3, "/")
 	tab.Until("the feed", `document.querySelector(".post, .empty")`)
@@ -160,12 +161,14 @@ func similar(_ *testing.T, s site) {
 		const send = window.fetch;
 		window.fetch = async (...all) => {
 			const answer = await send(...all);
-			return new Response((await answer.text()).replace(/"firstFollowedAt":"\d+/, '"firstFollowedAt":"2001'), answer);
+			const text = (await answer.text()).replace(/"firstFollowedAt":"\d+/, '"firstFollowedAt":"2001').replace(/"followerCount":\d+/g, '"followerCount":12345');
+			return new Response(text, answer);
 		};
 		history.pushState(null, "", "/app/u/maya_okafor"); dispatchEvent(new PopStateEvent("popstate"))`)
 	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
 	tab.Run("follow", `const b = document.querySelector(".head-actions .follow"); b.dataset.following === "true" || b.click()`)
-	tab.Until("since when", `/You follow since [A-Z][a-z]+ \d+, \d{4}, and first did on [A-Z][a-z]+ \d+, 2001/.test(document.querySelector(".head").innerText)`)
+	tab.Until("since when", `/You have followed them since [A-Z][a-z]+ \d+, \d{4}, first on [A-Z][a-z]+ \d+, 2001/.test(document.querySelector(".head").innerText)`)
+	tab.Until("the exact count", `document.querySelector(".tabs a[href$='/followers'] [title='12,345']")?.textContent === "12.3K"`)
 	tab.Press("Similar")
 	tab.Until("people alike", `document.querySelectorAll(".row[data-user]").length > 2`)
 }
@@ -218,5 +221,5 @@ func empties(t *testing.T, s site) {
 	tab.Press("Follow: " + name)
 	tab.Until("followed", `document.querySelector(".head-actions .follow").textContent === "Following"`)
 	tab.Press("Kith, home")
-	tab.Sees("The people you follow have posted nothing that you can see.")
+	tab.Sees("No posts from the people you follow.")
 }

@@ -289,7 +289,7 @@ function Search() {
           </li>
         ))}
       </ul>
-      {shown && asked && data && !fetching && found.length === 0 && <p className="found quiet">Nobody is called so.</p>}
+      {shown && asked && data && !fetching && found.length === 0 && <p className="found quiet">Nobody by this name.</p>}
     </div>
   );
 }

@@ -44,7 +44,7 @@ export function Home() {
           button="Post"
           longest={2_000}
           send={(text, clientKey) => publish({ text, clientKey })}
-          sent="Your followers see it now."
+          sent="Posted. Your followers can see it."
         />
         {unseen && <p className="quiet">{unseen}</p>}
         {fresh > 0 && (
@@ -62,7 +62,7 @@ export function Home() {
           label="Posts"
           empty={
             data?.viewer?.user.followingCount ? (
-              <Empty icon="home" title="The people you follow have posted nothing that you can see." />
+              <Empty icon="home" title="No posts from the people you follow." />
             ) : (
               <Empty icon="home" title="You follow nobody yet.">
                 <Link to="/start">Follow a few people</Link> and their posts appear here.

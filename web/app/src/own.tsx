@@ -52,7 +52,7 @@ export function Blocked() {
         }}
         label="blocked people"
         row={person => <Undo text="Unblock" person={person} undo={() => report(unblock({ userId: person.id }), `You have unblocked ${person.name}.`)} />}
-        empty={<Empty icon="check" title="You block nobody." />}
+        empty={<Empty icon="check" title="You have blocked nobody." />}
       />
     </>
   );
@@ -69,7 +69,7 @@ export function Muted() {
   return (
     <>
       <PageTitle title="Muted" />
-      <p className="quiet">You still follow these people if you did before. They do not learn that you have muted them.</p>
+      <p className="quiet">They are not told, and you still follow those whom you followed.</p>
       <div className="tabs" role="group" aria-label="What is muted">
         {scopes.map(([one, text]) => (
           <button key={one} type="button" aria-pressed={scope === one} onClick={() => setScope(one)}>
@@ -94,7 +94,7 @@ export function Muted() {
             undo={() => report(unmute({ userId: person.id }), `You have unmuted ${person.name}.`)}
           />
         )}
-        empty={<Empty icon="check" title="You mute nobody." />}
+        empty={<Empty icon="check" title="You have muted nobody." />}
       />
     </>
   );
@@ -109,7 +109,7 @@ export function Dismissed() {
   return (
     <>
       <PageTitle title="Not suggested" />
-      <p className="quiet">You have said that you do not want these people suggested. That lasts for 180 days.</p>
+      <p className="quiet">You have dismissed these suggestions. Each stays away for 180 days.</p>
       <PeopleList
         document={DismissedDocument}
         variables={{}}
@@ -119,7 +119,7 @@ export function Dismissed() {
         }}
         label="people not suggested"
         row={person => <Undo text="Suggest again" person={person} undo={() => again(person.id, person.name)} />}
-        empty={<Empty icon="check" title="Anybody may be suggested to you." />}
+        empty={<Empty icon="check" title="You have dismissed nobody." />}
       />
     </>
   );

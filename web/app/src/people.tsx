@@ -23,7 +23,7 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
   const text = following ? (followedBy ? 'Friends' : 'Following') : followRequested ? 'Requested' : followedBy ? 'Follow back' : 'Follow';
   const change = () => {
     setAsking(false);
-    void report((following || followRequested ? unfollow : follow)({ userId: person.id }), person.locked && !following && !followRequested ? `${person.name} has your request.` : undefined);
+    void report((following || followRequested ? unfollow : follow)({ userId: person.id }), person.locked && !following && !followRequested ? `${person.name} has got your request.` : undefined);
   };
   return (
     <>

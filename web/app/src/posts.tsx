@@ -76,13 +76,7 @@ function Author({ of: { author, createdAt }, size, to }: { of: Pick<gql.PostCard
         </Link>
       )}
       <small className="quiet">
-        {to ? (
-          <Link to={to} className="quiet">
-            <Age at={createdAt} />
-          </Link>
-        ) : (
-          <Age at={createdAt} />
-        )}
+        {to ? <Link to={to} className="quiet" children={<Age at={createdAt} />} /> : <Age at={createdAt} />}
       </small>
     </header>
   );
@@ -102,7 +96,7 @@ function Comments({ post }: { post: gql.PostCardFragment }) {
         row={comment => <Comment comment={comment} mayDelete={!!session && [comment.author?.id, post.author?.id].includes(session.userId)} />}
         label="comments"
         closed={<p className="quiet">This post is gone.</p>}
-        empty={<p className="quiet">Nobody has said anything about it yet.</p>}
+        empty={<p className="quiet">No comments yet.</p>}
       />
     </section>
   );

@@ -101,7 +101,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           pick={data => pageOf(data.user?.list)}
           label="followers you know"
           closed={closed}
-          empty={<Empty icon="people" title={`Nobody you follow, follows ${name}.`} />}
+          empty={<Empty icon="people" title={`Nobody you follow follows ${name}.`} />}
         />
       );
     case 'similar':
@@ -151,7 +151,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
 function whyClosed({ name, locked, listVisibility, viewerRelationship: standing }: Person, tab: string) {
   if (standing?.blocking) return `You have blocked ${name}.`;
   if (standing?.blockedBy) return `${name} has blocked you.`;
-  if (locked && !standing?.following) return `Only people whom ${name} lets follow see this.`;
+  if (locked && !standing?.following) return `Only approved followers of ${name} see this.`;
   const of = tab === 'following' ? [listVisibility.followings] : tab === 'friends' ? Object.values(listVisibility) : [listVisibility.followers];
   return of.includes('NOBODY') ? `${name} keeps this list private.` : `Only followers of ${name} see this list.`;
 }
@@ -167,7 +167,7 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
       <div className="head-text">
         <PageTitle title={user.name} />
         <p className="quiet">
-          @{user.handle} · since {joined}
+          @{user.handle} · joined {joined}
           {user.locked && <span className="tag">approves followers</span>}
           {user.viewerRelationship?.followedBy && !isOwn && <span className="tag">follows you</span>}
         </p>
@@ -211,8 +211,8 @@ function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil
     <>
       {following && followedAt && (
         <p className="quiet">
-          You follow since {day(followedAt)}
-          {firstFollowedAt && day(firstFollowedAt) !== day(followedAt) && `, and first did on ${day(firstFollowedAt)}`}
+          You have followed them since {day(followedAt)}
+          {firstFollowedAt && day(firstFollowedAt) !== day(followedAt) && `, first on ${day(firstFollowedAt)}`}
         </p>
       )}
       {muted && <p className="quiet">You have muted {muted === 'POSTS' ? 'these posts' : 'this person'}{mutedUntil && ` until ${day(mutedUntil)}`}.</p>}
@@ -314,7 +314,7 @@ function AskDialog({ user, close }: DialogProps) {
   const send = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const message = String(new FormData(event.currentTarget).get('message')).trim();
-    if (await report(ask({ userId: user.id, message: message || null }), `${user.name} has your request.`)) close();
+    if (await report(ask({ userId: user.id, message: message || null }), `${user.name} has got your request.`)) close();
   };
   return (
     <Dialog title={`Ask ${user.name} to be friends`} close={close}>
@@ -335,7 +335,7 @@ function MarkDialog({ user, standing, close }: DialogProps & { standing: Standin
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     close();
-    void report(mark({ userId: user.id, special: form.get('special') === 'on', remark: String(form.get('remark')).trim() }), 'Noted. Only you see it.');
+    void report(mark({ userId: user.id, special: form.get('special') === 'on', remark: String(form.get('remark')).trim() }), 'Saved. Only you see it.');
   };
   return (
     <Dialog title={`Mark ${user.name}`} close={close}>
@@ -419,7 +419,7 @@ function BlockDialog({ user, standing, close }: DialogProps & { standing: Standi
           </button>
         )}
         <button type="button" className="button" onClick={close}>
-          Leave it
+          Cancel
         </button>
       </div>
     </Dialog>

@@ -32,7 +32,7 @@ export function Requests() {
           keep={request => request.state === 'PENDING'}
           row={request => <RequestRow request={request} received={received} />}
           label="requests"
-          empty={<Empty icon="inbox" title={received ? 'Nobody waits for you.' : 'You wait for nobody.'} />}
+          empty={<Empty icon="inbox" title={received ? 'No friend requests.' : 'You have sent no friend requests.'} />}
         />
       ) : (
         <Endless
@@ -46,11 +46,11 @@ export function Requests() {
           label="requests"
           empty={
             received ? (
-              <Empty icon="inbox" title="Nobody waits to follow you.">
+              <Empty icon="inbox" title="No follow requests.">
                 If you approve your followers, which you choose in the <Link to="/settings">settings</Link>, they wait here.
               </Empty>
             ) : (
-              <Empty icon="inbox" title="You wait to follow nobody." />
+              <Empty icon="inbox" title="You have sent no follow requests." />
             )
           }
         />

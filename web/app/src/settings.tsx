@@ -59,7 +59,7 @@ export function Settings() {
           <input name="name" defaultValue={me.name} maxLength={100} required />
         </label>
         <label className="field">
-          A few words on yourself
+          About you
           <textarea name="bio" defaultValue={me.bio ?? ''} maxLength={500} rows={3} />
         </label>
         <button className="button primary">Save profile</button>

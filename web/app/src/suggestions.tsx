@@ -80,7 +80,7 @@ export function Suggestions() {
         keep={edge => !dismissed.has(edge.node!.id)}
         row={edge => <SuggestionRow of={edge} dismiss={dismiss} />}
         label="suggestions"
-        empty={<Empty icon="people" title="Nobody to suggest for now.">Whom you follow or have said not to suggest is left out.</Empty>}
+        empty={<Empty icon="people" title="Nobody to suggest for now.">People you follow or have dismissed are left out.</Empty>}
       />
     </>
   );

@@ -108,8 +108,7 @@ export function Skeleton({ rows = 6 }: { rows?: number }) {
 }
 
 // Messages at the edge of the page, which a screen reader reads out.
-type Undo = () => void;
-type Note = { id: number; text: string; kind: 'good' | 'bad'; undo?: Undo };
+type Note = { id: number; text: string; kind: 'good' | 'bad'; undo?: () => void };
 let notes: Note[] = [];
 let lastNote = 0;
 const noteListeners = new Set<() => void>();
@@ -121,7 +120,7 @@ function setNotes(next: Note[]) {
 
 const drop = (id: number) => setNotes(notes.filter(note => note.id !== id));
 
-export function tell(text: string, kind: Note['kind'] = 'good', undo?: Undo) {
+export function tell(text: string, kind: Note['kind'] = 'good', undo?: () => void) {
   const id = ++lastNote;
   setNotes([...notes.slice(-2), { id, text, kind, undo }]);
   setTimeout(() => drop(id), undo ? 12_000 : 6_000);

@@ -6,7 +6,7 @@ import { DemoUsersDocument, LoginDocument, RegisterDocument } from './gql';
 import { Face } from './people';
 import { navigate } from './router';
 import { becomeDemoUser, demoUsers, signIn, useEnded } from './session';
-import { PageTitle, Skeleton, present, sentence, short, tell } from './ui';
+import { Count, PageTitle, Skeleton, present, sentence, tell } from './ui';
 
 export function Welcome() {
   const [registers, setRegisters] = useState(false);
@@ -149,9 +149,9 @@ function DemoUsers() {
   return (
     <section className="card demo" aria-labelledby="demo-title">
       <header>
-        <h2 id="demo-title">Or be somebody of the demo graph</h2>
+        <h2 id="demo-title">Or try it as somebody from the demo</h2>
         <button type="button" className="button" onClick={another}>
-          Others
+          Show others
         </button>
       </header>
       {data ? (
@@ -161,7 +161,7 @@ function DemoUsers() {
               <button type="button" onClick={() => become(user.id)} data-user={user.handle}>
                 <Face of={user} size={48} />
                 <b>{user.name}</b>
-                <small className="quiet">{short(user.followerCount)} followers</small>
+                <small className="quiet"><Count of={user.followerCount} /> followers</small>
               </button>
             </li>
           ))}
