@@ -46,6 +46,9 @@ var (
 	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key.
 	ErrKeyTaken = errors.New("client key is taken")
 
+	// ErrListUnknown: the list does not exist, or no longer exists.
+	ErrListUnknown = errors.New("no such list")
+
 	// ErrAttributesTooLong: the attributes would take more than [MaxAttributes] bytes.
 	ErrAttributesTooLong = errors.New("attributes are too long")
 

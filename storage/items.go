@@ -36,8 +36,8 @@ type ItemChanger interface {
 	// of At and the row's time plus 1. Ending an edge that never existed writes nothing. ChangeItems does not check that the post
 	// or the other end exists: callers have read it. No two changes have the same end and item.
 	//
-	// A single change may fail with [ErrLimitReached] or [ErrForbidden]; the others go through. [ErrUserUnknown] if the user does
-	// not exist or is being deleted.
+	// A single change may fail with [ErrLimitReached] or [ErrForbidden], or with [ErrListUnknown] as a new member of a list that there
+	// is not; the others go through. [ErrUserUnknown] if the user does not exist or is being deleted.
 	ChangeItems(ctx context.Context, side Side, user UserID, changes []ItemChange, o ItemOptions) []Result[Changed]
 
 	// RestoreDetails writes the details of relations that have none, for imports. Without an Err, the Value reports whether they

@@ -159,6 +159,7 @@ type Store interface {
 	StateStore
 	SuggestionStore
 	FeedSeenStore
+	ListStore
 	PostWriter
 	CommentWriter
 	PostRestorer

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"kith/storage"
 )
@@ -23,6 +24,8 @@ func (j *Judge) Item(side storage.Side, user storage.UserID, ch storage.ItemChan
 	case ch.Type == storage.None:
 		j.turn(side, pair, storage.None, ch.At)
 		outgoing[ch.Item]--
+	case slices.Contains(j.NoLists, ch.Item):
+		return storage.Result[storage.Changed]{Err: fmt.Errorf("%w: kind %d of user %s", storage.ErrListUnknown, ch.Item, user)}
 	case o.Peace && user != ch.To && j.blocked(user, ch.To):
 		return storage.Result[storage.Changed]{Err: forbidden(pair)}
 	case o.Max > 0 && outgoing[ch.Item] >= o.Max:

@@ -27,6 +27,9 @@ type Judge struct {
 	// Messages are those of requests that have been made.
 	Messages map[storage.Pair]string
 
+	// NoLists are the kinds of lists that do not exist.
+	NoLists []int64
+
 	// Details are those of relations, as they are or are to be.
 	Details map[storage.Pair]storage.Detail
 

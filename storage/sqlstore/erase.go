@@ -124,6 +124,8 @@ WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	erased(11, "packed_short", "owner", "side", "", db.UserRows),
 	// Served by the primary key.
 	erased(12, "relation_counts", "owner", "kind", "", db.CountRow),
+	// Served by the primary key.
+	erased(13, "user_list", "owner", "number", "", db.UserRows),
 }
 
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.

@@ -1,6 +1,12 @@
 package sqlstore
 
-import "strings"
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"kith/storage"
+)
 
 // The exceptions of the test of plans, with their reasons.
 
@@ -53,3 +59,23 @@ var ofShards = []string{"shards", "buckets", "shard.buckets"}
 
 // isScan reports whether a statement reads all rows of a range of owners.
 func isScan(st Statement) bool { return strings.HasPrefix(st.Lookup, "reconcile.") }
+
+// changeLists runs every statement on the lists of a user.
+func changeLists(t *testing.T, s *Store, user storage.UserID) {
+	t.Helper()
+	list := storage.UserList{ListID: storage.ListID{Owner: user, Number: 5}, Name: "x"}
+	for range 2 { // one of them is deleted
+		made, err := s.CreateList(t.Context(), list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = made
+	}
+	list.Public = true
+	_, failed := s.UpdateList(t.Context(), list)
+	_, err := s.DeleteList(t.Context(), list.ListID)
+	read := s.UserLists(t.Context(), []storage.ListsQuery{{Owner: user, UpTo: 9, Limit: 9}})
+	if err := errors.Join(failed, err, read[0].Err); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 
@@ -285,7 +286,19 @@ func (c *change) lookItems(side storage.Side, changes []storage.ItemChange, o st
 		}
 	}
 	slices.SortFunc(kinds, func(a, b storage.OwnerKind) int { return cmp.Compare(a.Kind, b.Kind) })
-	for chunk := range slices.Chunk(slices.Compact(kinds), c.store.sql.MaxPairs) {
+	kinds = slices.Compact(kinds)
+	for _, k := range kinds {
+		id, is := storage.ListOf(c.user, k.Kind)
+		if !is {
+			continue
+		}
+		if _, err := c.list(id); errors.Is(err, storage.ErrListUnknown) {
+			c.NoLists = append(c.NoLists, k.Kind)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	for chunk := range slices.Chunk(kinds, c.store.sql.MaxPairs) {
 		text, args := c.store.kindCountsStatement(chunk)
 		err := c.Read(len(chunk), text, args, eachKindCount(func(k storage.OwnerKind, n storage.KindCount) { outgoing[k.Kind] = n.Outgoing }))
 		if err != nil {

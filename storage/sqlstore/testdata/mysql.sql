@@ -150,6 +150,15 @@ WHERE owner = ? LIMIT ?
 DELETE FROM relation_counts
 WHERE owner = ? AND kind IN (?)
 
+-- erasedRows, 13 0. Served by PRIMARY.
+SELECT 13, number
+FROM user_list
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 13 1. Served by PRIMARY.
+DELETE FROM user_list
+WHERE owner = ? AND number IN (?)
+
 -- erasedRows, 2 0. Served by PRIMARY, idx_friend_request_list.
 SELECT 2, to_user_id
 FROM friend_request
@@ -477,6 +486,10 @@ VALUES (?, ?, ?)
 -- sqlAddModeration
 INSERT IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- sqlAddUserList
+INSERT INTO user_list (owner, number, name, public)
+VALUES (?, ?, ?, ?)
 
 -- sqlAllItems, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
@@ -1622,6 +1635,11 @@ SELECT from_user_id
 FROM friend_request_inbox
 WHERE to_user_id = ? AND type = 1
 
+-- sqlNewestUserList. Served by PRIMARY.
+SELECT COUNT(*), COALESCE(MAX(number), 0)
+FROM user_list
+WHERE owner = ?
+
 -- sqlNextOwner. Served by PRIMARY.
 SELECT user_id
 FROM user_counts
@@ -1838,6 +1856,10 @@ WHERE from_user_id = ? AND to_user_id IN (?)
 -- sqlRemoveUser. Served by PRIMARY.
 DELETE FROM users
 WHERE user_id = ?
+
+-- sqlRemoveUserList. Served by PRIMARY.
+DELETE FROM user_list
+WHERE owner = ? AND number = ?
 
 -- sqlRemoveWords. Served by PRIMARY.
 DELETE FROM user_words
@@ -2087,11 +2109,27 @@ SELECT COUNT(*)
 FROM following
 WHERE from_user_id = ? AND type = ?
 
+-- sqlUpdateUserList. Served by PRIMARY.
+UPDATE user_list
+SET name = ?, public = ?
+WHERE owner = ? AND number = ?
+
 -- sqlUserIDsAfter. Served by PRIMARY.
 SELECT user_id
 FROM users
 WHERE user_id > ?
 ORDER BY user_id LIMIT ?
+
+-- sqlUserList. Served by PRIMARY.
+SELECT name, public
+FROM user_list
+WHERE owner = ? AND number = ?
+
+-- sqlUserLists. Served by PRIMARY.
+SELECT ? AS query, owner, number, name, public
+FROM user_list
+WHERE owner = ? AND number <= ? AND public >= ?
+ORDER BY number DESC LIMIT ?
 
 -- sqlUsers. Served by PRIMARY.
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,

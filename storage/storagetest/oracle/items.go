@@ -32,6 +32,11 @@ func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage
 	if o.Inverse {
 		j.Inline = s.inline(user)
 	}
+	for _, ch := range changes {
+		if id, is := storage.ListOf(user, ch.Item); is && side == storage.Relations && s.lists[id] == (storage.UserList{}) {
+			j.NoLists = append(j.NoLists, ch.Item)
+		}
+	}
 	outgoing := make(map[int64]int64)
 	for of, n := range s.kinds {
 		if of.Owner == user {

@@ -37,6 +37,7 @@ type Store struct {
 	marks      map[storage.Pair]storage.EdgeMark
 	firsts     map[storage.Pair]storage.Micros // when the first of several follows began
 	feedSeen   map[storage.UserID]storage.Micros
+	lists      map[storage.ListID]storage.UserList
 	moderation []storage.ModerationEntry
 	dismissed  map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
 	active     map[storage.UserID]storage.Day                       // the last day of each
@@ -117,6 +118,7 @@ func New(options ...Option) *Store {
 		marks:      make(map[storage.Pair]storage.EdgeMark),
 		firsts:     make(map[storage.Pair]storage.Micros),
 		feedSeen:   map[storage.UserID]storage.Micros{},
+		lists:      map[storage.ListID]storage.UserList{},
 		dismissed:  make(map[storage.UserID]map[storage.UserID]storage.Micros),
 		active:     make(map[storage.UserID]storage.Day),
 		states:     make(map[storage.UserID]storage.StateChange),

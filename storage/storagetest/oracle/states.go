@@ -106,6 +106,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	s.change.Posts = append(s.change.Posts, storage.PostID{Author: user})
 	delete(s.dismissed, user)
 	delete(s.feedSeen, user)
+	maps.DeleteFunc(s.lists, func(id storage.ListID, _ storage.UserList) bool { return id.Owner == user })
 	delete(s.users, user)
 	delete(s.passwords, user)
 	delete(s.counts, user)

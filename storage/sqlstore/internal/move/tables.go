@@ -28,6 +28,7 @@ var tables = []table{
 		"favorite_count", "total_favorited"}, nil},
 	{"user_words", db.UserRows, []string{"user_id", "word"}, nil, []string{"word"}},
 	{"feed_seen", db.UserRows, []string{"user_id"}, []string{"seen_at"}, nil},
+	{"user_list", db.UserRows, []string{"owner", "number"}, []string{"name", "public"}, []string{"name"}},
 	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at", "suspended_at"}, nil},
 	{"moderation_log", db.UserRows, []string{"owner_id", "at"}, []string{"user_id", "action", "operator", "reason", "until", "number"}, []string{"operator", "reason"}},
 	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}, []string{"handle"}},

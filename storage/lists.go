@@ -1,0 +1,71 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+const (
+	// MaxLists is how many lists a user may have.
+	MaxLists = 1000
+	// MaxMembers is how many users may be on a list.
+	MaxMembers = 5000
+	// MaxListName is how many characters the name of a list may have.
+	MaxListName = 60
+
+	firstList int64 = 1 << 20
+)
+
+// ListID names a list: Number is the time at which it was created, or later if its owner has created two at once.
+type ListID struct {
+	Owner  UserID
+	Number int64
+}
+
+// Kind is the kind of relations that lead from the owner to the members.
+func (id ListID) Kind() Kind {
+	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Seen: ByOwner}
+}
+
+// ListOf is the list to whose members a kind leads from an owner; false if it is not the kind of a list.
+func ListOf(owner UserID, kind int64) (ListID, bool) {
+	return ListID{owner, kind - firstList}, kind > firstList
+}
+
+// UserList is a list of users. Its members are relations of its [ListID.Kind].
+type UserList struct {
+	ListID
+	Name   string // 1 to [MaxListName] characters
+	Public bool   // everybody may see it, otherwise only the owner
+}
+
+// ListsQuery asks for lists of an owner, newest first.
+type ListsQuery struct {
+	Owner  UserID
+	UpTo   int64 // only lists with this number or a lower one
+	Public bool  // only public ones
+	Limit  int
+}
+
+// ListStore keeps the lists of users, on the shards of their owners.
+type ListStore interface {
+	// CreateList creates an empty list. Its number is the given one or, unless that is greater, the number of the owner's newest
+	// list plus 1. [ErrUserUnknown]; [ErrLimitReached] beyond [MaxLists].
+	CreateList(ctx context.Context, list UserList) (UserList, error)
+
+	// UpdateList changes a list's name and who may see it. [ErrListUnknown].
+	UpdateList(ctx context.Context, list UserList) (changed bool, err error)
+
+	// DeleteList removes a list that has no members; otherwise nothing is removed. [ErrListUnknown]. From then on
+	// ChangeItems adds no members: they get [ErrListUnknown].
+	DeleteList(ctx context.Context, id ListID) (deleted bool, err error)
+
+	// UserLists reads lists of owners. Every query is Found.
+	UserLists(ctx context.Context, queries []ListsQuery) []Result[[]UserList]
+}
+
+// SortLists puts lists of one owner in their order, newest first.
+func SortLists(lists []UserList) {
+	slices.SortFunc(lists, func(a, b UserList) int { return cmp.Compare(b.Number, a.Number) })
+}

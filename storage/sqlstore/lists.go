@@ -1,0 +1,141 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"kith/storage"
+)
+
+const (
+	// Served by the primary key.
+	sqlUserLists = `
+SELECT ? AS query, owner, number, name, public
+FROM user_list
+WHERE owner = ? AND number <= ? AND public >= ?
+ORDER BY number DESC LIMIT ?`
+
+	// Served by the primary key.
+	sqlUserList = `
+SELECT name, public
+FROM user_list
+WHERE owner = ? AND number = ?`
+
+	// Served by the primary key.
+	sqlNewestUserList = `
+SELECT COUNT(*), COALESCE(MAX(number), 0)
+FROM user_list
+WHERE owner = ?`
+
+	sqlAddUserList = `
+INSERT INTO user_list (owner, number, name, public)
+VALUES (?, ?, ?, ?)`
+
+	// Served by the primary key.
+	sqlUpdateUserList = `
+UPDATE user_list
+SET name = ?, public = ?
+WHERE owner = ? AND number = ?`
+
+	// Served by the primary key.
+	sqlRemoveUserList = `
+DELETE FROM user_list
+WHERE owner = ? AND number = ?`
+)
+
+// UserLists implements [storage.ListStore].
+func (s *Store) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+	return eachPage(ctx, s, "lists", queries, pagesOf[storage.ListsQuery, storage.UserList]{
+		owner: func(q storage.ListsQuery) storage.UserID { return q.Owner },
+		text: func(q storage.ListsQuery, args []any) (string, []any) {
+			return sqlUserLists, append(args, int64(q.Owner), q.UpTo, numberOf(q.Public), q.Limit)
+		},
+		scan: func(rows *sql.Rows, _ []storage.ListsQuery) (i int, l storage.UserList, err error) {
+			err = rows.Scan(&i, &l.Owner, &l.Number, &l.Name, &l.Public)
+			return i, l, err
+		},
+		order: func(_ storage.ListsQuery, page []storage.UserList) { storage.SortLists(page) },
+	})
+}
+
+func numberOf(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// CreateList implements [storage.ListStore].
+func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
+	var made storage.UserList
+	err := s.changeLists(ctx, "list.create", list.Owner, func(w *writer) error {
+		lists, newest := 0, int64(0)
+		if _, err := w.readOne(sqlNewestUserList, []any{int64(list.Owner)}, &lists, &newest); err != nil {
+			return err
+		}
+		if lists >= storage.MaxLists {
+			return fmt.Errorf("%w: user %s has %d lists", storage.ErrLimitReached, list.Owner, lists)
+		}
+		made = list
+		made.Number = max(list.Number, newest+1)
+		_, err := w.Exec(1, sqlAddUserList, int64(made.Owner), made.Number, made.Name, numberOf(made.Public))
+		return err
+	})
+	if err != nil {
+		return storage.UserList{}, err
+	}
+	return made, nil
+}
+
+// UpdateList implements [storage.ListStore].
+func (s *Store) UpdateList(ctx context.Context, list storage.UserList) (changed bool, err error) {
+	err = s.changeLists(ctx, "list.update", list.Owner, func(w *writer) error {
+		old, err := w.list(list.ListID)
+		if changed = err == nil && old != list; !changed {
+			return err
+		}
+		_, err = w.Exec(1, sqlUpdateUserList, list.Name, numberOf(list.Public), int64(list.Owner), list.Number)
+		return err
+	})
+	return changed && err == nil, err
+}
+
+// DeleteList implements [storage.ListStore].
+func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool, err error) {
+	err = s.changeLists(ctx, "list.delete", id.Owner, func(w *writer) error {
+		if _, err := w.list(id); err != nil {
+			return err
+		}
+		members := int64(0)
+		text, args := s.kindCountsStatement([]storage.OwnerKind{{Owner: id.Owner, Kind: id.Kind().Number}})
+		err := w.Read(1, text, args, eachKindCount(func(_ storage.OwnerKind, n storage.KindCount) { members = n.Outgoing }))
+		if deleted = err == nil && members == 0; !deleted {
+			return err
+		}
+		_, err = w.Exec(1, sqlRemoveUserList, int64(id.Owner), id.Number)
+		return err
+	})
+	return deleted && err == nil, err
+}
+
+// changeLists writes under the lock on the counts of the owner.
+func (s *Store) changeLists(ctx context.Context, what string, owner storage.UserID, write func(*writer) error) error {
+	return s.transact(ctx, what, s.ownerOf(owner), func(w *writer) error {
+		if err := w.lockUser(owner); err != nil {
+			return err
+		}
+		w.touchUser(owner)
+		return write(w)
+	})
+}
+
+// list reads a list, whose owner is locked.
+func (w *writer) list(id storage.ListID) (storage.UserList, error) {
+	l := storage.UserList{ListID: id}
+	found, err := w.readOne(sqlUserList, []any{int64(id.Owner), id.Number}, &l.Name, &l.Public)
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %d of user %s", storage.ErrListUnknown, id.Number, id.Owner)
+	}
+	return l, err
+}
