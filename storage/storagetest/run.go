@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return messages{h} },
 		func(h *harness) any { return dismissals{h} },
 		func(h *harness) any { return feedSeen{h} },
+		func(h *harness) any { return userLists{h} },
 		func(h *harness) any { return popular{h, open} },
 		func(h *harness) any { return posts{h} },
 		func(h *harness) any { return postRows{h} },

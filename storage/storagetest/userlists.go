@@ -1,0 +1,114 @@
+package storagetest
+
+import (
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+// userLists are the lists of users.
+type userLists struct{ *harness }
+
+func (s userLists) TheyAreCreatedChangedAndDeleted(t *testing.T) {
+	owner := s.newUsers(t, 1)[0].ID
+	one := s.createList(t, owner, 5, "one")
+	wantEqual(t, "number", one.Number, 5)
+	for n, step := range []struct {
+		name            string
+		public, changed bool
+	}{{"one", false, false}, {"first", false, true}, {"first", true, true}, {"first", true, false}} {
+		one.Name, one.Public = step.name, step.public
+		changed, err := s.store.UpdateList(t.Context(), one)
+		wantIs(t, err, nil)
+		wantEqual(t, fmt.Sprintf("changed in step %d", n), changed, step.changed)
+		s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 9, Limit: 9}, one)
+	}
+	deleted, err := s.store.DeleteList(t.Context(), one.ListID)
+	wantIs(t, err, nil)
+	wantEqual(t, "deleted", deleted, true)
+	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 9, Limit: 9})
+	_, err = s.store.DeleteList(t.Context(), one.ListID)
+	wantIs(t, err, storage.ErrListUnknown)
+	_, err = s.store.UpdateList(t.Context(), one)
+	wantIs(t, err, storage.ErrListUnknown)
+}
+
+// Two lists that are created at the same time, or behind the newest one, have numbers of their own.
+func (s userLists) TheNewestComeFirst(t *testing.T) {
+	owner, other := s.newUsers(t, 1)[0].ID, s.newUsers(t, 1)[0].ID
+	var lists []storage.UserList
+	for _, number := range []int64{5, 5, 3, 100} {
+		lists = append(lists, s.createList(t, owner, number, "x"))
+	}
+	s.createList(t, other, 6, "y")
+	for i, want := range []int64{5, 6, 7, 100} {
+		wantEqual(t, "number", lists[i].Number, want)
+	}
+	lists[1].Public = true
+	_, err := s.store.UpdateList(t.Context(), lists[1])
+	wantIs(t, err, nil)
+	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 1000, Limit: 2}, lists[3], lists[2])
+	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 7, Limit: 9}, lists[2], lists[1], lists[0])
+	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 1000, Public: true, Limit: 9}, lists[1])
+}
+
+// A list with members stays, and a list that is gone gets none.
+func (s userLists) MembersNeedAList(t *testing.T) {
+	users := idsOf(s.newUsers(t, 2))
+	list := s.createList(t, users[0], 5, "x").ListID
+	member := storage.Pair{From: users[0], To: users[1], Post: list.Kind().Number}
+	found(t, relations{s.harness}.change(t, users[0], storage.ItemOptions{}, storage.ItemChange{To: member.To, Item: member.Post, Type: storage.Related, At: at(1)}), 1)
+	deleted, err := s.store.DeleteList(t.Context(), list)
+	wantIs(t, err, nil)
+	wantEqual(t, "deleted with a member", deleted, false)
+	found(t, relations{s.harness}.change(t, users[0], storage.ItemOptions{}, storage.ItemChange{To: member.To, Item: member.Post, Type: storage.None, At: at(2)}), 1)
+	deleted, err = s.store.DeleteList(t.Context(), list)
+	wantIs(t, err, nil)
+	wantEqual(t, "deleted", deleted, true)
+	again := relations{s.harness}.change(t, users[0], storage.ItemOptions{}, storage.ItemChange{To: member.To, Item: member.Post, Type: storage.Related, At: at(3)})
+	wantIs(t, again[0].Err, storage.ErrListUnknown)
+	relations{s.harness}.wantAllRight(t)
+}
+
+func (s userLists) TheirNumberIsBounded(t *testing.T) {
+	owner := s.newUsers(t, 1)[0].ID
+	for i := range storage.MaxLists {
+		s.createList(t, owner, int64(i+1), "x")
+	}
+	_, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"})
+	wantIs(t, err, storage.ErrLimitReached)
+	_, err = s.store.DeleteList(t.Context(), storage.ListID{Owner: owner, Number: 7})
+	wantIs(t, err, nil)
+	s.createList(t, owner, 9000, "x")
+}
+
+func (s userLists) NobodyHasLists(t *testing.T) {
+	nobody := storage.ListID{Owner: s.id(), Number: 5}
+	_, err := s.store.CreateList(t.Context(), storage.UserList{ListID: nobody, Name: "x"})
+	wantIs(t, err, storage.ErrUserUnknown)
+	s.wantLists(t, storage.ListsQuery{Owner: nobody.Owner, UpTo: 9, Limit: 9})
+}
+
+func (s userLists) TheyEndWithTheUser(t *testing.T) {
+	users := idsOf(s.newUsers(t, 2))
+	s.createList(t, users[0], 5, "x")
+	stays := s.createList(t, users[1], 5, "x")
+	s.setState(t, users[0], storage.Deleting, 10, true)
+	wantIs(t, s.store.Erase(t.Context(), users[0], at(20)), nil)
+	s.wantLists(t, storage.ListsQuery{Owner: users[0], UpTo: 9, Limit: 9})
+	s.wantLists(t, storage.ListsQuery{Owner: users[1], UpTo: 9, Limit: 9}, stays)
+}
+
+func (s userLists) createList(t *testing.T, owner storage.UserID, number int64, name string) storage.UserList {
+	t.Helper()
+	made, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: number}, Name: name})
+	wantIs(t, err, nil)
+	return made
+}
+
+func (s userLists) wantLists(t *testing.T, q storage.ListsQuery, want ...storage.UserList) {
+	t.Helper()
+	got := found(t, s.store.UserLists(t.Context(), []storage.ListsQuery{q}), 1)[0]
+	wantList(t, "lists", got, want)
+}

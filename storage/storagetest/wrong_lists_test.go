@@ -1,0 +1,90 @@
+package storagetest_test
+
+import (
+	"context"
+
+	"kith/storage"
+	"kith/storage/storagetest/oracle"
+)
+
+// Mistakes about the lists of users.
+
+var listMistakes = []struct {
+	mistake string
+	open    func(*oracle.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"every update of a list is a change", func(s *oracle.Store) storage.Store { return updatesAgain{s} }, "userLists/TheyAreCreatedChangedAndDeleted", promiseOnly},
+	{"private lists are among the public ones", func(s *oracle.Store) storage.Store { return nothingPrivate{s} }, "userLists/TheNewestComeFirst", promiseOnly},
+	{"anything may have members", func(s *oracle.Store) storage.Store { return anyMembers{s} }, "userLists/MembersNeedAList", promiseOnly},
+	{"lists have no limit", func(s *oracle.Store) storage.Store { return listsUnlimited{s} }, "userLists/TheirNumberIsBounded", promiseOnly},
+	{"anybody has lists", func(s *oracle.Store) storage.Store { return anybodysLists{s} }, "userLists/NobodyHasLists", promiseOnly},
+	{"lists outlive users", func(s *oracle.Store) storage.Store { return &listsStay{s, map[storage.UserID][]storage.UserList{}} }, "userLists/TheyEndWithTheUser", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, listMistakes...) }
+
+type updatesAgain struct{ *oracle.Store }
+
+func (s updatesAgain) UpdateList(ctx context.Context, list storage.UserList) (bool, error) {
+	_, err := s.Store.UpdateList(ctx, list)
+	return err == nil, err
+}
+
+type nothingPrivate struct{ *oracle.Store }
+
+func (s nothingPrivate) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+	return s.Store.UserLists(ctx, storage.Each(queries, func(q storage.ListsQuery) storage.ListsQuery {
+		q.Public = false
+		return q
+	}))
+}
+
+type anyMembers struct{ *oracle.Store }
+
+func (s anyMembers) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	results := s.Store.ChangeItems(ctx, side, user, changes, o)
+	for i := range results {
+		results[i].Err = nil
+	}
+	return results
+}
+
+type listsUnlimited struct{ *oracle.Store }
+
+func (s listsUnlimited) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
+	made, err := s.Store.CreateList(ctx, list)
+	if err != nil {
+		return list, nil
+	}
+	return made, nil
+}
+
+type anybodysLists struct{ *oracle.Store }
+
+func (s anybodysLists) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
+	if r := s.Users(ctx, []storage.UserID{list.Owner})[0]; !r.Found {
+		return list, nil
+	}
+	return s.Store.CreateList(ctx, list)
+}
+
+type listsStay struct {
+	*oracle.Store
+	of map[storage.UserID][]storage.UserList
+}
+
+func (s *listsStay) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	q := storage.ListsQuery{Owner: user, UpTo: 1 << 60, Limit: storage.MaxLists}
+	s.of[user] = s.Store.UserLists(ctx, []storage.ListsQuery{q})[0].Value
+	return s.Store.Erase(ctx, user, at)
+}
+
+func (s *listsStay) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+	results := s.Store.UserLists(ctx, queries)
+	for i, q := range queries {
+		results[i].Value = append(results[i].Value, s.of[q.Owner]...)
+	}
+	return results
+}
