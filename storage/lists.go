@@ -25,7 +25,7 @@ type ListID struct {
 
 // Kind is the kind of relations that lead from the owner to the members.
 func (id ListID) Kind() Kind {
-	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Seen: ByOwner}
+	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Seen: ByOwner, Peace: true}
 }
 
 // ListOf is the list to whose members a kind leads from an owner; false if it is not the kind of a list.
