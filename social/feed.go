@@ -64,9 +64,15 @@ const (
 	MostNewer = 100
 )
 
-// Page returns posts of those whom a user follows, newest first, behind a place.
-func (f *Feeds) Page(ctx context.Context, g *Graph, user storage.UserID, after storage.Place, size int) (page FeedPage, err error) {
-	w, err := f.walk(ctx, g, user, after)
+// FeedOf says whose posts are in a feed.
+type FeedOf struct {
+	User storage.UserID // who reads it, without the users whom it mutes
+	Only *idset.Set     // of these users; nil: of those whom User follows
+}
+
+// Page returns the posts of a feed, newest first, behind a place.
+func (f *Feeds) Page(ctx context.Context, g *Graph, of FeedOf, after storage.Place, size int) (page FeedPage, err error) {
+	w, err := f.walk(ctx, g, of, after)
 	if err != nil {
 		return page, err
 	}
@@ -77,7 +83,7 @@ func (f *Feeds) Page(ctx context.Context, g *Graph, user storage.UserID, after s
 		}
 		rows, err := w.next(ctx, size+1-len(page.Rows))
 		if err != nil {
-			return page, fmt.Errorf("read the feed of user %s: %w", user, err)
+			return page, fmt.Errorf("read the feed of user %s: %w", of.User, err)
 		}
 		page.Rows = append(page.Rows, rows...)
 	}
@@ -88,10 +94,10 @@ func (f *Feeds) Page(ctx context.Context, g *Graph, user storage.UserID, after s
 	return page, nil
 }
 
-// Newer returns the posts in a user's feed that are newer than a place, newest first, MostNewer at
+// Newer returns the posts of a feed that are newer than a place, newest first, MostNewer at
 // most. There are more if more is true.
-func (f *Feeds) Newer(ctx context.Context, g *Graph, user storage.UserID, than storage.Place) (rows []storage.Post, more bool, err error) {
-	w, err := f.walk(ctx, g, user, storage.Place{})
+func (f *Feeds) Newer(ctx context.Context, g *Graph, of FeedOf, than storage.Place) (rows []storage.Post, more bool, err error) {
+	w, err := f.walk(ctx, g, of, storage.Place{})
 	if err != nil {
 		return nil, false, err
 	}
@@ -102,7 +108,7 @@ func (f *Feeds) Newer(ctx context.Context, g *Graph, user storage.UserID, than s
 		}
 		some, err := w.next(ctx, MostNewer+1-len(rows))
 		if err != nil {
-			return nil, false, fmt.Errorf("read what is new in the feed of user %s: %w", user, err)
+			return nil, false, fmt.Errorf("read what is new in the feed of user %s: %w", of.User, err)
 		}
 		rows = append(rows, some...)
 	}
@@ -150,10 +156,13 @@ type feedWalk struct {
 	scans    int
 }
 
-func (f *Feeds) walk(ctx context.Context, g *Graph, user storage.UserID, after storage.Place) (*feedWalk, error) {
-	authors, whole, err := g.Followings(ctx, user)
-	if err != nil {
-		return nil, fmt.Errorf("read whom user %s follows: %w", user, err)
+func (f *Feeds) walk(ctx context.Context, g *Graph, of FeedOf, after storage.Place) (*feedWalk, error) {
+	user, authors, whole := of.User, of.Only, true
+	if authors == nil {
+		var err error
+		if authors, whole, err = g.Followings(ctx, user); err != nil {
+			return nil, fmt.Errorf("read whom user %s follows: %w", user, err)
+		}
 	}
 	if after == (storage.Place{}) {
 		after.CreatedAt = storage.MicrosOf(time.Now().Add(recent.Ahead)) + 1
@@ -167,7 +176,9 @@ func (f *Feeds) walk(ctx context.Context, g *Graph, user storage.UserID, after s
 		hides = func(id storage.UserID) bool { return has(muted, id) || g.audience.Hides(id) }
 	}
 	w := &feedWalk{Feeds: f, authors: authors, hides: hides, whole: whole, at: after, ended: authors.Len() == 0}
-	w.inbox = f.Inboxes.walk(user, authors, whole)
+	if of.Only == nil {
+		w.inbox = f.Inboxes.walk(user, authors, whole)
+	}
 	return w, nil
 }
 

@@ -67,7 +67,7 @@ func TestFeedsOfMany(t *testing.T) {
 		for _, size := range []int{1, 7, 50} {
 			var after storage.Place
 			for from := 0; ; from += size {
-				page, err := f.Page(t.Context(), g, 1, after, size)
+				page, err := f.Page(t.Context(), g, FeedOf{User: 1}, after, size)
 				want := all[min(from, len(all)):min(from+size, len(all))]
 				var got []storage.PostAt
 				for _, p := range page.Rows {
@@ -87,7 +87,7 @@ func TestFeedsOfMany(t *testing.T) {
 			}
 		}
 		for _, n := range []int{0, 1, 20, 99, 100, 101, 200} {
-			rows, more, err := f.Newer(t.Context(), g, 1, all[n].Place())
+			rows, more, err := f.Newer(t.Context(), g, FeedOf{User: 1}, all[n].Place())
 			if err != nil || len(rows) != min(n, MostNewer) || more != (n > MostNewer) {
 				t.Errorf("%s: %d newer ones, more: %v, %v; want %d", name, len(rows), more, err, n)
 			}
@@ -114,7 +114,7 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 	var after storage.Place
 	pages := 1
 	for ; ; pages++ {
-		page, err := f.Page(t.Context(), g, 1, after, 5)
+		page, err := f.Page(t.Context(), g, FeedOf{User: 1}, after, 5)
 		if err != nil || page.Complete != (len(page.Rows) > 0) || page.More != !page.Complete {
 			t.Fatalf("%+v, %v", page, err)
 		}
@@ -163,7 +163,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 	}
 	for _, mute := range []bool{true, false} {
 		f := &Feeds{Store: silent{store, mute}, Recent: posts}
-		if page, err := f.Page(t.Context(), New(onRows{store}, 0, nil), 1, storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
+		if page, err := f.Page(t.Context(), New(onRows{store}, 0, nil), FeedOf{User: 1}, storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("posts: %v: %+v, %v", mute, page, err)
 		}
 	}

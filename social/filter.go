@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // A Filter describes the wanted users. Exactly one of its fields is set: lists that they are
@@ -13,6 +16,14 @@ type Filter struct {
 	All []Filter // all of them fit; negated filters need at least one beside them that is not
 	Any []Filter // any of them fits
 	Not *Filter  // does not fit; within All only
+
+	Members *Members // on this list
+}
+
+// Members are the users on a list that a user has made. The Set is read before the filter is used, see [Graph.OnLists].
+type Members struct {
+	List storage.ListID
+	Set  *idset.Set
 }
 
 // Bounds on a filter.
@@ -34,7 +45,7 @@ func (f Filter) Check() error {
 	if err := f.check(1, false); err != nil {
 		return err
 	}
-	if len(f.Lists()) > MaxFilterLists {
+	if len(f.Lists())+len(f.Made()) > MaxFilterLists {
 		return ErrFilterLists
 	}
 	return nil
@@ -45,7 +56,7 @@ func (f Filter) check(level int, negatable bool) error {
 		return ErrFilterLevels
 	}
 	switch {
-	case len(f.On) > 0:
+	case len(f.On) > 0 || f.Members != nil:
 		return nil
 	case f.Not != nil:
 		if !negatable {
@@ -78,11 +89,27 @@ func (f Filter) Lists() []List {
 	return lists
 }
 
+// Made are all lists that users have made and that a filter reads.
+func (f Filter) Made() (made []*Members) {
+	if f.Members != nil {
+		made = append(made, f.Members)
+	}
+	if f.Not != nil {
+		made = append(made, f.Not.Made()...)
+	}
+	for _, p := range slices.Concat(f.All, f.Any) {
+		made = append(made, p.Made()...)
+	}
+	return made
+}
+
 // String writes equal filters in the same way: cursors are bound to the text.
 func (f Filter) String() string {
 	switch {
 	case len(f.On) > 0:
 		return fmt.Sprintf("on%s", f.On)
+	case f.Members != nil:
+		return fmt.Sprintf("list %d of %s", f.Members.List.Number, f.Members.List.Owner)
 	case f.Not != nil:
 		return fmt.Sprintf("not %s", f.Not)
 	case len(f.Any) > 0:

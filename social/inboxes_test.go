@@ -110,7 +110,7 @@ func (g *boxed) count(name string) int {
 
 func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []storage.PostAt) {
 	for {
-		page, err := g.feeds.Page(g.t.Context(), New(onRows{g.store}, 0, nil), user, from, size)
+		page, err := g.feeds.Page(g.t.Context(), New(onRows{g.store}, 0, nil), FeedOf{User: user}, from, size)
 		if err != nil || !page.Complete {
 			g.t.Fatal(page.Complete, err)
 		}

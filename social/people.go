@@ -120,6 +120,10 @@ func (q *peopleQuery) driversOf(f Filter) (drivers []*neededList, length int64) 
 		i := q.index(l)
 		shortest(q.parts[i:i+1:i+1], q.parts[i].length)
 	}
+	if f.Members != nil {
+		n := int64(f.Members.Set.Len())
+		shortest([]*neededList{{set: f.Members.Set, length: n}}, n)
+	}
 	for _, all := range f.All {
 		if all.Not == nil {
 			shortest(q.driversOf(all))
@@ -215,6 +219,9 @@ func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
 
 // term is a filter over sets.
 func (q *peopleQuery) term(f Filter) (t idset.Term) {
+	if f.Members != nil {
+		return idset.Term{Set: f.Members.Set}
+	}
 	if n := len(f.On) + len(f.All); n > 0 {
 		t.All = make([]idset.Term, 0, n)
 	}
