@@ -36,6 +36,7 @@ const (
 const (
 	UserNotFound    Reason = "USER_NOT_FOUND"
 	PostNotFound    Reason = "POST_NOT_FOUND"
+	ListNotFound    Reason = "LIST_NOT_FOUND"
 	RequestNotFound Reason = "FRIEND_REQUEST_NOT_FOUND"
 	NotFollowing    Reason = "NOT_FOLLOWING"
 
@@ -70,6 +71,7 @@ const (
 	TooManyBlocks     Reason = "TOO_MANY_BLOCKS"
 	TooManySpecials   Reason = "TOO_MANY_SPECIALS"
 	TooManyRelations  Reason = "TOO_MANY_RELATIONS"
+	TooManyLists      Reason = "TOO_MANY_LISTS"
 	TooManyRequests   Reason = "TOO_MANY_FRIEND_REQUESTS"
 	TooManyIdentities Reason = "TOO_MANY_IDENTITIES"
 
@@ -97,7 +99,7 @@ const (
 
 // codes has the reasons of all codes but BAD_USER_INPUT.
 var codes = byReason(map[Code][]Reason{
-	CodeNotFound:        {UserNotFound, PostNotFound, RequestNotFound, NotFollowing},
+	CodeNotFound:        {UserNotFound, PostNotFound, ListNotFound, RequestNotFound, NotFollowing},
 	CodeUnauthenticated: {NotSignedIn, CredentialsWrong, TokenInvalid, TokenExpired, TokenRevoked},
 	CodeNotRegistered:   {NotRegistered},
 	CodeForbidden: {
@@ -105,7 +107,7 @@ var codes = byReason(map[Code][]Reason{
 		BeingDeleted, PasswordWrong, OnlyIdentity, ProviderDecides, TokenNotRenewed, SessionOver,
 	},
 	CodePersistedNotFound: {DocumentNotFound},
-	CodeLimitReached:      {TooManyFollows, TooManyTheirs, TooManyBlocks, TooManySpecials, TooManyRelations, TooManyRequests, TooManyIdentities},
+	CodeLimitReached:      {TooManyFollows, TooManyTheirs, TooManyBlocks, TooManySpecials, TooManyRelations, TooManyLists, TooManyRequests, TooManyIdentities},
 	CodeRateLimited:       {TooManyWrites, TooManySignIns, TooManyConnections, TooManyOperations, TooManySubscriptions},
 	CodeTooCostly:         {CostTooHigh, QueryTooLarge, VariablesTooLarge, AnswerTooLarge, ListTooLong},
 	CodeTimeout:           {TimeOver, Cancelled},

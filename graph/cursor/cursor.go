@@ -52,6 +52,7 @@ const (
 	BestSuggestions        Kind = 32
 	Similar                Kind = 33
 	FollowRequests         Kind = 27
+	Lists                  Kind = 34
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues

@@ -150,7 +150,7 @@ var Types = byName(
 	&relationshipChanged, &friendRequestChanged, &followerAdded, &followRequestAdded, &postAdded, &favoriteAdded, &commentAdded,
 	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
 	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
-	&relationshipPayload, &friendRequestPayload, &followManyPayload, &followOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
+	&relationshipPayload, &friendRequestPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )
 

@@ -13,18 +13,24 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"follow":         {Weight: write},
 	"unfollow":       {Weight: write},
 	"followMany":     {Weight: 50},
+	"followList":     {Weight: 550}, // 500 users, as followMany and their ids
 	"removeFollower": {Weight: write},
 
 	"acceptFollowRequest":  {Weight: write},
 	"declineFollowRequest": {Weight: write},
 
-	"block":         {Weight: bothEnds},
-	"unblock":       {Weight: write},
-	"setFollowMark": {Weight: write},
-	"mute":          {Weight: 2 * write},
-	"relate":        {Weight: 50},
-	"unrelate":      {Weight: 50},
-	"unmute":        {Weight: 2 * write},
+	"block":          {Weight: bothEnds},
+	"unblock":        {Weight: write},
+	"setFollowMark":  {Weight: write},
+	"mute":           {Weight: 2 * write},
+	"relate":         {Weight: 50},
+	"unrelate":       {Weight: 50},
+	"unmute":         {Weight: 2 * write},
+	"createList":     {Weight: 2 * write},
+	"updateList":     {Weight: write},
+	"deleteList":     {Weight: 10 * write}, // 500 members at a time
+	"addToList":      {Weight: 50},
+	"removeFromList": {Weight: 50},
 
 	"requestFriend":       {Weight: bothEnds},
 	"acceptFriend":        {Weight: bothEnds},
@@ -67,6 +73,8 @@ var (
 	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge")
 	friendRequestPayload  = made("FriendRequestPayload", "changed", "viewer", "user", "relationship", "request")
 	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
+	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes")
+	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
 	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "error")
 	followError           = made("FollowError", "code", "reason", "message")
 	postPayload           = made("PostPayload", "changed", "post", "viewer")

@@ -59,6 +59,8 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"edges":             {Needs: Row | Inverse, Weight: pageOfList},
 	"similarUsers":      {Ahead: Similar, Needs: OpenFollowers | Inverse, Weight: audience},
 
+	"lists": {Weight: pageOfList},
+
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
 	"posts":     {Ahead: Posts, Weight: 50},
 

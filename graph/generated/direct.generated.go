@@ -229,6 +229,10 @@ func (ec *executionContext) marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollow
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowError)
 }
 
+func (ec *executionContext) marshalOFollowListPayload2ᚖkithᚋgraphᚋmodelᚐFollowListPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowListPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowListPayload)
+}
+
 func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐFollowManyPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowManyPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowManyPayload)
 }
@@ -279,6 +283,30 @@ func (ec *executionContext) marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestPayload)
+}
+
+func (ec *executionContext) marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v []*model.List) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOList2ᚖkithᚋgraphᚋmodelᚐList)
+}
+
+func (ec *executionContext) marshalOList2ᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v *model.List) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._List)
+}
+
+func (ec *executionContext) marshalOListConnection2ᚖkithᚋgraphᚋmodelᚐListConnection(ctx context.Context, sel ast.SelectionSet, v *model.ListConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ListConnection)
+}
+
+func (ec *executionContext) marshalOListEdge2ᚕᚖkithᚋgraphᚋmodelᚐListEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ListEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge)
+}
+
+func (ec *executionContext) marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge(ctx context.Context, sel ast.SelectionSet, v *model.ListEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ListEdge)
+}
+
+func (ec *executionContext) marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx context.Context, sel ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ListPayload)
 }
 
 func (ec *executionContext) marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐMatchConnection(ctx context.Context, sel ast.SelectionSet, v *model.MatchConnection) graphql.Marshaler {

@@ -32,6 +32,7 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	List() ListResolver
 	Mutation() MutationResolver
 	Post() PostResolver
 	Query() QueryResolver
@@ -182,6 +183,12 @@ type ComplexityRoot struct {
 		Reason  func(childComplexity int) int
 	}
 
+	FollowListPayload struct {
+		Outcomes func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+		Viewer   func(childComplexity int) int
+	}
+
 	FollowManyPayload struct {
 		Outcomes func(childComplexity int) int
 		Viewer   func(childComplexity int) int
@@ -261,6 +268,34 @@ type ComplexityRoot struct {
 		Subject  func(childComplexity int) int
 	}
 
+	List struct {
+		CreatedAt   func(childComplexity int) int
+		ID          func(childComplexity int) int
+		MemberCount func(childComplexity int) int
+		Members     func(childComplexity int, first *int32, after *string) int
+		Name        func(childComplexity int) int
+		Owner       func(childComplexity int) int
+		Public      func(childComplexity int) int
+	}
+
+	ListConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	ListEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ListPayload struct {
+		Changed  func(childComplexity int) int
+		List     func(childComplexity int) int
+		Outcomes func(childComplexity int) int
+		Viewer   func(childComplexity int) int
+	}
+
 	ListVisibility struct {
 		Followers  func(childComplexity int) int
 		Followings func(childComplexity int) int
@@ -317,20 +352,24 @@ type ComplexityRoot struct {
 		AcceptFollowRequest  func(childComplexity int, userID string) int
 		AcceptFriend         func(childComplexity int, userID string) int
 		AddComment           func(childComplexity int, postID string, text string, clientKey string) int
+		AddToList            func(childComplexity int, listID string, userIds []string) int
 		Block                func(childComplexity int, userID string) int
 		CancelFriendRequest  func(childComplexity int, userID string) int
 		ChangePassword       func(childComplexity int, current string, new string) int
+		CreateList           func(childComplexity int, name string, public bool, userIds []string) int
 		CreateUser           func(childComplexity int, id string, handle string, name string) int
 		DeactivateAccount    func(childComplexity int) int
 		DeclineFollowRequest func(childComplexity int, userID string) int
 		DeclineFriend        func(childComplexity int, userID string) int
 		DeleteAccount        func(childComplexity int) int
 		DeleteComment        func(childComplexity int, commentID string) int
+		DeleteList           func(childComplexity int, listID string) int
 		DeletePost           func(childComplexity int, postID string) int
 		DismissSuggestion    func(childComplexity int, userID string) int
 		EditPost             func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
 		Favorite             func(childComplexity int, postID string) int
 		Follow               func(childComplexity int, userID string) int
+		FollowList           func(childComplexity int, listID string, after *string) int
 		FollowMany           func(childComplexity int, userIds []string) int
 		LinkIdentity         func(childComplexity int, userID string, issuer string, subject string) int
 		Login                func(childComplexity int, handle string, password string) int
@@ -344,6 +383,7 @@ type ComplexityRoot struct {
 		RemoveComment        func(childComplexity int, commentID string, reason string) int
 		RemoveFollower       func(childComplexity int, userID string) int
 		RemoveFriend         func(childComplexity int, userID string) int
+		RemoveFromList       func(childComplexity int, listID string, userIds []string) int
 		RemovePost           func(childComplexity int, postID string, reason string) int
 		RenewToken           func(childComplexity int) int
 		RequestFriend        func(childComplexity int, userID string, message *string) int
@@ -358,6 +398,7 @@ type ComplexityRoot struct {
 		UnlinkIdentity       func(childComplexity int, issuer string, subject string) int
 		Unmute               func(childComplexity int, userID string) int
 		Unrelate             func(childComplexity int, kind string, ids []string) int
+		UpdateList           func(childComplexity int, listID string, name *string, public *bool) int
 		UpdateProfile        func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) int
 	}
 
@@ -518,7 +559,7 @@ type ComplexityRoot struct {
 		FollowRequestAdded   func(childComplexity int) int
 		FollowerAdded        func(childComplexity int) int
 		FriendRequestChanged func(childComplexity int) int
-		PostAdded            func(childComplexity int) int
+		PostAdded            func(childComplexity int, list *string, special bool) int
 		RelationshipChanged  func(childComplexity int, userIds []string) int
 	}
 
@@ -566,6 +607,7 @@ type ComplexityRoot struct {
 		Handle             func(childComplexity int) int
 		ID                 func(childComplexity int) int
 		ListVisibility     func(childComplexity int) int
+		Lists              func(childComplexity int, first *int32, after *string) int
 		Locked             func(childComplexity int) int
 		Name               func(childComplexity int) int
 		NotFollowedBack    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -614,7 +656,7 @@ type ComplexityRoot struct {
 		Discoverable   func(childComplexity int) int
 		DismissedUsers func(childComplexity int, first *int32, after *string) int
 		Edge           func(childComplexity int, kind string, id string) int
-		Feed           func(childComplexity int, first *int32, after *string, newerThan *string) int
+		Feed           func(childComplexity int, first *int32, after *string, newerThan *string, list *string, special bool) int
 		FeedSeenUpTo   func(childComplexity int) int
 		FollowRequests func(childComplexity int, direction model.FriendRequestDirection, first *int32, after *string) int
 		FriendRequests func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
@@ -633,6 +675,11 @@ type ComplexityRoot struct {
 
 // region    ************************** generated!.gotpl **************************
 
+type ListResolver interface {
+	Owner(ctx context.Context, obj *model.List) (*model.User, error)
+	MemberCount(ctx context.Context, obj *model.List) (int32, error)
+	Members(ctx context.Context, obj *model.List, first *int32, after *string) (*model.UserConnection, error)
+}
 type MutationResolver interface {
 	Follow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unfollow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
@@ -667,6 +714,12 @@ type MutationResolver interface {
 	UnlinkIdentity(ctx context.Context, issuer string, subject string) (*model.AccountPayload, error)
 	SetUserAttributes(ctx context.Context, userID string, attributes map[string]any) (*model.UserPayload, error)
 	CreateUser(ctx context.Context, id string, handle string, name string) (*model.UserPayload, error)
+	CreateList(ctx context.Context, name string, public bool, userIds []string) (*model.ListPayload, error)
+	UpdateList(ctx context.Context, listID string, name *string, public *bool) (*model.ListPayload, error)
+	DeleteList(ctx context.Context, listID string) (*model.ListPayload, error)
+	AddToList(ctx context.Context, listID string, userIds []string) (*model.ListPayload, error)
+	RemoveFromList(ctx context.Context, listID string, userIds []string) (*model.ListPayload, error)
+	FollowList(ctx context.Context, listID string, after *string) (*model.FollowListPayload, error)
 	SuspendUser(ctx context.Context, userID string, reason string, until *time.Time) (*model.ModerationPayload, error)
 	ReinstateUser(ctx context.Context, userID string, reason string) (*model.ModerationPayload, error)
 	RemovePost(ctx context.Context, postID string, reason string) (*model.ModerationPayload, error)
@@ -712,7 +765,7 @@ type SubscriptionResolver interface {
 	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error)
 	FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error)
 	FollowRequestAdded(ctx context.Context) (<-chan *model.FollowRequestAdded, error)
-	PostAdded(ctx context.Context) (<-chan *model.PostAdded, error)
+	PostAdded(ctx context.Context, list *string, special bool) (<-chan *model.PostAdded, error)
 	FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error)
 	CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error)
 }
@@ -733,13 +786,14 @@ type UserResolver interface {
 	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error)
 	SimilarUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
 	Edges(ctx context.Context, obj *model.User, kind string, first *int32, after *string) (*model.RelationConnection, error)
+	Lists(ctx context.Context, obj *model.User, first *int32, after *string) (*model.ListConnection, error)
 
 	Posts(ctx context.Context, obj *model.User, first *int32, after *string) (*model.PostConnection, error)
 
 	Favorites(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FavoriteConnection, error)
 }
 type ViewerResolver interface {
-	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string) (*model.FeedConnection, error)
+	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string, list *string, special bool) (*model.FeedConnection, error)
 	FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error)
 	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
 	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
@@ -1210,6 +1264,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowError.Reason(childComplexity), true
 
+	case "FollowListPayload.outcomes":
+		if e.ComplexityRoot.FollowListPayload.Outcomes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowListPayload.Outcomes(childComplexity), true
+	case "FollowListPayload.pageInfo":
+		if e.ComplexityRoot.FollowListPayload.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowListPayload.PageInfo(childComplexity), true
+	case "FollowListPayload.viewer":
+		if e.ComplexityRoot.FollowListPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowListPayload.Viewer(childComplexity), true
+
 	case "FollowManyPayload.outcomes":
 		if e.ComplexityRoot.FollowManyPayload.Outcomes == nil {
 			break
@@ -1480,6 +1553,111 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.LinkedIdentity.Subject(childComplexity), true
 
+	case "List.createdAt":
+		if e.ComplexityRoot.List.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.List.CreatedAt(childComplexity), true
+	case "List.id":
+		if e.ComplexityRoot.List.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.List.ID(childComplexity), true
+	case "List.memberCount":
+		if e.ComplexityRoot.List.MemberCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.List.MemberCount(childComplexity), true
+	case "List.members":
+		if e.ComplexityRoot.List.Members == nil {
+			break
+		}
+
+		args, err := ec.field_List_members_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.List.Members(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "List.name":
+		if e.ComplexityRoot.List.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.List.Name(childComplexity), true
+	case "List.owner":
+		if e.ComplexityRoot.List.Owner == nil {
+			break
+		}
+
+		return e.ComplexityRoot.List.Owner(childComplexity), true
+	case "List.public":
+		if e.ComplexityRoot.List.Public == nil {
+			break
+		}
+
+		return e.ComplexityRoot.List.Public(childComplexity), true
+
+	case "ListConnection.edges":
+		if e.ComplexityRoot.ListConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListConnection.Edges(childComplexity), true
+	case "ListConnection.nodes":
+		if e.ComplexityRoot.ListConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListConnection.Nodes(childComplexity), true
+	case "ListConnection.pageInfo":
+		if e.ComplexityRoot.ListConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListConnection.PageInfo(childComplexity), true
+
+	case "ListEdge.cursor":
+		if e.ComplexityRoot.ListEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListEdge.Cursor(childComplexity), true
+	case "ListEdge.node":
+		if e.ComplexityRoot.ListEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListEdge.Node(childComplexity), true
+
+	case "ListPayload.changed":
+		if e.ComplexityRoot.ListPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListPayload.Changed(childComplexity), true
+	case "ListPayload.list":
+		if e.ComplexityRoot.ListPayload.List == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListPayload.List(childComplexity), true
+	case "ListPayload.outcomes":
+		if e.ComplexityRoot.ListPayload.Outcomes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListPayload.Outcomes(childComplexity), true
+	case "ListPayload.viewer":
+		if e.ComplexityRoot.ListPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListPayload.Viewer(childComplexity), true
+
 	case "ListVisibility.followers":
 		if e.ComplexityRoot.ListVisibility.Followers == nil {
 			break
@@ -1689,6 +1867,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AddComment(childComplexity, args["postId"].(string), args["text"].(string), args["clientKey"].(string)), true
+	case "Mutation.addToList":
+		if e.ComplexityRoot.Mutation.AddToList == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addToList_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddToList(childComplexity, args["listId"].(string), args["userIds"].([]string)), true
 	case "Mutation.block":
 		if e.ComplexityRoot.Mutation.Block == nil {
 			break
@@ -1722,6 +1911,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ChangePassword(childComplexity, args["current"].(string), args["new"].(string)), true
+	case "Mutation.createList":
+		if e.ComplexityRoot.Mutation.CreateList == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createList_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateList(childComplexity, args["name"].(string), args["public"].(bool), args["userIds"].([]string)), true
 	case "Mutation.createUser":
 		if e.ComplexityRoot.Mutation.CreateUser == nil {
 			break
@@ -1778,6 +1978,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteComment(childComplexity, args["commentId"].(string)), true
+	case "Mutation.deleteList":
+		if e.ComplexityRoot.Mutation.DeleteList == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteList_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteList(childComplexity, args["listId"].(string)), true
 	case "Mutation.deletePost":
 		if e.ComplexityRoot.Mutation.DeletePost == nil {
 			break
@@ -1833,6 +2044,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Follow(childComplexity, args["userId"].(string)), true
+	case "Mutation.followList":
+		if e.ComplexityRoot.Mutation.FollowList == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_followList_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.FollowList(childComplexity, args["listId"].(string), args["after"].(*string)), true
 	case "Mutation.followMany":
 		if e.ComplexityRoot.Mutation.FollowMany == nil {
 			break
@@ -1971,6 +2193,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveFriend(childComplexity, args["userId"].(string)), true
+	case "Mutation.removeFromList":
+		if e.ComplexityRoot.Mutation.RemoveFromList == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeFromList_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveFromList(childComplexity, args["listId"].(string), args["userIds"].([]string)), true
 	case "Mutation.removePost":
 		if e.ComplexityRoot.Mutation.RemovePost == nil {
 			break
@@ -2115,6 +2348,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Unrelate(childComplexity, args["kind"].(string), args["ids"].([]string)), true
+	case "Mutation.updateList":
+		if e.ComplexityRoot.Mutation.UpdateList == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateList_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateList(childComplexity, args["listId"].(string), args["name"].(*string), args["public"].(*bool)), true
 	case "Mutation.updateProfile":
 		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
 			break
@@ -2838,7 +3082,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			break
 		}
 
-		return e.ComplexityRoot.Subscription.PostAdded(childComplexity), true
+		args, err := ec.field_Subscription_postAdded_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.PostAdded(childComplexity, args["list"].(*string), args["special"].(bool)), true
 	case "Subscription.relationshipChanged":
 		if e.ComplexityRoot.Subscription.RelationshipChanged == nil {
 			break
@@ -3108,6 +3357,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ListVisibility(childComplexity), true
+	case "User.lists":
+		if e.ComplexityRoot.User.Lists == nil {
+			break
+		}
+
+		args, err := ec.field_User_lists_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Lists(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.locked":
 		if e.ComplexityRoot.User.Locked == nil {
 			break
@@ -3344,7 +3604,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Viewer.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string)), true
+		return e.ComplexityRoot.Viewer.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string), args["list"].(*string), args["special"].(bool)), true
 	case "Viewer.feedSeenUpTo":
 		if e.ComplexityRoot.Viewer.FeedSeenUpTo == nil {
 			break
@@ -3706,7 +3966,7 @@ extend type Query {
 scalar _Any @specifiedBy(url: "https://specs.apollo.dev/federation/v2.9")
 
 "What has a key."
-union _Entity = User | Relationship | FriendRequest | Post | Comment
+union _Entity = User | Relationship | FriendRequest | List | Post | Comment
 
 "This API, as a part of a larger one."
 type _Service {
@@ -3771,6 +4031,117 @@ type FriendRequestConnection {
 type FriendRequestEdge {
   cursor: String!
   node: FriendRequest @semanticNonNull
+}
+`, BuiltIn: false},
+	{Name: "../schema/list.graphqls", Input: `extend type User {
+  "This user's lists, newest first: for others only the public ones."
+  lists(first: Int, after: String): ListConnection @semanticNonNull
+}
+
+extend type Mutation {
+  "Creates a list of users, of which a user has at most 1,000. Fails with LIMIT_REACHED beyond that."
+  createList(
+    "1 to 60 characters."
+    name: String!
+    "Whether everybody sees the list; otherwise only the viewer does."
+    public: Boolean! = false
+    "Its first members, at most 500."
+    userIds: [ID!]! = []
+  ): ListPayload @semanticNonNull
+  "Changes a list of the viewer. Fails with NOT_FOUND for any other."
+  updateList(
+    "The list."
+    listId: ID!
+    "1 to 60 characters; left out: as it is."
+    name: String
+    "Whether everybody sees the list; left out: as it is."
+    public: Boolean
+  ): ListPayload @semanticNonNull
+  "Deletes a list of the viewer. Fails with NOT_FOUND for any other."
+  deleteList(
+    "The list."
+    listId: ID!
+  ): ListPayload @semanticNonNull
+  """
+  Adds users to a list of the viewer, at most 500, each with its own outcome. A list has at most 5,000 members. They do not learn of it,
+  and whoever is in a block with the viewer cannot be added.
+  """
+  addToList(
+    "The list."
+    listId: ID!
+    "Whom to add, at most 500."
+    userIds: [ID!]!
+  ): ListPayload @semanticNonNull
+  "Takes users out of a list of the viewer, at most 500. Whoever is not on it stays as it is."
+  removeFromList(
+    "The list."
+    listId: ID!
+    "Whom to take out, at most 500."
+    userIds: [ID!]!
+  ): ListPayload @semanticNonNull
+  """
+  The viewer follows the members of a public list, or of one of its own: 500 at a time, those first who were added last. To go on, give
+  ` + "`" + `endCursor` + "`" + ` as ` + "`" + `after` + "`" + `. Each has its own outcome, as with ` + "`" + `followMany` + "`" + `.
+  """
+  followList(
+    "The list."
+    listId: ID!
+    "Where to go on."
+    after: String
+  ): FollowListPayload @semanticNonNull
+}
+
+"A named list of users, made by one."
+type List implements Node {
+  "` + "`" + `list_<owner>_<number>` + "`" + `"
+  id: ID!
+  "1 to 60 characters."
+  name: String!
+  "Whether everybody sees it; otherwise only its owner does."
+  public: Boolean!
+  "When it was created."
+  createdAt: DateTime!
+  "Who has made it. Null only with an error."
+  owner: User @semanticNonNull
+  "How many users are on it whom the viewer may see."
+  memberCount: Int!
+  "The users on it, those first who were added last."
+  members(first: Int, after: String): UserConnection @semanticNonNull
+}
+
+"A page of lists."
+type ListConnection {
+  edges: [ListEdge] @semanticNonNull(levels: [0, 1])
+  nodes: [List] @semanticNonNull(levels: [0, 1])
+  pageInfo: PageInfo!
+}
+
+"A list in a page."
+type ListEdge {
+  cursor: String!
+  node: List @semanticNonNull
+}
+
+"The result of a change of a list."
+type ListPayload {
+  "False if nothing had to change."
+  changed: Boolean!
+  "The list, as it is now; null if it has been deleted."
+  list: List
+  "The viewer, as it is now."
+  viewer: Viewer @semanticNonNull
+  "One for each id, in the order given."
+  outcomes: [FollowOutcome!]!
+}
+
+"The result of following the members of a list."
+type FollowListPayload {
+  "The viewer, as it is now."
+  viewer: Viewer @semanticNonNull
+  "One for each of these members whom the viewer may see, without the viewer."
+  outcomes: [FollowOutcome!]!
+  "Whether the list has more members, and where they begin."
+  pageInfo: PageInfo!
 }
 `, BuiltIn: false},
 	{Name: "../schema/moderation.graphqls", Input: `extend type Query {
@@ -4193,17 +4564,17 @@ type FollowManyPayload {
   outcomes: [FollowOutcome!]!
 }
 
-"The result of one of many follows."
+"The result of one of many follows, or of one of many users who are put on a list or taken out."
 type FollowOutcome {
   "As given."
   userId: ID!
-  "False if nothing had to change, or the follow was refused."
+  "False if nothing had to change, or it was refused."
   changed: Boolean!
   "Null if there is no such user."
   user: User
   "The viewer's relationship with the user; null if there is no such user."
   relationship: Relationship
-  "Why this follow was refused; null if it was not."
+  "Why it was refused; null if it was not."
   error: FollowError
 }
 
@@ -4870,6 +5241,8 @@ input PeopleFilter @oneOf {
   followedBy: ID
   "Users whom this user follows and who follow this user."
   friendsOf: ID
+  "The members of this list."
+  list: ID
 }
 
 "A page of users found."
@@ -4967,6 +5340,8 @@ enum ErrorReason {
   USER_NOT_FOUND
   "There is no such post, or it is hidden."
   POST_NOT_FOUND
+  "There is no such list, or it is not the viewer's to change, or to see."
+  LIST_NOT_FOUND
   "There is no such request."
   FRIEND_REQUEST_NOT_FOUND
   "The viewer does not follow the user."
@@ -5027,8 +5402,10 @@ enum ErrorReason {
   TOO_MANY_BLOCKS
   "There are as many special follows as there may be."
   TOO_MANY_SPECIALS
-  "The viewer has as many mutes, or edges of a declared kind, as one may."
+  "The viewer has as many mutes, edges of a declared kind, or users on a list, as one may."
   TOO_MANY_RELATIONS
+  "The viewer has as many lists as one may."
+  TOO_MANY_LISTS
   "As many requests are pending as may be."
   TOO_MANY_FRIEND_REQUESTS
   "A user has as many identities as it may."
@@ -5085,7 +5462,12 @@ type Subscription {
   "Each user who begins to wait to follow the viewer, who is locked."
   followRequestAdded: FollowRequestAdded @semanticNonNull
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
-  postAdded: PostAdded @semanticNonNull
+  postAdded(
+    "Only those in the ` + "`" + `feed` + "`" + ` of this list."
+    list: ID
+    "Only those of the viewer's special follows."
+    special: Boolean! = false
+  ): PostAdded @semanticNonNull
   "Each favorite that somebody else makes of a post of the viewer, unless it is taken back before it is sent."
   favoriteAdded: FavoriteAdded @semanticNonNull
   "Each comment that somebody else writes below a post of the viewer."
@@ -5446,6 +5828,10 @@ type Viewer {
     after: String
     "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
     newerThan: String
+    "Only posts of the users on this list, whether the viewer follows them or not. Fails with NOT_FOUND for a list that the viewer does not see."
+    list: ID
+    "Only posts of the viewer's special follows."
+    special: Boolean! = false
   ): FeedConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   """
   ` + "`" + `createdAt` + "`" + ` of the newest post that the viewer has seen in the feed, on whatever device; null before the first
@@ -5783,6 +6169,18 @@ func (ec *executionContext) childFields_FollowError(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type FollowError", field.Name)
 }
 
+func (ec *executionContext) childFields_FollowListPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "viewer":
+		return ec.fieldContext_FollowListPayload_viewer(ctx, field)
+	case "outcomes":
+		return ec.fieldContext_FollowListPayload_outcomes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FollowListPayload_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowListPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_FollowManyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "viewer":
@@ -5939,6 +6337,62 @@ func (ec *executionContext) childFields_LinkedIdentity(ctx context.Context, fiel
 		return ec.fieldContext_LinkedIdentity_linkedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type LinkedIdentity", field.Name)
+}
+
+func (ec *executionContext) childFields_List(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_List_id(ctx, field)
+	case "name":
+		return ec.fieldContext_List_name(ctx, field)
+	case "public":
+		return ec.fieldContext_List_public(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_List_createdAt(ctx, field)
+	case "owner":
+		return ec.fieldContext_List_owner(ctx, field)
+	case "memberCount":
+		return ec.fieldContext_List_memberCount(ctx, field)
+	case "members":
+		return ec.fieldContext_List_members(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type List", field.Name)
+}
+
+func (ec *executionContext) childFields_ListConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_ListConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_ListConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ListConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ListConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ListEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ListEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ListEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ListEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ListPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_ListPayload_changed(ctx, field)
+	case "list":
+		return ec.fieldContext_ListPayload_list(ctx, field)
+	case "viewer":
+		return ec.fieldContext_ListPayload_viewer(ctx, field)
+	case "outcomes":
+		return ec.fieldContext_ListPayload_outcomes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ListPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ListVisibility(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6407,6 +6861,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_similarUsers(ctx, field)
 	case "edges":
 		return ec.fieldContext_User_edges(ctx, field)
+	case "lists":
+		return ec.fieldContext_User_lists(ctx, field)
 	case "postCount":
 		return ec.fieldContext_User_postCount(ctx, field)
 	case "posts":
@@ -6637,6 +7093,28 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 
 // region    ***************************** args.gotpl *****************************
 
+func (ec *executionContext) field_List_members_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_acceptFollowRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6695,6 +7173,28 @@ func (ec *executionContext) field_Mutation_addComment_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_addToList_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "listId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["listId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "userIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userIds"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_block_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6742,6 +7242,36 @@ func (ec *executionContext) field_Mutation_changePassword_args(ctx context.Conte
 		return nil, err
 	}
 	args["new"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_createList_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "public",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["public"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "userIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userIds"] = arg2
 	return args, nil
 }
 
@@ -6814,6 +7344,20 @@ func (ec *executionContext) field_Mutation_deleteComment_args(ctx context.Contex
 		return nil, err
 	}
 	args["commentId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteList_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "listId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["listId"] = arg0
 	return args, nil
 }
 
@@ -6894,6 +7438,28 @@ func (ec *executionContext) field_Mutation_favorite_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["postId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_followList_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "listId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["listId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 
@@ -7199,6 +7765,28 @@ func (ec *executionContext) field_Mutation_removeFriend_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_removeFromList_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "listId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["listId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "userIds",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userIds"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_removePost_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7444,6 +8032,36 @@ func (ec *executionContext) field_Mutation_unrelate_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["ids"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateList_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "listId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["listId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "name",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["name"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "public",
+		func(ctx context.Context, v any) (*bool, error) {
+			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["public"] = arg2
 	return args, nil
 }
 
@@ -7869,6 +8487,28 @@ func (ec *executionContext) field_Query_users_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_postAdded_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "list",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["list"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "special",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["special"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_relationshipChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8287,6 +8927,28 @@ func (ec *executionContext) field_User_friends_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
+func (ec *executionContext) field_User_lists_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_User_notFollowedBack_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8514,6 +9176,22 @@ func (ec *executionContext) field_Viewer_feed_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["newerThan"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "list",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["list"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "special",
+		func(ctx context.Context, v any) (bool, error) {
+			return ec.unmarshalNBoolean2bool(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["special"] = arg4
 	return args, nil
 }
 
@@ -10636,6 +11314,102 @@ func (ec *executionContext) fieldContext_FollowError_message(_ context.Context, 
 	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _FollowListPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FollowListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowListPayload_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowListPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowListPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowListPayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.FollowListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowListPayload_outcomes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Outcomes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowOutcome) graphql.Marshaler {
+			return ec.marshalNFollowOutcome2ᚕᚖkithᚋgraphᚋmodelᚐFollowOutcomeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowListPayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowListPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowOutcome(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowListPayload_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FollowListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowListPayload_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowListPayload_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowListPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FollowManyPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FollowManyPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11848,6 +12622,467 @@ func (ec *executionContext) _LinkedIdentity_linkedAt(ctx context.Context, field 
 }
 func (ec *executionContext) fieldContext_LinkedIdentity_linkedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("LinkedIdentity", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _List_id(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_List_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("List", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _List_name(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_List_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("List", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _List_public(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_public(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Public(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_List_public(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("List", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _List_createdAt(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_List_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("List", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _List_owner(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_owner(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.List().Owner(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_List_owner(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "List",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _List_memberCount(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_memberCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.List().MemberCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_List_memberCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("List", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _List_members(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_members(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.List().Members(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_List_members(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "List",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_List_members_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.ListConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.ListEdge) graphql.Marshaler {
+			return ec.marshalOListEdge2ᚕᚖkithᚋgraphᚋmodelᚐListEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ListConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.ListConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.List) graphql.Marshaler {
+			return ec.marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐList(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ListConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_List(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.ListConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ListConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ListEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ListEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ListEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ListEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.ListEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.List) graphql.Marshaler {
+			return ec.marshalOList2ᚖkithᚋgraphᚋmodelᚐList(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ListEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_List(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.ListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ListPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ListPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ListPayload_list(ctx context.Context, field graphql.CollectedField, obj *model.ListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListPayload_list(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.List, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.List) graphql.Marshaler {
+			return ec.marshalOList2ᚖkithᚋgraphᚋmodelᚐList(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ListPayload_list(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_List(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.ListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListPayload_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ListPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListPayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.ListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListPayload_outcomes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Outcomes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowOutcome) graphql.Marshaler {
+			return ec.marshalNFollowOutcome2ᚕᚖkithᚋgraphᚋmodelᚐFollowOutcomeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ListPayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowOutcome(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ListVisibility_followings(ctx context.Context, field graphql.CollectedField, obj *model.ListVisibility) (ret graphql.Marshaler) {
@@ -13961,6 +15196,270 @@ func (ec *executionContext) fieldContext_Mutation_createUser(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_createUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_createList(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createList(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateList(ctx, fc.Args["name"].(string), fc.Args["public"].(bool), fc.Args["userIds"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
+			return ec.marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_createList(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createList_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateList(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateList(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateList(ctx, fc.Args["listId"].(string), fc.Args["name"].(*string), fc.Args["public"].(*bool))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
+			return ec.marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_updateList(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateList_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deleteList(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deleteList(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeleteList(ctx, fc.Args["listId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
+			return ec.marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_deleteList(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deleteList_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_addToList(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_addToList(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AddToList(ctx, fc.Args["listId"].(string), fc.Args["userIds"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
+			return ec.marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_addToList(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_addToList_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeFromList(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeFromList(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveFromList(ctx, fc.Args["listId"].(string), fc.Args["userIds"].([]string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
+			return ec.marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeFromList(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeFromList_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_followList(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_followList(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().FollowList(ctx, fc.Args["listId"].(string), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowListPayload) graphql.Marshaler {
+			return ec.marshalOFollowListPayload2ᚖkithᚋgraphᚋmodelᚐFollowListPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_followList(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowListPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_followList_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -17554,7 +19053,8 @@ func (ec *executionContext) _Subscription_postAdded(ctx context.Context, field g
 			return ec.fieldContext_Subscription_postAdded(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().PostAdded(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().PostAdded(ctx, fc.Args["list"].(*string), fc.Args["special"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PostAdded) graphql.Marshaler {
@@ -17564,7 +19064,7 @@ func (ec *executionContext) _Subscription_postAdded(ctx context.Context, field g
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Subscription_postAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Subscription_postAdded(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Subscription",
 		Field:      field,
@@ -17573,6 +19073,17 @@ func (ec *executionContext) fieldContext_Subscription_postAdded(_ context.Contex
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_PostAdded(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_postAdded_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -18874,6 +20385,50 @@ func (ec *executionContext) fieldContext_User_edges(ctx context.Context, field g
 	return fc, nil
 }
 
+func (ec *executionContext) _User_lists(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_lists(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.User().Lists(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ListConnection) graphql.Marshaler {
+			return ec.marshalOListConnection2ᚖkithᚋgraphᚋmodelᚐListConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_lists(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "User",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_User_lists_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _User_postCount(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19522,7 +21077,7 @@ func (ec *executionContext) _Viewer_feed(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Viewer().Feed(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["newerThan"].(*string))
+			return ec.Resolvers.Viewer().Feed(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["newerThan"].(*string), fc.Args["list"].(*string), fc.Args["special"].(bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
@@ -21143,7 +22698,7 @@ func (ec *executionContext) unmarshalInputPeopleFilter(ctx context.Context, obj 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"and", "or", "not", "followersOf", "followedBy", "friendsOf"}
+	fieldsInOrder := [...]string{"and", "or", "not", "followersOf", "followedBy", "friendsOf", "list"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -21192,6 +22747,13 @@ func (ec *executionContext) unmarshalInputPeopleFilter(ctx context.Context, obj 
 				return it, err
 			}
 			it.FriendsOf = graphql.OmittableOf(data)
+		case "list":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("list"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.List = graphql.OmittableOf(data)
 		}
 	}
 	return it, nil
@@ -21294,6 +22856,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._Post(ctx, sel, obj)
+	case *model.List:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._List(ctx, sel, obj)
 	case *model.FriendRequest:
 		if obj == nil {
 			return graphql.Null
@@ -21332,6 +22899,11 @@ func (ec *executionContext) __Entity(ctx context.Context, sel ast.SelectionSet, 
 			return graphql.Null
 		}
 		return ec._Post(ctx, sel, obj)
+	case *model.List:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._List(ctx, sel, obj)
 	case *model.FriendRequest:
 		if obj == nil {
 			return graphql.Null
@@ -22431,6 +24003,54 @@ func (ec *executionContext) _FollowError(ctx context.Context, sel ast.SelectionS
 	return out
 }
 
+var followListPayloadImplementors = []string{"FollowListPayload"}
+
+func (ec *executionContext) _FollowListPayload(ctx context.Context, sel ast.SelectionSet, obj *model.FollowListPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followListPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "FollowListPayload")
+		case "viewer":
+			out.Values[i] = ec._FollowListPayload_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "outcomes":
+			out.Values[i] = ec._FollowListPayload_outcomes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FollowListPayload_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var followManyPayloadImplementors = []string{"FollowManyPayload"}
 
 func (ec *executionContext) _FollowManyPayload(ctx context.Context, sel ast.SelectionSet, obj *model.FollowManyPayload) graphql.Marshaler {
@@ -23018,6 +24638,317 @@ func (ec *executionContext) _LinkedIdentity(ctx context.Context, sel ast.Selecti
 			}
 		case "linkedAt":
 			out.Values[i] = ec._LinkedIdentity_linkedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var listImplementors = []string{"List", "_Entity", "Node"}
+
+func (ec *executionContext) _List(ctx context.Context, sel ast.SelectionSet, obj *model.List) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, listImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "List")
+		case "id":
+			out.Values[i] = ec._List_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "name":
+			out.Values[i] = ec._List_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "public":
+			out.Values[i] = ec._List_public(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "createdAt":
+			out.Values[i] = ec._List_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "owner":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._List_owner(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "memberCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._List_memberCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "members":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._List_members(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var listConnectionImplementors = []string{"ListConnection"}
+
+func (ec *executionContext) _ListConnection(ctx context.Context, sel ast.SelectionSet, obj *model.ListConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, listConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ListConnection")
+		case "edges":
+			out.Values[i] = ec._ListConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._ListConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ListConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var listEdgeImplementors = []string{"ListEdge"}
+
+func (ec *executionContext) _ListEdge(ctx context.Context, sel ast.SelectionSet, obj *model.ListEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, listEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ListEdge")
+		case "cursor":
+			out.Values[i] = ec._ListEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ListEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var listPayloadImplementors = []string{"ListPayload"}
+
+func (ec *executionContext) _ListPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ListPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, listPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ListPayload")
+		case "changed":
+			out.Values[i] = ec._ListPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "list":
+			out.Values[i] = ec._ListPayload_list(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._ListPayload_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "outcomes":
+			out.Values[i] = ec._ListPayload_outcomes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -23693,6 +25624,48 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "createUser":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "createList":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createList(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateList":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateList(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deleteList":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deleteList(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "addToList":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_addToList(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removeFromList":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeFromList(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "followList":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_followList(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -26079,6 +28052,44 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 					}
 				}()
 				res = ec._User_edges(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "lists":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_lists(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

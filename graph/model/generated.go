@@ -186,6 +186,16 @@ type FollowError struct {
 	Message string `json:"message"`
 }
 
+// The result of following the members of a list.
+type FollowListPayload struct {
+	// The viewer, as it is now.
+	Viewer *Viewer `json:"viewer,omitempty"`
+	// One for each of these members whom the viewer may see, without the viewer.
+	Outcomes []*FollowOutcome `json:"outcomes"`
+	// Whether the list has more members, and where they begin.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
 // The result of many follows.
 type FollowManyPayload struct {
 	// The viewer, as it is now.
@@ -194,17 +204,17 @@ type FollowManyPayload struct {
 	Outcomes []*FollowOutcome `json:"outcomes"`
 }
 
-// The result of one of many follows.
+// The result of one of many follows, or of one of many users who are put on a list or taken out.
 type FollowOutcome struct {
 	// As given.
 	UserID string `json:"userId"`
-	// False if nothing had to change, or the follow was refused.
+	// False if nothing had to change, or it was refused.
 	Changed bool `json:"changed"`
 	// Null if there is no such user.
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the user; null if there is no such user.
 	Relationship *Relationship `json:"relationship,omitempty"`
-	// Why this follow was refused; null if it was not.
+	// Why it was refused; null if it was not.
 	Error *FollowError `json:"error,omitempty"`
 }
 
@@ -270,6 +280,19 @@ type LinkedIdentity struct {
 	LinkedAt time.Time `json:"linkedAt"`
 }
 
+// A page of lists.
+type ListConnection struct {
+	Edges    []*ListEdge `json:"edges,omitempty"`
+	Nodes    []*List     `json:"nodes,omitempty"`
+	PageInfo *PageInfo   `json:"pageInfo"`
+}
+
+// A list in a page.
+type ListEdge struct {
+	Cursor string `json:"cursor"`
+	Node   *List  `json:"node,omitempty"`
+}
+
 // Which users of a list are wanted. All fields have to match.
 type ListFilter struct {
 	// The beginnings of words of the name or the handle, in any case and without accents: `sota` finds Sōta. All of them have
@@ -279,6 +302,18 @@ type ListFilter struct {
 	Mutual graphql.Omittable[*bool] `json:"mutual,omitempty"`
 	// Whether the viewer's follow is special, see `setFollowMark`. Null instead of a page in the lists of others.
 	Special graphql.Omittable[*bool] `json:"special,omitempty"`
+}
+
+// The result of a change of a list.
+type ListPayload struct {
+	// False if nothing had to change.
+	Changed bool `json:"changed"`
+	// The list, as it is now; null if it has been deleted.
+	List *List `json:"list,omitempty"`
+	// The viewer, as it is now.
+	Viewer *Viewer `json:"viewer,omitempty"`
+	// One for each id, in the order given.
+	Outcomes []*FollowOutcome `json:"outcomes"`
 }
 
 // Who may see the lists of a user. The user always sees both.
@@ -410,6 +445,8 @@ type PeopleFilter struct {
 	FollowedBy graphql.Omittable[*string] `json:"followedBy,omitempty"`
 	// Users whom this user follows and who follow this user.
 	FriendsOf graphql.Omittable[*string] `json:"friendsOf,omitempty"`
+	// The members of this list.
+	List graphql.Omittable[*string] `json:"list,omitempty"`
 }
 
 // A new post in the viewer's feed.

@@ -58,7 +58,7 @@ func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
 	for _, o := range p.Root.Fields[0].Below {
 		types = append(types, o.Type)
 	}
-	if slices.Sort(types); !slices.Equal(types, []string{"Comment", "FriendRequest", "Post", "Relationship", "User"}) {
+	if slices.Sort(types); !slices.Equal(types, []string{"Comment", "FriendRequest", "List", "Post", "Relationship", "User"}) {
 		t.Errorf("planned for %v", types)
 	}
 	for typeName, want := range map[string]fields.Needs{"User": fields.Row, "Relationship": fields.Back | fields.Inverse, "FriendRequest": 0} {

@@ -1,0 +1,20 @@
+package fields
+
+import "kith/graph/model"
+
+var listType = Type{Name: "List", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
+	"id":          {},
+	"name":        {},
+	"public":      {},
+	"createdAt":   {},
+	"owner":       {},
+	"memberCount": {Weight: pageOfList},
+	"members":     {Weight: pageOfList},
+}}
+
+var (
+	listConnection = pageOf("ListConnection", func(c *model.ListConnection) ([]*model.ListEdge, []*model.List, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	})
+	listEdge = edgeOf("ListEdge", func(e *model.ListEdge) (string, *model.List) { return e.Cursor, e.Node })
+)
