@@ -225,6 +225,7 @@ func checkLength(what string, n, most int) error {
 var nodeTypes = []struct{ name, prefix string }{
 	{"Relationship", "rel_"},
 	{"FriendRequest", "req_"},
+	{"List", "list_"},   // the owner, and the number of the list
 	{"Post", "post_"},   // the author, and the number of the post
 	{"Comment", "cmt_"}, // the author of the post, and the number of the comment
 }
@@ -242,6 +243,10 @@ func (id nodeID) post() storage.PostID {
 
 func (id nodeID) comment() storage.CommentID {
 	return storage.CommentID{Author: id.numbers.From, Number: int64(id.numbers.To)}
+}
+
+func (id nodeID) list() storage.ListID {
+	return storage.ListID{Owner: id.numbers.From, Number: int64(id.numbers.To)}
 }
 
 func parseNodeID(argument, text string) (id nodeID, err error) {

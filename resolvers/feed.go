@@ -11,9 +11,10 @@ import (
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
-func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _ *string) (*model.FeedConnection, error) {
+func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _, list *string, special bool) (*model.FeedConnection, error) {
 	f, l, viewer := planned(ctx), loaders.For(ctx), obj.User.UserID
 	args, err := pageOf(ctx, f, cursor.Feed)
 	if err != nil {
@@ -27,14 +28,17 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	if err != nil {
 		return nil, err
 	}
-	c := &model.FeedConnection{}
-	if c.NewerThan, err = r.newerPosts(ctx, g, viewer, newer); err != nil {
+	c, of := &model.FeedConnection{}, social.FeedOf{User: viewer}
+	if of.Only, err = r.onlyOf(ctx, g, viewer, list, special); err != nil {
+		return nil, err
+	}
+	if c.NewerThan, err = r.newerPosts(ctx, g, of, newer); err != nil {
 		return nil, err
 	}
 	if f.Below[0].Named("unseen") != nil {
 		seen, err := r.FeedSeen.FeedSeen(ctx, viewer)
 		if err == nil && seen > 0 {
-			c.Unseen, err = r.newerPosts(ctx, g, viewer, storage.Place{CreatedAt: seen, Number: math.MaxInt64})
+			c.Unseen, err = r.newerPosts(ctx, g, of, storage.Place{CreatedAt: seen, Number: math.MaxInt64})
 		}
 		if err != nil {
 			return nil, err
@@ -42,7 +46,7 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	}
 	var page social.FeedPage
 	if page.Complete = true; pageNeedsOf(f).rows {
-		if page, err = r.Feeds.Page(ctx, g, viewer, args.after, args.size); err != nil {
+		if page, err = r.Feeds.Page(ctx, g, of, args.after, args.size); err != nil {
 			return nil, err
 		}
 	}
@@ -54,12 +58,34 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	return c, nil
 }
 
-// newerPosts counts the posts in the viewer's feed that are newer than a place; nil if there is no place.
-func (r *Resolver) newerPosts(ctx context.Context, g *social.Graph, viewer storage.UserID, than storage.Place) (*model.NewerPosts, error) {
+// onlyOf are the users on a list, or the special follows of the viewer; nil if neither is asked for.
+func (r *Resolver) onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, list *string, special bool) (*idset.Set, error) {
+	switch {
+	case special && list != nil:
+		return nil, apierr.InvalidValue.Error("list and special cannot be given together").In("special")
+	case special:
+		read := loaders.For(ctx).Specials().Get(viewer)
+		return idset.Of(read.Value), read.Err
+	case list == nil:
+		return nil, nil
+	}
+	l, err := r.listOf(ctx, "list", *list)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := g.OnLists(ctx, []storage.ListID{l.ListID})
+	if err != nil {
+		return nil, err
+	}
+	return sets[0], nil
+}
+
+// newerPosts counts the posts in a feed that are newer than a place; nil if there is no place.
+func (r *Resolver) newerPosts(ctx context.Context, g *social.Graph, of social.FeedOf, than storage.Place) (*model.NewerPosts, error) {
 	if than == (storage.Place{}) {
 		return nil, nil
 	}
-	rows, more, err := r.Feeds.Newer(ctx, g, viewer, than)
+	rows, more, err := r.Feeds.Newer(ctx, g, of, than)
 	if err != nil {
 		return nil, err
 	}

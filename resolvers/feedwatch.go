@@ -9,6 +9,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 	"kith/storage/cache/idset"
 	"kith/storage/events"
@@ -16,12 +17,17 @@ import (
 
 // PostAdded answers `postAdded`. It wakes up only for posts of followings, as they were when an
 // event last said that they had changed. Then it asks the store.
-func (r subscriptions) PostAdded(ctx context.Context) (<-chan *model.PostAdded, error) {
+func (r subscriptions) PostAdded(ctx context.Context, list *string, special bool) (<-chan *model.PostAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &feedWatch{resolver: r.Resolver, viewer: viewer}
+	w := &feedWatch{resolver: r.Resolver, viewer: viewer, list: list, special: special}
+	if list != nil {
+		if w.listID, err = parseListID("list", *list); err != nil {
+			return nil, err
+		}
+	}
 	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns), watchNews(w))
 }
 
@@ -29,6 +35,9 @@ func (r subscriptions) PostAdded(ctx context.Context) (<-chan *model.PostAdded, 
 type feedWatch struct {
 	resolver *Resolver
 	viewer   storage.UserID
+	list     *string // only of its members
+	listID   storage.ListID
+	special  bool                      // only of the viewer's special follows
 	follows  atomic.Pointer[idset.Set] // nil: not known yet
 	began    storage.Micros
 	newest   storage.Micros // the newest that the client knows
@@ -41,6 +50,10 @@ func (w *feedWatch) concerns(e events.Event) bool {
 		return follows == nil || follows.Contains(e.Post.Author)
 	case events.EdgeChanged:
 		return e.Edge.From == w.viewer
+	case events.RelationChanged:
+		return w.list != nil && e.Edge.From == w.listID.Owner && e.Edge.Post == w.listID.Kind().Number
+	case events.CountsChanged: // with the version, which a mark raises
+		return w.special && e.User == w.viewer
 	case events.Corrected:
 		return e.User == w.viewer
 	}
@@ -53,13 +66,19 @@ func (w *feedWatch) begin(ctx context.Context) error {
 	return w.learn(ctx)
 }
 
-// learn reads whom the viewer follows.
+// learn reads whose posts are in the feed.
 func (w *feedWatch) learn(ctx context.Context) error {
 	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {
 		return err
 	}
-	follows, _, err := g.Followings(ctx, w.viewer)
+	follows, err := w.resolver.onlyOf(ctx, g, w.viewer, w.list, w.special)
+	if w.follows.Load() != nil && isNoList(err) { // it is gone, or private by now
+		follows, err = idset.Of(nil), nil
+	}
+	if err == nil && follows == nil {
+		follows, _, err = g.Followings(ctx, w.viewer)
+	}
 	if err == nil {
 		w.follows.Store(follows)
 	}
@@ -106,9 +125,16 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 		return nil, err
 	}
 	l := loaders.For(ctx)
-	follow := l.Edges(storage.Forward).Load(storage.Pair{From: w.viewer, To: id.Author})
-	if follow.Err != nil || follow.Value.Type != storage.Following {
+	if w.list != nil || w.special {
+		if err := w.learn(ctx); err != nil || !w.follows.Load().Contains(id.Author) {
+			return nil, err
+		}
+	} else if follow := l.Edges(storage.Forward).Load(storage.Pair{From: w.viewer, To: id.Author}); follow.Value.Type != storage.Following {
 		return nil, follow.Err
+	}
+	muted, err := social.New(l.Reader(), w.resolver.Budget, a).Muted(ctx, w.viewer, storage.FeedAnswers)
+	if err != nil || slices.Contains(muted, id.Author) {
+		return nil, err
 	}
 	r := l.Posts().Load(id)
 	if !r.Found {
@@ -124,7 +150,11 @@ func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := w.resolver.Feeds.Newer(ctx, g, w.viewer, storage.Place{CreatedAt: max(w.began, w.newest-inFlight)})
+	of := social.FeedOf{User: w.viewer}
+	if w.list != nil || w.special {
+		of.Only = w.follows.Load()
+	}
+	rows, _, err := w.resolver.Feeds.Newer(ctx, g, of, storage.Place{CreatedAt: max(w.began, w.newest-inFlight)})
 	slices.Reverse(rows)
 	return rows, err
 }

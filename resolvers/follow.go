@@ -67,6 +67,8 @@ func clientError(err error) error {
 		return viewerGone(err)
 	case errors.Is(err, social.ErrSelf):
 		return apierr.Self.Error("you cannot do this to yourself")
+	case errors.Is(err, storage.ErrListUnknown):
+		return errNoList
 	case errors.Is(err, storage.ErrNoRequest):
 		return apierr.RequestNotFound.Error("there is no such request")
 	case errors.Is(err, storage.ErrUserUnknown):
@@ -232,18 +234,27 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	if err != nil {
 		return nil, err
 	}
-	others := list.good
-	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, others)
+	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, list.good)
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	token := tokenOf(relations)
-	s := payloadSelection(ctx)
-	selected := s.below("outcomes")
-	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse())
+	outcomes, self := r.followed(ctx, viewer, list, texts, relations, stale)
+	return &model.FollowManyPayload{Viewer: self, Outcomes: outcomes}, nil
+}
 
-	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
+// followed is what many follows have come to.
+func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []social.FollowResult, stale bool) ([]*model.FollowOutcome, *model.Viewer) {
+	token := tokenOf(relations)
+	r.await(ctx, done{token: token, late: token, stale: stale}, payloadSelection(ctx).readsInverse())
 	rememberRelations(ctx, relations)
+	return r.outcomes(ctx, viewer, list, texts, relations)
+}
+
+// outcomes are those of changes towards many users, named by texts, and the viewer after them, as far as they are selected.
+func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []social.FollowResult) ([]*model.FollowOutcome, *model.Viewer) {
+	s, others := payloadSelection(ctx), list.good
+	selected := s.below("outcomes")
+	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
 	fetch(ctx,
 		s.wantedViewer(ctx, viewer, false),
 		wanted{users: others, exist: selected.has("user"), on: selected.of("user")},
@@ -268,10 +279,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	for _, w := range list.wrong {
 		outcomes[w.index] = &model.FollowOutcome{UserID: abridged(texts[w.index]), Error: followError(w.err)}
 	}
-	return &model.FollowManyPayload{
-		Viewer:   s.viewer(ctx, viewer, false),
-		Outcomes: outcomes,
-	}, nil
+	return outcomes, s.viewer(ctx, viewer, false)
 }
 
 // explain adds to forbidden follows why they are forbidden.

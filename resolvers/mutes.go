@@ -7,7 +7,6 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
-	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/social"
@@ -83,7 +82,7 @@ func (r *Resolver) edgesOf(ctx context.Context, list ownList) (*model.UserConnec
 	if err != nil {
 		return nil, err
 	}
-	own, err := list.page(ctx, r, audience, args, bound{kind: cursor.Edges, to: []int64{int64(list.owner), list.item}, what: "list"})
+	own, err := list.page(ctx, r, audience, args, list.cursors())
 	if err != nil {
 		return nil, err
 	}

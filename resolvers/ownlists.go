@@ -62,11 +62,19 @@ type ownPage struct {
 
 // page reads as much of a page as is selected.
 func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, args pageArguments, cursors bound) (p ownPage, err error) {
+	return l.read(ctx, r, a, args, cursors, pageNeedsOf(planned(ctx)))
+}
+
+// cursors are those of edges of a declared kind.
+func (l ownList) cursors() bound {
+	return bound{kind: cursor.Edges, to: []int64{int64(l.owner), l.item}, what: "list"}
+}
+
+func (l ownList) read(ctx context.Context, r *Resolver, a *social.Audience, args pageArguments, cursors bound, n pageNeeds) (p ownPage, err error) {
 	var at, peer int64
 	if err := cursors.read(ctx, "after", args.text, &at, &peer); err != nil {
 		return p, err
 	}
-	n := pageNeedsOf(planned(ctx))
 	p = ownPage{complete: true, info: &model.PageInfo{}}
 	if n.total {
 		p.total.Value, p.complete, p.total.Err = l.size(ctx, r, a)

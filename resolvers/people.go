@@ -36,6 +36,9 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if open, err := readOpen(ctx, filter.Lists()); err != nil || slices.Contains(open, false) {
 		return nil, err
 	}
+	if seen, err := r.readMade(ctx, graph, filter.Made()); err != nil || !seen {
+		return nil, err
+	}
 	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
 	a, err := r.byID(ctx, args, cursors, func(from social.Mark, first int) (social.Common, error) {
 		return graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: first})
@@ -45,6 +48,26 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	}
 	a.page.fetch(ctx, f)
 	return plain(a.show(ctx, f)), nil
+}
+
+// readMade reads who is on lists that users have made; false if the viewer does not see one of them.
+func (r *Resolver) readMade(ctx context.Context, g *social.Graph, made []*social.Members) (seen bool, err error) {
+	ids := storage.Each(made, func(m *social.Members) storage.ListID { return m.List })
+	if len(ids) == 0 {
+		return true, nil
+	}
+	lists, err := r.seenLists(ctx, ids)
+	if err != nil || slices.Contains(lists, nil) {
+		return false, err
+	}
+	sets, err := g.OnLists(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	for i, m := range made {
+		m.Set = sets[i]
+	}
+	return true, nil
 }
 
 func filterError(err error) error {
@@ -103,6 +126,13 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		for _, side := range leaf.sides {
 			f.On = append(f.On, social.List{Side: side, Owner: owner})
 		}
+	}
+	if text, _ := where.List.ValueOK(); text != nil {
+		id, err := parseListID("where", *text)
+		if err != nil {
+			return f, err
+		}
+		f.Members = &social.Members{List: id}
 	}
 	return f, nil
 }

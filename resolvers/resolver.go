@@ -62,6 +62,8 @@ type Resolver struct {
 	Dismissals storage.SuggestionStore
 	// FeedSeen keeps up to where users have seen their feeds.
 	FeedSeen storage.FeedSeenStore
+	// Lists keeps the lists of users.
+	Lists storage.ListStore
 	// Popular has the suggestions for users without followings. Nil: nobody.
 	Popular *social.Popular
 
@@ -95,6 +97,7 @@ type (
 	userFields         struct{ *Resolver }
 	postFields         struct{ *Resolver }
 	relationshipFields struct{ *Resolver }
+	listFields         struct{ *Resolver }
 	suggestionFields   struct{ *Resolver }
 )
 
@@ -107,6 +110,7 @@ func (r *Resolver) Viewer() generated.ViewerResolver                 { return vi
 func (r *Resolver) User() generated.UserResolver                     { return userFields{r} }
 func (r *Resolver) Post() generated.PostResolver                     { return postFields{r} }
 func (r *Resolver) Relationship() generated.RelationshipResolver     { return relationshipFields{r} }
+func (r *Resolver) List() generated.ListResolver                     { return listFields{r} }
 func (r *Resolver) SuggestionEdge() generated.SuggestionEdgeResolver { return suggestionFields{r} }
 
 // graph answers as far as the viewer may see.

@@ -1,0 +1,173 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+const listPayload = `{ changed list { id name public memberCount members { totalCount nodes { id } } owner { id } } outcomes { userId changed error { reason } } }`
+
+// list is what listPayload selects of a list whose members were added in one call.
+func listNow(name string, public bool, owner storage.UserID, id string, members ...storage.UserID) string {
+	nodes := storage.Each(members, func(m storage.UserID) string { return fmt.Sprintf(`{"id": "%s"}`, m) })
+	return fmt.Sprintf(`{"id": %q, "name": %q, "public": %t, "memberCount": %d, "members": {"totalCount": %d, "nodes": [%s]}, "owner": {"id": "%s"}}`,
+		id, name, public, len(members), len(members), strings.Join(nodes, ", "), owner)
+}
+
+func (v *village) createList(owner storage.UserID, public bool, members ...storage.UserID) (id string) {
+	v.t.Helper()
+	texts := storage.Each(members, storage.UserID.String)
+	return apitest.Into[string](v.api.As(owner).Ask(`mutation($public: Boolean!, $ids: [ID!]!) { createList(name: "list", public: $public, userIds: $ids) { list { id } } }`,
+		apitest.Vars{"public": public, "ids": texts}).Whole(), "createList.list.id")
+}
+
+// Each member has its own outcome, and only the owner changes the list.
+func TestListsAreChanged(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		me := v.api.As(v.a)
+		made := me.Ask(fmt.Sprintf(`mutation($ids: [ID!]!) { createList(name: " Neighbours ", userIds: $ids) %s }`, listPayload),
+			apitest.Vars{"ids": []string{v.b.String(), "x", v.a.String(), v.b.String(), "999999"}}).Whole()
+		id := apitest.Into[string](made, "createList.list.id")
+		made.Is(fmt.Sprintf(`{"createList": {"changed": true, "list": %s, "outcomes": [{"userId": "%s", "changed": true, "error": null},
+			{"userId": "x", "changed": false, "error": {"reason": "ID_MALFORMED"}}, {"userId": "%s", "changed": false, "error": {"reason": "SELF"}},
+			{"userId": "%s", "changed": false, "error": null}, {"userId": "999999", "changed": false, "error": {"reason": "USER_NOT_FOUND"}}]}}`,
+			listNow("Neighbours", false, v.a, id, v.b), v.b, v.a, v.b))
+		change := func(call, list, outcomes string, changed bool) {
+			t.Helper()
+			name, _, _ := strings.Cut(call, "(")
+			me.Ask(fmt.Sprintf(`mutation($id: ID!) { %s %s }`, call, listPayload), apitest.Vars{"id": id}).
+				Is(fmt.Sprintf(`{%q: {"changed": %t, "list": %s, "outcomes": [%s]}}`, name, changed, list, outcomes))
+		}
+		outcome := func(user storage.UserID, changed bool) string {
+			return fmt.Sprintf(`{"userId": "%s", "changed": %t, "error": null}`, user, changed)
+		}
+		change(fmt.Sprintf(`addToList(listId: $id, userIds: ["%s"])`, v.b), listNow("Neighbours", false, v.a, id, v.b), outcome(v.b, false), false)
+		change(fmt.Sprintf(`addToList(listId: $id, userIds: ["%s"])`, v.c), listNow("Neighbours", false, v.a, id, v.c, v.b), outcome(v.c, true), true)
+		change(fmt.Sprintf(`removeFromList(listId: $id, userIds: ["%s", "%s"])`, v.b, v.d), listNow("Neighbours", false, v.a, id, v.c), outcome(v.b, true)+", "+outcome(v.d, false), true)
+		change(`updateList(listId: $id, name: "N", public: true)`, listNow("N", true, v.a, id, v.c), "", true)
+		change(`updateList(listId: $id, public: true)`, listNow("N", true, v.a, id, v.c), "", false)
+
+		other := v.api.As(v.b)
+		for _, call := range []string{`updateList(listId: $id, name: "x")`, `deleteList(listId: $id)`, fmt.Sprintf(`addToList(listId: $id, userIds: ["%s"])`, v.c), `removeFromList(listId: $id, userIds: [])`} {
+			other.Ask(fmt.Sprintf(`mutation($id: ID!) { %s { changed } }`, call), apitest.Vars{"id": id}).Refused("NOT_FOUND")
+			v.api.Ask(fmt.Sprintf(`mutation($id: ID!) { %s { changed } }`, call), apitest.Vars{"id": id}).Refused("UNAUTHENTICATED")
+		}
+		for _, name := range []string{"", "\u202e", strings.Repeat("n", storage.MaxListName+1)} {
+			me.Ask(`mutation($name: String!) { createList(name: $name) { changed } }`, apitest.Vars{"name": name}).Refused("BAD_USER_INPUT")
+		}
+		me.Ask(`mutation($ids: [ID!]!) { createList(name: "x", userIds: $ids) { changed } }`, apitest.Vars{"ids": make([]string, 501)}).Refused("BAD_USER_INPUT")
+		me.Ask(`mutation($id: ID!) { deleteList(listId: $id) { changed list { id } outcomes { changed } } }`, apitest.Vars{"id": id}).
+			Is(`{"deleteList": {"changed": true, "list": null, "outcomes": []}}`)
+		me.Ask(`mutation($id: ID!) { deleteList(listId: $id) { changed } }`, apitest.Vars{"id": id}).Refused("NOT_FOUND")
+		me.Ask(`query($id: ID!, $me: ID!) { node(id: $id) { id } user(by: {id: $me}) { lists { nodes { id } } } }`, apitest.Vars{"id": id, "me": v.a.String()}).
+			Is(`{"node": null, "user": {"lists": {"nodes": []}}}`)
+		counts := v.store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: v.a, Kind: listID(t, id).Kind().Number}})[0]
+		if counts.Value != (storage.KindCount{}) {
+			t.Errorf("members of a deleted list: %+v", counts)
+		}
+	})
+}
+
+func listID(t *testing.T, text string) (id storage.ListID) {
+	t.Helper()
+	if _, err := fmt.Sscanf(text, "list_%d_%d", &id.Owner, &id.Number); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// Whoever does not see a list learns from no answer that it exists; a public one shows nobody who is hidden from the viewer.
+func TestWhoSeesLists(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		private, public := v.createList(v.a, false, v.c), v.createList(v.a, true, v.c, v.d)
+		unknown := private + "7"
+		other := v.api.As(v.b)
+		v.does(v.b, "block", v.d)
+		ask := func(who *apitest.API, id string) string {
+			looks := []string{
+				who.Ask(`query($id: ID!) { node(id: $id) { ... on List { name memberCount members { totalCount nodes { id } } } } people(where: {list: $id}) { totalCount nodes { id } } }`, apitest.Vars{"id": id}).Text,
+				who.Ask(`query($id: ID!) { viewer { feed(list: $id) { nodes { id } } } }`, apitest.Vars{"id": id}).Text,
+				who.Ask(`mutation($id: ID!) { followList(listId: $id) { outcomes { userId } } }`, apitest.Vars{"id": id}).Text,
+				who.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { lists { nodes { name public } edges { cursor } pageInfo { hasNextPage } } } }`, v.a), nil).Text,
+			}
+			return strings.ReplaceAll(strings.Join(looks, "\n"), id, "ID")
+		}
+		if seen, not := ask(other, private), ask(other, unknown); seen != not {
+			t.Errorf("a private list is answered by\n%s\nand an unknown one by\n%s", seen, not)
+		}
+		other.Ask(`query($id: ID!) { node(id: $id) { ... on List { memberCount members { totalCount nodes { id } } } } people(where: {list: $id}) { totalCount nodes { id } } }`, apitest.Vars{"id": public}).
+			Is(fmt.Sprintf(`{"node": {"memberCount": 1, "members": {"totalCount": 1, "nodes": [{"id": "%s"}]}}, "people": {"totalCount": 1, "nodes": [{"id": "%s"}]}}`, v.c, v.c))
+		v.does(v.a, "block", v.b)
+		if seen, not := ask(other, public), ask(other, unknown); seen != not {
+			t.Errorf("a list of a user in a block is answered by\n%s\nand an unknown one by\n%s", seen, not)
+		}
+		v.api.As(v.a).Ask(fmt.Sprintf(`mutation { addToList(listId: %q, userIds: ["%s"]) { outcomes { error { reason } } } }`, public, v.b), nil).
+			Is(`{"addToList": {"outcomes": [{"error": {"reason": "BLOCKING"}}]}}`)
+	})
+}
+
+// Lists are sets of people(where:), with each other and with follows, and are followed as a whole.
+func TestListsAreCombinedAndFollowed(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		one, two := v.createList(v.a, true, v.b, v.c, v.d), v.createList(v.b, true, v.d, v.a)
+		v.api.As(v.b).Ask(fmt.Sprintf(`mutation { addToList(listId: %q, userIds: ["%s"]) { changed } }`, two, v.c), nil).Is(`{"addToList": {"changed": true}}`)
+		me := v.api.As(v.a)
+		people := func(where string, want ...storage.UserID) {
+			t.Helper()
+			slices.Sort(want)
+			nodes := storage.Each(want, func(id storage.UserID) string { return fmt.Sprintf(`{"id": "%s"}`, id) })
+			me.Ask(fmt.Sprintf(`{ people(where: %s) { totalCount complete nodes { id } } }`, where), nil).
+				Is(fmt.Sprintf(`{"people": {"totalCount": %d, "complete": true, "nodes": [%s]}}`, len(want), strings.Join(nodes, ", ")))
+		}
+		both := fmt.Sprintf(`{list: %q}, {list: %q}`, one, two)
+		people(fmt.Sprintf(`{list: %q}`, one), v.b, v.c, v.d)
+		people(fmt.Sprintf(`{and: [%s]}`, both), v.c, v.d)
+		people(fmt.Sprintf(`{or: [%s]}`, both), v.a, v.b, v.c, v.d)
+		v.does(v.a, "follow", v.c)
+		people(fmt.Sprintf(`{and: [{list: %q}, {followedBy: "%s"}]}`, one, v.a), v.c)
+		people(fmt.Sprintf(`{and: [{list: %q}, {not: {followedBy: "%s"}}]}`, one, v.a), v.b, v.d)
+		many := strings.Repeat(fmt.Sprintf(`{list: %q}, `, one), 17)
+		me.Ask(fmt.Sprintf(`{ people(where: {or: [%s]}) { totalCount } }`, many), nil).Refused("BAD_USER_INPUT")
+		me.Ask(fmt.Sprintf(`{ people(where: {list: "%s"}) { totalCount } }`, v.b), nil).Refused("BAD_USER_INPUT")
+
+		me.Ask(`mutation($id: ID!) { followList(listId: $id) { outcomes { userId changed relationship { status } error { reason } } pageInfo { hasNextPage } viewer { user { followingCount } } } }`, apitest.Vars{"id": two}).
+			Is(fmt.Sprintf(`{"followList": {"outcomes": [{"userId": "%s", "changed": false, "relationship": {"status": "FOLLOWING"}, "error": null},
+				{"userId": "%s", "changed": true, "relationship": {"status": "FOLLOWING"}, "error": null}], "pageInfo": {"hasNextPage": false}, "viewer": {"user": {"followingCount": 2}}}}`, v.c, v.d))
+	})
+}
+
+// The feed of a list has posts of its members alone, and that of the special follows theirs; whom the viewer mutes or blocks is in neither.
+func TestFeedsOfListsAndSpecialFollows(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		me := v.api.As(v.a)
+		for _, author := range []storage.UserID{v.b, v.c, v.d} {
+			v.api.As(author).Ask(`mutation { publishPost(text: "hello", clientKey: "k") { changed } }`, nil).Whole()
+		}
+		list := v.createList(v.b, true, v.c, v.d)
+		feed := func(arguments string, want ...storage.UserID) {
+			t.Helper()
+			nodes := storage.Each(want, func(id storage.UserID) string { return fmt.Sprintf(`{"author": {"id": "%s"}}`, id) })
+			me.Ask(fmt.Sprintf(`{ viewer { feed(%s, first: 9) { nodes { author { id } } } } }`, arguments), nil).
+				Is(fmt.Sprintf(`{"viewer": {"feed": {"nodes": [%s]}}}`, strings.Join(nodes, ", ")))
+		}
+		ofList := fmt.Sprintf("list: %q", list)
+		feed(ofList, v.d, v.c)
+		feed("special: true")
+		v.does(v.a, "follow", v.b)
+		v.does(v.a, "follow", v.c)
+		me.Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, v.c), nil).Whole()
+		feed("special: true", v.c)
+		feed("special: false", v.c, v.b)
+		v.does(v.a, "mute", v.c)
+		feed(ofList, v.d)
+		feed("special: true")
+		v.does(v.a, "block", v.d)
+		feed(ofList)
+		me.Ask(fmt.Sprintf(`{ viewer { feed(%s, special: true) { nodes { id } } } }`, ofList), nil).FailsAt("BAD_USER_INPUT", "viewer.feed")
+	})
+}
