@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 const listPayload = `{ changed list { id name public memberCount members { totalCount nodes { id } } owner { id } } outcomes { userId changed error { reason } } }`
@@ -169,5 +170,48 @@ func TestFeedsOfListsAndSpecialFollows(t *testing.T) {
 		v.does(v.a, "block", v.d)
 		feed(ofList)
 		me.Ask(fmt.Sprintf(`{ viewer { feed(%s, special: true) { nodes { id } } } }`, ofList), nil).FailsAt("BAD_USER_INPUT", "viewer.feed")
+	})
+}
+
+// postAdded sends posts of a list's members, or of the special follows, also of those who are added while it runs.
+func TestPostsOfListsAndSpecialFollowsAreSent(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		list := v.createList(v.b, true, v.c)
+		v.does(v.a, "follow", v.d)
+		ofList := subscribe(t, v.api, v.hub, v.a, fmt.Sprintf(`subscription { postAdded(list: %q) { edge { node { author { id } } } } }`, list))
+		special := subscribe(t, v.api, v.hub, v.a, `subscription { postAdded(special: true) { edge { node { author { id } } } } }`)
+		n := 0
+		publishes := func(author storage.UserID) func(int) {
+			return func(int) {
+				n++
+				publish(t, v.api, author, "x", fmt.Sprint("k", n))
+			}
+		}
+		wantOnly := func(answers <-chan string, authors ...storage.UserID) {
+			t.Helper()
+			for {
+				select {
+				case answer := <-answers:
+					if !slices.ContainsFunc(authors, func(id storage.UserID) bool { return strings.Contains(answer, fmt.Sprintf(`{"id":"%s"}`, id)) }) {
+						t.Errorf("%s came, not a post of one of %v", answer, authors)
+					}
+				default:
+					return
+				}
+			}
+		}
+		publishes(v.d)(0) // neither special nor on the list
+		until(t, ofList, publishes(v.c))
+		wantOnly(ofList, v.c)
+		v.api.As(v.b).Ask(fmt.Sprintf(`mutation { addToList(listId: %q, userIds: ["%s"]) { changed } }`, list, v.d), nil).Whole()
+		v.api.As(v.b).Ask(fmt.Sprintf(`mutation { removeFromList(listId: %q, userIds: ["%s"]) { changed } }`, list, v.c), nil).Whole()
+		until(t, ofList, publishes(v.d))
+		v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, v.d), nil).Whole()
+		v.hub.Publish(events.Counts(v.a)) // as gateways report what is written beside edges
+		until(t, special, publishes(v.d))
+		publishes(v.c)(0)
+		until(t, special, publishes(v.d))
+		wantOnly(special, v.d)
+		wantOnly(ofList, v.c, v.d)
 	})
 }
