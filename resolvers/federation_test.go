@@ -23,7 +23,9 @@ func TestEveryKeyNamesItsEntity(t *testing.T) {
 	post := publish(t, api, 2, "A post", "k")
 	said := comment(t, api, 3, post, "A-comment")
 	api.As(1).Ask(`mutation { requestFriend(userId: 2) { changed } }`, nil).Whole()
+	list := api.As(1).Ask(`mutation { createList(name: "A list", public: true) { list { id } } }`, nil).Whole().At("createList.list.id").(string)
 	known := map[string]string{
+		"List.id": list,
 		"User.id": "2", "User.handle": "u2", "Relationship.id": "rel_1_2", "FriendRequest.id": "req_1_2", "Post.id": post, "Comment.id": said,
 	}
 	schema, err := parser.ParseSchema(&ast.Source{Input: api.Ask(`{ _service { sdl } }`, nil).Whole().At("_service.sdl").(string)})

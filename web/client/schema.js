@@ -5,6 +5,7 @@ export const possibleTypes = {
   "Node": [
     "Comment",
     "FriendRequest",
+    "List",
     "Post",
     "Relationship",
     "User"
@@ -33,6 +34,7 @@ export const keyless = [
   "FollowConnection",
   "FollowEdge",
   "FollowError",
+  "FollowListPayload",
   "FollowManyPayload",
   "FollowOutcome",
   "FollowRequestAdded",
@@ -44,6 +46,9 @@ export const keyless = [
   "FriendRequestEdge",
   "FriendRequestPayload",
   "LinkedIdentity",
+  "ListConnection",
+  "ListEdge",
+  "ListPayload",
   "ListVisibility",
   "MatchConnection",
   "MatchEdge",
@@ -68,6 +73,9 @@ export const keyless = [
 
 // The lists of each type, by field, with their arguments except those of paging.
 export const lists = {
+  "List": {
+    "members": []
+  },
   "Post": {
     "comments": [],
     "favoritedBy": []
@@ -107,6 +115,7 @@ export const lists = {
       "filter",
       "orderBy"
     ],
+    "lists": [],
     "notFollowedBack": [],
     "notFollowingBack": [],
     "posts": [],
@@ -116,7 +125,9 @@ export const lists = {
     "blockedUsers": [],
     "dismissedUsers": [],
     "feed": [
-      "newerThan"
+      "newerThan",
+      "list",
+      "special"
     ],
     "followRequests": [
       "direction"
