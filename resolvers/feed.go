@@ -77,7 +77,19 @@ func (r *Resolver) onlyOf(ctx context.Context, g *social.Graph, viewer storage.U
 	if err != nil {
 		return nil, err
 	}
-	return sets[0], nil
+	return openPosts(ctx, sets[0].IDs())
+}
+
+// openPosts are those of some users whose posts the viewer may see: members of a list need not let the viewer follow them.
+func openPosts(ctx context.Context, users []storage.UserID) (*idset.Set, error) {
+	open, err := readOpen(ctx, storage.Each(users, social.PostsOf))
+	var shown []storage.UserID
+	for i, is := range open {
+		if is {
+			shown = append(shown, users[i])
+		}
+	}
+	return idset.Of(shown), err
 }
 
 // newerPosts counts the posts in a feed that are newer than a place; nil if there is no place.

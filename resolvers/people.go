@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"slices"
@@ -21,7 +22,7 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err != nil {
 		return nil, err
 	}
-	filter, err := filterOf(where, 1)
+	filter, err := r.filterOf(where, 1)
 	if err == nil {
 		err = filter.Check()
 	}
@@ -50,15 +51,26 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	return plain(a.show(ctx, f)), nil
 }
 
-// readMade reads who is on lists that users have made; false if the viewer does not see one of them.
+// readMade reads who is on lists that users have made, and to whom edges of declared kinds lead; false if the viewer does not see one of them.
 func (r *Resolver) readMade(ctx context.Context, g *social.Graph, made []*social.Members) (seen bool, err error) {
 	ids := storage.Each(made, func(m *social.Members) storage.ListID { return m.List })
-	if len(ids) == 0 {
-		return true, nil
-	}
-	lists, err := r.seenLists(ctx, ids)
+	lists, err := r.seenLists(ctx, slices.DeleteFunc(slices.Clone(ids), func(id storage.ListID) bool { return id.Number <= 0 }))
 	if err != nil || slices.Contains(lists, nil) {
 		return false, err
+	}
+	for _, kind := range r.Declared.Kinds() {
+		for _, id := range ids {
+			if id.Kind().Number != kind.Number {
+				continue
+			}
+			if sees, err := r.seesEdges(ctx, kind, id.Owner); err != nil || !sees {
+				return false, err
+			}
+			n := loaders.For(ctx).KindCounts().Get(storage.OwnerKind{Owner: id.Owner, Kind: kind.Number})
+			if n.Err != nil || n.Value.Outgoing > storage.MaxMembers {
+				return false, cmp.Or(n.Err, error(apierr.OutOfRange.Error("user %s has more than %d edges of this kind", id.Owner, storage.MaxMembers).In("where")))
+			}
+		}
 	}
 	sets, err := g.OnLists(ctx, ids)
 	if err != nil {
@@ -78,7 +90,7 @@ func filterError(err error) error {
 }
 
 // filterOf turns a filter into the form of the rules. It has one field, which is not null.
-func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
+func (r *Resolver) filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	var f social.Filter
 	if level > social.MaxFilterLevels {
 		return f, social.ErrFilterLevels
@@ -93,7 +105,7 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		}
 		*part.into = []social.Filter{}
 		for _, one := range filters {
-			inner, err := filterOf(*one, level+1)
+			inner, err := r.filterOf(*one, level+1)
 			if err != nil {
 				return f, err
 			}
@@ -101,7 +113,7 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		}
 	}
 	if not, _ := where.Not.ValueOK(); not != nil {
-		inner, err := filterOf(*not, level+1)
+		inner, err := r.filterOf(*not, level+1)
 		if err != nil {
 			return f, err
 		}
@@ -132,6 +144,21 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		if err != nil {
 			return f, err
 		}
+		f.Members = &social.Members{List: id}
+	}
+	if to, _ := where.RelatedTo.ValueOK(); to != nil {
+		kind, err := r.kindOf(to.Kind)
+		if err == nil && kind.To != "" {
+			err = apierr.InvalidValue.Error("edges of this kind do not lead to users").In("where")
+		}
+		if err != nil {
+			return f, err
+		}
+		owner, err := parseUserID("where", to.UserID)
+		if err != nil {
+			return f, err
+		}
+		id, _ := storage.ListOf(owner, kind.Number)
 		f.Members = &social.Members{List: id}
 	}
 	return f, nil

@@ -46,13 +46,18 @@ func (r userFields) Edges(ctx context.Context, obj *model.User, value string, _ 
 	if err != nil {
 		return nil, err
 	}
-	if !isViewer(ctx, obj.UserID) && kind.Seen != storage.ByEveryone {
-		return nil, nil
-	}
-	if open, err := r.isOpenToRelate(ctx, obj.UserID); err != nil || !open {
+	if sees, err := r.seesEdges(ctx, kind, obj.UserID); err != nil || !sees {
 		return nil, err
 	}
 	return r.relationPage(ctx, kind, ownList{side: storage.Relations, owner: obj.UserID, item: kind.Number, kind: storage.Related})
+}
+
+// seesEdges reports whether the viewer may see the edges of a kind that leave a user.
+func (r *Resolver) seesEdges(ctx context.Context, kind storage.Kind, from storage.UserID) (bool, error) {
+	if !isViewer(ctx, from) && kind.Seen != storage.ByEveryone {
+		return false, nil
+	}
+	return r.isOpenToRelate(ctx, from)
 }
 
 // isOpenToRelate reports whether a user exists, and what it publishes is open to the viewer.

@@ -95,6 +95,15 @@ func TestDeclaredRelations(t *testing.T) {
 				t.Errorf("%s sees %s, want %s", name, got, c.want)
 			}
 		}
+		v.does(v.d, "follow", v.b)
+		people := func(asker *apitest.API, kind string) apitest.Answer {
+			return asker.Ask(fmt.Sprintf(`{ people(where: {and: [{relatedTo: {kind: %s, userId: "%s"}}, {followedBy: "%s"}]}) { totalCount nodes { id } } }`, kind, v.a, v.d), nil)
+		}
+		found := fmt.Sprintf(`{"people": {"totalCount": 1, "nodes": [{"id": "%s"}]}}`, v.b)
+		people(me, "BOOKMARKS").Is(found)
+		people(v.api.As(v.c), "WORKS_WITH").Is(found)
+		people(v.api.As(v.c), "BOOKMARKS").Is(`{"people": null}`)
+		people(me, "SUBSCRIBES").Refused("BAD_USER_INPUT")
 		v.does(v.b, "block", v.c)
 		relate(v.api.As(v.c), "WORKS_WITH", `"`+v.b.String()+`"`, "").Is(fmt.Sprintf(`{"relate": {"outcomes": [%s]}}`, outcome(v.b.String(), "false", `{"code": "FORBIDDEN", "reason": "BLOCKED"}`)))
 		if got := strings.Join(sees(v.api.As(v.c)), ", "); got != "WORKS_WITH out" {

@@ -81,12 +81,19 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 	return setAnswer{page: page, info: info, complete: s.Complete, suggested: s, best: query.Best}, nil
 }
 
-// active reports who has posted in the last days. Whose posts cannot be read now is not known to be active.
+// active reports who has posted in the last days. Of whoever lets the viewer not see them, or whose posts cannot be read
+// now, that is not known.
 func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
+	open, err := readOpen(ctx, storage.Each(users, social.PostsOf))
+	if err != nil {
+		return make([]bool, len(users))
+	}
+	i := -1
 	today := r.Relations.Now().Truncate(24 * time.Hour)
 	since, upTo := storage.MicrosOf(today.Add(-activeFor)), storage.MicrosOf(today.Add(24*time.Hour)) // for a day, all requests ask for the same
 	return storage.Each(r.reads().LastPosts(ctx, users, upTo), func(last storage.Result[storage.Micros]) bool {
-		return last.Found && last.Value >= since
+		i++
+		return open[i] && last.Found && last.Value >= since
 	})
 }
 

@@ -215,3 +215,28 @@ func TestPostsOfListsAndSpecialFollowsAreSent(t *testing.T) {
 		wantOnly(ofList, v.c, v.d)
 	})
 }
+
+// Posts of a locked user are for its followers: not for whoever has put it on a list.
+func TestAListShowsNoClosedPosts(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		for _, author := range []storage.UserID{v.b, v.c} {
+			v.api.As(author).Ask(`mutation { publishPost(text: "hello", clientKey: "k") { changed } }`, nil).Is(`{"publishPost": {"changed": true}}`)
+		}
+		v.api.As(v.b).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Is(`{"updateProfile": {"changed": true}}`)
+		me := v.api.As(v.a)
+		list := me.Ask(fmt.Sprintf(`mutation { createList(name: "Both", userIds: ["%s", "%s"]) { list { id } } }`, v.b, v.c), nil).Whole().At("createList.list.id")
+		shows := func(want ...storage.UserID) {
+			t.Helper()
+			var nodes []string
+			for _, id := range want {
+				nodes = append(nodes, fmt.Sprintf(`{"author": {"id": "%s"}}`, id))
+			}
+			me.Ask(fmt.Sprintf(`{ viewer { feed(list: %q) { nodes { author { id } } } } }`, list), nil).Is(`{"viewer": {"feed": {"nodes": [` + strings.Join(nodes, ", ") + `]}}}`)
+		}
+		shows(v.c)
+		v.does(v.a, "follow", v.b) // waits
+		shows(v.c)
+		v.does(v.b, "acceptFollowRequest", v.a)
+		shows(v.c, v.b)
+	})
+}

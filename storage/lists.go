@@ -28,7 +28,8 @@ func (id ListID) Kind() Kind {
 	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Seen: ByOwner, Peace: true}
 }
 
-// ListOf is the list to whose members a kind leads from an owner; false if it is not the kind of a list.
+// ListOf is the list to whose members a kind leads from an owner; false if it is not the kind of a list: then it stands for
+// those to whom edges of that kind lead, and its Number is not positive.
 func ListOf(owner UserID, kind int64) (ListID, bool) {
 	return ListID{owner, kind - firstList}, kind > firstList
 }

@@ -40,12 +40,12 @@ func (f *File) ofType(name string) (list map[string]Attribute, kind ast.Definiti
 }
 
 // ofRelations are the types to which only fields with a kind lead.
-var ofRelations = []string{"RelationConnection", "RelationEdge", "RelatePayload", "RelateOutcome"}
+var ofRelations = []string{"RelationConnection", "RelationEdge", "RelatePayload", "RelateOutcome", "RelatedToFilter"}
 
 // lacks reports whether a type is one of attributes of which none is declared.
 func (f *File) lacks(t *ast.Type) bool {
 	list, _, is := f.ofType(t.Name())
-	return is && len(list) == 0
+	return is && len(list) == 0 || len(f.Relations) == 0 && slices.Contains(ofRelations, t.Name())
 }
 
 // Schema is a schema of gqlgen with the declared types, and without the fields and arguments that would have a type without fields. It is

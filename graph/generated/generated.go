@@ -3682,6 +3682,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputListVisibilityInput,
 		ec.unmarshalInputMediaInput,
 		ec.unmarshalInputPeopleFilter,
+		ec.unmarshalInputRelatedToFilter,
 		ec.unmarshalInputUserBy,
 		ec.unmarshalInputUsersBy,
 	)
@@ -5243,6 +5244,16 @@ input PeopleFilter @oneOf {
   friendsOf: ID
   "The members of this list."
   list: ID
+  "The users to whom edges of a declared kind lead."
+  relatedTo: RelatedToFilter
+}
+
+"The users to whom edges of a declared kind lead from a user, which has at most 5,000 of them."
+input RelatedToFilter {
+  "The kind: one whose edges lead to users."
+  kind: RelationKind!
+  "The user."
+  userId: ID!
 }
 
 "A page of users found."
@@ -22698,7 +22709,7 @@ func (ec *executionContext) unmarshalInputPeopleFilter(ctx context.Context, obj 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"and", "or", "not", "followersOf", "followedBy", "friendsOf", "list"}
+	fieldsInOrder := [...]string{"and", "or", "not", "followersOf", "followedBy", "friendsOf", "list", "relatedTo"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -22754,6 +22765,50 @@ func (ec *executionContext) unmarshalInputPeopleFilter(ctx context.Context, obj 
 				return it, err
 			}
 			it.List = graphql.OmittableOf(data)
+		case "relatedTo":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("relatedTo"))
+			data, err := ec.unmarshalORelatedToFilter2ᚖkithᚋgraphᚋmodelᚐRelatedToFilter(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.RelatedTo = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRelatedToFilter(ctx context.Context, obj any) (model.RelatedToFilter, error) {
+	var it model.RelatedToFilter
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"kind", "userId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalNRelationKind2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "userId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("userId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.UserID = data
 		}
 	}
 	return it, nil
@@ -30327,6 +30382,14 @@ func (ec *executionContext) marshalORelateOutcome2ᚕᚖkithᚋgraphᚋmodelᚐR
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalORelatedToFilter2ᚖkithᚋgraphᚋmodelᚐRelatedToFilter(ctx context.Context, v any) (*model.RelatedToFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputRelatedToFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

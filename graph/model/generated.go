@@ -447,6 +447,8 @@ type PeopleFilter struct {
 	FriendsOf graphql.Omittable[*string] `json:"friendsOf,omitempty"`
 	// The members of this list.
 	List graphql.Omittable[*string] `json:"list,omitempty"`
+	// The users to whom edges of a declared kind lead.
+	RelatedTo graphql.Omittable[*RelatedToFilter] `json:"relatedTo,omitempty"`
 }
 
 // A new post in the viewer's feed.
@@ -522,6 +524,14 @@ type RelatePayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 	// What has become of each of `ids`, in their order.
 	Outcomes []*RelateOutcome `json:"outcomes,omitempty"`
+}
+
+// The users to whom edges of a declared kind lead from a user, which has at most 5,000 of them.
+type RelatedToFilter struct {
+	// The kind: one whose edges lead to users.
+	Kind string `json:"kind"`
+	// The user.
+	UserID string `json:"userId"`
 }
 
 // A relationship of the viewer that has changed.
