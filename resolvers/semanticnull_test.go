@@ -27,6 +27,11 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
 	n := nulls{t: t, schema: generated.NewSchema(generated.Config{}).Schema(), seen: map[string]bool{}}
 
+	for _, number := range []int64{5, 6} {
+		if _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: 1, Number: number}, Name: "A list", Public: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, change := range []struct {
 		viewer storage.UserID
 		call   string
@@ -35,7 +40,8 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{1, `acceptFriend(userId: 8)`}, {9, `declineFriend(userId: 1)`}, {1, `cancelFriendRequest(userId: 6)`}, {1, `removeFriend(userId: 8)`},
 		{1, `requestFriend(userId: 10)`}, {11, `requestFriend(userId: 1)`}, {4, `requestFriend(userId: 1)`},
 		{1, `follow(userId: 2)`}, {1, `follow(userId: 2)`}, {1, `unfollow(userId: 3)`}, {1, `followMany(userIds: [3, 4, 99])`}, {1, `removeFollower(userId: 4)`},
-		{1, `setFollowMark(userId: 2, special: true, remark: "a friend")`}, {1, `mute(userId: 2)`}, {1, `unmute(userId: 2)`}, {1, `dismissSuggestion(userId: 12)`}, {1, `undismissSuggestion(userId: 12)`},
+		{1, `setFollowMark(userId: 2, special: true, remark: "a friend")`}, {1, `mute(userId: 2)`}, {1, `unmute(userId: 2)`}, {1, `createList(name: "l")`}, {1, `updateList(listId: "list_1_5", name: "m")`},
+		{1, `addToList(listId: "list_1_5", userIds: [2, 3])`}, {1, `followList(listId: "list_1_5")`}, {1, `removeFromList(listId: "list_1_5", userIds: [3])`}, {1, `deleteList(listId: "list_1_6")`}, {1, `dismissSuggestion(userId: 12)`}, {1, `undismissSuggestion(userId: 12)`},
 		{1, `block(userId: 6)`}, {1, `block(userId: 12)`}, {1, `unblock(userId: 12)`}, {9, `block(userId: 1)`},
 		{1, `updateProfile(bio: "me", locked: true)`}, {2, `unfollow(userId: 1)`}, {2, `follow(userId: 1)`}, {3, `unfollow(userId: 1)`}, {3, `follow(userId: 1)`}, {8, `unfollow(userId: 1)`}, {8, `follow(userId: 1)`},
 		{1, `acceptFollowRequest(userId: 3)`}, {1, `declineFollowRequest(userId: 8)`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},

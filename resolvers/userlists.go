@@ -255,7 +255,7 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 const followedAtOnce = limits.MaxIDs
 
 func (r mutations) FollowList(ctx context.Context, id string, after *string) (*model.FollowListPayload, error) {
-	viewer, err := viewerOf(ctx)
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -278,8 +278,10 @@ func (r mutations) FollowList(ctx context.Context, id string, after *string) (*m
 	}
 	members := storage.Each(page.edges, func(e storage.Edge) storage.UserID { return e.To })
 	members = slices.DeleteFunc(members, func(id storage.UserID) bool { return id == viewer })
-	if _, err := r.actorOf(ctx, len(members)); err != nil {
-		return nil, err
+	if len(members) > 1 { // one has been counted
+		if _, err := r.actorOf(ctx, len(members)-1); err != nil {
+			return nil, err
+		}
 	}
 	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, members)
 	if err != nil {

@@ -26,7 +26,7 @@ func (d *deployment) copyPosts(t testing.TB) {
 }
 
 // feedsAreRight compares the home feed of every user, as each gateway gives it, with the tables. A feed has
-// the posts of the users whom its user follows, newest first, and no posts of users with whom there is a
+// the posts of the users whom its user follows, newest first, and no posts of users whom it mutes or with whom there is a
 // block. A gateway that has lost an event finds the post some seconds later.
 func (d *deployment) feedsAreRight(t testing.TB) {
 	t.Helper()
@@ -37,12 +37,12 @@ func (d *deployment) feedsAreRight(t testing.TB) {
 		}
 		return int(b.number - a.number)
 	})
-	following := d.tables(t).forward
+	following, muted := d.tables(t).forward, d.rows(t, "relation", func(e edge) int64 { return e.from })
 	c := d.client(t)
 	for viewer := int64(1); viewer <= people; viewer++ {
 		var want []string
 		for _, p := range posts {
-			if following[edge{viewer, p.author}].kind == 1 {
+			if e := (edge{viewer, p.author}); following[e].kind == 1 && muted[e].kind != 1 {
 				want = append(want, p.id())
 			}
 		}

@@ -246,7 +246,7 @@ func (p *pair) relate(t *rapid.T) {
 	var rows []storage.Edge
 	for i := range batch {
 		g, w := got[i], want[i]
-		if g.Value.Row != w.Value.Row || g.Value.Changed != w.Value.Changed || g.Value.Inverse != w.Value.Inverse || !sameError(g.Err, w.Err) {
+		if g.Value.Row != w.Value.Row || g.Value.Changed != w.Value.Changed || !sameError(g.Err, w.Err) {
 			t.Fatalf("relate %d to %+v with %+v, %d:\ngot  %+v\nwant %+v", from, batch, options, i, g, w)
 		}
 		if g.Value.Changed {
@@ -254,7 +254,8 @@ func (p *pair) relate(t *rapid.T) {
 		}
 	}
 	for i, r := range p.store.Apply(t.Context(), storage.RelationInbox, rows, storage.IfNewer) {
-		if w := p.reference.Apply(t.Context(), storage.RelationInbox, rows[i:i+1], storage.IfNewer)[0]; r.Err != nil || r.Value.Changed != w.Value.Changed {
+		// Whether the row is there already is left open: an end without counts is written only by this.
+		if w := p.reference.Apply(t.Context(), storage.RelationInbox, rows[i:i+1], storage.IfNewer)[0]; r.Err != nil || r.Value.Row != w.Value.Row {
 			t.Fatalf("apply %v to the other side:\ngot  %+v\nwant %+v", rows[i], r, w)
 		}
 	}
