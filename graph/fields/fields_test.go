@@ -75,6 +75,9 @@ func TestConnectionsFollowOneRule(t *testing.T) {
 		if !strings.HasSuffix(edge.Name, "Edge") || edge.Fields.ForName("cursor") == nil || edge.Fields.ForName("node") == nil {
 			t.Errorf("%s: edges of %s", name, edge.Name)
 		}
+		if node := schema.Types[edge.Fields.ForName("node").Type.Name()]; node.Name != "ModerationEntry" && !slices.Contains(node.Interfaces, "Node") {
+			t.Errorf("%s has nodes of %s, which is no Node", name, node.Name)
+		}
 		for _, f := range edge.Fields {
 			if f.Name != "node" && !slices.Contains([]string{"RelationEdge.until", "RelationEdge.attributes"}, edge.Name+"."+f.Name) && !f.Type.NonNull && f.Type.Elem == nil {
 				t.Errorf("%s.%s may be null", edge.Name, f.Name)

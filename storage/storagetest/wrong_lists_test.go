@@ -2,6 +2,7 @@ package storagetest_test
 
 import (
 	"context"
+	"errors"
 
 	"kith/storage"
 	"kith/storage/storagetest/oracle"
@@ -55,10 +56,10 @@ type listsUnlimited struct{ *oracle.Store }
 
 func (s listsUnlimited) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
 	made, err := s.Store.CreateList(ctx, list)
-	if err != nil {
-		return list, nil
+	if errors.Is(err, storage.ErrLimitReached) {
+		made, err = list, nil
 	}
-	return made, nil
+	return made, err
 }
 
 type anybodysLists struct{ *oracle.Store }

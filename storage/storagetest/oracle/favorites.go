@@ -25,13 +25,3 @@ func (s *Store) counted(side storage.Side, e storage.Edge) int64 {
 	}
 	return judge.Counted(e.Type)
 }
-
-// favorites counts the favorites of a post.
-func (s *Store) favorites(id storage.PostID) (n int64) {
-	for _, e := range s.tables[storage.FavoriteInbox][id.Author] {
-		if e.Post == id.Number {
-			n += judge.Counted(e.Type)
-		}
-	}
-	return n
-}
