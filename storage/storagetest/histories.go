@@ -84,7 +84,6 @@ func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 			"request more":  p.request,
 			"request often": p.request,
 			"relate":        p.relate,
-			"relate more":   p.relate,
 			"messages":      p.compareMessages,
 		})
 		p.everything(rt)

@@ -68,7 +68,7 @@ func (s userLists) MembersNeedAList(t *testing.T) {
 	wantEqual(t, "deleted", deleted, true)
 	again := relations(s).change(t, users[0], storage.ItemOptions{}, storage.ItemChange{To: member.To, Item: member.Post, Type: storage.Related, At: at(3)})
 	wantIs(t, again[0].Err, storage.ErrListUnknown)
-	relations{s.harness}.wantAllRight(t)
+	relations(s).wantAllRight(t)
 }
 
 func (s userLists) TheirNumberIsBounded(t *testing.T) {
