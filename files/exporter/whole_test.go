@@ -28,7 +28,7 @@ var peoplesTables = map[string]string{
 	"edge_marks":            "SELECT from_user_id, to_user_id, special, remark, attributes FROM edge_marks",
 	"suggestion_dismissals": "SELECT user_id, dismissed_id, at FROM suggestion_dismissals",
 	"user_states":           "SELECT user_id, state, suspended_at FROM user_states",
-	"moderation_log":        "SELECT owner_id, at, user_id, action, operator, reason, until, number FROM moderation_log",
+	"moderation_log":        "SELECT owner_id, at, user_id, action, operator, reason, ends_at, number FROM moderation_log",
 	"post":                  "SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes FROM post",
 	"post_counts": `SELECT c.author_id, c.post_id, c.comment_count, c.favorite_count FROM post_counts c
 		JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id WHERE p.state = 0`,

@@ -40,7 +40,7 @@ func fillSideTables(t *testing.T, s *Store) {
 	insert("edge_marks (from_user_id, to_user_id, special, remark)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d, 'x')", user, 10_000+i, i%2) })
 	insert("suggestion_dismissals", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user, 10_000+i, i) })
 	insert("user_states (user_id, state, changed_at)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user*10_000+i, i%4, user+i) })
-	insert("moderation_log (owner_id, at, user_id, action, operator, reason, until, number)", func(user, i int) string {
+	insert("moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)", func(user, i int) string {
 		return fmt.Sprintf("(%d, %d, %d, %d, 'o', 'r', 1000000000, 0)", user, user+i*2000, 1+(user+i)%2000, 1+i%4)
 	})
 	insert("friend_request (from_user_id, to_user_id, type, update_time, message)", func(user, i int) string {

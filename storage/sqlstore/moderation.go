@@ -13,21 +13,21 @@ import (
 const (
 	// Served by idx_moderation_time.
 	sqlModeration = `
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
 WHERE at <= ? AND (at < ? OR owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?`
 
 	// Served by idx_moderation_user.
 	sqlModerationOf = `
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
 WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?`
 
 	// Served by the primary keys.
 	sqlSuspension = `
-SELECT until, reason
+SELECT ends_at, reason
 FROM user_states
 JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
 WHERE user_states.user_id = ?`
@@ -41,7 +41,7 @@ ORDER BY at DESC LIMIT 1`
 
 	// As [sqlRestOfOwner]. Served by the primary key.
 	sqlRestOfModeration = `
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (PRIMARY) */
 WHERE owner_id = ? AND at > ?
 ORDER BY at LIMIT ?`
@@ -49,14 +49,14 @@ ORDER BY at LIMIT ?`
 
 // As [sqlRowsOfOwnersBehind]. Served by the primary key.
 var sqlModerationBehind = db.Both(`
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
 WHERE owner_id > ?
 ORDER BY owner_id, at LIMIT ?`)
 
 // Nothing changes an entry, or removes it, except that it moves with its bucket.
 var sqlAddModeration = db.Both(`
-INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
+INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
 
 var sqlWriteSuspension = db.Both(`

@@ -35,7 +35,7 @@ WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
 	// Written so that the optimisers take it for a range, see pages.go. Served by
 	// idx_state_changes and the primary key.
 	sqlStateChanges = `
-SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.until, 0)
+SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.ends_at, 0)
 FROM user_states s /*! FORCE INDEX (idx_state_changes) */
 LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
 WHERE s.changed_at >= ? AND (s.changed_at > ? OR s.user_id > ?)

@@ -484,7 +484,7 @@ INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
 -- sqlAddModeration
-INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, until, number)
+INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlAddUserList
@@ -1542,19 +1542,19 @@ FROM wanted
 CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p
 
 -- sqlModeration. Served by idx_moderation_time.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
 WHERE at <= ? AND (at < ? OR owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?
 
 -- sqlModerationBehind. Served by PRIMARY.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
 WHERE owner_id > ?
 ORDER BY owner_id, at LIMIT ?
 
 -- sqlModerationOf. Served by idx_moderation_user.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
 WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?
@@ -1884,7 +1884,7 @@ WHERE c.author_id = ? AND c.comment_id > ?
 ORDER BY c.comment_id LIMIT ?
 
 -- sqlRestOfModeration. Served by PRIMARY.
-SELECT owner_id, at, user_id, action, operator, reason, until, number
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (PRIMARY) */
 WHERE owner_id = ? AND at > ?
 ORDER BY at LIMIT ?
@@ -2060,7 +2060,7 @@ LEFT JOIN users ON users.user_id = user_states.user_id
 WHERE user_states.user_id = ?
 
 -- sqlStateChanges. Served by PRIMARY, idx_state_changes.
-SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.until, 0)
+SELECT /*! STRAIGHT_JOIN */ s.user_id, s.state, s.changed_at, s.password_at, COALESCE(m.ends_at, 0)
 FROM user_states s /*! FORCE INDEX (idx_state_changes) */
 LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
 WHERE s.changed_at >= ? AND (s.changed_at > ? OR s.user_id > ?)
@@ -2077,7 +2077,7 @@ FROM user_states
 WHERE user_id IN (?)
 
 -- sqlSuspension. Served by PRIMARY.
-SELECT until, reason
+SELECT ends_at, reason
 FROM user_states
 JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
 WHERE user_states.user_id = ?

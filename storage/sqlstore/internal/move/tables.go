@@ -30,7 +30,7 @@ var tables = []table{
 	{"feed_seen", db.UserRows, []string{"user_id"}, []string{"seen_at"}, nil},
 	{"user_list", db.UserRows, []string{"owner", "number"}, []string{"name", "public"}, []string{"name"}},
 	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at", "suspended_at"}, nil},
-	{"moderation_log", db.UserRows, []string{"owner_id", "at"}, []string{"user_id", "action", "operator", "reason", "until", "number"}, []string{"operator", "reason"}},
+	{"moderation_log", db.UserRows, []string{"owner_id", "at"}, []string{"user_id", "action", "operator", "reason", "ends_at", "number"}, []string{"operator", "reason"}},
 	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}, []string{"handle"}},
 	{"identities", db.IdentityRow, []string{"digest"}, []string{"user_id", "issuer", "subject", "linked_at"}, []string{"digest", "issuer", "subject"}},
 	{"following", db.KindOf(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "first_at"}, nil},

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS moderation_log (
   action   TINYINT UNSIGNED NOT NULL,
   operator VARCHAR(511)     NOT NULL,
   reason   VARCHAR(500)     NOT NULL,
-  until    BIGINT           NOT NULL,
+  ends_at  BIGINT           NOT NULL,
   number   BIGINT           NOT NULL,
   PRIMARY KEY (owner_id, at),
   KEY idx_moderation_time (at, owner_id),

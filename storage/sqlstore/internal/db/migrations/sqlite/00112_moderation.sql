@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS moderation_log (
   action   INTEGER NOT NULL,
   operator TEXT    NOT NULL,
   reason   TEXT    NOT NULL,
-  until    INTEGER NOT NULL,
+  ends_at  INTEGER NOT NULL,
   number   INTEGER NOT NULL,
   PRIMARY KEY (owner_id, at)
 ) WITHOUT ROWID;
