@@ -1,6 +1,7 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -81,10 +82,11 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 			byUser[e.From] = append(byUser[e.From], storage.ItemChange{To: e.To, Item: e.Post, Type: storage.None, At: now, IfDue: true})
 		}
 		var written []storage.Written
+		var failed error
 		for _, user := range slices.Sorted(maps.Keys(byUser)) {
 			for _, r := range t.Store.ChangeItems(ctx, storage.Relations, user, byUser[user], storage.ItemOptions{Inverse: t.Redundancy.Inline()}) {
-				if r.Err != nil {
-					return fmt.Errorf("end relations of user %s: %w", user, r.Err)
+				if r.Err != nil { // such as that of a user who is being deleted: those of others end all the same
+					failed = cmp.Or(failed, fmt.Errorf("end relations of user %s: %w", user, r.Err))
 				}
 				written = append(written, r.Value.Written()...)
 			}
@@ -92,8 +94,8 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 		if len(written) > 0 {
 			_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
 		}
-		if len(due) < dueAtOnce {
-			return nil
+		if failed != nil || len(due) < dueAtOnce {
+			return failed
 		}
 	}
 }
