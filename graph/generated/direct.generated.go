@@ -25,7 +25,9 @@ type directSchema struct{ *executableSchema }
 var servedSchema = SchemaOf(declared.Nothing)
 
 // SchemaOf is the schema of all parts, with what a product declares.
-func SchemaOf(f *declared.File) *ast.Schema { return f.Schema(selections.Schema(parsedSchema)) }
+func SchemaOf(f *declared.File) *ast.Schema { return f.Schema(allParts) }
+
+var allParts = selections.Schema(parsedSchema)
 
 func (s directSchema) Schema() *ast.Schema { return s.executableSchema.Schema() }
 
