@@ -84,7 +84,7 @@ func (c *DoctorCmd) report(out io.Writer, r doctorReport) error {
 func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *kong.Context, all *doctor.List) (usable bool) {
 	wrong := func(err error) {
 		if err != nil {
-			all.Fail("settings", "", err.Error(), "correct the setting; docs/settings.md has all of them")
+			all.Fail("settings", "", err.Error(), "correct the setting; docs/reference/settings.md has all of them")
 		}
 	}
 	outOfBounds(k, func(flag string, err error) { wrong(Misset(flag, err)) })

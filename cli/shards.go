@@ -180,7 +180,7 @@ func noShard(store *sqlstore.Store, ordinal int) error {
 }
 
 // rowsPerSecond is how many rows a move without pauses copies, compares and removes: 420,000 took 105 s with half of the time in
-// pauses. docs/shards.md has rates that are higher.
+// pauses. docs/how-to/grow.md has rates that are higher.
 const rowsPerSecond = 8_000
 
 // move carries a plan out.

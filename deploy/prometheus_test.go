@@ -41,14 +41,14 @@ func alerts(t *testing.T) (list []rule) {
 // Every alert has a test in which it fires, and a section of its name on the page to which it links. The page has no
 // other sections of alerts.
 func TestAlertsHaveTestsAndPages(t *testing.T) {
-	tests, page := read(t, "prometheus/tests.yaml"), read(t, "../docs/incidents.md")
+	tests, page := read(t, "prometheus/tests.yaml"), read(t, "../docs/how-to/incidents.md")
 	var names []string
 	for _, a := range alerts(t) {
 		names = append(names, a.Alert)
 		if !regexp.MustCompile(`alertname: ` + a.Alert + `\n\s+exp_alerts:\n\s+- exp_labels`).MatchString(tests) {
 			t.Errorf("tests.yaml never sees %s fire", a.Alert)
 		}
-		if want := "https://example.org/kith/docs/incidents.md#" + strings.ToLower(a.Alert); a.Annotations["runbook_url"] != want || a.Annotations["summary"] == "" {
+		if want := "https://example.org/kith/docs/how-to/incidents.md#" + strings.ToLower(a.Alert); a.Annotations["runbook_url"] != want || a.Annotations["summary"] == "" {
 			t.Errorf("%s: annotations %v, want the runbook %s", a.Alert, a.Annotations, want)
 		}
 	}
@@ -177,7 +177,7 @@ func TestDashboardQueriesParse(t *testing.T) {
 	promtool(t, "check", "rules", path)
 }
 
-// exported are the metrics of docs/operations.md, with their labels, which a test in docs compares with those of the
+// exported are the metrics of docs/how-to/install.md, with their labels, which a test in docs compares with those of the
 // program. Metrics of libraries that are used here are added.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
@@ -186,7 +186,7 @@ func exported(t *testing.T) map[string][]string {
 		"go_sql_open_connections": {"db_name"}, "go_sql_wait_duration_seconds_total": {"db_name"},
 	}
 	quoted := regexp.MustCompile("`(\\w+)`")
-	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "../docs/operations.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "../docs/how-to/install.md"), -1) {
 		var labels []string
 		for _, label := range quoted.FindAllStringSubmatch(row[2], -1) {
 			labels = append(labels, label[1])

@@ -186,9 +186,9 @@ func comparePrinted(t *testing.T, page, printed string, answer []byte) {
 	}
 }
 
-// The example of docs/limits.md costs what the page says, and the answer has it where the page says.
+// The example of docs/reference/limits.md costs what the page says, and the answer has it where the page says.
 func TestPrintedCost(t *testing.T) {
-	page := read(t, "limits.md")
+	page := read(t, "reference/limits.md")
 	g := kithtest.Start(t, kithtest.Args("--demo"))
 	var got map[string]any
 	if err := json.Unmarshal(askAsDemo(t, g, submatches("For example, `(.*?)` costs", page)[0], "Kith-Cost", "1"), &got); err != nil {
@@ -199,12 +199,12 @@ func TestPrintedCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	comparePrinted(t, "limits.md", strings.Replace(submatches("(?m)^(.*\"estimated\".*)$", page)[0], "…", "null", 1), text)
+	comparePrinted(t, "reference/limits.md", strings.Replace(submatches("(?m)^(.*\"estimated\".*)$", page)[0], "…", "null", 1), text)
 }
 
-// The subscription of docs/api.md shows the event of the page when the demo user follows.
+// The subscription of docs/reference/api.md shows the event of the page when the demo user follows.
 func TestPrintedEvent(t *testing.T) {
-	page := read(t, "api.md")
+	page := read(t, "reference/api.md")
 	g := kithtest.Start(t, kithtest.Args("--demo"))
 	want := submatches("(?m)^(data: .*)$", page)[0]
 	ask := submatches(`(?s)event-stream'.*?-d '(.*?)'`, page)[0]
@@ -286,16 +286,16 @@ func opaque(t *testing.T, want, got any) {
 	}
 }
 
-// docs/api.md lists all error codes, and no others.
+// docs/reference/api.md lists all error codes, and no others.
 func TestErrorCodesAreDocumented(t *testing.T) {
 	want := submatches(`Code = "(\w+)"`, regexp.MustCompile(" +").ReplaceAllString(read(t, filepath.Join(root, "graph/apierr/apierr.go")), " "))
-	got := submatches("(?m)^\\| `([A-Z_]+)` \\|", read(t, "api.md"))
+	got := submatches("(?m)^\\| `([A-Z_]+)` \\|", read(t, "reference/api.md"))
 	if !slices.Equal(got, want) || len(want) < 10 {
 		t.Errorf("documented %v, the program has %v", got, want)
 	}
 }
 
-// docs/operations.md lists all metrics of Kith's own, with their labels.
+// docs/how-to/install.md lists all metrics of Kith's own, with their labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	var r registered
 	cli.NewMetrics(&r)
@@ -318,7 +318,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	(*trusted.Documents)(nil).Register(&r)
 	slices.Sort(r.metrics)
 	var got []string
-	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "how-to/install.md"), -1) {
 		labels := strings.Join(submatches("`(\\w+)`", row[2]), ",")
 		for _, name := range submatches("`(\\w+)`", row[1]) {
 			got = append(got, name+"{"+labels+"}")
@@ -377,10 +377,10 @@ func (r *registered) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// docs/limits.md names the default of every limit.
+// docs/reference/limits.md names the default of every limit.
 func TestLimitsAreDocumented(t *testing.T) {
 	source := read(t, filepath.Join(root, "graph/limits/limits.go"))
-	page := read(t, "limits.md")
+	page := read(t, "reference/limits.md")
 	defaults := submatches(`(?s)Defaults to\s+(?://\s+)?([\d,]+)`, source)
 	if n := reflect.TypeFor[limits.Limits]().NumField(); len(defaults) != n {
 		t.Fatalf("%d limits, %d defaults in their comments", n, len(defaults))
@@ -393,10 +393,10 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 }
 
-// The defaults in SECURITY.md are those of docs/settings.md.
+// The defaults in SECURITY.md are those of docs/reference/settings.md.
 func TestDefaultsOfSecurity(t *testing.T) {
 	compact := strings.NewReplacer(",", "", " ", "").Replace
-	settings, compared := read(t, "settings.md"), 0
+	settings, compared := read(t, "reference/settings.md"), 0
 	_, table, _ := strings.Cut(read(t, filepath.Join(root, "SECURITY.md")), "## Defaults")
 	for _, row := range regexp.MustCompile("(?m)^\\| [^|]+ \\| ([^|]+) \\| (`--[^|]+) \\|$").FindAllStringSubmatch(table, -1) {
 		for _, flag := range submatches("`(--[a-z-]+)`", row[2]) {
@@ -417,7 +417,7 @@ func TestDefaultsOfSecurity(t *testing.T) {
 	}
 }
 
-// docs/limits.md lists every weight.
+// docs/reference/limits.md lists every weight.
 func TestWeightsAreDocumented(t *testing.T) {
 	want, got := map[string]string{}, map[string]string{}
 	for _, t := range fields.Types {
@@ -427,7 +427,7 @@ func TestWeightsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| ([\\d,]+) \\|").FindAllStringSubmatch(read(t, "limits.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| ([\\d,]+) \\|").FindAllStringSubmatch(read(t, "reference/limits.md"), -1) {
 		for _, field := range submatches("`(\\w+)`", row[1]) {
 			got[field] = strings.ReplaceAll(row[2], ",", "")
 		}
@@ -437,9 +437,9 @@ func TestWeightsAreDocumented(t *testing.T) {
 	}
 }
 
-// docs/api.md names every mutation and every subscription.
+// docs/reference/api.md names every mutation and every subscription.
 func TestOperationsAreDocumented(t *testing.T) {
-	page := read(t, "api.md")
+	page := read(t, "reference/api.md")
 	for _, kind := range []string{"Mutation", "Subscription"} {
 		schema := read(t, filepath.Join(root, "graph/schema", strings.ToLower(kind)+".graphqls"))
 		bodies := submatches(`(?s)type `+kind+` \{(.*?)\n\}`, schema)
@@ -454,7 +454,7 @@ func TestOperationsAreDocumented(t *testing.T) {
 	}
 }
 
-// docs/data-model.md lists every table with its columns, in their order.
+// docs/inside/data-model.md lists every table with its columns, in their order.
 func TestTablesAreDocumented(t *testing.T) {
 	want := map[string]string{}
 	files, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/internal/db/migrations/*/*.sql"))
@@ -470,7 +470,7 @@ func TestTablesAreDocumented(t *testing.T) {
 		}
 	}
 	got := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)`[^|]* \\| (\\w+, [a-z_, ]+) \\|").FindAllStringSubmatch(read(t, "data-model.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)`[^|]* \\| (\\w+, [a-z_, ]+) \\|").FindAllStringSubmatch(read(t, "inside/data-model.md"), -1) {
 		got[row[1]] = row[2]
 	}
 	if !maps.Equal(got, want) || len(want) < 7 {
@@ -514,14 +514,14 @@ func TestWorkflowsCallTargets(t *testing.T) {
 
 // Every decision is on the list of decisions.
 func TestDecisionsAreListed(t *testing.T) {
-	index := read(t, "adr/README.md")
-	decisions, err := filepath.Glob("adr/0*.md")
+	index := read(t, "inside/adr/README.md")
+	decisions, err := filepath.Glob("inside/adr/0*.md")
 	if err != nil || len(decisions) == 0 {
 		t.Fatal(decisions, err)
 	}
 	for _, d := range decisions {
 		if !strings.Contains(index, "("+filepath.Base(d)+")") {
-			t.Errorf("adr/README.md does not list %s", d)
+			t.Errorf("inside/adr/README.md does not list %s", d)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"kith/bench/growth"
 )
 
-// The examples of docs/sizing.md are the present results of `kith bench simulate`.
+// The examples of docs/how-to/plan-capacity.md are the present results of `kith bench simulate`.
 func TestSizingIsComputed(t *testing.T) {
-	rows := regexp.MustCompile(`(?m)^\| ([\d.]+ [kM]) \| (\d+) \| (.*) \|$`).FindAllStringSubmatch(read(t, "sizing.md"), -1)
+	rows := regexp.MustCompile(`(?m)^\| ([\d.]+ [kM]) \| (\d+) \| (.*) \|$`).FindAllStringSubmatch(read(t, "how-to/plan-capacity.md"), -1)
 	if len(rows) != 3 {
 		t.Fatalf("%d examples", len(rows))
 	}

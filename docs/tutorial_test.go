@@ -16,7 +16,7 @@ import (
 	"kith/internal/webtest"
 )
 
-// TestTutorial runs the commands of docs/tutorial.md in their order, on its own ports, and opens the page in a browser.
+// TestTutorial runs the commands of docs/start/tutorial.md in their order, on its own ports, and opens the page in a browser.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	chromium := webtest.Chromium(t)
@@ -35,7 +35,7 @@ func TestTutorial(t *testing.T) {
 	free := httptest.NewServer(nil) // its port is free once it is closed
 	api := free.URL
 	free.Close()
-	text := strings.NewReplacer("http://127.0.0.1:8080", api, "127.0.0.1:8080", strings.TrimPrefix(api, "http://"), "http://127.0.0.1:8000", pages.URL).Replace(read(t, "tutorial.md"))
+	text := strings.NewReplacer("http://127.0.0.1:8080", api, "127.0.0.1:8080", strings.TrimPrefix(api, "http://"), "http://127.0.0.1:8000", pages.URL).Replace(read(t, "start/tutorial.md"))
 	commands := submatches("(?s)```sh\n(.*?)```", text)
 	if len(commands) != 8 || commands[0] != "make build\n" {
 		t.Fatalf("%d commands: %q", len(commands), commands)

@@ -251,7 +251,7 @@ func (e *example) dismisses(p user, between *between) {
 
 // The guide shows the same files that are tested here, word for word.
 func TestTheGuideShowsTheExamples(t *testing.T) {
-	guide, err := os.ReadFile("../docs/clients.md")
+	guide, err := os.ReadFile("../docs/how-to/connect-a-front-end.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestTheGuideShowsTheExamples(t *testing.T) {
 		_, body, _ := strings.Cut(string(text), "\n") // without the line that names the file
 		body = strings.TrimLeft(body, "\n")
 		if language := filepath.Ext(file)[1:]; !strings.Contains(string(guide), "```"+strings.TrimPrefix(language, "m")+"\n"+body+"```\n") {
-			t.Errorf("docs/clients.md does not show %s as it is", file)
+			t.Errorf("docs/how-to/connect-a-front-end.md does not show %s as it is", file)
 		}
 		if lines := strings.Count(string(text), "\n"); lines > 140 {
 			t.Errorf("%s has %d lines: examples are short", file, lines)

@@ -18,7 +18,7 @@ const subprotocol = "graphql-transport-ws"
 // Bounds on the input of a connection. Clients' messages are a query with its
 // variables, their ids are UUIDs or numbers, and their payloads a token.
 const (
-	maxMessageBytes = 128 << 10 // Subscriptions in docs/api.md
+	maxMessageBytes = 128 << 10 // Subscriptions in docs/reference/api.md
 	maxOperationID  = 128
 	maxInit         = 16 << 10
 	maxPing         = 1 << 10  // it is sent back

@@ -14,11 +14,11 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/relations.md")
+var update = flag.Bool("update", false, "write the table of docs/reference/relations.md")
 
-// The table of who may see what is between these lines of docs/relations.md.
+// The table of who may see what is between these lines of docs/reference/relations.md.
 const (
-	tablePage  = "../docs/relations.md"
+	tablePage  = "../docs/reference/relations.md"
 	tableBegin = "<!-- who may see what: go test ./resolvers -run WhoMaySeeWhat -update -->\n"
 	tableEnd   = "<!-- end -->\n"
 )

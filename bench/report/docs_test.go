@@ -9,8 +9,8 @@ import (
 
 // The pages and their charts are made from the figures in bench/results:
 //
-//	kith bench report --page docs/performance.md bench/results/standard.json
-//	kith bench report --page docs/scale.md bench/results/scale-size.json bench/results/scale-shards.json bench/results/scale-memory.json
+//	kith bench report --page docs/inside/performance.md bench/results/standard.json
+//	kith bench report --page docs/inside/scale.md bench/results/scale-size.json bench/results/scale-shards.json bench/results/scale-memory.json
 func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
 	for page, figures := range map[string][]string{
 		"performance": {"standard.json"},
@@ -21,7 +21,7 @@ func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
 }
 
 func isMadeFrom(t *testing.T, name string, figures []string) {
-	const docs, results = "../../docs", "../results"
+	const docs, results = "../../docs/inside", "../results"
 	var reports []*Report
 	for _, name := range figures {
 		r, err := Read(filepath.Join(results, name))
@@ -47,7 +47,7 @@ func isMadeFrom(t *testing.T, name string, figures []string) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(page, want) {
-		t.Errorf("docs/%s.md is not made from bench/results: run kith bench report as said above", name)
+		t.Errorf("docs/inside/%s.md is not made from bench/results: run kith bench report as said above", name)
 	}
 	there, err := filepath.Glob(filepath.Join(docs, name, "*.svg"))
 	if err != nil || len(there) != len(charts) {
@@ -56,7 +56,7 @@ func isMadeFrom(t *testing.T, name string, figures []string) {
 	for chart, text := range charts {
 		got, err := os.ReadFile(filepath.Join(docs, name, chart))
 		if err != nil || string(got) != text {
-			t.Errorf("docs/%s/%s is not made from bench/results: %v", name, chart, err)
+			t.Errorf("docs/inside/%s/%s is not made from bench/results: %v", name, chart, err)
 		}
 	}
 }

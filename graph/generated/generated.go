@@ -3949,7 +3949,7 @@ enum Disagreement {
   FORBIDDEN
 }
 `, BuiltIn: false},
-	{Name: "../schema/federation.graphqls", Input: `# What a router of Apollo Federation asks a subgraph, which a gateway is with --federation; see docs/bff.md.
+	{Name: "../schema/federation.graphqls", Input: `# What a router of Apollo Federation asks a subgraph, which a gateway is with --federation; see docs/how-to/behind-a-router.md.
 extend type Query {
   """
   The objects of representations, in the order given, at most 2,000 different ones. Null for those that are unknown or

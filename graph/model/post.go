@@ -19,7 +19,7 @@ type Post struct {
 
 func (*Post) IsNode() {}
 
-// ID is opaque to clients: docs/posts.md says what it is made of.
+// ID is opaque to clients: docs/reference/posts.md says what it is made of.
 func (p *Post) ID() string {
 	return "post_" + p.Row.Author.String() + "_" + storage.UserID(p.Row.Number).String()
 }

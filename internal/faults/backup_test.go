@@ -17,7 +17,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestBackupIsRestored runs the commands of docs/backup.md. A shard is dumped while it is written to, its binlogs are
+// TestBackupIsRestored runs the commands of docs/how-to/back-up.md. A shard is dumped while it is written to, its binlogs are
 // copied, its server is lost, and another server takes its place, under the same name. Before that one is dumped it is lost,
 // too: its binlogs have the readmission. Gateways run all the time, and are asked to write. Nothing that was acknowledged is
 // lost, and both sides agree.
@@ -38,7 +38,7 @@ func TestBackupIsRestored(t *testing.T) {
 	}
 	dsns[0] = strings.Replace(dsns[0], servers[0].Addr(), name.listener.Addr().String(), 1)
 	d := assemble(t, servers, dsns, testenv.Redis(t), "binlog", users)
-	page := commandsOf(t, "../../docs/backup.md")
+	page := commandsOf(t, "../../docs/how-to/back-up.md")
 	if len(page) != 6 {
 		t.Fatalf("%d commands on the page", len(page))
 	}
@@ -153,7 +153,7 @@ func TestBackupIsRestored(t *testing.T) {
 	}
 }
 
-// fit is a server with the user of docs/operations.md, who is no administrator.
+// fit is a server with the user of docs/how-to/install.md, who is no administrator.
 func fit(t *testing.T) *testenv.MariaDBServer {
 	t.Helper()
 	server := testenv.MariaDB(t)

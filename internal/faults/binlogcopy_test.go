@@ -120,7 +120,7 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(folder, last)); err != nil || !bytes.Equal(text, whole) {
 		t.Errorf("%s had %d bytes, and has %d: %v", last, len(whole), len(text), err)
 	}
-	if files, _ := filepath.Glob(filepath.Join(folder, "binlog.[0-9]*")); len(files) < 5 { // as docs/backup.md lists them
+	if files, _ := filepath.Glob(filepath.Join(folder, "binlog.[0-9]*")); len(files) < 5 { // as docs/how-to/back-up.md lists them
 		t.Errorf("copied are %v", files)
 	}
 }

@@ -56,22 +56,22 @@ func ofDoctor(root, command *kong.Node) []*kong.Flag {
 
 // tables says where each command's flags are documented: the file, and the heading above the table.
 var tables = map[string]string{
-	"serve":                 "docs/settings.md#Settings",
-	"doctor":                "docs/operations.md#Before the start",
-	"migrate":               "docs/operations.md#Updates",
-	"import":                "docs/import.md#Importing a graph",
-	"export":                "docs/export.md#Exporting a graph",
-	"copy":                  "docs/shards.md#To another store or engine",
-	"shards status":         "docs/shards.md#kith shards status",
-	"shards move":           "docs/shards.md#kith shards move",
-	"shards split":          "docs/shards.md#kith shards split",
-	"shards resume":         "docs/shards.md#kith shards resume",
-	"healthcheck":           "docs/operations.md#kith healthcheck",
-	"replicate":             "docs/operations.md#Replicating apart from serving",
-	"schema":                "docs/api.md#The schema as a file",
-	"reconcile full":        "docs/operations.md#kith reconcile full",
-	"reconcile incremental": "docs/operations.md#kith reconcile incremental",
-	"reconcile realtime":    "docs/operations.md#kith reconcile realtime",
+	"serve":                 "docs/reference/settings.md#Settings",
+	"doctor":                "docs/how-to/install.md#Before the start",
+	"migrate":               "docs/how-to/install.md#Updates",
+	"import":                "docs/how-to/import.md#Importing a graph",
+	"export":                "docs/how-to/export.md#Exporting a graph",
+	"copy":                  "docs/how-to/grow.md#To another store or engine",
+	"shards status":         "docs/how-to/grow.md#kith shards status",
+	"shards move":           "docs/how-to/grow.md#kith shards move",
+	"shards split":          "docs/how-to/grow.md#kith shards split",
+	"shards resume":         "docs/how-to/grow.md#kith shards resume",
+	"healthcheck":           "docs/how-to/install.md#kith healthcheck",
+	"replicate":             "docs/how-to/install.md#Replicating apart from serving",
+	"schema":                "docs/reference/api.md#The schema as a file",
+	"reconcile full":        "docs/how-to/install.md#kith reconcile full",
+	"reconcile incremental": "docs/how-to/install.md#kith reconcile incremental",
+	"reconcile realtime":    "docs/how-to/install.md#kith reconcile realtime",
 }
 
 // setting is a row of a table of settings, with its cells as they are written.

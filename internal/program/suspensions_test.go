@@ -50,7 +50,7 @@ func TestSuspensionsHoldOnAllGateways(t *testing.T) {
 				t.Errorf("with a wrong password: %s", text)
 			}
 		}
-		page, err := os.ReadFile("../../docs/identity.md")
+		page, err := os.ReadFile("../../docs/how-to/sign-in.md")
 		if err != nil {
 			t.Fatal(err)
 		}

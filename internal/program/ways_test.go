@@ -17,7 +17,7 @@ import (
 
 // A way is what requests of one kind pass on their way through the program.
 type way struct {
-	name    string // of its section in docs/architecture.md
+	name    string // of its section in docs/inside/architecture.md
 	query   func(i int) string
 	as      string // the user who asks, "" for nobody
 	files   int    // at most these
@@ -41,12 +41,12 @@ var ways = []way{
 	},
 }
 
-// TestWaysAreShortAndDescribed: a request passes few files, and docs/architecture.md names all of them and no others. A file is on
+// TestWaysAreShortAndDescribed: a request passes few files, and docs/inside/architecture.md names all of them and no others. A file is on
 // the way if a part of it runs once or more for each request.
 func TestWaysAreShortAndDescribed(t *testing.T) {
 	t.Parallel()
 	program := kithtest.Covered(t)
-	text, err := os.ReadFile("../../docs/architecture.md")
+	text, err := os.ReadFile("../../docs/inside/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +68,12 @@ func TestWaysAreShortAndDescribed(t *testing.T) {
 			described := filesOf(section(t, string(text), w.name))
 			for _, file := range files {
 				if !slices.Contains(described, file) {
-					t.Errorf("docs/architecture.md, %q, lacks %s", w.name, file)
+					t.Errorf("docs/inside/architecture.md, %q, lacks %s", w.name, file)
 				}
 			}
 			for _, file := range described {
 				if !slices.Contains(files, file) {
-					t.Errorf("docs/architecture.md, %q, names %s, which no such request passes", w.name, file)
+					t.Errorf("docs/inside/architecture.md, %q, names %s, which no such request passes", w.name, file)
 				}
 			}
 		})

@@ -1,4 +1,4 @@
-// What docs/bff.md shows of Apollo.
+// What docs/how-to/behind-a-router.md shows of Apollo.
 import { ApolloServer } from "@apollo/server";
 import { startStandaloneServer } from "@apollo/server/standalone";
 import { ApolloGateway, RemoteGraphQLDataSource } from "@apollo/gateway";

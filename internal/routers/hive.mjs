@@ -1,4 +1,4 @@
-// What docs/bff.md shows of Hive Gateway.
+// What docs/how-to/behind-a-router.md shows of Hive Gateway.
 import { createServer } from "node:http";
 import { createGatewayRuntime } from "@graphql-hive/gateway-runtime";
 

@@ -1,4 +1,4 @@
-// What docs/bff.md shows of the command mesh-compose: `mesh-compose -o supergraph.graphql`.
+// What docs/how-to/behind-a-router.md shows of the command mesh-compose: `mesh-compose -o supergraph.graphql`.
 import { config } from "./mesh.mjs";
 
 export const composeConfig = config([

@@ -1,4 +1,4 @@
-// What docs/bff.md shows of GraphQL Mesh.
+// What docs/how-to/behind-a-router.md shows of GraphQL Mesh.
 import { getComposedSchemaFromConfig, loadGraphQLHTTPSubgraph } from "@graphql-mesh/compose-cli";
 
 // Each subgraph is its name, its address and a file with its schema; Kith's is what `kith schema --federation` has printed.

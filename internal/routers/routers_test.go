@@ -358,7 +358,7 @@ func ownWrites(r *router) {
 
 // The guide shows the same files that are tested here, word for word.
 func TestTheGuideShowsTheRouters(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/bff.md")
+	guide, err := os.ReadFile("../../docs/how-to/behind-a-router.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestTheGuideShowsTheRouters(t *testing.T) {
 		}
 		_, shown, _ := strings.Cut(string(text), "\n") // without the line that says so
 		if !strings.Contains(string(guide), "```js\n"+shown+"```\n") {
-			t.Errorf("docs/bff.md does not show %s as it is", file)
+			t.Errorf("docs/how-to/behind-a-router.md does not show %s as it is", file)
 		}
 	}
 }

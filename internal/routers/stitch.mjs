@@ -1,4 +1,4 @@
-// What docs/bff.md shows of schema stitching.
+// What docs/how-to/behind-a-router.md shows of schema stitching.
 import { readFileSync } from "node:fs";
 import { ApolloServer } from "@apollo/server";
 import { startStandaloneServer } from "@apollo/server/standalone";

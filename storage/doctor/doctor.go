@@ -60,7 +60,7 @@ func (l List) Count(level Level) (n int) {
 func (l *List) Version(check, of, have string, least, tested [2]int) {
 	var is [2]int
 	if _, err := fmt.Sscanf(have, "%d.%d", &is[0], &is[1]); err != nil {
-		l.Warn(check, of, fmt.Sprintf("%q is not known", have), "docs/engines.md has the servers that the tests run on")
+		l.Warn(check, of, fmt.Sprintf("%q is not known", have), "docs/reference/engines.md has the servers that the tests run on")
 		return
 	}
 	below := func(x [2]int) bool { return is[0] < x[0] || is[0] == x[0] && is[1] < x[1] }

@@ -72,7 +72,7 @@ func (d *DB) examineServer(ctx context.Context, s *examined, dsn string) {
 	s.examineSession(asking, cfg, has["time_zone"])
 	s.examineClock(asking)
 	s.examineGrants(&server, cfg.DBName)
-	switch server.Flavor { // see docs/engines.md
+	switch server.Flavor { // see docs/reference/engines.md
 	case "TiDB":
 		s.OK("version", s.of, "%s", server.Version)
 		return

@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// ErrRestored is the error of writes to a database that has been restored, or is being restored, see docs/backup.md: what a
+// ErrRestored is the error of writes to a database that has been restored, or is being restored, see docs/how-to/back-up.md: what a
 // gateway wrote between the rows of a dump and those of a binlog would stop the replay, or be lost. Dumps leave the table
 // kith_admitted out. Every transaction that writes reads it, so none succeeds until [DB.Readmit] has made it again.
 // [storage.ErrUnavailable].
