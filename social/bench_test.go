@@ -77,6 +77,10 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3})
 			return err
 		}},
+		{"20 suggestions, best", viewer, func(g *Graph) error {
+			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3, Best: true, OpenFollowers: true})
+			return err
+		}},
 	}
 	for _, q := range questions {
 		for _, way := range []struct {

@@ -22,7 +22,7 @@ const (
 	// walkUsers is how many users of the audience vote: with fewer, recall is lower, with more it does not rise.
 	walkUsers = 100
 	// walkExamined is how many of the audience are looked at until there are so many whose lists are open.
-	walkExamined = 1600
+	walkExamined = 2000
 	// walkFans is the longest list of followers that is walked to: a longer one says little of who is alike.
 	walkFans = 1000
 	// boostFans is the longest list of the user's own followers that is read to find those among the candidates.
@@ -88,7 +88,7 @@ func (g *Graph) walk(ctx context.Context, q SuggestionQuery, p pool, v *scores) 
 // ranked is the first n of them. all reports that nobody with an open list is missing.
 func (g *Graph) openAmong(ctx context.Context, ranked func(n int) []idset.Candidate) (audience []recommender, alike []int, all bool, err error) {
 	rows := int64(0)
-	for seen, more := 0, walkUsers; more <= walkExamined; more *= 4 {
+	for seen, more := 0, walkUsers*5/4; more <= walkExamined; more *= 4 { // few have closed lists
 		first := ranked(more)
 		counts := make(map[storage.UserID]int, len(first)-seen)
 		for _, c := range first[seen:] {
