@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table in docs/inside/scale.md anew")
+var update = flag.Bool("update", false, "write the table in bench/results/scale.md anew")
 
-// The table of docs/inside/scale.md is the result of the example:
+// The table of bench/results/scale.md is the result of the example:
 //
 //	go test ./bench/growth -run TestDocumentIsOfTheExample -update
 func TestDocumentIsOfTheExample(t *testing.T) {
-	const path, begin, end = "../../docs/inside/scale.md", "<!-- kith bench simulate: from here on -->\n", "<!-- kith bench simulate: up to here -->\n"
+	const path, begin, end = "../../bench/results/scale.md", "<!-- kith bench simulate: from here on -->\n", "<!-- kith bench simulate: up to here -->\n"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestDocumentIsOfTheExample(t *testing.T) {
 	before, rest, opened := strings.Cut(string(page), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatal("docs/inside/scale.md does not say where its table is")
+		t.Fatal("bench/results/scale.md does not say where its table is")
 	}
 	months, err := Simulate(Example())
 	if err != nil {
@@ -34,7 +34,7 @@ func TestDocumentIsOfTheExample(t *testing.T) {
 	case *update:
 		err = os.WriteFile(path, []byte(want), 0o644)
 	case want != string(page):
-		t.Error("docs/inside/scale.md has another table than kith bench simulate: write it anew with -update")
+		t.Error("bench/results/scale.md has another table than kith bench simulate: write it anew with -update")
 	}
 	if err != nil {
 		t.Fatal(err)

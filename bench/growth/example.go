@@ -8,7 +8,7 @@ import (
 //go:embed example.json
 var example []byte
 
-// Example is the plan of docs/inside/scale.md, which also says where its figures come from.
+// Example is the plan of bench/results/scale.md, which also says where its figures come from.
 func Example() Plan {
 	var p Plan
 	if err := json.Unmarshal(example, &p); err != nil {

@@ -1,6 +1,6 @@
 // Package growth draws a year of a growing graph from measured figures: what its tables take, how many
 // servers it needs, what load these servers have, and how long a move to more servers takes. It is
-// arithmetic only; docs/inside/scale.md says where the figures come from.
+// arithmetic only; bench/results/scale.md says where the figures come from.
 package growth
 
 import (

@@ -16,7 +16,7 @@ import (
 
 // BenchSimulateCmd is `kith bench simulate [PLAN]`.
 type BenchSimulateCmd struct {
-	Plan  string `arg:"" optional:"" help:"A JSON file with measured figures, how the graph grows, and the servers there are; what it leaves out is as in docs/inside/scale.md."`
+	Plan  string `arg:"" optional:"" help:"A JSON file with measured figures, how the graph grows, and the servers there are; what it leaves out is as in bench/results/scale.md."`
 	Print bool   `help:"Print the plan itself, to begin a file with."`
 	cli.Output
 }

@@ -2,26 +2,28 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // The pages and their charts are made from the figures in bench/results:
 //
-//	kith bench report --page docs/inside/performance.md bench/results/standard.json
-//	kith bench report --page docs/inside/scale.md bench/results/scale-size.json bench/results/scale-shards.json bench/results/scale-memory.json
+//	kith bench report --page bench/results/standard.md bench/results/standard.json
+//	kith bench report --page bench/results/scale.md bench/results/scale-size.json bench/results/scale-shards.json bench/results/scale-memory.json
 func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
 	for page, figures := range map[string][]string{
-		"performance": {"standard.json"},
-		"scale":       {"scale-size.json", "scale-shards.json", "scale-memory.json"},
+		"standard": {"standard.json"},
+		"scale":    {"scale-size.json", "scale-shards.json", "scale-memory.json"},
 	} {
 		t.Run(page, func(t *testing.T) { isMadeFrom(t, page, figures) })
 	}
 }
 
 func isMadeFrom(t *testing.T, name string, figures []string) {
-	const docs, results = "../../docs/inside", "../results"
+	const results = "../results"
 	var reports []*Report
 	for _, name := range figures {
 		r, err := Read(filepath.Join(results, name))
@@ -38,7 +40,7 @@ func isMadeFrom(t *testing.T, name string, figures []string) {
 		}
 		reports = append(reports, r)
 	}
-	page, err := os.ReadFile(filepath.Join(docs, name+".md"))
+	page, err := os.ReadFile(filepath.Join(results, name+".md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,16 +49,60 @@ func isMadeFrom(t *testing.T, name string, figures []string) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(page, want) {
-		t.Errorf("docs/inside/%s.md is not made from bench/results: run kith bench report as said above", name)
+		t.Errorf("bench/results/%s.md is not made from the figures: run kith bench report as said above", name)
 	}
-	there, err := filepath.Glob(filepath.Join(docs, name, "*.svg"))
+	there, err := filepath.Glob(filepath.Join(results, name, "*.svg"))
 	if err != nil || len(there) != len(charts) {
 		t.Errorf("%d charts are there, want %d: %v", len(there), len(charts), err)
 	}
 	for chart, text := range charts {
-		got, err := os.ReadFile(filepath.Join(docs, name, chart))
+		got, err := os.ReadFile(filepath.Join(results, name, chart))
 		if err != nil || string(got) != text {
-			t.Errorf("docs/inside/%s/%s is not made from bench/results: %v", name, chart, err)
+			t.Errorf("bench/results/%s/%s is not made from the figures: %v", name, chart, err)
 		}
+	}
+}
+
+// The table of docs/inside/performance.md has the ratios of warm gateways:
+//
+//	go test ./bench/report -run Ratios -update
+func TestRatiosAreOfTheStandardRun(t *testing.T) {
+	const path, begin, end = "../../docs/inside/performance.md", "<!-- begin: ratios of bench/results/standard.json -->\n", "<!-- end: ratios of bench/results/standard.json -->\n"
+	r, err := Read("../results/standard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, opened := strings.Cut(string(page), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !opened || !closed {
+		t.Fatal("the page does not say where its table is")
+	}
+	asked := map[string]string{
+		"q1": "a user by id, with counts", "q2": "20 followings with names", "q3": "relations to 50 others", "q4": "common followings of two",
+		"q5r": "common followers of two", "q5c": "of two famous users", "q5t": "of two celebrities", "q6": "20 suggestions", "mixed": "the mixed load",
+	}
+	var table strings.Builder
+	table.WriteString("\n| | SQLite | MariaDB | MariaDB with Redis |\n|---|---:|---:|---:|\n")
+	size := r.Sizes[0]
+	for _, question := range size.Questions() {
+		cells := []string{asked[question]}
+		for _, engine := range Engines {
+			cells = append(cells, size.ratioText(size.Find(engine, Warm, question)))
+		}
+		fmt.Fprintf(&table, "| %s |\n", strings.Join(cells, " | "))
+	}
+	want := before + begin + table.String() + "\n" + end + after
+	switch {
+	case want == string(page):
+	case *update:
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s: the ratios are now\n%s", path, table.String())
 	}
 }

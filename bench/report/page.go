@@ -74,7 +74,7 @@ func (r *Report) addCharts(charts map[string]string) (names []string) {
 }
 
 // WritePage does the same with a file; the charts go into a folder beside it that has its
-// name: for docs/inside/performance.md docs/inside/performance/.
+// name: for bench/results/standard.md bench/results/standard/.
 func WritePage(path string, reports ...*Report) error {
 	page, err := os.ReadFile(path)
 	if err != nil {

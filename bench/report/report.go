@@ -1,5 +1,5 @@
 // Package report keeps what `kith bench` has measured, as JSON, and makes the tables and charts
-// of docs/inside/performance.md from it.
+// of bench/results/standard.md from it.
 package report
 
 import (
