@@ -73,7 +73,7 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 	for name, call := range lists {
 		look(aware, name, call, true)
 		look(unaware, name+" of a gateway that has not heard of it", call, false)
-		look(later, name+" two hours later", call, false) // totals: docs/how-to/repair.md
+		look(later, name+" two hours later", call, false) // totals: docs/reference/guarantees.md
 	}
 	deleting.As(20).Ask(`mutation { deactivateAccount { __typename } }`, nil).Whole()
 	aware = apitest.New(t, lagging, apitest.Options{})

@@ -30,7 +30,7 @@ func TestCacheHistory(t *testing.T) {
 //   - A writer sees its write at once on the gateway on which it was made, and on the other one
 //     with the consistency token.
 //   - What others see is too old by at most the replication's lag and 100 ms while Redis answers,
-//     and by at most what docs/inside/caching.md says while it does not.
+//     and by at most what docs/reference/guarantees.md says while it does not.
 //   - In the end all answers are the same as those of a gateway without any cache, and Redis holds
 //     only what the tables hold.
 //
@@ -266,7 +266,7 @@ func total(watchers []*onlooker) map[string]int {
 }
 
 // These bounds say how old answers may be, in addition to the lag of replication: they are those of
-// docs/inside/caching.md.
+// docs/reference/guarantees.md.
 const (
 	lateAtMost   = 100 * time.Millisecond
 	lateInOutage = 3100 * time.Millisecond // until an attempt that hangs is given up, and the longest pause between attempts
