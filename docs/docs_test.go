@@ -18,6 +18,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -295,8 +296,15 @@ func TestErrorCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// docs/how-to/install.md lists all metrics of Kith's own, with their labels.
-func TestMetricsAreDocumented(t *testing.T) {
+// metric is what the program says of a metric.
+type metric struct {
+	name, kind, help string
+	labels           []string
+}
+
+// metrics are all metrics of Kith's own, in the order of their parts.
+func metrics(t *testing.T) []metric {
+	t.Helper()
 	var r registered
 	cli.NewMetrics(&r)
 	gateway.NewMetrics(&r)
@@ -316,23 +324,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	(&recent.Follower{}).Register(&r)
 	(&inbox.Boxes{}).Register(&r)
 	(*trusted.Documents)(nil).Register(&r)
-	slices.Sort(r.metrics)
-	var got []string
-	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "how-to/install.md"), -1) {
-		labels := strings.Join(submatches("`(\\w+)`", row[2]), ",")
-		for _, name := range submatches("`(\\w+)`", row[1]) {
-			got = append(got, name+"{"+labels+"}")
-		}
-	}
-	slices.Sort(got)
-	if !slices.Equal(got, r.metrics) || len(got) == 0 {
-		t.Errorf("documented, but not there: %v; there, but not documented: %v", without(got, r.metrics), without(r.metrics, got))
-	}
-}
-
-// without returns the elements of a list that are not in another list.
-func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+	return r.metrics
 }
 
 // Every constructor of metrics is used in the test above.
@@ -360,10 +352,10 @@ func TestAllMetricsAreLookedAt(t *testing.T) {
 // registered collects the descriptions of metrics instead of the metrics.
 type registered struct {
 	prometheus.Registerer
-	metrics []string
+	metrics []metric
 }
 
-var description = regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{([^}]*)\}`)
+var description = regexp.MustCompile(`fqName: ("\w+"), help: (".*"), unit: .*variableLabels: \{([^}]*)\}`)
 
 func (r *registered) MustRegister(all ...prometheus.Collector) {
 	for _, c := range all {
@@ -371,8 +363,56 @@ func (r *registered) MustRegister(all ...prometheus.Collector) {
 		c.Describe(descriptions)
 		close(descriptions)
 		for d := range descriptions {
-			m := description.FindStringSubmatch(d.String())
-			r.metrics = append(r.metrics, m[1]+"{"+m[2]+"}")
+			said := description.FindStringSubmatch(d.String())
+			m := metric{kind: "gauge"}
+			name, bad := strconv.Unquote(said[1])
+			help, worse := strconv.Unquote(said[2])
+			if m.name, m.help = name, help; bad != nil || worse != nil {
+				panic(d.String())
+			}
+			if said[3] != "" {
+				m.labels = strings.Split(said[3], ",")
+			}
+			switch { // a test compares with what a gateway serves
+			case strings.Contains(strings.ToLower(fmt.Sprintf("%T", c)), "histogram"):
+				m.kind = "histogram"
+			case strings.HasSuffix(m.name, "_total"):
+				m.kind = "counter"
+			}
+			r.metrics = append(r.metrics, m)
+		}
+	}
+}
+
+// The types of metrics in docs/reference/metrics.md are those that a gateway serves.
+func TestTypesOfMetrics(t *testing.T) {
+	_, served := kithtest.Start(t, kithtest.Args("--demo")).Get(t, "/metrics")
+	compared := 0
+	for _, m := range metrics(t) {
+		if said := submatches(`(?m)^# TYPE `+m.name+` (\w+)$`, served); len(said) > 0 {
+			if compared++; said[0] != m.kind {
+				t.Errorf("%s is a %s, not a %s", m.name, said[0], m.kind)
+			}
+		}
+	}
+	if compared < 40 {
+		t.Errorf("%d metrics compared", compared)
+	}
+}
+
+// docs/reference/guarantees.md names the times for which caches keep what no event reports, and how late an answer may be.
+func TestTimesOfGuarantees(t *testing.T) {
+	page := read(t, "reference/guarantees.md")
+	for _, c := range []struct{ file, source, said string }{
+		{"storage/cache/localcache/cache.go", `keep = 10 \* time\.Minute`, "| otherwise, a user or a post changed by hand | 10 minutes |"},
+		{"storage/cache/localcache/cache.go", `keepUnchanged = time\.Hour`, "| 1 hour, or 10 minutes if"},
+		{"storage/cache/rediscache/rediscache.go", `keep += 10 \* time\.Minute +// how long a value is kept, ± 20 %`, "12 minutes in the cache in Redis"},
+		{"internal/faults/cachehistory_test.go", `lateAtMost +=\s+100 \* time\.Millisecond`, "| 100 ms later at most |"},
+		{"internal/faults/cachehistory_test.go", `lateInOutage = 3100 \* time\.Millisecond`, "3.1 s and the lag"},
+		{"cli/serve.go", `default:"500ms" env:"KITH_CONSISTENCY_WAIT"`, "`--consistency-wait`"},
+	} {
+		if !regexp.MustCompile(c.source).MatchString(read(t, filepath.Join(root, c.file))) || !strings.Contains(page, c.said) {
+			t.Errorf("%s: %s, and the page says %q: one of them has changed", c.file, c.source, c.said)
 		}
 	}
 }
@@ -393,17 +433,21 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 }
 
-// The defaults in SECURITY.md are those of docs/reference/settings.md.
+// The defaults in SECURITY.md are those of the program.
 func TestDefaultsOfSecurity(t *testing.T) {
 	compact := strings.NewReplacer(",", "", " ", "").Replace
-	settings, compared := read(t, "reference/settings.md"), 0
+	compared := 0
+	flags := append(slices.Clone(program(t).Flags), program(t).DefaultCmd.Flags...)
 	_, table, _ := strings.Cut(read(t, filepath.Join(root, "SECURITY.md")), "## Defaults")
 	for _, row := range regexp.MustCompile("(?m)^\\| [^|]+ \\| ([^|]+) \\| (`--[^|]+) \\|$").FindAllStringSubmatch(table, -1) {
-		for _, flag := range submatches("`(--[a-z-]+)`", row[2]) {
-			for _, value := range submatches("(?m)^\\| `"+flag+"` \\| [^|]+ \\| `(\\d+h?)` \\|", settings) {
+		for _, name := range submatches("`--([a-z-]+)`", row[2]) {
+			for _, flag := range flags {
+				if flag.Name != name || !regexp.MustCompile(`^\d+h?$`).MatchString(flag.Default) {
+					continue
+				}
 				compared++
-				if !slices.Contains(regexp.MustCompile(`\d+h?`).FindAllString(compact(row[1]), -1), value) {
-					t.Errorf("SECURITY.md says %q of %s, which is %s", row[1], flag, value)
+				if !slices.Contains(regexp.MustCompile(`\d+h?`).FindAllString(compact(row[1]), -1), flag.Default) {
+					t.Errorf("SECURITY.md says %q of --%s, which is %s", row[1], name, flag.Default)
 				}
 			}
 		}

@@ -342,3 +342,10 @@ func TestReadOnlyServer(t *testing.T) {
 	server.Exec(t, "SET GLOBAL read_only = 1")
 	start("writer", "read-only")
 }
+
+// ofDoctor returns the flags that only `kith doctor`, or `kith agree`, has. They also take those of serve.
+func ofDoctor(root, command *kong.Node) []*kong.Flag {
+	return slices.DeleteFunc(slices.Clone(command.Flags), func(f *kong.Flag) bool {
+		return slices.ContainsFunc(root.DefaultCmd.Flags, func(other *kong.Flag) bool { return other.Name == f.Name })
+	})
+}
