@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs all tests that depend on the database server on each engine, one suite after another, and writes the
-# results into docs/reference/engines.md:
+# results into bench/results/engines.md:
 #
 #   scripts/test-engines.sh [short]
 #
@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 home=${KITH_TEST_ENGINES:-$HOME/.cache/kith-engines}
 results=$home/results
-page=docs/reference/engines.md
+page=bench/results/engines.md
 all_engines='mariadb mariadb11 mysql tidb'
 # name | redundancy mode | title | packages | further flags of go test
 all_suites='conformance||Store: conformance and statements|./storage/sqlstore/...|-skip SQLite|Plans|Wrong
