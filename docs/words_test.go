@@ -1,0 +1,40 @@
+package docs_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A reader has limited time: each part of the documents has at most so many words, as `wc -w` counts them. These bounds only
+// go down: to 36,000 for users, 12,000 inside, 25,000 of decisions and 1,100 in the README.
+func TestWords(t *testing.T) {
+	for _, part := range []struct {
+		name   string
+		files  []string
+		atMost int
+	}{
+		{"pages for users", []string{"start/*.md", "how-to/*.md", "reference/*.md"}, 49_500},
+		{"inside", []string{"inside/*.md"}, 12_000},
+		{"decisions", []string{"inside/adr/*.md"}, 40_200},
+		{"README", []string{"../README.md"}, 1_680},
+	} {
+		words, largest, most := 0, "", 0
+		for _, pattern := range part.files {
+			files, err := filepath.Glob(pattern)
+			if err != nil || len(files) == 0 {
+				t.Fatal(pattern, err)
+			}
+			for _, file := range files {
+				n := len(strings.Fields(read(t, file)))
+				if words += n; n > most {
+					largest, most = file, n
+				}
+			}
+		}
+		t.Logf("%s: %d words of %d; %s has %d", part.name, words, part.atMost, largest, most)
+		if words > part.atMost {
+			t.Errorf("%s: %d words, at most %d: shorten or move some; the longest page is %s with %d", part.name, words, part.atMost, largest, most)
+		}
+	}
+}
