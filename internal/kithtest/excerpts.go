@@ -1,0 +1,41 @@
+package kithtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// code is a block of a program on a page, with the comment in the line before it, if there is one.
+var code = regexp.MustCompile("(?ms)(?:^<!-- (\\S+) -->\n)?^```(?:js|ts|tsx|go)\n(.*?)^```$")
+
+// Excerpts checks that each block of a program on a page stands, line by line, in the file that the comment before it names, and
+// that there are some. It returns the page. Paths are from root.
+func Excerpts(t *testing.T, root, page string) string {
+	t.Helper()
+	text := readFile(t, filepath.Join(root, page))
+	blocks := code.FindAllStringSubmatch(text, -1)
+	if len(blocks) == 0 {
+		t.Errorf("%s shows no file", page)
+	}
+	for _, block := range blocks {
+		switch file, lines := block[1], block[2]; {
+		case file == "":
+			t.Errorf("%s does not say which file has\n%s", page, lines)
+		case !strings.Contains("\n"+readFile(t, filepath.Join(root, file)), "\n"+lines):
+			t.Errorf("%s does not show %s as it is:\n%s", page, file, lines)
+		}
+	}
+	return text
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
