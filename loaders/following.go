@@ -15,7 +15,7 @@ import (
 // memory: of the table following ([storage.Forward]), of follower ([storage.Inverse]), and of those beside them. A batch is what
 // fields that are resolved at the same time ask for, and its batch function makes an IN-query of each look-up, on each shard.
 //
-// A key is an owner, not a pair, because that is how the rows lie: fifty edges of one user are one load (docs/inside/adr/0038.md).
+// A key is an owner, not a pair, because that is how the rows lie: fifty edges of one user are one load (docs/inside/adr/0032-bundles.md).
 type Relations = dataloader.Loader[Key, Rows]
 
 // A Key names the owner of rows, on one side, and what is asked of them.

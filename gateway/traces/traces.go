@@ -3,7 +3,7 @@
 // An operation has one span of the kind server. Below it are spans of parsing and planning and of each bundle of look-ups,
 // and below those are their SQL statements. Only the first is made while the operation runs. The others are made at its end
 // from what [kith/storage.ReadStats] has noted, so that the parts of the gateway below do not depend on spans, and an operation
-// that is not sampled costs next to nothing. docs/inside/adr/0050 has the reasons.
+// that is not sampled costs next to nothing. docs/inside/adr/0050-traces.md has the reasons.
 package traces
 
 import (

@@ -15,7 +15,7 @@ import (
 
 // A list of 32 to 5,000 follows that had to be read from its rows is packed in the background as one value, with the
 // version of its owner's counts. Statements that read lists take the value while the counts have that version: a tenth
-// of what the rows take. See packed.AppendShort and ADR 57.
+// of what the rows take. See packed.AppendShort and ADR 30.
 
 const (
 	// shortsWaiting is how many lists may wait. Further ones are packed when they are read again.
