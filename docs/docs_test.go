@@ -85,7 +85,12 @@ func submatches(pattern, text string) []string {
 
 // Every link inside the repository leads to a file, and to a heading if it names one.
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, page := range pages(t) {
+	results, err := filepath.Glob(filepath.Join(root, "bench", "results", "*.md"))
+	if err != nil || len(results) == 0 {
+		t.Fatal(results, err)
+	}
+	others := append(results, filepath.Join(root, "bench", "README.md"), filepath.Join(root, "deploy", "README.md"), filepath.Join(root, "web", "client", "README.md"))
+	for _, page := range slices.Concat(pages(t), others) {
 		for _, link := range submatches(`\]\(([^)\s]+)\)`, read(t, page)) {
 			if strings.Contains(link, "://") {
 				continue
