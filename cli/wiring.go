@@ -206,7 +206,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Declared:   c.declared,
 		Schema:     public,
 		Subgraph:   sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
-		Dismissals: p.store, FeedSeen: p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
+		FeedSeen: p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}
 	schemas := c.shape().schemas(root)
 	return gateway.Config{

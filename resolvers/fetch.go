@@ -247,7 +247,7 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 		b.marks = append(b.marks, own...)
 	}
 	if needs&fields.Mute != 0 {
-		for _, k := range storage.OwnKinds {
+		for _, k := range muteKinds {
 			b.mutes = append(b.mutes, storage.Each(own, func(p storage.Pair) storage.Pair { return k.Pair(p.From, p.To) })...)
 		}
 	}

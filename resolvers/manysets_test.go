@@ -59,7 +59,7 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 	}
 }
 
-// Aliases with the same arguments are one answer, of which each shows what it selects. Dismissals are read once for each time
+// Aliases with the same arguments are one answer, of which each shows what it selects. When candidates have posted last is read once for each time
 // that suggestions are worked out.
 func TestAliasesAreWorkedOutOnce(t *testing.T) {
 	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{Limits: apitest.NoLimits})
@@ -68,14 +68,14 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 		query string
 		times int
 	}{
-		{`query($n: Int = 3) { viewer { user { ` + aliased(9, `followSuggestions(first: $n) { edges { via { handle } } }`) + ` } } }`, 1},
-		{`{ viewer { user { ` + aliased(4, `followSuggestions(first: %d) { nodes { handle } }`) + ` } } }`, 4},
-		{`{ a: viewer { user { followSuggestions { nodes { id } } } } b: user(by: {id: 11}) { followSuggestions { complete } } }`, 1},
-		{`{ viewer { user { id followings(first: 2) { nodes { followersYouKnow { nodes { followSuggestions { complete } } } } } followSuggestions { nodes { id } } } } }`, 1},
+		{`query($n: Int = 3) { viewer { user { ` + aliased(9, `followSuggestions(orderBy: BEST, first: $n) { edges { via { handle } } }`) + ` } } }`, 1},
+		{`{ viewer { user { ` + aliased(4, `followSuggestions(orderBy: BEST, first: %d) { nodes { handle } }`) + ` } } }`, 4},
+		{`{ a: viewer { user { followSuggestions(orderBy: BEST) { nodes { id } } } } b: user(by: {id: 11}) { followSuggestions(orderBy: BEST) { complete } } }`, 1},
+		{`{ viewer { user { id followings(first: 2) { nodes { followersYouKnow { nodes { followSuggestions { complete } } } } } followSuggestions(orderBy: BEST) { nodes { id } } } } }`, 1},
 	} {
 		recorder.Take()
 		viewer.Ask(c.query, nil).Whole()
-		if got := recorder.Take().ByLookup()["dismissals"]; got != c.times {
+		if got := recorder.Take().ByLookup()["posts.last"]; got != c.times {
 			t.Errorf("%s: suggestions of the viewer were worked out %d times, want %d", c.query, got, c.times)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-// undismissed panics when it is asked whom a user has dismissed.
-type undismissed struct{ *oracle.Store }
+// inactive panics when it is asked when users have posted last.
+type inactive struct{ *oracle.Store }
 
-func (undismissed) Dismissals(context.Context, []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	panic("no dismissals")
+func (inactive) LastPosts(context.Context, []storage.UserID, storage.Micros) []storage.Result[storage.Micros] {
+	panic("no last posts")
 }
 
 // A set answer that panics fails alone, even if others are worked out together with it.
@@ -22,15 +22,15 @@ func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 5)
 	apitest.Tangle(t, store, 5)
-	api := apitest.New(t, undismissed{store}, apitest.Options{}).As(1)
-	answer := api.Ask(`{ viewer { user { handle friends { totalCount } followSuggestions { nodes { id } } commonFollowings(with: 2) { totalCount } } } }`, nil)
+	api := apitest.New(t, inactive{store}, apitest.Options{}).As(1)
+	answer := api.Ask(`{ viewer { user { handle friends { totalCount } followSuggestions(orderBy: BEST) { nodes { id } } commonFollowings(with: 2) { totalCount } } } }`, nil)
 	text := answer.Text
 	for _, want := range []string{`"followSuggestions":null`, `"friends":{"totalCount":`, `"commonFollowings":{"totalCount":`, `"path":["viewer","user","followSuggestions"]`, `INTERNAL`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s lacks %s", text, want)
 		}
 	}
-	if strings.Contains(text, "no dismissals") {
+	if strings.Contains(text, "no last posts") {
 		t.Errorf("%s shows the panic", text)
 	}
 }

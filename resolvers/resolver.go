@@ -58,8 +58,6 @@ type Resolver struct {
 	// Cursors reads cursors, and writes those of positions at which no user was shown.
 	Cursors *cursor.Sealer
 
-	// Dismissals keep the users whom others have dismissed from their suggestions.
-	Dismissals storage.SuggestionStore
 	// FeedSeen keeps up to where users have seen their feeds.
 	FeedSeen storage.FeedSeenStore
 	// Lists keeps the lists of users.

@@ -1,12 +1,10 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
-	"slices"
 	"time"
 
-	"kith/accounts/identity"
-	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -14,9 +12,6 @@ import (
 	"kith/social"
 	"kith/storage"
 )
-
-// dismissedFor is how long a dismissal lasts.
-const dismissedFor = 180 * 24 * time.Hour
 
 // activeFor is for how long an author counts as active after a post.
 const activeFor = 30 * 24 * time.Hour
@@ -46,16 +41,9 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 	if r.Popular != nil {
 		query.Popular = r.Popular.Users
 	}
-	if query.Dismissed, err = r.dismissedBy(ctx, q.user); err != nil {
-		return setAnswer{}, err
-	}
-	if isViewer(ctx, q.user) { // to others the answer would tell whom the user mutes
-		muted, err := q.graph.Muted(ctx, q.user, storage.SuggestionAnswers)
-		if err != nil {
+	if isViewer(ctx, q.user) { // to others the answer would tell whom the user has muted or dismissed
+		if query.Dismissed, err = q.graph.LeftOut(ctx, q.user, storage.SuggestionAnswers); err != nil {
 			return setAnswer{}, err
-		}
-		if len(muted) > 0 {
-			query.Dismissed = slices.Compact(slices.Sorted(slices.Values(slices.Concat(query.Dismissed, muted))))
 		}
 	}
 	s, err := q.graph.Suggest(ctx, query)
@@ -130,17 +118,6 @@ func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int
 	return suggestionConnection(ctx, f, a), nil
 }
 
-// dismissedBy lists the users whom the viewer has dismissed, for its own suggestions. The time is
-// exact to a day, and the same for the whole request.
-func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]storage.UserID, error) {
-	if viewer, ok := identity.Of(ctx); !ok || viewer.ID != user {
-		return nil, nil
-	}
-	since := storage.MicrosOf(r.Relations.Now().Add(-dismissedFor).Truncate(24 * time.Hour))
-	answer := r.reads().Dismissals(ctx, []storage.DismissalQuery{{User: user, Since: since}})[0]
-	return answer.Value, answer.Err
-}
-
 func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer) *model.SuggestionConnection {
 	nodes, places := a.page.nodes(ctx, f)
 	s, unit := a.suggested, 1.0
@@ -175,23 +152,22 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeDismissal(ctx, id, func(viewer, other storage.UserID) (bool, error) {
-		before, err := r.dismissedBy(ctx, viewer)
-		if err != nil {
-			return false, err
-		}
-		_, again := slices.BinarySearch(before, other)
-		return !again, r.dismiss(ctx, viewer, other, r.Relations.Now())
+	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
+		before := loaders.For(ctx).Edges(storage.Relations).Get(storage.Dismissals.Pair(viewer, other[0]))
+		made := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.Detail{})[0]
+		made.Value.Changed = before.Value.Type != storage.Related // otherwise it only lasts longer
+		made.Err = cmp.Or(made.Err, before.Err)
+		return made
 	})
 }
 
 func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeDismissal(ctx, id, func(viewer, other storage.UserID) (bool, error) {
-		return r.Dismissals.EndDismissal(ctx, viewer, other)
+	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
+		return r.Relations.Unrelate(ctx, viewer, storage.Dismissals, other)[0]
 	})
 }
 
-func (r mutations) changeDismissal(ctx context.Context, id string, change func(viewer, other storage.UserID) (bool, error)) (*model.RelationshipPayload, error) {
+func (r mutations) changeDismissal(ctx context.Context, id string, change func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed]) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -199,22 +175,11 @@ func (r mutations) changeDismissal(ctx context.Context, id string, change func(v
 	if viewer == other {
 		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
 	}
-	changed, err := change(viewer, other)
-	if err != nil {
-		return nil, err
+	changed := change(viewer, []storage.UserID{other})
+	if changed.Err != nil {
+		return nil, clientError(relationError(changed.Err))
 	}
-	p := r.payload(ctx, payloadSelection(ctx), done{viewer: viewer, other: other, unsure: true})
-	return &model.RelationshipPayload{Changed: changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship}, nil
-}
-
-func (r *Resolver) dismiss(ctx context.Context, viewer, other storage.UserID, now time.Time) error {
-	switch user := loaders.For(ctx).Users.Fetch([]storage.UserID{other})[0]; {
-	case user.Err != nil:
-		return user.Err
-	case !user.Found || isAbsent(ctx, other):
-		return apierr.UserNotFound.Error("there is no such user")
-	}
-	return r.Dismissals.Dismiss(ctx, viewer, other, storage.MicrosOf(now), storage.MicrosOf(now.Add(-dismissedFor)))
+	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed}, nil)
 }
 
 // viaNeeds is what the `via` fields below a connection of suggestions need.

@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/testenv"
+	"kith/social"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -75,6 +76,12 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		v.wantIDs("to somebody else", others, want...)
 
 		v.pass(181 * 24 * time.Hour)
+		now := func() time.Time { return time.Now().Add(time.Duration(v.later.Load())) }
+		for shard := range v.store.Shards() {
+			if err := social.NewRelations(social.RelationsConfig{Store: v.store, Redundancy: nobodyElse{}, Now: now}).EndDue(t.Context(), shard, func() bool { return true }); err != nil {
+				t.Fatal(err)
+			}
+		}
 		v.wantIDs("half a year later", v.ids(v.a, ""), sorted(e, f)...)
 
 		v.api.As(f).Ask(`mutation { updateProfile(discoverable: false) { viewer { discoverable } } }`, nil).

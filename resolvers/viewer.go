@@ -9,6 +9,8 @@ import (
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -38,7 +40,7 @@ func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, u
 	return &model.Viewer{User: user, Deactivated: accessOf(ctx).resolver.isHidden(id)}
 }
 
-// DismissedUsers is a part of a list of at most [storage.MaxDismissals].
+// DismissedUsers is a part of a list of at most [storage.MaxDismissals], which is read whole: it comes by id.
 func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	f, viewer := planned(ctx), obj.User.UserID
 	args, err := pageOf(ctx, f, 0)
@@ -50,15 +52,15 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 	if err := cursors.read(ctx, "after", args.text, &after); err != nil {
 		return nil, err
 	}
-	all, err := r.dismissedBy(ctx, viewer)
-	if err != nil {
-		return nil, err
-	}
 	audience, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(slices.Clone(all), audience.Hides)
+	all, err := social.New(loaders.For(ctx).Reader(), r.Budget, audience).Related(ctx, viewer, storage.Dismissals)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, audience.Hides)
 	a := setAnswer{total: len(all), complete: true}
 	from, _ := slices.BinarySearch(all, storage.UserID(after)+1)
 	a.page.users = all[from:min(len(all), from+args.size)]

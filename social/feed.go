@@ -167,7 +167,7 @@ func (f *Feeds) walk(ctx context.Context, g *Graph, of FeedOf, after storage.Pla
 	if after == (storage.Place{}) {
 		after.CreatedAt = storage.MicrosOf(time.Now().Add(recent.Ahead)) + 1
 	}
-	muted, err := g.Muted(ctx, user, storage.FeedAnswers)
+	muted, err := g.LeftOut(ctx, user, storage.FeedAnswers)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package social
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,14 +15,46 @@ import (
 // order: [ErrSelf]; [storage.ErrUserUnknown] for an end that is no user, unless the kind leads elsewhere; [storage.ErrLimitReached];
 // [storage.ErrForbidden] where the kind asks for peace. [ActorMissing] if the user itself is unknown.
 func (t *Relations) Relate(ctx context.Context, people People, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.Detail) []storage.Result[storage.Changed] {
-	if !kind.Timed {
+	switch {
+	case kind.Lasts > 0:
+		detail.EndsAt = t.at() + storage.Micros(kind.Lasts.Microseconds())
+	case !kind.Timed:
 		detail.EndsAt = 0
 	}
 	errs := make([]error, len(ends))
 	if kind.To == "" {
 		_, errs = t.present(ctx, people, user, ends)
 	}
-	return t.relate(ctx, user, kind, ends, errs, storage.ItemChange{Type: storage.Related, Detail: detail})
+	change := storage.ItemChange{Type: storage.Related, Detail: detail}
+	results := t.relate(ctx, user, kind, ends, errs, change)
+	for i := range results {
+		for try := 0; kind.KeepsNewest && errors.Is(results[i].Err, storage.ErrLimitReached) && try < triesForRoom; try++ {
+			if err := t.makeRoom(ctx, user, kind); err != nil {
+				results[i].Err = err
+				break
+			}
+			results[i] = t.relate(ctx, user, kind, ends[i:i+1], errs[i:i+1], change)[0]
+		}
+	}
+	return results
+}
+
+// triesForRoom is how often Relate makes room for an edge: other calls may take it.
+const triesForRoom = 5
+
+// makeRoom ends the oldest edges of a user, so that there may be others: a hundredth of them, so that it is done rarely.
+func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind storage.Kind) error {
+	page := t.Store.Pages(ctx, storage.Relations, []storage.PageQuery{{Owner: user, Post: kind.Number, Limit: int(kind.Max) + dueAtOnce}})[0]
+	if page.Err != nil {
+		return page.Err
+	}
+	stay := int(kind.Max - 1 - kind.Max/100)
+	oldest := storage.Each(page.Value[min(stay, len(page.Value)):], func(e storage.Edge) storage.UserID { return e.To })
+	var failed error
+	for _, r := range t.Unrelate(ctx, user, kind, oldest) {
+		failed = cmp.Or(failed, r.Err)
+	}
+	return failed
 }
 
 // Unrelate ends edges. One that there is not changes nothing, without an error.
@@ -100,22 +133,24 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 	}
 }
 
-// Muted lists the users whom a user has muted in some answers, ascending.
-func (g *Graph) Muted(ctx context.Context, user storage.UserID, in storage.Answers) ([]storage.UserID, error) {
-	var queries []storage.PageQuery
-	for _, k := range storage.OwnKinds {
-		if k.Hides&in != 0 {
-			queries = append(queries, storage.PageQuery{Owner: user, Post: k.Number, Limit: int(k.Max)})
-		}
-	}
-	var muted []storage.UserID
+// LeftOut lists the users whom a user does not want in some answers, ascending: those whom it has muted there, or dismissed.
+func (g *Graph) LeftOut(ctx context.Context, user storage.UserID, of storage.Answers) ([]storage.UserID, error) {
+	return g.Related(ctx, user, slices.DeleteFunc(slices.Clone(storage.OwnKinds), func(k storage.Kind) bool { return k.Hides&of == 0 })...)
+}
+
+// Related lists the users at the other ends of a user's edges of kinds, ascending.
+func (g *Graph) Related(ctx context.Context, user storage.UserID, kinds ...storage.Kind) ([]storage.UserID, error) {
+	queries := storage.Each(kinds, func(k storage.Kind) storage.PageQuery {
+		return storage.PageQuery{Owner: user, Post: k.Number, Limit: int(k.Max)}
+	})
+	var ends []storage.UserID
 	for _, r := range g.store.Pages(ctx, storage.Relations, queries) {
 		if r.Err != nil {
-			return nil, fmt.Errorf("read whom user %s mutes: %w", user, r.Err)
+			return nil, fmt.Errorf("read relations of user %s: %w", user, r.Err)
 		}
 		for _, e := range r.Value {
-			muted = append(muted, e.To)
+			ends = append(ends, e.To)
 		}
 	}
-	return distinct(muted), nil
+	return distinct(ends), nil
 }

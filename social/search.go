@@ -79,7 +79,7 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 	followed := distinct(storage.Each(near, func(m Member) storage.UserID { return m.ID }))
 	ids = distinct(append(ids, followed...))
 	if g.viewer() != 0 {
-		muted, err := g.Muted(ctx, g.viewer(), storage.SearchAnswers)
+		muted, err := g.LeftOut(ctx, g.viewer(), storage.SearchAnswers)
 		if err != nil {
 			return nil, false, err
 		}

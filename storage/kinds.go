@@ -1,5 +1,7 @@
 package storage
 
+import "time"
+
 // A Kind is a declared kind of relations. Its edges are rows of `relation` and `relation_inbox`, which are propagated, counted, cached,
 // compared, moved and exported like those of every kind: what differs is said here.
 type Kind struct {
@@ -11,6 +13,11 @@ type Kind struct {
 	Seen  EdgesSeen // by whom
 	Peace bool      // there is no new edge while one of its two ends blocks the other, and it is not seen then
 	Timed bool      // it may have an end
+
+	// Lasts is how long an edge stands: it gets its end from when it was last made. 0: until it is ended, or until the end that it is given.
+	Lasts time.Duration
+	// KeepsNewest says that an edge beyond Max ends the oldest ones, a hundredth of them at a time. Otherwise it is refused.
+	KeepsNewest bool
 
 	// Hides says from which of a user's answers those are left out to whom it has such an edge.
 	Hides Answers
@@ -41,13 +48,18 @@ var (
 	// PostMutes hides only a user's posts.
 	PostMutes = Kind{Number: 2, Name: "postMutes", Max: MaxMutes, Timed: true, Hides: FeedAnswers}
 
-	// OwnKinds are all of them.
-	OwnKinds = []Kind{Mutes, PostMutes}
+	// Dismissals keeps users out of a user's suggestions.
+	Dismissals = Kind{Number: 3, Name: "dismissals", Max: MaxDismissals, Timed: true, Lasts: 180 * 24 * time.Hour, KeepsNewest: true, Hides: SuggestionAnswers}
+
+	// OwnKinds are all of them. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it.
+	OwnKinds = []Kind{Mutes, PostMutes, Dismissals}
 )
 
 const (
 	// MaxMutes is how many users a user may mute, of each kind.
 	MaxMutes = 1000
+	// MaxDismissals is how many dismissals of a user are kept, at most: the newest ones.
+	MaxDismissals = 5000
 	// FirstDeclared and LastDeclared are the numbers that products may give their kinds.
 	FirstDeclared, LastDeclared int64 = 100, 999
 )

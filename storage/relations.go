@@ -75,9 +75,6 @@ type DismissalQuery struct {
 	Since Micros
 }
 
-// MaxDismissals is how many dismissals of a user are kept: the newest ones.
-const MaxDismissals = 5000
-
 // SuggestionStore keeps what suggestions need besides edges.
 type SuggestionStore interface {
 	// Dismiss records that a user does not want another one suggested, from At on. It deletes the

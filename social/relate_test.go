@@ -1,0 +1,175 @@
+package social_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
+)
+
+// few is a kind of which a user keeps the newest three edges, for an hour.
+var few = storage.Kind{Number: 300, Max: 3, Lasts: time.Hour, KeepsNewest: true}
+
+// keeper is a user 1 who relates to others by the clock of its test.
+type keeper struct {
+	*social.Relations
+	store storage.Store
+	now   time.Time
+}
+
+func newKeeper(t *testing.T, store storage.Store, under social.RelationStore) *keeper {
+	t.Helper()
+	var users []storage.User
+	for id := range storage.UserID(1000) {
+		users = append(users, storage.User{ID: id + 1, Handle: storage.ImportedHandle(id + 1)})
+	}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	k := &keeper{store: store, now: time.UnixMilli(1_800_000_000_000)}
+	k.Relations = social.NewRelations(social.RelationsConfig{
+		Store: under, Redundancy: &post{store: store, inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return k.now },
+	})
+	return k
+}
+
+func (k *keeper) relate(t *testing.T, ends ...storage.UserID) (errs []error) {
+	t.Helper()
+	for _, r := range k.Relate(t.Context(), k.store, 1, few, ends, storage.Detail{}) {
+		errs = append(errs, r.Err)
+	}
+	return errs
+}
+
+func (k *keeper) wants(t *testing.T, what string, want ...storage.UserID) []storage.Edge {
+	t.Helper()
+	page := k.store.Pages(t.Context(), storage.Relations, []storage.PageQuery{{Owner: 1, Post: few.Number, Limit: 100}})[0]
+	got := storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
+	if page.Err != nil || !slices.Equal(got, want) {
+		t.Errorf("%s: %v, %v, want %v", what, got, page.Err, want)
+	}
+	counts := k.store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: 1, Kind: few.Number}})[0].Value
+	if counts.Outgoing != int64(len(got)) {
+		t.Errorf("%s: %d edges are counted as %d", what, len(got), counts.Outgoing)
+	}
+	return page.Value
+}
+
+// One edge more ends the oldest one, on both sides. An edge that is made again keeps its place, and stands for longer.
+func TestTheNewestEdgesAreKept(t *testing.T) {
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+	for name, open := range map[string]func() storage.Store{
+		"memory": func() storage.Store { return oracle.New() },
+		"SQLite": func() storage.Store { return sqlOpen(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) },
+		"server": func() storage.Store { return sqlOpen(t, "mysql:"+dsns[0]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := open()
+			k := newKeeper(t, store, store)
+			for id := storage.UserID(2); id <= 6; id++ {
+				k.now = k.now.Add(time.Minute)
+				if err := errors.Join(k.relate(t, id)...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			k.wants(t, "one after another", 6, 5, 4)
+			if e := store.Edges(t.Context(), storage.RelationInbox, []storage.Pair{few.Pair(1, 2)})[0]; e.Value.Type != storage.None || e.Err != nil {
+				t.Errorf("the other side of what has ended is %+v", e)
+			}
+			k.now = k.now.Add(time.Minute)
+			if err := errors.Join(k.relate(t, 4, 7)...); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range k.wants(t, "one again", 7, 6, 5) {
+				if d := store.Details(t.Context(), []storage.Pair{e.Pair()})[0]; d.Value.EndsAt != e.UpdateTime+3_600_000_000 {
+					t.Errorf("%v has %+v", e, d)
+				}
+			}
+			if err := errors.Join(k.relate(t, 6)...); err != nil {
+				t.Fatal(err)
+			}
+			k.wants(t, "one again that stays", 7, 6, 5)
+			if d := store.Details(t.Context(), []storage.Pair{few.Pair(1, 6)})[0]; d.Value.EndsAt != storage.MicrosOf(k.now.Add(few.Lasts)) {
+				t.Errorf("it ends at %d", d.Value.EndsAt)
+			}
+			k.now = k.now.Add(time.Minute)
+			errs := k.relate(t, 1, 10, 11, 12, 13, 9999)
+			if err := errors.Join(errs[1:5]...); err != nil || !errors.Is(errs[0], social.ErrSelf) || !errors.Is(errs[5], storage.ErrUserUnknown) {
+				t.Errorf("%v", errs)
+			}
+			k.wants(t, "four at once", 13, 12, 11)
+
+			many := storage.Kind{Number: 301, Max: 400, KeepsNewest: true} // room for four at a time
+			k.Relate(t.Context(), store, 1, many, users(2, 401), storage.Detail{})
+			var group sync.WaitGroup
+			for n := range 4 {
+				group.Go(func() {
+					for _, id := range users(402+20*n, 421+20*n) {
+						if r := k.Relate(t.Context(), store, 1, many, []storage.UserID{id}, storage.Detail{})[0]; r.Err != nil {
+							t.Error(r.Err)
+						}
+					}
+				})
+			}
+			group.Wait()
+			if page := store.Pages(t.Context(), storage.Relations, []storage.PageQuery{{Owner: 1, Post: many.Number, Limit: 1000}})[0]; len(page.Value) < 390 || len(page.Value) > 400 {
+				t.Errorf("after many at once there are %d", len(page.Value))
+			}
+		})
+	}
+}
+
+// forgetful has no pages of relations, or cannot read them.
+type forgetful struct {
+	storage.Store
+	err error
+}
+
+func (s forgetful) Pages(context.Context, storage.Side, []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return []storage.Result[[]storage.Edge]{{Found: true, Err: s.err}}
+}
+
+// It is said if there is nothing that could be ended, such as where the count is wrong.
+func TestNoRoomCanBeMade(t *testing.T) {
+	for _, want := range []error{nil, errDown} {
+		store := oracle.New()
+		k := newKeeper(t, store, forgetful{store, want})
+		k.relate(t, 2, 3, 4)
+		if want == nil {
+			want = storage.ErrLimitReached
+		}
+		if errs := k.relate(t, 5); !errors.Is(errs[0], want) {
+			t.Errorf("%v, want %v", errs[0], want)
+		}
+		k.wants(t, "nothing has ended", 4, 3, 2)
+	}
+}
+
+// users are ids, both ends included.
+func users(from, upTo int) (ids []storage.UserID) {
+	for id := from; id <= upTo; id++ {
+		ids = append(ids, storage.UserID(id))
+	}
+	return ids
+}
+
+func sqlOpen(t *testing.T, location string) storage.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
