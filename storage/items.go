@@ -41,7 +41,7 @@ type ItemChanger interface {
 	ChangeItems(ctx context.Context, side Side, user UserID, changes []ItemChange, o ItemOptions) []Result[Changed]
 
 	// RestoreDetails writes the details of relations that have none, for imports. Without an Err, the Value reports whether they
-	// were written. A relation that does not exist is not Found.
+	// were written. A relation that does not exist, or is of another time, is not Found.
 	RestoreDetails(ctx context.Context, relations []RelationRow) []Result[bool]
 
 	// DueRelations lists relations of one shard whose EndsAt is not after a time, the earliest first, at most limit.

@@ -21,10 +21,6 @@ type RelationReader interface {
 
 	// Messages reads the messages of pending requests. A request without a message is not Found.
 	Messages(ctx context.Context, requests []Pair) []Result[string]
-
-	// Dismissals lists the users whom each user dismissed from its suggestions at or after a time,
-	// ascending. Every query is Found.
-	Dismissals(ctx context.Context, queries []DismissalQuery) []Result[[]UserID]
 }
 
 // EdgeCountQuery asks for a number of edges. It is comparable, so that it can be a loader's key.
@@ -69,23 +65,8 @@ type MarkWriter interface {
 	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
 }
 
-// DismissalQuery asks whom a user has dismissed since a time. It is comparable.
-type DismissalQuery struct {
-	User  UserID
-	Since Micros
-}
-
 // SuggestionStore keeps what suggestions need besides edges.
 type SuggestionStore interface {
-	// Dismiss records that a user does not want another one suggested, from At on. It deletes the
-	// user's dismissals from before Forget, and the oldest beyond [MaxDismissals]. If the same two
-	// users are named several times, the latest At counts. It raises the version of the user. [ErrUserUnknown].
-	Dismiss(ctx context.Context, user, dismissed UserID, at, forget Micros) error
-
-	// EndDismissal removes the dismissal of a user, and reports whether there was one. Then it raises the version of the
-	// user. [ErrUserUnknown].
-	EndDismissal(ctx context.Context, user, dismissed UserID) (ended bool, err error)
-
 	// Popular lists the most followed of the users who were active on or after a day: most followed
 	// first, ties by smaller id, at most limit in all. Users without followers and users who do not
 	// exist are left out. A user is active on the day on which it is created, follows, blocks,
@@ -129,21 +110,20 @@ type PopularUser struct {
 type AnnotationKind uint8
 
 const (
-	AnnotationMark      AnnotationKind = iota // the mark on the follow From → To
-	AnnotationMessage                         // the message of the pending request From → To
-	AnnotationDismissal                       // From does not want To suggested
-	AnnotationFirst                           // the first follow From → To, where it is not the last one
+	AnnotationMark    AnnotationKind = iota // the mark on the follow From → To
+	AnnotationMessage                       // the message of the pending request From → To
+	AnnotationFirst                         // the first follow From → To, where it is not the last one
 )
 
 // AnnotationKinds are all of them.
-var AnnotationKinds = [...]AnnotationKind{AnnotationMark, AnnotationMessage, AnnotationDismissal, AnnotationFirst}
+var AnnotationKinds = [...]AnnotationKind{AnnotationMark, AnnotationMessage, AnnotationFirst}
 
 // An Annotation is a row of one kind beside edges.
 type Annotation struct {
 	Pair
 	Special bool   // of a mark
 	Text    string // the remark of a mark, or the message
-	At      Micros // of a dismissal, or of a first follow
+	At      Micros // of a first follow
 
 	Attributes Attributes // of a mark
 }
@@ -152,12 +132,11 @@ type Annotation struct {
 type AnnotationWriter interface {
 	// AddAnnotations writes those rows of one kind that do not exist yet. Without an Err, the Value
 	// reports whether the row was written. A row is not Found if there is nothing that it could be
-	// beside: a mark without the follow, a message without the pending request, a dismissal by a
-	// user who does not exist, a first follow without any later edge. A message exists if it is not empty.
+	// beside: a mark without the follow, a message without the pending request, a first follow without
+	// any later edge. A message exists if it is not empty.
 	//
 	// Whatever is written raises the version of From. A mark beyond [MaxSpecials] gets
-	// [ErrLimitReached]; of the dismissals of a user the newest [MaxDismissals] stay. Rows of one
-	// shard are written in several transactions: after an error some may have been written, and
-	// calling it again is harmless.
+	// [ErrLimitReached]. Rows of one shard are written in several transactions: after an error some
+	// may have been written, and calling it again is harmless.
 	AddAnnotations(ctx context.Context, kind AnnotationKind, rows []Annotation) []Result[bool]
 }

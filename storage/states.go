@@ -52,7 +52,7 @@ type StateStore interface {
 	StateChanges(ctx context.Context, shard int, after StatePosition, limit int) ([]StateChange, error)
 
 	// Erase is the last step of a deletion, for a user in state Deleting whose edges have been
-	// ended. It removes the handle, the identities, the user, its counts, marks, dismissals and messages, its posts with all
+	// ended. It removes the handle, the identities, the user, its counts, marks and messages, its posts with all
 	// comments on them, and its comments on posts of others, and sets Deleted. Calling it again is harmless, also after a crash
 	// in between. Late writes bring back nothing that could be seen. [ErrForbidden] for a user in another state.
 	Erase(ctx context.Context, user UserID, at Micros) error

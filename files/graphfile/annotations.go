@@ -9,14 +9,13 @@ import (
 
 // The kinds of files of what lies beside edges.
 const (
-	Marks      Kind = "marks"
-	Messages   Kind = "messages"
-	Dismissals Kind = "dismissals"
-	Firsts     Kind = "first_follows"
+	Marks    Kind = "marks"
+	Messages Kind = "messages"
+	Firsts   Kind = "first_follows"
 )
 
 // besides are the kinds of files of what lies beside edges.
-var besides = [len(storage.AnnotationKinds)]Kind{storage.AnnotationMark: Marks, storage.AnnotationMessage: Messages, storage.AnnotationDismissal: Dismissals, storage.AnnotationFirst: Firsts}
+var besides = [len(storage.AnnotationKinds)]Kind{storage.AnnotationMark: Marks, storage.AnnotationMessage: Messages, storage.AnnotationFirst: Firsts}
 
 // errEmpty: a row beside an edge that says nothing.
 var errEmpty = errors.New("it says nothing")
@@ -44,7 +43,7 @@ func AnnotationFormat(kind storage.AnnotationKind) Format[storage.Annotation] {
 	return Format[storage.Annotation]{AnnotationKind(kind), func(row *storage.Annotation) []column {
 		return append([]column{id(&row.From), id(&row.To)}, said(row)...)
 	}, func(row *storage.Annotation) error {
-		if kind < storage.AnnotationDismissal && *row == (storage.Annotation{Pair: row.Pair}) {
+		if kind < storage.AnnotationFirst && *row == (storage.Annotation{Pair: row.Pair}) {
 			return errEmpty
 		}
 		return nil

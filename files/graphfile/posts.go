@@ -14,10 +14,11 @@ import (
 
 // The kinds of files of what users have published, and of what they have favorited.
 const (
-	Posts     Kind = "posts"
-	Comments  Kind = "comments"
-	Favorites Kind = "favorites"
-	Related   Kind = "relations"
+	Posts      Kind = "posts"
+	Comments   Kind = "comments"
+	Favorites  Kind = "favorites"
+	Related    Kind = "relations"
+	Dismissals Kind = "dismissals" // in exports of versions before
 )
 
 // maxMediaText is how many bytes the media of a post may take in a file: enough for the longest names and
@@ -76,6 +77,15 @@ var RelationFormat = Format[storage.RelationRow]{Related, func(r *storage.Relati
 		id(&r.From), id(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
 	}
 }, nil}
+
+// DismissalFormat is the format of dismissals before they were relations.
+var DismissalFormat = Format[storage.RelationRow]{Dismissals, func(r *storage.RelationRow) []column {
+	return []column{id(&r.From), id(&r.To), moment(&r.UpdateTime)}
+}, func(r *storage.RelationRow) error {
+	r.Post, r.Type = storage.Dismissals.Number, storage.Related
+	r.EndsAt = r.UpdateTime + storage.Micros(storage.Dismissals.Lasts.Microseconds())
+	return nil
+}}
 
 func textOfMedia(media []storage.Media) (string, bool) {
 	if len(media) == 0 {

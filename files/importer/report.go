@@ -18,7 +18,7 @@ type Report struct {
 	UsersMade    int64         `json:"usersMade"`
 	UsersExisted int64         `json:"usersExisted"` // of users files; nothing of them is changed
 	Edges        int64         `json:"edges"`        // written
-	Beside       int64         `json:"beside"`       // marks, messages, dismissals and entries of the moderation log that were written
+	Beside       int64         `json:"beside"`       // marks, messages and entries of the moderation log that were written
 	Posts        int64         `json:"posts"`        // written, deleted ones included
 	FuturePosts  int64         `json:"futurePosts"`  // of these files, whether written or not: home feeds have them when their time has come
 	Comments     int64         `json:"comments"`     // written

@@ -50,9 +50,13 @@ func (in *input) newRows() rows {
 			},
 			written: func(r *Report) *int64 { return &r.Favorites },
 		}
-	case graphfile.Related:
+	case graphfile.Related, graphfile.Dismissals:
+		format := graphfile.RelationFormat
+		if in.kind == graphfile.Dismissals {
+			format = graphfile.DismissalFormat
+		}
 		return &recordRows[storage.RelationRow, storage.Pair]{
-			format: graphfile.RelationFormat, key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
+			format: format, key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
 			restore: func(s Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
 				return restoreRelations(ctx, s, rows)
 			},
@@ -214,9 +218,9 @@ func relationUsers(r storage.RelationRow) []storage.UserID {
 // restoreRelations writes both sides of relations, and their details, unless the user already has a row for the other end and kind.
 func restoreRelations(ctx context.Context, s Store, rows []storage.RelationRow) []storage.Result[bool] {
 	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
-	var made []int
+	var made []int // perhaps before the import was killed
 	for i, r := range results {
-		if r.Value && rows[i].Detail != (storage.Detail{}) {
+		if r.Found && rows[i].Detail != (storage.Detail{}) {
 			made = append(made, i)
 		}
 	}

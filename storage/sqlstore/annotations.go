@@ -35,10 +35,6 @@ UPDATE following
 SET first_at = ?
 WHERE from_user_id = ? AND to_user_id = ?`
 
-var sqlAddDismissal = db.Both(`
-INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
-VALUES (?, ?, ?)`)
-
 // addedAtOnce is how many rows one transaction writes.
 const addedAtOnce = 200
 
@@ -105,8 +101,7 @@ func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserI
 	}
 	adder := &besideAdder{writer: w, owner: owner, specials: -1}
 	add := [...]func(storage.Annotation) (found, added bool, err error){
-		storage.AnnotationMark: adder.mark, storage.AnnotationMessage: adder.message, storage.AnnotationDismissal: adder.dismissal,
-		storage.AnnotationFirst: adder.first,
+		storage.AnnotationMark: adder.mark, storage.AnnotationMessage: adder.message, storage.AnnotationFirst: adder.first,
 	}[kind]
 	changed := false
 	for i, row := range rows {
@@ -122,11 +117,6 @@ func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserI
 	}
 	if !changed {
 		return results, nil
-	}
-	if kind == storage.AnnotationDismissal {
-		if err := w.forgetBeyond(owner); err != nil {
-			return nil, err
-		}
 	}
 	return results, w.raiseVersion(owner)
 }
@@ -171,12 +161,6 @@ func (a *besideAdder) message(row storage.Annotation) (found, added bool, err er
 	a.touchEdges(storage.Requests, []storage.Edge{{From: row.From, To: row.To}})
 	_, err = a.Exec(1, sqlWriteMessage, row.Text, int64(row.From), int64(row.To))
 	return true, true, err
-}
-
-func (a *besideAdder) dismissal(row storage.Annotation) (found, added bool, err error) {
-	a.Touch(db.MovedRow{Kind: db.Dismissals, Owner: row.From})
-	n, err := a.Exec(1, a.store.sql.Text(sqlAddDismissal), int64(row.From), int64(row.To), int64(row.At))
-	return err == nil, n > 0, err
 }
 
 func (a *besideAdder) first(row storage.Annotation) (found, added bool, err error) {

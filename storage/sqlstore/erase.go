@@ -94,38 +94,36 @@ func erased(part int, table, owner, id, where string, kind db.RowKind) erasedRow
 var erasedRows = []erasedRow{
 	// Served by the primary key or idx_special.
 	erased(0, "edge_marks", "from_user_id", "to_user_id", "", db.MarkRow),
-	// Served by the primary key or idx_dismissed_at.
-	erased(1, "suggestion_dismissals", "user_id", "dismissed_id", "", db.Dismissals),
 	// Served by the primary key or idx_friend_request_list.
 	{`
-SELECT 2, to_user_id
+SELECT 1, to_user_id
 FROM friend_request
 WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
 UPDATE friend_request
 SET message = ''
 WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	// Served by the primary key, idx_post_list or idx_post_key.
-	erased(3, "post", "author_id", "post_id", "", db.PostRows),
+	erased(2, "post", "author_id", "post_id", "", db.PostRows),
 	// Served by the primary key.
-	erased(4, "post_counts", "author_id", "post_id", "", db.PostRows),
+	erased(3, "post_counts", "author_id", "post_id", "", db.PostRows),
 	// Served by the primary key or idx_comment_list.
-	erased(5, "comment", "author_id", "comment_id", "", db.CommentRow),
+	erased(4, "comment", "author_id", "comment_id", "", db.CommentRow),
 	// Served by the primary key.
-	erased(6, "packed_list", "owner", "side", "", db.UserRows),
+	erased(5, "packed_list", "owner", "side", "", db.UserRows),
 	// Served by the primary key.
-	erased(7, "packed_chunk", "owner", "first_peer", " AND side = 0", db.UserRows),
+	erased(6, "packed_chunk", "owner", "first_peer", " AND side = 0", db.UserRows),
 	// Served by the primary key.
-	erased(8, "packed_chunk", "owner", "first_peer", " AND side = 1", db.UserRows),
+	erased(7, "packed_chunk", "owner", "first_peer", " AND side = 1", db.UserRows),
 	// Served by the primary key.
-	erased(9, "packed_change", "owner", "peer", " AND side = 0", db.UserRows),
+	erased(8, "packed_change", "owner", "peer", " AND side = 0", db.UserRows),
 	// Served by the primary key.
-	erased(10, "packed_change", "owner", "peer", " AND side = 1", db.UserRows),
+	erased(9, "packed_change", "owner", "peer", " AND side = 1", db.UserRows),
 	// Served by the primary key.
-	erased(11, "packed_short", "owner", "side", "", db.UserRows),
+	erased(10, "packed_short", "owner", "side", "", db.UserRows),
 	// Served by the primary key.
-	erased(12, "relation_counts", "owner", "kind", "", db.CountRow),
+	erased(11, "relation_counts", "owner", "kind", "", db.CountRow),
 	// Served by the primary key.
-	erased(13, "user_list", "owner", "number", "", db.UserRows),
+	erased(12, "user_list", "owner", "number", "", db.UserRows),
 }
 
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.
@@ -274,7 +272,7 @@ func (w *writer) removeErased(user storage.UserID, picked map[int][]any) (full b
 		}
 		for _, id := range ids {
 			row := db.MovedRow{Kind: part.kind, Owner: user}
-			if part.kind != db.UserRows && part.kind != db.Dismissals {
+			if part.kind != db.UserRows {
 				row.Peer = storage.UserID(id.(int64))
 			}
 			w.Touch(row)

@@ -141,7 +141,7 @@ const (
 	sqlDetailOf = `
 SELECT ends_at, attributes
 FROM relation
-WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1`
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1 AND update_time = ?`
 
 	sqlSetDetail = `
 UPDATE relation
@@ -175,7 +175,7 @@ func (s *Store) RestoreDetails(ctx context.Context, relations []storage.Relation
 func (w *writer) restoreDetail(r storage.RelationRow) (result storage.Result[bool], err error) {
 	var old storage.Detail
 	key := []any{int64(r.From), int64(r.To), r.Post}
-	result.Found, err = w.readOne(sqlDetailOf, key, &old.EndsAt, &old.Attributes)
+	result.Found, err = w.readOne(sqlDetailOf, append(key, int64(r.UpdateTime)), &old.EndsAt, &old.Attributes)
 	if err != nil || !result.Found || old != (storage.Detail{}) || r.Detail == old {
 		return result, err
 	}

@@ -53,11 +53,6 @@ SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
 ORDER BY to_user_id LIMIT ?`,
-	storage.AnnotationDismissal: `
-SELECT user_id, dismissed_id, 0, '', at, ''
-FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
-WHERE user_id = ? AND dismissed_id > ?
-ORDER BY dismissed_id LIMIT ?`,
 	storage.AnnotationFirst: `
 SELECT from_user_id, to_user_id, 0, '', first_at, ''
 FROM following /*! FORCE INDEX (PRIMARY) */
@@ -77,11 +72,6 @@ SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?`),
-	storage.AnnotationDismissal: db.Both(`
-SELECT user_id, dismissed_id, 0, '', at, ''
-FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
-WHERE user_id > ?
-ORDER BY user_id, dismissed_id LIMIT ?`),
 	storage.AnnotationFirst: db.Both(`
 SELECT from_user_id, to_user_id, 0, '', first_at, ''
 FROM following INDEXED BY sqlite_autoindex_following_1

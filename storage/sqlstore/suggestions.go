@@ -12,34 +12,6 @@ import (
 )
 
 const (
-	// Served by idx_dismissed_at or the primary key: both begin with the user.
-	sqlDismissals = `
-SELECT ? AS query, dismissed_id
-FROM suggestion_dismissals
-WHERE user_id = ? AND at >= ?`
-
-	// Served by idx_dismissed_at or the primary key: both begin with the user.
-	sqlForgetOld = `
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND at < ?`
-
-	// Served by idx_dismissed_at or the primary key: both begin with the user.
-	sqlEndDismissal = `
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id = ?`
-
-	// The newest that is one too many. Served by idx_dismissed_at.
-	sqlFirstBeyond = `
-SELECT at, dismissed_id
-FROM suggestion_dismissals
-WHERE user_id = ?
-ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?`
-
-	// Served by idx_dismissed_at or the primary key: both begin with the user.
-	sqlForgetFrom = `
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND at <= ? AND (at < ? OR dismissed_id <= ?)`
-
 	// Served by idx_popular and the primary keys. idx_popular has the users in order of the classes of their counts of followers; the
 	// counts themselves come by the primary key. 100 is the class of no follower. Only the
 	// sample is sorted. LEFT JOIN keeps the order of the look-ups. The hint is for
@@ -69,73 +41,6 @@ UPDATE user_counts
 SET active_day = ?
 WHERE active_day < ? AND user_id IN (?)`
 )
-
-var sqlDismiss = db.Both(`
-INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
-VALUES (?, ?, ?)
-ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.at THEN excluded.at ELSE at END`)
-
-// Dismissals implements [storage.RelationReader].
-func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	return eachPage(ctx, s, "dismissals", queries, pagesOf[storage.DismissalQuery, storage.UserID]{
-		owner: func(q storage.DismissalQuery) storage.UserID { return q.User },
-		text: func(q storage.DismissalQuery, args []any) (string, []any) {
-			return sqlDismissals, append(args, int64(q.User), int64(q.Since))
-		},
-		scan: func(rows *sql.Rows, _ []storage.DismissalQuery) (i int, dismissed storage.UserID, err error) {
-			err = rows.Scan(&i, &dismissed)
-			return i, dismissed, err
-		},
-		order: func(_ storage.DismissalQuery, list []storage.UserID) { slices.Sort(list) },
-	})
-}
-
-// Dismiss implements [storage.SuggestionStore]. The lock keeps two calls from leaving
-// one dismissal too many.
-func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	return s.transact(ctx, "dismiss", s.ownerOf(user), func(w *writer) error {
-		if err := w.lockUser(user); err != nil {
-			return err
-		}
-		w.Touch(db.MovedRow{Kind: db.Dismissals, Owner: user})
-		if _, err := w.Exec(1, s.sql.Text(sqlDismiss), int64(user), int64(dismissed), int64(at)); err != nil {
-			return err
-		}
-		if _, err := w.Exec(1, sqlForgetOld, int64(user), int64(forget)); err != nil {
-			return err
-		}
-		if err := w.forgetBeyond(user); err != nil {
-			return err
-		}
-		return w.raiseVersion(user)
-	})
-}
-
-// EndDismissal implements [storage.SuggestionStore].
-func (s *Store) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (ended bool, err error) {
-	err = s.transact(ctx, "end dismissal", s.ownerOf(user), func(w *writer) error {
-		if err := w.lockUser(user); err != nil {
-			return err
-		}
-		w.Touch(db.MovedRow{Kind: db.Dismissals, Owner: user})
-		n, err := w.Exec(1, sqlEndDismissal, int64(user), int64(dismissed))
-		if ended = n > 0; err != nil || !ended {
-			return err
-		}
-		return w.raiseVersion(user)
-	})
-	return ended, err
-}
-
-// forgetBeyond removes the oldest dismissals of a user who has too many.
-func (w *writer) forgetBeyond(user storage.UserID) error {
-	var at, dismissed int64
-	tooMany, err := w.readOne(sqlFirstBeyond, []any{int64(user), storage.MaxDismissals}, &at, &dismissed)
-	if err == nil && tooMany {
-		_, err = w.Exec(1, sqlForgetFrom, int64(user), at, at, dismissed)
-	}
-	return err
-}
 
 // Popular implements [storage.SuggestionStore].
 func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {

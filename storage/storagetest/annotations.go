@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// beside: marks, messages and dismissals as an import writes them, and as a shard's reader lists
+// beside: marks, messages and first follows as an import writes them, and as a shard's reader lists
 // them.
 type beside struct{ *harness }
 
@@ -85,28 +85,6 @@ func (s beside) AMessageNeedsAPendingRequest(t *testing.T) {
 	wantEqual(t, "message", results[0].Value, "hello")
 }
 
-func (s beside) DismissalsKeepTheirTimes(t *testing.T) {
-	person, to := s.newUsers(t, 1)[0].ID, s.sortedIDs(3)
-	row := func(i, n int) storage.Annotation {
-		return storage.Annotation{Pair: storage.Pair{From: person, To: to[i]}, At: at(n)}
-	}
-	stranger := storage.Annotation{Pair: storage.Pair{From: s.id(), To: to[0]}, At: at(1)}
-	wantList(t, "outcomes", s.add(t, storage.AnnotationDismissal, row(0, 1), row(1, 2), stranger, row(0, 9)), []string{added, added, notFound, there})
-	wantList(t, "dismissed since", found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person, Since: at(2)}}), 1)[0], to[1:2])
-	wantList(t, "dismissed", found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person}}), 1)[0], to[:2])
-}
-
-func (s beside) OnlyTheNewestDismissalsStay(t *testing.T) {
-	person, to := s.newUsers(t, 1)[0].ID, s.ids(storage.MaxDismissals+3)
-	rows := make([]storage.Annotation, len(to))
-	for i, id := range to {
-		rows[i] = storage.Annotation{Pair: storage.Pair{From: person, To: id}, At: at(len(to) - i)}
-	}
-	s.add(t, storage.AnnotationDismissal, rows...)
-	left := found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person}}), 1)[0]
-	wantList(t, "dismissed", left, slices.Sorted(slices.Values(to[:storage.MaxDismissals])))
-}
-
 // The edge may have ended since.
 func (s beside) AFirstFollowNeedsAnEdge(t *testing.T) {
 	one, ended, never := marks(s).followed(t), marks(s).followed(t), storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
@@ -129,7 +107,6 @@ func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 			s.apply(t, storage.Requests, storage.Edge{From: p.From, To: p.To, Type: storage.Pending, UpdateTime: at(1)})
 			want[storage.AnnotationMark] = append(want[storage.AnnotationMark], storage.Annotation{Pair: p, Special: i%2 == 0, Text: fmt.Sprint("m", i), Attributes: `{"a":1}`})
 			want[storage.AnnotationFirst] = append(want[storage.AnnotationFirst], storage.Annotation{Pair: p, At: at(i + 1)})
-			want[storage.AnnotationDismissal] = append(want[storage.AnnotationDismissal], storage.Annotation{Pair: p, At: at(i)})
 			if i > 0 { // the first request has no message
 				want[storage.AnnotationMessage] = append(want[storage.AnnotationMessage], storage.Annotation{Pair: p, Text: fmt.Sprint("hello ", i)})
 			}

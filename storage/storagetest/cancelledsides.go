@@ -17,7 +17,6 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	wantEnded(t, "marks", s.store.Marks(ctx, pairs), 2)
 	wantEnded(t, "specials", s.store.Specials(ctx, ids), 2)
 	wantEnded(t, "messages", s.store.Messages(ctx, pairs), 2)
-	wantEnded(t, "dismissals", s.store.Dismissals(ctx, []storage.DismissalQuery{{User: ids[0]}, {User: ids[1]}}), 2)
 	wantEnded(t, "states", s.store.StatesOf(ctx, ids), 2)
 	_, err := s.store.Popular(ctx, 1, 10)
 	wantEndedErr(t, "popular", err)
@@ -41,13 +40,9 @@ func (s cancellation) NothingBesideEdgesIsChanged(t *testing.T) {
 
 	_, _, err := s.store.SetMark(ended(t), pair, special(true))
 	wantEndedErr(t, "mark", err)
-	wantEndedErr(t, "dismiss", s.store.Dismiss(ended(t), user.ID, peer, at(1), 0))
-	_, err = s.store.EndDismissal(ended(t), user.ID, peer)
-	wantEndedErr(t, "end a dismissal", err)
 	_, err = s.store.SetState(ended(t), user.ID, storage.Deactivated, at(1))
 	wantEndedErr(t, "state", err)
 	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
-	wantList(t, "dismissals", s.dismissalsOf(t, user.ID, 0), nil)
 	s.wantState(t, user.ID, storage.Active)
 	wantEqual(t, "counts", s.countsOf(t, user.ID), counts)
 

@@ -26,14 +26,12 @@ func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
 	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user.ID, other.ID)), 1)
 	wantMissing(t, s.store.Messages(t.Context(), pairsFrom(user.ID, other.ID)), 1)
 	wantList(t, "specials", s.specialsOf(t, user.ID), nil)
-	wantList(t, "dismissals", s.dismissalsOf(t, user.ID, 0), nil)
 	s.wantState(t, user.ID, storage.Deleted)
 	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
 
 	wantEqual(t, "the other", s.userOf(t, other.ID), other)
 	wantEqual(t, "mark of the other", found(t, s.store.Marks(t.Context(), pairsFrom(other.ID, user.ID)), 1)[0], storage.EdgeMark{Special: true, Remark: "x"})
 	wantEqual(t, "message of the other", found(t, s.store.Messages(t.Context(), pairsFrom(other.ID, user.ID)), 1)[0], "hello")
-	wantList(t, "dismissals of the other", s.dismissalsOf(t, other.ID, 0), []storage.UserID{user.ID})
 	s.wantState(t, other.ID, storage.Active)
 }
 
@@ -44,7 +42,6 @@ func (s erase) surround(t *testing.T, from, to storage.UserID) {
 	messages(s).act(t, pair, storage.RequestChange{Act: storage.Ask, At: at(1), Message: "hello"})
 	s.apply(t, storage.Forward, follow(storage.Forward, from, to, 1))
 	s.mark(t, pair, storage.MarkChange{Special: special(true).Special, Remark: remarked("x").Remark}, storage.EdgeMark{Special: true, Remark: "x"})
-	s.dismiss(t, from, to, at(1), 0)
 }
 
 func (s erase) OnlyOneWhoIsBeingDeletedIsErased(t *testing.T) {
@@ -94,17 +91,14 @@ func (s erase) ManyRowsAreRemoved(t *testing.T) {
 		follows[i] = follow(storage.Forward, user, peer, 1)
 	}
 	s.apply(t, storage.Forward, follows...)
-	var marks, dismissals []storage.Annotation
+	var marks []storage.Annotation
 	for _, peer := range peers {
 		marks = append(marks, storage.Annotation{Pair: storage.Pair{From: user, To: peer}, Text: "x"})
-		dismissals = append(dismissals, storage.Annotation{Pair: storage.Pair{From: user, To: peer}, At: at(1)})
 	}
 	beside(s).add(t, storage.AnnotationMark, marks...)
-	beside(s).add(t, storage.AnnotationDismissal, dismissals...)
 	s.setState(t, user, storage.Deleting, 1, true)
 	s.erase(t, user, 20)
 	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user, peers...)), n)
-	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), nil)
 }
 
 // So are its comments below posts of others, and others' comments below its posts.

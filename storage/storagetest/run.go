@@ -53,7 +53,6 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return marks{h} },
 		func(h *harness) any { return attributes{h} },
 		func(h *harness) any { return messages{h} },
-		func(h *harness) any { return dismissals{h} },
 		func(h *harness) any { return feedSeen{h} },
 		func(h *harness) any { return userLists{h} },
 		func(h *harness) any { return popular{h, open} },

@@ -11,7 +11,7 @@ import (
 )
 
 // answers keeps what the store has said to questions of one kind about a user or a post: the viewer's marks, requests, favorites and
-// dismissals, pages of posts and of comments. Whatever such an answer depends on raises the version of that user's or post's counts.
+// relations, pages of posts and of comments. Whatever such an answer depends on raises the version of that user's or post's counts.
 // So an answer is kept under this version, as it was before the answer was read, and nobody has to forget it: with the next version
 // it is not found any more, and leaves the cache because it is never asked for. The version is what the cache has of the user or the
 // post, which is forgotten when it changes.
@@ -38,7 +38,6 @@ type answerKinds struct {
 	marks      answers[storage.Pair, storage.EdgeMark]
 	messages   answers[storage.Pair, string]
 	specials   answers[storage.UserID, []storage.UserID]
-	dismissals answers[storage.DismissalQuery, []storage.UserID]
 	postPages  answers[storage.PostsQuery, []storage.Post]
 	lastPosts  answers[lastPost, storage.Micros]
 	comments   answers[storage.CommentsQuery, []storage.Comment]
@@ -88,7 +87,6 @@ func (a *answerKinds) init() {
 	define(&kinds, &a.marks, ofFrom, form[storage.EdgeMark]{wire.AppendMark, wire.ParseMark}, storage.Reader.Marks)
 	define(&kinds, &a.messages, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, func(data []byte) string { return string(data) }}, storage.Reader.Messages)
 	define(&kinds, &a.specials, ofUser, lists[storage.UserID](), storage.Reader.Specials)
-	define(&kinds, &a.dismissals, func(q storage.DismissalQuery) storage.PostID { return ofUser(q.User) }, lists[storage.UserID](), storage.Reader.Dismissals)
 	define(&kinds, &a.postPages, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsePostIDs}, storage.Reader.PostPages)
 	define(&kinds, &a.lastPosts, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), by(readLastPosts))
 	define(&kinds, &a.comments, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, wire.ParseComments}, storage.Reader.CommentPages)
@@ -319,11 +317,6 @@ func (c *Cache) Messages(ctx context.Context, requests []storage.Pair) []storage
 // Specials implements [storage.RelationReader].
 func (c *Cache) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return c.answers.specials.fetch(ctx, c, users)
-}
-
-// Dismissals implements [storage.RelationReader].
-func (c *Cache) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	return c.answers.dismissals.fetch(ctx, c, queries)
 }
 
 // CommentPages implements [storage.CommentReader].

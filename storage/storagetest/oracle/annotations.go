@@ -17,11 +17,6 @@ func (s *Store) allAnnotations() map[storage.AnnotationKind][]storage.Annotation
 	for pair, message := range s.messages {
 		all[storage.AnnotationMessage] = append(all[storage.AnnotationMessage], storage.Annotation{Pair: pair, Text: message})
 	}
-	for user, list := range s.dismissed {
-		for dismissed, at := range list {
-			all[storage.AnnotationDismissal] = append(all[storage.AnnotationDismissal], storage.Annotation{Pair: storage.Pair{From: user, To: dismissed}, At: at})
-		}
-	}
 	for pair, at := range s.firsts {
 		all[storage.AnnotationFirst] = append(all[storage.AnnotationFirst], storage.Annotation{Pair: pair, At: at})
 	}
@@ -44,8 +39,6 @@ func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind,
 			results[i] = s.addMark(row)
 		case storage.AnnotationMessage:
 			results[i] = s.addMessage(row)
-		case storage.AnnotationDismissal:
-			results[i] = s.addDismissal(row)
 		case storage.AnnotationFirst:
 			results[i] = s.addFirst(row)
 		}
@@ -85,18 +78,6 @@ func (s *Store) addMessage(row storage.Annotation) storage.Result[bool] {
 		return storage.Result[bool]{Found: true}
 	}
 	s.messages[row.Pair] = row.Text
-	s.besideChanged(row.From)
-	return storage.Result[bool]{Value: true, Found: true}
-}
-
-func (s *Store) addDismissal(row storage.Annotation) storage.Result[bool] {
-	if _, counted := s.counts[row.From]; !counted {
-		return storage.Result[bool]{}
-	}
-	if _, dismissed := s.dismissed[row.From][row.To]; dismissed {
-		return storage.Result[bool]{Found: true}
-	}
-	s.dismiss(row.From, row.To, row.At)
 	s.besideChanged(row.From)
 	return storage.Result[bool]{Value: true, Found: true}
 }

@@ -93,7 +93,7 @@ func (s *Store) RestoreDetails(ctx context.Context, relations []storage.Relation
 	defer s.write(ctx)()
 	for i, r := range relations {
 		_, has := s.details[r.Pair()]
-		results[i].Found = s.row(storage.Relations, r.Pair()).Type == storage.Related
+		results[i].Found = s.row(storage.Relations, r.Pair()) == r.Pair().Edge(storage.Related, r.UpdateTime)
 		if results[i].Value = results[i].Found && !has && r.Detail != (storage.Detail{}); results[i].Value {
 			s.details[r.Pair()] = r.Detail
 			s.raiseVersion(r.From)

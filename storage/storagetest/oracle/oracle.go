@@ -39,9 +39,8 @@ type Store struct {
 	feedSeen   map[storage.UserID]storage.Micros
 	lists      map[storage.ListID]storage.UserList
 	moderation []storage.ModerationEntry
-	dismissed  map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
-	active     map[storage.UserID]storage.Day                       // the last day of each
-	states     map[storage.UserID]storage.StateChange               // the last change of each
+	active     map[storage.UserID]storage.Day         // the last day of each
+	states     map[storage.UserID]storage.StateChange // the last change of each
 
 	checkpoints map[string][]byte
 
@@ -119,7 +118,6 @@ func New(options ...Option) *Store {
 		firsts:     make(map[storage.Pair]storage.Micros),
 		feedSeen:   map[storage.UserID]storage.Micros{},
 		lists:      map[storage.ListID]storage.UserList{},
-		dismissed:  make(map[storage.UserID]map[storage.UserID]storage.Micros),
 		active:     make(map[storage.UserID]storage.Day),
 		states:     make(map[storage.UserID]storage.StateChange),
 

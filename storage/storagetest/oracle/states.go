@@ -104,7 +104,6 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	s.erasePosts(user)
 	s.change.AddProfile(user)
 	s.change.Posts = append(s.change.Posts, storage.PostID{Author: user})
-	delete(s.dismissed, user)
 	delete(s.feedSeen, user)
 	maps.DeleteFunc(s.lists, func(id storage.ListID, _ storage.UserList) bool { return id.Owner == user })
 	delete(s.users, user)

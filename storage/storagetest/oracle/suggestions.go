@@ -3,79 +3,11 @@ package oracle
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
 	"kith/storage"
 )
-
-// Dismissals implements [storage.RelationReader].
-func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	return lookUp(ctx, s, queries, func(q storage.DismissalQuery) ([]storage.UserID, bool) {
-		var list []storage.UserID
-		for dismissed, at := range s.dismissed[q.User] {
-			if at >= q.Since {
-				list = append(list, dismissed)
-			}
-		}
-		slices.Sort(list)
-		return list, true
-	})
-}
-
-// Dismiss implements [storage.SuggestionStore].
-func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	defer s.write(ctx)()
-	if _, counted := s.counts[user]; !counted {
-		return fmt.Errorf("dismiss %d for user %d: %w", dismissed, user, storage.ErrUserUnknown)
-	}
-	maps.DeleteFunc(s.dismissed[user], func(_ storage.UserID, at storage.Micros) bool { return at < forget })
-	if at >= forget {
-		s.dismiss(user, dismissed, at)
-	}
-	s.besideChanged(user)
-	return nil
-}
-
-// EndDismissal implements [storage.SuggestionStore].
-func (s *Store) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (ended bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	defer s.write(ctx)()
-	if _, counted := s.counts[user]; !counted {
-		return false, fmt.Errorf("end the dismissal of %d for user %d: %w", dismissed, user, storage.ErrUserUnknown)
-	}
-	if _, ended = s.dismissed[user][dismissed]; ended {
-		delete(s.dismissed[user], dismissed)
-		s.besideChanged(user)
-	}
-	return ended, nil
-}
-
-// dismiss keeps the newest dismissals of a user.
-func (s *Store) dismiss(user, dismissed storage.UserID, at storage.Micros) {
-	list := s.dismissed[user]
-	if list == nil {
-		list = make(map[storage.UserID]storage.Micros)
-		s.dismissed[user] = list
-	}
-	list[dismissed] = max(list[dismissed], at)
-	if len(list) <= storage.MaxDismissals {
-		return
-	}
-	newest := slices.SortedFunc(maps.Keys(list), func(a, b storage.UserID) int {
-		return cmp.Or(cmp.Compare(list[b], list[a]), cmp.Compare(b, a))
-	})
-	for _, surplus := range newest[storage.MaxDismissals:] {
-		delete(list, surplus)
-	}
-}
 
 // activeOn remembers the last day on which a user has been active.
 func (s *Store) activeOn(id storage.UserID, at storage.Micros) {

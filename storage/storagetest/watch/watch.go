@@ -77,16 +77,6 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	return s.Store.SetMark(s.on(ctx), pair, change)
 }
 
-// Dismiss writes through the store.
-func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	return s.Store.Dismiss(s.on(ctx), user, dismissed, at, forget)
-}
-
-// EndDismissal writes through the store.
-func (s *Store) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (bool, error) {
-	return s.Store.EndDismissal(s.on(ctx), user, dismissed)
-}
-
 // SeeFeed writes through the store.
 func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (bool, error) {
 	return s.Store.SeeFeed(s.on(ctx), user, upTo)

@@ -254,7 +254,7 @@ func (m *Mover) changesOf(ctx context.Context, kind db.RowKind, noted []db.Moved
 		switch {
 		case kind.ByText():
 			keys = append(keys, row{r.Handle})
-		case kind == db.UserRows, kind == db.Dismissals:
+		case kind == db.UserRows:
 			keys = append(keys, row{int64(r.Owner)})
 		default:
 			keys = append(keys, row{int64(r.Owner), int64(r.Peer)})

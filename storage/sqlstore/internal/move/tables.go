@@ -38,7 +38,6 @@ var tables = []table{
 	{"friend_request", db.KindOf(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}, []string{"message"}},
 	{"friend_request_inbox", db.KindOf(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
 	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark", "attributes"}, []string{"remark", "attributes"}},
-	{"suggestion_dismissals", db.Dismissals, []string{"user_id", "dismissed_id"}, []string{"at"}, nil},
 	{"post", db.PostRows, []string{"author_id", "post_id"}, []string{"client_key", "text", "media", "created_at", "edited_at", "state", "attributes"}, []string{"client_key", "text", "media", "attributes"}},
 	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "favorite_count", "version"}, nil},
 	{"favorite", db.KindOf(storage.Favorites), []string{"from_user_id", "to_user_id", "post_id"}, []string{"type", "update_time"}, nil},
@@ -70,7 +69,7 @@ func (t table) note(key row) db.MovedRow {
 	case t.kind.ByText():
 		r.Handle = key[0].(string)
 		return r
-	case t.kind != db.UserRows && t.kind != db.Dismissals:
+	case t.kind != db.UserRows:
 		r.Peer = storage.UserID(key[1].(int64))
 	}
 	r.Owner = storage.UserID(key[0].(int64))
