@@ -28,7 +28,7 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 		"marks":      r.Marks(ctx, pairs),
 		"specials":   r.Specials(ctx, []storage.UserID{viewer}),
 		"messages":   r.Messages(ctx, pairs),
-		"dismissals": r.Dismissals(ctx, []storage.DismissalQuery{{User: viewer}}),
+		"dismissals": r.Pages(ctx, storage.Relations, []storage.PageQuery{{Owner: viewer, Post: storage.Dismissals.Number, Limit: 9}}),
 		"favorite":   r.Edges(ctx, storage.Favorites, favorite),
 		"favorites":  r.FavoritePages(ctx, []storage.FavoritesQuery{{User: viewer, Limit: 3}}),
 		"posts":      r.PostPages(ctx, []storage.PostsQuery{{Author: other, Limit: 3}}),
@@ -104,6 +104,11 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 		r := w.ChangeItems(ctx, storage.Favorites, 1, []storage.ItemChange{storage.Favorite(post, kind, clock)}, storage.ItemOptions{Peace: true, Inverse: true})[0]
 		return rows(r.Value.Written(), r.Err)
 	}
+	relate := func(kind storage.EdgeType) error {
+		clock++
+		r := w.ChangeItems(ctx, storage.Relations, 1, []storage.ItemChange{{To: 2, Item: storage.Dismissals.Number, Type: kind, At: clock}}, storage.ItemOptions{Inverse: true})[0]
+		return rows(r.Value.Written(), r.Err)
+	}
 	steps := []struct {
 		what string
 		do   func() error
@@ -115,8 +120,8 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 			_, _, err := w.SetMark(ctx, pair, storage.MarkChange{Special: &special, Remark: &text})
 			return err
 		}},
-		{"a dismissal", func() error { return w.Dismiss(ctx, 1, 2, clock, 0) }},
-		{"it ends", func() error { _, err := w.EndDismissal(ctx, 1, 2); return err }},
+		{"a dismissal", func() error { return relate(storage.Related) }},
+		{"it ends", func() error { return relate(storage.None) }},
 		{"a post", func() error {
 			_, _, err := w.Publish(ctx, storage.NewPost{PostID: post, Key: "p", Text: "first", At: clock})
 			return err

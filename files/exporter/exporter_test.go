@@ -117,11 +117,6 @@ func fill(t *testing.T, s storage.Store) {
 			t.Fatal(err)
 		}
 	}
-	for i, dismissed := range []storage.UserID{5, 6, 99} {
-		if err := s.Dismiss(ctx, 1, dismissed, 1_700_000_000_000_070+storage.Micros(i), 0); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // publish makes posts and comments, some of them of hidden users, and deletes a post with its comments.

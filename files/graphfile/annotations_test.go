@@ -24,11 +24,11 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 			row.Attributes = anyAttributes().Draw(t, "attributes")
 		case storage.AnnotationMessage:
 			row.Text = texts(1).Draw(t, "message")
-		case storage.AnnotationDismissal, storage.AnnotationFirst:
+		case storage.AnnotationFirst:
 			row.At = storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
 		}
 		text, err := accounts.CheckText("text", row.Text, 0, storage.MaxRemarkLength)
-		if row.Text = text; err != nil || kind < storage.AnnotationDismissal && row == (storage.Annotation{Pair: row.Pair}) {
+		if row.Text = text; err != nil || kind < storage.AnnotationFirst && row == (storage.Annotation{Pair: row.Pair}) {
 			t.Skip("no user can write this")
 		}
 		record, err := AnnotationFormat(kind).Record(row)
@@ -95,8 +95,6 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 		{storage.AnnotationMessage, []string{"1", "2", long(301)}, "message has 0 to 300 characters"},
 		{storage.AnnotationMessage, []string{"1", "2", "\x1b[2J"}, "message holds characters"},
 		{storage.AnnotationMessage, []string{"1", "2", ""}, "says nothing"},
-		{storage.AnnotationDismissal, []string{"1", "2", "1700000000.5"}, ""},
-		{storage.AnnotationDismissal, []string{"1", "2", ""}, "a time must be"},
 	} {
 		_, err := AnnotationFormat(tt.kind).Read(tt.record)
 		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {

@@ -43,8 +43,15 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 	if got := k.Messages(ctx, []storage.Pair{{From: 3, To: 1}})[0].Value; got != "hello" {
 		t.Errorf("%s: message %q", name, got)
 	}
-	if got := k.Dismissals(ctx, []storage.DismissalQuery{{User: 1, Since: 50e6}})[0].Value; len(got) != 1 || got[0] != 9 {
-		t.Errorf("%s: dismissals %v", name, got)
+	dismissed := storage.Edge{From: 1, To: 9, Post: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
+	ends := storage.Detail{EndsAt: 50e6 + storage.Micros(storage.Dismissals.Lasts.Microseconds())}
+	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+		if got := k.Edges(ctx, side, []storage.Pair{dismissed.Pair(), storage.Dismissals.Pair(8, 9)}); got[0].Value != dismissed || got[1].Found {
+			t.Errorf("%s: dismissals of a version before: %+v", name, got)
+		}
+	}
+	if got := k.Details(ctx, []storage.Pair{dismissed.Pair()})[0].Value; got != ends {
+		t.Errorf("%s: a dismissal of a version before has %+v", name, got)
 	}
 }
 
@@ -57,7 +64,7 @@ func TestBesideEdges(t *testing.T) {
 		got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: lines, Problems: 50, OnProblem: func(p Problem) {
 			problems[fmt.Sprint(len(problems))+p.String()] = p.Reason
 		}})
-		want := Report{Lines: 15, UsersMade: 1, Edges: 3, Beside: 4, Duplicates: 1, Existed: 2, Malformed: 1, Refused: 3}
+		want := Report{Lines: 15, UsersMade: 1, Edges: 3, Beside: 3, Relations: 1, Duplicates: 1, Existed: 2, Malformed: 1, Refused: 3}
 		if lines == 1 { // each line is a chunk of its own, so the repeated pair exists already
 			want.Duplicates, want.Existed = 0, 3
 		}
@@ -87,7 +94,7 @@ func TestKilledImportWritesBesideEdgesOnce(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			over := late && len(k.saved) == 0
-			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Existed != 6 {
+			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Relations+got.Existed != 6 {
 				t.Errorf("%s: %+v", name, bare(got))
 			}
 			checkAnnotation(t, name, k)

@@ -71,7 +71,7 @@ func rowsOf(t *testing.T, addresses []string) string {
 	t.Helper()
 	var text strings.Builder
 	for _, table := range []string{
-		"users", "handles", "following", "follower", "friend_request", "friend_request_inbox", "edge_marks", "suggestion_dismissals", "post", "post_counts", "comment", "identities",
+		"users", "handles", "following", "follower", "friend_request", "friend_request_inbox", "edge_marks", "post", "post_counts", "comment", "identities",
 		"user_counts", "user_states", "moderation_log", "kith_secrets",
 	} {
 		var all []string

@@ -24,7 +24,7 @@ func fillSideTables(t *testing.T, s *Store) {
 		for user := 1; user <= 2000; user++ {
 			n := 5
 			if user == 1 {
-				n = storage.MaxDismissals + 100
+				n = 5100
 			}
 			for i := range n {
 				rows = append(rows, row(user, i))
@@ -38,7 +38,6 @@ func fillSideTables(t *testing.T, s *Store) {
 		s.Apply(t.Context(), storage.Forward, []storage.Edge{{From: user, To: followedForPlans, Type: storage.Following, UpdateTime: 2e9}}, storage.IfNewer)
 	}
 	insert("edge_marks (from_user_id, to_user_id, special, remark)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d, 'x')", user, 10_000+i, i%2) })
-	insert("suggestion_dismissals", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user, 10_000+i, i) })
 	insert("user_states (user_id, state, changed_at)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user*10_000+i, i%4, user+i) })
 	insert("moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)", func(user, i int) string {
 		return fmt.Sprintf("(%d, %d, %d, %d, 'o', 'r', 1000000000, 0)", user, user+i*2000, 1+(user+i)%2000, 1+i%4)
@@ -81,8 +80,8 @@ func fillSideTables(t *testing.T, s *Store) {
 		run("ANALYZE")
 		return
 	}
-	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox, relation, relation_inbox, relation_counts")
-	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, moderation_log, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox")
+	run("ANALYZE TABLE edge_marks, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox, relation, relation_inbox, relation_counts")
+	run("ANALYZE TABLE edge_marks, user_states, moderation_log, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox")
 }
 
 // runSideLookUps runs each look-up with one key, with some and with many.
@@ -93,14 +92,12 @@ func runSideLookUps(t *testing.T, s *Store) {
 		ofOne := make([]storage.Pair, n)
 		ofMany := make([]storage.Pair, n)
 		var counts []storage.EdgeCountQuery
-		var dismissed []storage.DismissalQuery
 		for i := range ids {
 			ids[i] = storage.UserID(1 + i*2)
 			ofOne[i] = storage.Pair{From: 1, To: storage.UserID(10_000 + i)}
 			ofMany[i] = storage.Pair{From: ids[i], To: 10_002}
 			since := storage.Micros(i % 2 * 5e8)
 			counts = append(counts, storage.EdgeCountQuery{Owner: ids[i], Since: since, Limit: 1000})
-			dismissed = append(dismissed, storage.DismissalQuery{User: ids[i], Since: since / 1e6})
 		}
 		s.Blocks(ctx, ids)
 		s.HaveWord(ctx, "us", ids)
@@ -112,7 +109,6 @@ func runSideLookUps(t *testing.T, s *Store) {
 		s.Messages(ctx, ofOne)
 		s.Messages(ctx, ofMany)
 		s.Specials(ctx, ids)
-		s.Dismissals(ctx, dismissed)
 		s.StatesOf(ctx, ids)
 		runSnapshots(t, s, ids)
 		runPosts(t, s, ids)
@@ -336,30 +332,22 @@ func runSideWrites(t *testing.T, s *Store) {
 				t.Fatal(err) // user 1 has too many already
 			}
 		}
-		for _, whom := range []storage.UserID{3, 4} {
-			if err := s.Dismiss(ctx, user, whom, 1e9, 2); err != nil {
+		for _, upTo := range []storage.Micros{5, 6} {
+			if _, err := s.SeeFeed(ctx, user, upTo); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.EndDismissal(ctx, user, 4); err != nil {
-				t.Fatal(err)
-			}
-			for _, upTo := range []storage.Micros{5, 6} {
-				if _, err := s.SeeFeed(ctx, user, upTo); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if _, err := s.FeedSeen(ctx, user); err != nil {
-				t.Fatal(err)
-			}
-			changeLists(t, s, user)
 		}
+		if _, err := s.FeedSeen(ctx, user); err != nil {
+			t.Fatal(err)
+		}
+		changeLists(t, s, user)
 		asked := storage.Edge{From: user, To: followedForPlans + 1, Type: storage.Pending, UpdateTime: 1e9}
 		for _, r := range s.Apply(ctx, storage.Requests, []storage.Edge{asked}, storage.IfNewer) {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
 		}
-		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationDismissal: 5, storage.AnnotationFirst: followedForPlans} {
+		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationFirst: followedForPlans} {
 			row := storage.Annotation{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
 			for _, r := range s.AddAnnotations(ctx, storage.AnnotationKind(kind), []storage.Annotation{row}) {
 				if r.Err != nil || !r.Value {

@@ -269,7 +269,6 @@ func fillFaulty(t *testing.T, s *Store) {
 	for _, from := range []storage.UserID{1, 2, 3, 4, 5, 12} {
 		_, _, err := s.SetMark(ctx, storage.Pair{From: from, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
 		must(err)
-		must(s.Dismiss(ctx, from, 30, 1e15, 0))
 	}
 	for id := storage.UserID(12); id < 16; id++ {
 		_, err := s.SetState(ctx, id, storage.Deleting, 1e15)
@@ -323,12 +322,9 @@ func faultyReads() map[string]operation {
 			return err
 		},
 		"Passwords": func(ctx context.Context, s *Store) error { return errorOf(s.Passwords(ctx, ids)) },
-		"Dismissals": func(ctx context.Context, s *Store) error {
-			return errorOf(s.Dismissals(ctx, []storage.DismissalQuery{{User: 1}, {User: 2}}))
-		},
-		"WithWord": func(ctx context.Context, s *Store) error { _, err := s.WithWord(ctx, "user", 5); return err },
-		"HaveWord": func(ctx context.Context, s *Store) error { return errorOf(s.HaveWord(ctx, "user", ids)) },
-		"Popular":  func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
+		"WithWord":  func(ctx context.Context, s *Store) error { _, err := s.WithWord(ctx, "user", 5); return err },
+		"HaveWord":  func(ctx context.Context, s *Store) error { return errorOf(s.HaveWord(ctx, "user", ids)) },
+		"Popular":   func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
 		"StateChanges": func(ctx context.Context, s *Store) error {
 			_, one := s.StateChanges(ctx, 0, storage.StatePosition{}, 5)
 			_, other := s.StateChanges(ctx, 1, storage.StatePosition{}, 5)
@@ -495,15 +491,10 @@ func faultyWrites() map[string]operation {
 			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
 			return err
 		},
-		"Dismiss":      func(ctx context.Context, s *Store) error { return s.Dismiss(ctx, 1, 31, 2e15, 5) },
-		"EndDismissal": func(ctx context.Context, s *Store) error { _, err := s.EndDismissal(ctx, 2, 30); return err },
 		"AddAnnotations, marks": func(ctx context.Context, s *Store) error {
 			return errorOf(s.AddAnnotations(ctx, storage.AnnotationMark, []storage.Annotation{
 				{Pair: storage.Pair{From: 1, To: 6}, Special: true}, {Pair: storage.Pair{From: 1, To: 7}, Text: "x"},
 			}))
-		},
-		"AddAnnotations, dismissals": func(ctx context.Context, s *Store) error {
-			return errorOf(s.AddAnnotations(ctx, storage.AnnotationDismissal, []storage.Annotation{{Pair: storage.Pair{From: 1, To: 32}, At: 3e15}}))
 		},
 		"RestorePosts, RestoreComments": func(ctx context.Context, s *Store) error {
 			row := func(n int64) storage.PostRow {

@@ -46,7 +46,7 @@ func half(from, to int) sqlstore.Move {
 // steps are the names of a move's steps. A move reports a name before it runs the step.
 var steps = []string{
 	"begin", "leave", "copy users", "copy user_counts", "copy user_states", "copy moderation_log", "copy handles", "copy identities", "copy following", "copy follower", "copy friend_request",
-	"copy friend_request_inbox", "copy edge_marks", "copy suggestion_dismissals", "copy post", "copy post_counts", "copy comment", "compare", "close", "last rows", "decide", "wait", "open", "keep", "remove",
+	"copy friend_request_inbox", "copy edge_marks", "copy post", "copy post_counts", "copy comment", "compare", "close", "last rows", "decide", "wait", "open", "keep", "remove",
 }
 
 // Movers die by kill -9 before each step, and all writers continue. The next mover finishes what the one

@@ -109,9 +109,8 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 			err = nil
 		}
 	case 1:
-		if err = s.Dismiss(ctx, from, to, at, 0); err == nil && r.IntN(3) == 0 {
-			_, err = s.EndDismissal(ctx, from, to)
-		}
+		change := storage.ItemChange{To: to, Item: storage.Dismissals.Number, Type: storage.EdgeType(min(r.IntN(4), 1)), At: at}
+		err = s.ChangeItems(ctx, storage.Relations, from, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0].Err
 	case 2:
 		_, _, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
 	case 3:
@@ -311,9 +310,9 @@ func (g *grower) checkRows() {
 		}
 		for table, owner := range map[string]string{
 			"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id",
-			"edge_marks": "from_user_id", "suggestion_dismissals": "user_id", "user_states": "user_id", "moderation_log": "owner_id",
+			"edge_marks": "from_user_id", "user_states": "user_id", "moderation_log": "owner_id",
 			"post": "author_id", "post_counts": "author_id", "comment": "author_id",
-			"favorite": "from_user_id", "favorite_inbox": "to_user_id",
+			"favorite": "from_user_id", "favorite_inbox": "to_user_id", "relation": "from_user_id", "relation_inbox": "to_user_id",
 		} {
 			for _, id := range g.owners(address, "SELECT DISTINCT "+owner+" FROM "+table) {
 				if s.ShardOf(id) != ordinal {

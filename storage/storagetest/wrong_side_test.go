@@ -10,7 +10,7 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-// Mistakes about what is stored beside edges: marks, dismissals, states and so on.
+// Mistakes about what is stored beside edges: marks, states and so on.
 var sideMistakes = []struct {
 	mistake string
 	open    func(*oracle.Store) storage.Store
@@ -42,13 +42,6 @@ var sideMistakes = []struct {
 	{"every request has a message", func(s *oracle.Store) storage.Store { return emptyMessages{s} }, "messages/ARequestWithoutOneHasNone", promiseOnly},
 
 	{"feeds are seen backward", func(s *oracle.Store) storage.Store { return seesBackward{s, map[storage.UserID]storage.Micros{}} }, "feedSeen/ItOnlyMovesForward", promiseOnly},
-	{"dismissals begin behind the time", func(s *oracle.Store) storage.Store { return dismissedBehind{s} }, "dismissals/TheyAscendFromATimeOn", promiseOnly},
-	{"the first dismissal counts", func(s *oracle.Store) storage.Store { return dismissesOnce{s} }, "dismissals/TheLastTimeCounts", promiseOnly},
-	{"dismissals last for ever", func(s *oracle.Store) storage.Store { return forgetsNothing{s} }, "dismissals/OldOnesAreForgotten", promiseOnly},
-	{"the oldest dismissals are kept", func(s *oracle.Store) storage.Store { return keepsOldest{s} }, "dismissals/TheNewestAreKept", promiseOnly},
-	{"dismissals end all at once", func(s *oracle.Store) storage.Store { return endsDismissals{s} }, "dismissals/TheyEndOneByOne", promiseOnly},
-	{"nobody may dismiss", func(s *oracle.Store) storage.Store { return nobodyDismisses{s} }, "dismissals/NobodyDismisses", promiseOnly},
-	{"the end of a batch has no dismissals", func(s *oracle.Store) storage.Store { return shortSides{s} }, "dismissals/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
 
 	{"of equals the greater id is more popular", func(s *oracle.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"activity is not looked at", func(s *oracle.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
@@ -97,13 +90,13 @@ var sideMistakes = []struct {
 		return &erasesHandleAgain{Store: s, handles: map[storage.UserID]string{}}
 	}, "erase/AgainItDoesNothing", promiseOnly},
 	{"one step of rows is erased", func(s *oracle.Store) storage.Store {
-		return &erasesOneStep{Store: s, left: map[storage.UserID][]storage.UserID{}}
+		return &erasesOneStep{Store: s, erased: map[storage.UserID]bool{}}
 	}, "erase/ManyRowsAreRemoved", promiseOnly},
 	{"an import brings an erased user back", func(s *oracle.Store) storage.Store { return importRevives{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
 	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
 
 	{"ended contexts are served beside edges", func(s *oracle.Store) storage.Store { return deafAnnotations{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},
-	{"ended contexts write beside edges", func(s *oracle.Store) storage.Store { return deafDismissal{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
+	{"ended contexts write beside edges", func(s *oracle.Store) storage.Store { return deafMark{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, sideMistakes...) }
@@ -192,10 +185,6 @@ func (s shortSides) CountEdges(ctx context.Context, side storage.Side, queries [
 
 func (s shortSides) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return shortened(s.Store.Marks(ctx, pairs))
-}
-
-func (s shortSides) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	return shortened(s.Store.Dismissals(ctx, queries))
 }
 
 func (s shortSides) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
@@ -353,14 +342,9 @@ func (s deafAnnotations) Specials(ctx context.Context, users []storage.UserID) [
 	return s.Store.Specials(context.WithoutCancel(ctx), users)
 }
 
-type deafDismissal struct{ *oracle.Store }
+type deafMark struct{ *oracle.Store }
 
-func (s deafDismissal) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	err := s.Store.Dismiss(context.WithoutCancel(ctx), user, dismissed, at, forget)
-	return cmp.Or(err, ctx.Err())
-}
-
-func (s deafDismissal) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (bool, error) {
-	ended, err := s.Store.EndDismissal(context.WithoutCancel(ctx), user, dismissed)
-	return ended, cmp.Or(err, ctx.Err())
+func (s deafMark) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	mark, changed, err := s.Store.SetMark(context.WithoutCancel(ctx), pair, change)
+	return mark, changed, cmp.Or(err, ctx.Err())
 }

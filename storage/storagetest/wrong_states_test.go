@@ -249,24 +249,23 @@ func (s *erasesHandleAgain) Erase(ctx context.Context, user storage.UserID, at s
 	return s.Store.Erase(ctx, user, at)
 }
 
-// erasesOneStep leaves dismissals beyond the first thousand.
+// erasesOneStep leaves marks beyond the first thousand.
 type erasesOneStep struct {
 	*oracle.Store
-	left map[storage.UserID][]storage.UserID
+	erased map[storage.UserID]bool
 }
 
 func (s *erasesOneStep) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	list := s.Store.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
-	if len(list) > 1000 {
-		s.left[user] = list[1000:]
-	}
+	s.erased[user] = true
 	return s.Store.Erase(ctx, user, at)
 }
 
-func (s *erasesOneStep) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	results := s.Store.Dismissals(ctx, queries)
-	for i, q := range queries {
-		results[i].Value = append(results[i].Value, s.left[q.User]...)
+func (s *erasesOneStep) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := s.Store.Marks(ctx, pairs)
+	for i := 1000; i < len(pairs); i++ {
+		if s.erased[pairs[i].From] {
+			results[i] = storage.Result[storage.EdgeMark]{Value: storage.EdgeMark{Remark: "x"}, Found: true}
+		}
 	}
 	return results
 }

@@ -3,7 +3,6 @@ package storagetest_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,68 +11,7 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-// Mistakes about dismissals, popular users and searches.
-
-type dismissedBehind struct{ *oracle.Store }
-
-func (s dismissedBehind) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	queries = slices.Clone(queries)
-	for i := range queries {
-		queries[i].Since++
-	}
-	return s.Store.Dismissals(ctx, queries)
-}
-
-// hasDismissed reports whether a user has dismissed another, and how many it has.
-func hasDismissed(ctx context.Context, s *oracle.Store, user, dismissed storage.UserID) (has bool, n int) {
-	list := s.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
-	return slices.Contains(list, dismissed), len(list)
-}
-
-type dismissesOnce struct{ *oracle.Store }
-
-func (s dismissesOnce) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	if has, _ := hasDismissed(ctx, s.Store, user, dismissed); has {
-		return nil
-	}
-	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
-}
-
-type forgetsNothing struct{ *oracle.Store }
-
-func (s forgetsNothing) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, _ storage.Micros) error {
-	return s.Store.Dismiss(ctx, user, dismissed, at, 0)
-}
-
-type keepsOldest struct{ *oracle.Store }
-
-func (s keepsOldest) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	if _, n := hasDismissed(ctx, s.Store, user, dismissed); n >= storage.MaxDismissals {
-		return nil
-	}
-	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
-}
-
-type endsDismissals struct{ *oracle.Store }
-
-func (s endsDismissals) EndDismissal(ctx context.Context, user, dismissed storage.UserID) (bool, error) {
-	for _, id := range s.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value {
-		if _, err := s.Store.EndDismissal(ctx, user, id); err != nil {
-			return false, err
-		}
-	}
-	return s.Store.EndDismissal(ctx, user, dismissed)
-}
-
-type nobodyDismisses struct{ *oracle.Store }
-
-func (s nobodyDismisses) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	err := s.Store.Dismiss(ctx, user, dismissed, at, forget)
-	if errors.Is(err, storage.ErrUserUnknown) {
-		return nil
-	}
-	return err
-}
+// Mistakes about popular users and searches.
 
 type greaterIsPopular struct{ *oracle.Store }
 

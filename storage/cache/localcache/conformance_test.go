@@ -88,10 +88,6 @@ func (c *cached) Specials(ctx context.Context, users []storage.UserID) []storage
 	return c.cache.Specials(ctx, users)
 }
 
-func (c *cached) Dismissals(ctx context.Context, q []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	return c.cache.Dismissals(ctx, q)
-}
-
 func (c *cached) PostPages(ctx context.Context, q []storage.PostsQuery) []storage.Result[[]storage.Post] {
 	return c.cache.PostPages(ctx, q)
 }

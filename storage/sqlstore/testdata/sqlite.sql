@@ -114,123 +114,114 @@ WHERE from_user_id = ? LIMIT ?
 DELETE FROM edge_marks
 WHERE from_user_id = ? AND to_user_id IN (?)
 
--- erasedRows, 1 0. Served by PRIMARY, idx_dismissed_at.
-SELECT 1, dismissed_id
-FROM suggestion_dismissals
-WHERE user_id = ? LIMIT ?
-
--- erasedRows, 1 1. Served by PRIMARY, idx_dismissed_at.
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id IN (?)
-
--- erasedRows, 10 0. Served by PRIMARY.
-SELECT 10, peer
-FROM packed_change
-WHERE owner = ? AND side = 1 LIMIT ?
-
--- erasedRows, 10 1. Served by PRIMARY.
-DELETE FROM packed_change
-WHERE owner = ? AND side = 1 AND peer IN (?)
-
--- erasedRows, 11 0. Served by PRIMARY.
-SELECT 11, side
-FROM packed_short
-WHERE owner = ? LIMIT ?
-
--- erasedRows, 11 1. Served by PRIMARY.
-DELETE FROM packed_short
-WHERE owner = ? AND side IN (?)
-
--- erasedRows, 12 0. Served by PRIMARY.
-SELECT 12, kind
-FROM relation_counts
-WHERE owner = ? LIMIT ?
-
--- erasedRows, 12 1. Served by PRIMARY.
-DELETE FROM relation_counts
-WHERE owner = ? AND kind IN (?)
-
--- erasedRows, 13 0. Served by PRIMARY.
-SELECT 13, number
-FROM user_list
-WHERE owner = ? LIMIT ?
-
--- erasedRows, 13 1. Served by PRIMARY.
-DELETE FROM user_list
-WHERE owner = ? AND number IN (?)
-
--- erasedRows, 2 0. Served by PRIMARY, idx_friend_request_list.
-SELECT 2, to_user_id
+-- erasedRows, 1 0. Served by PRIMARY, idx_friend_request_list.
+SELECT 1, to_user_id
 FROM friend_request
 WHERE from_user_id = ? AND message <> '' LIMIT ?
 
--- erasedRows, 2 1. Served by PRIMARY, idx_friend_request_list.
+-- erasedRows, 1 1. Served by PRIMARY, idx_friend_request_list.
 UPDATE friend_request
 SET message = ''
 WHERE from_user_id = ? AND to_user_id IN (?)
 
--- erasedRows, 3 0. Served by PRIMARY, idx_post_key, idx_post_list.
-SELECT 3, post_id
+-- erasedRows, 10 0. Served by PRIMARY.
+SELECT 10, side
+FROM packed_short
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 10 1. Served by PRIMARY.
+DELETE FROM packed_short
+WHERE owner = ? AND side IN (?)
+
+-- erasedRows, 11 0. Served by PRIMARY.
+SELECT 11, kind
+FROM relation_counts
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 11 1. Served by PRIMARY.
+DELETE FROM relation_counts
+WHERE owner = ? AND kind IN (?)
+
+-- erasedRows, 12 0. Served by PRIMARY.
+SELECT 12, number
+FROM user_list
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 12 1. Served by PRIMARY.
+DELETE FROM user_list
+WHERE owner = ? AND number IN (?)
+
+-- erasedRows, 2 0. Served by PRIMARY, idx_post_key, idx_post_list.
+SELECT 2, post_id
 FROM post
 WHERE author_id = ? LIMIT ?
 
--- erasedRows, 3 1. Served by PRIMARY, idx_post_key, idx_post_list.
+-- erasedRows, 2 1. Served by PRIMARY, idx_post_key, idx_post_list.
 DELETE FROM post
 WHERE author_id = ? AND post_id IN (?)
 
--- erasedRows, 4 0. Served by PRIMARY.
-SELECT 4, post_id
+-- erasedRows, 3 0. Served by PRIMARY.
+SELECT 3, post_id
 FROM post_counts
 WHERE author_id = ? LIMIT ?
 
--- erasedRows, 4 1. Served by PRIMARY.
+-- erasedRows, 3 1. Served by PRIMARY.
 DELETE FROM post_counts
 WHERE author_id = ? AND post_id IN (?)
 
--- erasedRows, 5 0. Served by PRIMARY, idx_comment_list.
-SELECT 5, comment_id
+-- erasedRows, 4 0. Served by PRIMARY, idx_comment_list.
+SELECT 4, comment_id
 FROM comment
 WHERE author_id = ? LIMIT ?
 
--- erasedRows, 5 1. Served by PRIMARY, idx_comment_list.
+-- erasedRows, 4 1. Served by PRIMARY, idx_comment_list.
 DELETE FROM comment
 WHERE author_id = ? AND comment_id IN (?)
 
--- erasedRows, 6 0. Served by PRIMARY.
-SELECT 6, side
+-- erasedRows, 5 0. Served by PRIMARY.
+SELECT 5, side
 FROM packed_list
 WHERE owner = ? LIMIT ?
 
--- erasedRows, 6 1. Served by PRIMARY.
+-- erasedRows, 5 1. Served by PRIMARY.
 DELETE FROM packed_list
 WHERE owner = ? AND side IN (?)
+
+-- erasedRows, 6 0. Served by PRIMARY.
+SELECT 6, first_peer
+FROM packed_chunk
+WHERE owner = ? AND side = 0 LIMIT ?
+
+-- erasedRows, 6 1. Served by PRIMARY.
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = 0 AND first_peer IN (?)
 
 -- erasedRows, 7 0. Served by PRIMARY.
 SELECT 7, first_peer
 FROM packed_chunk
-WHERE owner = ? AND side = 0 LIMIT ?
+WHERE owner = ? AND side = 1 LIMIT ?
 
 -- erasedRows, 7 1. Served by PRIMARY.
 DELETE FROM packed_chunk
-WHERE owner = ? AND side = 0 AND first_peer IN (?)
+WHERE owner = ? AND side = 1 AND first_peer IN (?)
 
 -- erasedRows, 8 0. Served by PRIMARY.
-SELECT 8, first_peer
-FROM packed_chunk
-WHERE owner = ? AND side = 1 LIMIT ?
+SELECT 8, peer
+FROM packed_change
+WHERE owner = ? AND side = 0 LIMIT ?
 
 -- erasedRows, 8 1. Served by PRIMARY.
-DELETE FROM packed_chunk
-WHERE owner = ? AND side = 1 AND first_peer IN (?)
+DELETE FROM packed_change
+WHERE owner = ? AND side = 0 AND peer IN (?)
 
 -- erasedRows, 9 0. Served by PRIMARY.
 SELECT 9, peer
 FROM packed_change
-WHERE owner = ? AND side = 0 LIMIT ?
+WHERE owner = ? AND side = 1 LIMIT ?
 
 -- erasedRows, 9 1. Served by PRIMARY.
 DELETE FROM packed_change
-WHERE owner = ? AND side = 0 AND peer IN (?)
+WHERE owner = ? AND side = 1 AND peer IN (?)
 
 -- move.sizes. Served by PRIMARY.
 SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)
@@ -479,10 +470,6 @@ ON CONFLICT (user_id) DO UPDATE SET
   version = version + 1, packed_version = packed_version + 1,
   active_day = MAX(active_day, excluded.active_day)
 
--- sqlAddDismissal
-INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
-VALUES (?, ?, ?)
-
 -- sqlAddModeration
 INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -545,12 +532,6 @@ SELECT user_id FROM users LIMIT 1
 -- sqlAppendLog
 INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
 VALUES (?, ?, ?, ?, ?, ?)
-
--- sqlBesideBehind, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at, ''
-FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
-WHERE user_id > ?
-ORDER BY user_id, dismissed_id LIMIT ?
 
 -- sqlBesideBehind, AnnotationFirst. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, '', first_at, ''
@@ -803,7 +784,7 @@ WHERE author_id = ? AND post_id = ?
 -- sqlDetailOf. Served by PRIMARY.
 SELECT ends_at, attributes
 FROM relation
-WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1 AND update_time = ?
 
 -- sqlDetails. Served by PRIMARY.
 WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
@@ -956,16 +937,6 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
--- sqlDismiss
-INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
-VALUES (?, ?, ?)
-ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.at THEN excluded.at ELSE at END
-
--- sqlDismissals. Served by PRIMARY, idx_dismissed_at.
-SELECT ? AS query, dismissed_id
-FROM suggestion_dismissals
-WHERE user_id = ? AND at >= ?
-
 -- sqlDueRelations. Served by idx_relation_end.
 SELECT from_user_id, to_user_id, kind, update_time
 FROM relation
@@ -1092,10 +1063,6 @@ UPDATE post /*! FORCE INDEX (PRIMARY) */
 SET text = ?, media = ?, edited_at = ?, attributes = ?
 WHERE author_id = ? AND post_id = ?
 
--- sqlEndDismissal. Served by PRIMARY, idx_dismissed_at.
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id = ?
-
 -- sqlEndLease. Served by PRIMARY.
 DELETE FROM kith_leases
 WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)
@@ -1127,12 +1094,6 @@ SELECT seen_at
 FROM feed_seen
 WHERE user_id = ?
 
--- sqlFirstBeyond. Served by idx_dismissed_at.
-SELECT at, dismissed_id
-FROM suggestion_dismissals
-WHERE user_id = ?
-ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?
-
 -- sqlFirstOfFollow. Served by PRIMARY.
 SELECT COALESCE(first_at, 0)
 FROM following
@@ -1144,14 +1105,6 @@ FROM user_counts c
 CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
 CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
 WHERE c.user_id > ? AND c.user_id <= ?
-
--- sqlForgetFrom. Served by PRIMARY, idx_dismissed_at.
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND at <= ? AND (at < ? OR dismissed_id <= ?)
-
--- sqlForgetOld. Served by PRIMARY, idx_dismissed_at.
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND at < ?
 
 -- sqlFriendsOf. Served by PRIMARY, idx_follower_list, idx_following_list.
 SELECT c.user_id, c.friend_count, CASE
@@ -1851,12 +1804,6 @@ WHERE owner = ? AND number = ?
 -- sqlRemoveWords. Served by PRIMARY.
 DELETE FROM user_words
 WHERE user_id = ?
-
--- sqlRestBeside, AnnotationDismissal. Served by PRIMARY.
-SELECT user_id, dismissed_id, 0, '', at, ''
-FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
-WHERE user_id = ? AND dismissed_id > ?
-ORDER BY dismissed_id LIMIT ?
 
 -- sqlRestBeside, AnnotationFirst. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, '', first_at, ''
