@@ -27,11 +27,6 @@ func (r *Resolver) answerFollow(ctx context.Context, id string, act func(ctx con
 }
 
 func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, _ *int32, _ *string) (*model.FollowRequestConnection, error) {
-	f := planned(ctx)
-	args, err := pageOf(ctx, f, 0)
-	if err != nil {
-		return nil, err
-	}
 	audience, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +35,7 @@ func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, dir
 	if direction == model.FriendRequestDirectionSent {
 		list.side = storage.Forward
 	}
-	users, shown, err := list.users(ctx, r.Resolver, f, audience, args, requestCursors(list.side))
+	users, shown, err := list.users(ctx, r.Resolver, audience, requestCursors(list.side))
 	if err != nil {
 		return nil, err
 	}

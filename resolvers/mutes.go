@@ -73,26 +73,15 @@ func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope m
 
 // edgesOf is a page of the users at the other ends of edges of a declared kind.
 func (r *Resolver) edgesOf(ctx context.Context, list ownList) (*model.UserConnection, error) {
-	f := planned(ctx)
-	args, err := pageOf(ctx, f, 0)
-	if err != nil {
-		return nil, err
-	}
 	audience, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	own, err := list.page(ctx, r, audience, args, list.cursors())
+	users, shown, err := list.users(ctx, r, audience, list.cursors())
 	if err != nil {
 		return nil, err
 	}
-	page := pageOfEdges(list.side, own.edges, false)
-	page.cursors = own.cursors
-	page.fetch(ctx, f)
-	shown := page.shown(ctx, f)
-	return &model.UserConnection{
-		UserPage: model.UserPage{Nodes: shown.nodes, Complete: own.complete, Total: own.total, PageInfo: own.info}, Edges: shown.plain(),
-	}, nil
+	return &model.UserConnection{UserPage: users, Edges: shown.plain()}, nil
 }
 
 // addMutes adds what the viewer has muted to its own relationships.

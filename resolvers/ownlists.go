@@ -7,7 +7,6 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/model"
-	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -103,9 +102,12 @@ func (l ownList) read(ctx context.Context, r *Resolver, a *social.Audience, args
 }
 
 // users is a page of the users on the list, whom it reads.
-func (l ownList) users(
-	ctx context.Context, r *Resolver, f *selections.Field, a *social.Audience, args pageArguments, cursors bound,
-) (users model.UserPage, shown shownUsers, err error) {
+func (l ownList) users(ctx context.Context, r *Resolver, a *social.Audience, cursors bound) (users model.UserPage, shown shownUsers, err error) {
+	f := planned(ctx)
+	args, err := pageOf(ctx, f, 0)
+	if err != nil {
+		return users, shown, err
+	}
 	own, err := l.page(ctx, r, a, args, cursors)
 	if err != nil {
 		return users, shown, err
