@@ -82,7 +82,7 @@ func favoritedByEdge(row storage.Edge, node *model.User) model.FavoritedByEdge {
 }
 
 func (r mutations) Favorite(ctx context.Context, id string) (*model.FavoritePayload, error) {
-	return r.changeFavorite(ctx, id, func(ctx context.Context, viewer storage.UserID, post storage.PostID) (social.Favored, error) {
+	return r.changeFavorite(ctx, id, func(ctx context.Context, viewer storage.UserID, post storage.PostID) (storage.Changed, bool, error) {
 		return r.Relations.Favorite(ctx, loaders.For(ctx).Reader(), viewer, post)
 	})
 }
@@ -91,19 +91,19 @@ func (r mutations) Unfavorite(ctx context.Context, id string) (*model.FavoritePa
 	return r.changeFavorite(ctx, id, r.Relations.Unfavorite)
 }
 
-func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(context.Context, storage.UserID, storage.PostID) (social.Favored, error)) (*model.FavoritePayload, error) {
+func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(context.Context, storage.UserID, storage.PostID) (storage.Changed, bool, error)) (*model.FavoritePayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	f, err := change(ctx, viewer, post)
+	f, stale, err := change(ctx, viewer, post)
 	switch {
 	case errors.Is(err, storage.ErrPostUnknown):
 		return nil, errNoPost
 	case err != nil:
 		return nil, clientError(err)
 	}
-	s, d := payloadSelection(ctx), done{viewer: viewer, stale: f.Stale}
+	s, d := payloadSelection(ctx), done{viewer: viewer, stale: stale}
 	payload := &model.FavoritePayload{Changed: f.Changed}
 	if f.Row.UpdateTime > 0 {
 		d.token = consistency.Token{markOf(storage.Row{Side: storage.Favorites, Edge: f.Row})}

@@ -167,7 +167,7 @@ func viewerGone(err error) error {
 }
 
 // followPayload reads the selection of the payload of one follow.
-func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []social.FollowResult, stale bool, err error) (*model.RelationshipPayload, error) {
+func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []storage.Result[storage.Changed], stale bool, err error) (*model.RelationshipPayload, error) {
 	if err == nil {
 		err = relations[0].Err
 	}
@@ -180,29 +180,29 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	rememberRelations(ctx, relations)
 	p := r.payload(ctx, s, done{
 		// If the edge is the viewer's own, the viewer exists: the store has just locked its counts.
-		viewer: viewer, other: other, unsure: tie.Row.From != viewer,
+		viewer: viewer, other: other, unsure: tie.Value.Row.From != viewer,
 		token: token, late: token, stale: stale,
 	})
 	f := &model.RelationshipPayload{
-		Changed: tie.Changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
+		Changed: tie.Value.Changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
-	if tie.Row.Type == storage.Following && tie.Row.From == viewer && s.has("followingEdge") {
-		f.FollowingEdge = followEdge(storage.Forward, tie.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
+	if tie.Value.Row.Type == storage.Following && tie.Value.Row.From == viewer && s.has("followingEdge") {
+		f.FollowingEdge = followEdge(storage.Forward, tie.Value.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
 	}
 	return f, nil
 }
 
 // tokenOf is the token of the follows that were written or existed already.
-func tokenOf(relations []social.FollowResult) consistency.Token {
+func tokenOf(relations []storage.Result[storage.Changed]) consistency.Token {
 	var follows []storage.Edge
 	var t consistency.Token
 	for _, tie := range relations {
 		switch {
-		case tie.Row.UpdateTime == 0: // nothing was written
-		case tie.Row.Type == storage.Following:
-			follows = append(follows, tie.Row)
+		case tie.Value.Row.UpdateTime == 0: // nothing was written
+		case tie.Value.Row.Type == storage.Following:
+			follows = append(follows, tie.Value.Row)
 		default:
-			t = append(t, markOf(storage.Row{Side: storage.Forward, Edge: tie.Row}))
+			t = append(t, markOf(storage.Row{Side: storage.Forward, Edge: tie.Value.Row}))
 		}
 	}
 	return append(t, consistency.Followings(follows)...)
@@ -213,10 +213,10 @@ func markOf(row storage.Row) consistency.Mark {
 }
 
 // rememberRelations keeps the edges that the write returned, so that the payload need not read them.
-func rememberRelations(ctx context.Context, relations []social.FollowResult) {
+func rememberRelations(ctx context.Context, relations []storage.Result[storage.Changed]) {
 	for _, tie := range relations {
 		if tie.Err == nil {
-			remember(ctx, tie.Row)
+			remember(ctx, tie.Value.Row)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 }
 
 // followed is what many follows have come to.
-func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []social.FollowResult, stale bool) ([]*model.FollowOutcome, *model.Viewer) {
+func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []storage.Result[storage.Changed], stale bool) ([]*model.FollowOutcome, *model.Viewer) {
 	token := tokenOf(relations)
 	r.await(ctx, done{token: token, late: token, stale: stale}, payloadSelection(ctx).readsInverse())
 	rememberRelations(ctx, relations)
@@ -251,7 +251,7 @@ func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list giv
 }
 
 // outcomes are those of changes towards many users, named by texts, and the viewer after them, as far as they are selected.
-func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []social.FollowResult) ([]*model.FollowOutcome, *model.Viewer) {
+func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []storage.Result[storage.Changed]) ([]*model.FollowOutcome, *model.Viewer) {
 	s, others := payloadSelection(ctx), list.good
 	selected := s.below("outcomes")
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
@@ -272,7 +272,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list giv
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
 		outcomes[list.index(i)] = &model.FollowOutcome{
-			UserID: others[i].String(), Changed: tie.Changed, User: users[i], Relationship: relationships[i],
+			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],
 			Error: followError(tie.Err),
 		}
 	}
@@ -283,7 +283,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list giv
 }
 
 // explain adds to forbidden follows why they are forbidden.
-func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, relations []social.FollowResult) {
+func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, relations []storage.Result[storage.Changed]) {
 	var who []storage.UserID
 	var which []int
 	for i, tie := range relations {

@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -219,11 +218,10 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	list := parseEach(ids, func(text string) (storage.UserID, error) { return parseEnd("ids", kind, text) })
 	outcomes := make([]*model.RelateOutcome, len(ids))
 	var token, late consistency.Token
-	for i, result := range change(viewer, list.good) {
+	results := change(viewer, list.good)
+	r.explain(ctx, viewer, list.good, results)
+	for i, result := range results {
 		at := list.index(i)
-		if errors.Is(result.Err, storage.ErrForbidden) {
-			result.Err = r.forbidden(ctx, viewer, list.good[i:i+1])[0]
-		}
 		outcomes[at] = &model.RelateOutcome{ID: ids[at], Changed: result.Value.Changed, Error: followError(relationError(result.Err))}
 		if result.Value.Changed {
 			mark := markOf(storage.Row{Side: storage.Relations, Edge: result.Value.Row})

@@ -237,16 +237,15 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 	if err != nil {
 		return nil, err
 	}
-	var done []storage.Result[storage.Changed]
+	var results []storage.Result[storage.Changed]
 	if add {
-		done = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.good, storage.Detail{})
+		results = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.good, storage.Detail{})
 	} else {
-		done = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.good)
+		results = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.good)
 	}
-	results := storage.Each(done, func(r storage.Result[storage.Changed]) social.FollowResult {
-		changed = changed || r.Value.Changed
-		return social.FollowResult{Changed: r.Value.Changed, Err: relationError(r.Err)}
-	})
+	for i, r := range results {
+		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)
+	}
 	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil
 }

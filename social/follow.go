@@ -8,21 +8,15 @@ import (
 	"kith/storage"
 )
 
-// FollowResult is the outcome of one follow or its end.
-type FollowResult struct {
-	Row     storage.Edge // as it is now
-	Changed bool
-	Err     error // [ErrSelf], [storage.ErrUserUnknown], [storage.ErrForbidden], [storage.ErrLimitReached], or a fault
-}
-
 // Follow makes a user follow those of the others who exist, in one transaction, or ask to follow those who are locked.
-// Each has its own outcome, in their order. Existing follows stay as they are. If one of two blocks the other,
+// Each has its own outcome, in their order: [ErrSelf], [storage.ErrUserUnknown],
+// [storage.ErrForbidden], [storage.ErrLimitReached], or a fault. Existing follows stay as they are. If one of two blocks the other,
 // neither can follow.
 //
 // stale reports that the inverse side lags for a reason that waiting does not
 // repair. err is set if the user itself is unknown, or its shard did not answer.
-func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []FollowResult, stale bool, err error) {
-	relations = make([]FollowResult, len(others))
+func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []storage.Result[storage.Changed], stale bool, err error) {
+	relations = make([]storage.Result[storage.Changed], len(others))
 	kinds := make([]storage.EdgeType, len(others))
 	rows, errs := t.present(ctx, people, user, others)
 	for i, row := range rows {
@@ -39,8 +33,8 @@ func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.Er
 
 // Unfollow ends follows of a user, and requests for them. Unknown users are no error, because nobody follows them. Hidden
 // users are treated like unknown ones: their follows stay as they are.
-func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []FollowResult, stale bool, err error) {
-	relations = make([]FollowResult, len(others))
+func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []storage.Result[storage.Changed], stale bool, err error) {
+	relations = make([]storage.Result[storage.Changed], len(others))
 	if t.HiddenUsers.Has(user) {
 		return relations, false, unknown(user)
 	}
@@ -54,7 +48,7 @@ func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []
 }
 
 // change writes the edges, of the given types, to those users who have no error yet and are not hidden.
-func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kinds []storage.EdgeType, relations []FollowResult) (stale bool, err error) {
+func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kinds []storage.EdgeType, relations []storage.Result[storage.Changed]) (stale bool, err error) {
 	at := t.at()
 	var changes []storage.EdgeChange
 	var index []int
@@ -69,8 +63,7 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	}
 	var written []storage.Written
 	for j, r := range t.Store.ChangeEdges(ctx, user, changes, t.options()) {
-		tie := &relations[index[j]]
-		tie.Row, tie.Changed, tie.Err = r.Value.Row, r.Value.Changed, r.Err
+		relations[index[j]] = r
 		if r.Err != nil && !errors.Is(r.Err, storage.ErrLimitReached) && !errors.Is(r.Err, storage.ErrForbidden) {
 			err = fmt.Errorf("change follows of user %s: %w", user, r.Err)
 		}

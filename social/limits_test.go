@@ -148,17 +148,17 @@ func TestMarksAreOfFollows(t *testing.T) {
 func TestFollowsAreOfTwoUsers(t *testing.T) {
 	store := oracle.New()
 	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]
-	follow := func() ([]social.FollowResult, error) {
+	follow := func() ([]storage.Result[storage.Changed], error) {
 		ties, _, err := relations.Follow(t.Context(), store, 1, []storage.UserID{1, 2})
 		return ties, err
 	}
-	unfollow := func() ([]social.FollowResult, error) {
+	unfollow := func() ([]storage.Result[storage.Changed], error) {
 		ties, _, err := relations.Unfollow(t.Context(), 1, []storage.UserID{1, 2})
 		return ties, err
 	}
-	for i, act := range []func() ([]social.FollowResult, error){follow, unfollow} {
+	for i, act := range []func() ([]storage.Result[storage.Changed], error){follow, unfollow} {
 		ties, err := act()
-		if err != nil || !errors.Is(ties[0].Err, social.ErrSelf) || ties[1].Err != nil || !ties[1].Changed {
+		if err != nil || !errors.Is(ties[0].Err, social.ErrSelf) || ties[1].Err != nil || !ties[1].Value.Changed {
 			t.Errorf("%d: %+v, %v", i, ties, err)
 		}
 	}

@@ -49,7 +49,7 @@ var (
 	PostMutes = Kind{Number: 2, Name: "postMutes", Max: MaxMutes, Timed: true, Hides: FeedAnswers}
 
 	// Dismissals keeps users out of a user's suggestions.
-	Dismissals = Kind{Number: 3, Name: "dismissals", Max: MaxDismissals, Timed: true, Lasts: 180 * 24 * time.Hour, KeepsNewest: true, Hides: SuggestionAnswers}
+	Dismissals = Kind{Number: 3, Name: "dismissals", Max: MaxDismissals, Lasts: 180 * 24 * time.Hour, KeepsNewest: true, Hides: SuggestionAnswers}
 
 	// OwnKinds are all of them. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it.
 	OwnKinds = []Kind{Mutes, PostMutes, Dismissals}
