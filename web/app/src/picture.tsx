@@ -268,7 +268,8 @@ function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
       if (!frame && (data.done || !isCalm())) frame = requestAnimationFrame(show);
     };
     const pairs = Uint32Array.from(follows.flatMap(({ from, to }) => [from, to]));
-    worker.postMessage({ pairs, positions: begin, steps: people.length > 800 ? 260 : 400 } satisfies LayoutTask);
+    const weights = Uint8Array.from(follows, ({ mutual }) => (mutual ? 2 : 1));
+    worker.postMessage({ pairs, weights, positions: begin, steps: people.length > 800 ? 260 : 400 } satisfies LayoutTask);
     return () => {
       worker.terminate();
       cancelAnimationFrame(frame);
