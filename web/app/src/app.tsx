@@ -72,7 +72,7 @@ function SignedIn() {
   const places: [string, IconName, string, number?][] = [
     ['/', 'home', 'Home'],
     ['/suggestions', 'people', 'Discover'],
-    ['/picture', 'picture', 'Picture'],
+    ['/picture', 'picture', 'Network'],
     ['/requests', 'inbox', 'Requests', (data?.viewer?.friendRequests?.totalCount ?? 0) + (data?.viewer?.followRequests?.totalCount ?? 0)],
     ['/marked', 'mark', 'Marked'],
     ['/settings', 'settings', 'Settings'],

@@ -6,10 +6,13 @@ import { Link } from './router';
 import { useSession } from './session';
 import { Dialog, Failure, Sentinel, Skeleton, present, report, sentence, useSettled } from './ui';
 
-/** A picture from this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
-export function Face({ of, size = 44 }: { of: { id: string; avatarUrl: string | null }; size?: number }) {
-  const src = /\/faces\/\d+\.svg$/.exec(of.avatarUrl ?? '')?.[0] ?? `/faces/${of.id}.svg`;
-  return <img className="face" src={src} width={size} height={size} alt="" loading="lazy" decoding="async" />;
+type Faced = { id: string; avatarUrl: string | null };
+
+/** The address of a picture from this gateway, or else of a face that it draws: the page loads nothing from elsewhere. */
+export const faceOf = (of: Faced) => /\/faces\/\d+\.svg$/.exec(of.avatarUrl ?? '')?.[0] ?? `/faces/${of.id}.svg`;
+
+export function Face({ of, size = 44 }: { of: Faced; size?: number }) {
+  return <img className="face" src={faceOf(of)} width={size} height={size} alt="" loading="lazy" decoding="async" />;
 }
 
 export function FollowButton({ person, wide }: { person: PersonFragment; wide?: boolean }) {

@@ -193,7 +193,7 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
             Edit profile
           </Link>
           <Link to="/picture" className="button">
-            Picture
+            Network
           </Link>
         </div>
       ) : (
@@ -253,7 +253,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
         In common
       </Link>
       <Link to={`/picture/${user.id}`} className="button">
-        Picture
+        Network
       </Link>
       <button type="button" className={`button ${standing.muted ? 'on' : ''}`} onClick={() => setDialog('mute')}>
         {standing.muted ? 'Muted' : 'Mute'}
