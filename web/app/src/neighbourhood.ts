@@ -1,57 +1,72 @@
-// What the picture shows: people, who follows whom among them, and the viewer's relationship to each.
+// What the network shows: somebody, whom this person follows, some of the followers, and who follows whom among them.
 import type { Client } from 'urql';
-import { CircleDocument, EdgesAmongDocument, type CircleQuery, type FollowStatus } from './gql';
+import { AudienceDocument, CircleDocument, EdgesAmongDocument, type AudienceQuery, type CircleQuery, type NodeFragment } from './gql';
 import { present } from './ui';
-
-/** The viewer's relationship to somebody: what the colours mean. */
-export type Relation = 'self' | 'mutual' | 'following' | 'follower' | 'none';
-
-export type Someone = { id: string; handle: string; name: string; avatarUrl: string | null; followerCount: number; relation: Relation };
 
 /** Indexes in people: from follows to; mutual if to also follows from. */
 export type Follow = { from: number; to: number; mutual: boolean };
 
-export type Neighbourhood = { people: Someone[]; follows: Follow[]; complete: boolean };
+export type Neighbourhood = {
+  /** The first is the person whose network it is. */
+  people: NodeFragment[];
+  follows: Follow[];
+  /** Whether all follows among the people are known. */
+  complete: boolean;
+  /** For each of the people, whether the first one follows this one (1), is followed back (2), or both (3). */
+  ties: Uint8Array;
+};
+
+export type Circle = {
+  people: NodeFragment[];
+  /** How many the person follows, and how many follow the person; null if this person does not show them. */
+  followings: number;
+  followers: number | null;
+};
 
 /** As many as the API accepts in one query. */
 export const mostPeople = 2_000;
 
-const relations: Record<FollowStatus, Relation> = { MUTUAL: 'mutual', FOLLOWING: 'following', FOLLOWED_BY: 'follower', NONE: 'none' };
+/** So many of the followers are in the picture, those with the most followers of their own. */
+const mostFollowers = 200;
 
-export const relationOf = (viewerId: string | undefined, id: string, status: FollowStatus | undefined): Relation =>
-  id === viewerId ? 'self' : relations[status ?? 'NONE'];
+type Page = NonNullable<NonNullable<AudienceQuery['user']>['followers']>;
 
-type Node = NonNullable<NonNullable<NonNullable<NonNullable<CircleQuery['user']>['followings']>['nodes']>[number]>;
+/** Reads pages of a list until there are enough people; ask returns null if the list is closed. */
+async function pages(ask: (after: string | null) => Promise<Page | null>, most: number, said?: (people: number) => void) {
+  const people: NodeFragment[] = [];
+  let page = await ask(null);
+  const total = page?.totalCount ?? null;
+  while (page) {
+    people.push(...present(page.nodes));
+    said?.(people.length);
+    page = page.pageInfo.hasNextPage && people.length < most ? await ask(page.pageInfo.endCursor) : null;
+  }
+  return { people: people.slice(0, most), total };
+}
 
-const someone = (viewerId: string | undefined, node: Node): Someone => ({
-  id: node.id,
-  handle: node.handle,
-  name: node.name,
-  avatarUrl: node.avatarUrl,
-  followerCount: node.followerCount,
-  relation: relationOf(viewerId, node.id, node.viewerRelationship?.status),
-});
-
-/** Reads somebody and the first people whom this person follows, page by page; said gets the number read so far. */
-export async function circleOf(client: Client, viewerId: string | undefined, id: string, most: number, said: (people: number) => void) {
-  const people = new Map<string, Someone>();
-  let after: string | null = null;
-  do {
-    const result: { data?: CircleQuery; error?: Error } = await client.query(CircleDocument, { id, after }).toPromise();
-    if (result.error) throw result.error;
-    const user = result.data?.user;
-    if (!user) throw new Error('There is no such person.');
-    if (!user.followings) throw new Error(`${user.name} does not show whom they follow.`);
-    if (!people.size) people.set(user.id, someone(viewerId, user));
-    for (const node of present(user.followings.nodes)) if (people.size < most) people.set(node.id, someone(viewerId, node));
-    said(people.size);
-    after = user.followings.pageInfo.hasNextPage && people.size < most ? user.followings.pageInfo.endCursor : null;
-  } while (after);
-  return [...people.values()];
+/** Reads somebody, the first people whom this person follows, and some followers if wanted; said gets the number read so far. */
+export async function circleOf(client: Client, id: string, most: number, wanted: boolean, said: (people: number) => void): Promise<Circle> {
+  const followers = async (after: string | null) => {
+    const { data, error } = await client.query(AudienceDocument, { id, after }).toPromise();
+    if (error) throw error;
+    return data?.user?.followers ?? null;
+  };
+  let centre: NodeFragment | undefined;
+  const followings = async (after: string | null) => {
+    const { data, error }: { data?: CircleQuery; error?: Error } = await client.query(CircleDocument, { id, after }).toPromise();
+    if (error) throw error;
+    if (!data?.user) throw new Error('This account does not exist.');
+    if (!data.user.followings) throw new Error(`You can’t see who ${data.user.name} follows.`);
+    centre = data.user;
+    return data.user.followings;
+  };
+  const [circle, audience] = await Promise.all([pages(followings, most - 1, said), wanted ? pages(followers, mostFollowers) : { people: [], total: null }]);
+  const people = new Map([centre!, ...circle.people, ...audience.people].map(one => [one.id, one]));
+  return { people: [...people.values()].slice(0, most), followings: circle.total!, followers: audience.total };
 }
 
 /** Reads who follows whom among some people, in one query, however many people there are. */
-export async function followsAmong(client: Client, people: Someone[]): Promise<Neighbourhood> {
+export async function followsAmong(client: Client, people: NodeFragment[]): Promise<Neighbourhood> {
   const { data, error } = await client.query(EdgesAmongDocument, { ids: people.map(one => one.id) }, { requestPolicy: 'network-only' }).toPromise();
   if (error) throw error;
   const followings = data?.edgesAmong?.followings ?? [];
@@ -63,5 +78,6 @@ export async function followsAmong(client: Client, people: Someone[]): Promise<N
       if (!mutual || from < to) follows.push({ from, to, mutual });
     }
   });
-  return { people, follows, complete: data?.edgesAmong?.complete ?? false };
+  const ties = Uint8Array.from(people, (_, i) => Number(!!sets[0]?.has(i)) + 2 * Number(!!sets[i]?.has(0)));
+  return { people, follows, complete: data?.edgesAmong?.complete ?? false, ties };
 }

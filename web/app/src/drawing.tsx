@@ -1,0 +1,262 @@
+// The drawing of a network: dots and follows by sigma.js, with the faces and names of the best-known people over them.
+import Graph from 'graphology';
+import { useEffect, useMemo, useRef, useState, type RefObject } from 'react';
+import Sigma from 'sigma';
+import { createEdgeArrowProgram, createEdgeDoubleArrowProgram, EdgeLineProgram } from 'sigma/rendering';
+import type { NodeFragment } from './gql';
+import type { LayoutStep, LayoutTask } from './layout.worker';
+import type { Neighbourhood } from './neighbourhood';
+import { faceOf } from './people';
+import { navigate } from './router';
+
+/** So many communities have a colour of their own; members of smaller ones are grey. */
+export const mostCommunities = 8;
+
+export type Looks = {
+  /** Whether to show the person at an index. */
+  shows: (i: number) => boolean;
+  mutual: boolean;
+  /** Whom to show with this person's follows alone, or of which community. */
+  chosen: string | null;
+  community: number | null;
+};
+
+type DrawingProps = { shown?: Neighbourhood; communities?: Uint16Array; looks: Looks; choose: (id: string | null) => void; found: (communities: Uint16Array) => void };
+
+/** Everything that the drawing shows is also in the list beside it, for those who do not see it or use no mouse. */
+export function Drawing({ shown, communities, looks, choose, found }: DrawingProps) {
+  const container = useRef<HTMLDivElement>(null);
+  const people = useRef<HTMLDivElement>(null);
+  const graph = useMemo(() => new Graph({ type: 'directed', multi: false }), []);
+  const sigma = useRef<Sigma>(null);
+  const [failed, setFailed] = useState(false);
+  const byFame = useMemo(() => (shown?.people ?? []).toSorted((a, b) => b.followerCount - a.followerCount), [shown]);
+  // The centre is connected with nearly everybody, so choosing it dims nobody.
+  const now = { shown, byFame, communities, looks: looks.chosen === shown?.people[0]?.id ? { ...looks, chosen: null } : looks };
+  const state = useRef<State>(now);
+  state.current = now;
+
+  useSigma(container, people, sigma, graph, state, choose, setFailed);
+  const laid = useLayout(graph, shown, found);
+  const { chosen, community, mutual, shows } = now.looks;
+  useEffect(() => {
+    sigma.current?.refresh();
+    const at = chosen !== null && sigma.current?.getNodeDisplayData(chosen);
+    const camera = sigma.current?.getCamera();
+    if (at && camera && camera.ratio < 0.9) void camera.animate({ x: at.x, y: at.y }, { duration: isCalm() ? 0 : 350 });
+  }, [chosen, community, mutual, shows, communities]);
+
+  return (
+    <div className="canvas" role="img" aria-label="Drawing of who follows whom. The list beside it has the same people." data-nodes={shown?.people.length ?? 0} data-laid={laid}>
+      <div className="stage-lines" ref={container} />
+      <div className="stage-people" ref={people} aria-hidden="true" />
+      {failed && <p className="pad quiet">This browser cannot draw the network (it needs WebGL). The list has the same people.</p>}
+    </div>
+  );
+}
+
+type State = { shown?: Neighbourhood; byFame: NodeFragment[]; communities?: Uint16Array; looks: Looks };
+
+const isCalm = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
+
+/** The colours that the style sheet gives the legend, in the present scheme. */
+function coloursOf(container: HTMLElement) {
+  const rgb = (name: string) => {
+    const probe = document.createElement('i');
+    probe.className = `dot ${name}`;
+    container.append(probe);
+    const colour = getComputedStyle(probe).backgroundColor.match(/\d+/g)!.map(Number);
+    probe.remove();
+    return colour;
+  };
+  const card = rgb('card');
+  // Sigma's lines add up where they are transparent, so fainter colours are mixed with the background instead.
+  const mixed = (colour: number[], share: number) => `rgb(${colour.map((part, i) => Math.round(part * share + card[i]! * (1 - share))).join()})`;
+  const communities = Array.from({ length: mostCommunities + 1 }, (_, i) => rgb(`c${i}`));
+  return {
+    nodes: communities.map(colour => mixed(colour, 1)),
+    lines: communities.map(colour => mixed(colour, 0.42)),
+    self: mixed(rgb('self'), 1),
+    between: mixed(rgb('edge'), 0.55),
+    spoke: mixed(rgb('edge'), 0.3),
+    lit: mixed(rgb('self'), 0.8),
+    faint: mixed(rgb('edge'), 0.5),
+  };
+}
+
+const heads = { lengthToThicknessRatio: 4.5, widenessToThicknessRatio: 3.2 };
+
+function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject<HTMLDivElement | null>, sigma: RefObject<Sigma | null>, graph: Graph, state: RefObject<State>, choose: DrawingProps['choose'], setFailed: (failed: boolean) => void) {
+  useEffect(() => {
+    let colour = coloursOf(container.current!);
+    const communityOf = (i: number) => Math.min(state.current.communities?.[i] ?? mostCommunities, mostCommunities);
+    let drawing: Sigma;
+    try {
+      drawing = new Sigma(graph, container.current!, {
+        hideEdgesOnMove: true,
+        renderLabels: false,
+        zIndex: true,
+        stagePadding: 36,
+        minCameraRatio: 0.03,
+        maxCameraRatio: 3,
+        defaultEdgeType: 'line',
+        edgeProgramClasses: { line: EdgeLineProgram, arrow: createEdgeArrowProgram(heads), arrows: createEdgeDoubleArrowProgram(heads) },
+        defaultDrawNodeHover: () => {},
+        nodeReducer: (id, { i, ...data }) => {
+          const { shows, chosen, community } = state.current.looks;
+          const dim = i > 0 && (community !== null ? communityOf(i) !== community : chosen !== null && id !== chosen && !graph.areNeighbors(id, chosen));
+          return { ...data, color: dim ? colour.faint : i ? colour.nodes[communityOf(i)] : colour.self, hidden: !state.current.communities || !shows(i), zIndex: dim ? 0 : id === chosen ? 2 : 1 };
+        },
+        edgeReducer: (_, { from, to, mutual, few }) => {
+          const { mutual: onlyMutual, chosen, community } = state.current.looks;
+          const ids = state.current.shown!.people;
+          const inside = communityOf(from) === communityOf(to) && communityOf(from) < mostCommunities ? communityOf(from) : null;
+          const lit = chosen !== null && (ids[from]?.id === chosen || ids[to]?.id === chosen);
+          const spoke = from === 0 || to === 0;
+          const hidden = (onlyMutual && !mutual) || (chosen !== null && !lit) || (community !== null && inside !== community);
+          return {
+            hidden,
+            type: lit || few ? (mutual ? 'arrows' : 'arrow') : 'line',
+            size: lit ? 1.8 : mutual && !spoke ? 1.1 : 0.7,
+            color: lit ? colour.lit : spoke || (!few && inside === null) ? colour.spoke : inside !== null ? colour.lines[inside] : colour.between,
+            zIndex: lit ? 3 : spoke ? 0 : inside === null ? 1 : 2,
+          };
+        },
+      });
+    } catch {
+      return setFailed(true);
+    }
+    sigma.current = drawing;
+    const hovered = { id: null as string | null };
+    const faces = new Map<string, HTMLElement>();
+    drawing.on('afterRender', () => showPeople(drawing, people.current!, faces, hovered.id, state.current));
+    drawing.on('enterNode', ({ node }) => (hovered.id = node));
+    drawing.on('leaveNode', () => (hovered.id = null));
+    drawing.on('clickNode', ({ node }) => choose(node));
+    drawing.on('clickStage', () => choose(null));
+    drawing.on('doubleClickNode', ({ node, preventSigmaDefault }) => {
+      preventSigmaDefault();
+      navigate(`/picture/${node}`);
+    });
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    const repaint = () => {
+      colour = coloursOf(container.current!);
+      drawing.refresh();
+    };
+    scheme.addEventListener('change', repaint);
+    return () => {
+      scheme.removeEventListener('change', repaint);
+      drawing.kill();
+      sigma.current = null;
+    };
+  }, [graph]);
+}
+
+const mostFaces = 120;
+const namedFirst = 16;
+const pen = document.createElement('canvas').getContext('2d')!;
+
+/** The width of a name, in pixels. */
+function widthOf(name: string) {
+  pen.font = '600 12px system-ui, sans-serif';
+  return pen.measureText(name).width + 6;
+}
+
+type Box = { left: number; top: number; right: number; bottom: number };
+
+/**
+ * Puts faces and names where they have room: the closer one looks, the more there are. The best-known people come first, with
+ * their names; the faces of others come before their names.
+ */
+function showPeople(sigma: Sigma, layer: HTMLElement, faces: Map<string, HTMLElement>, hovered: string | null, { shown, byFame, looks }: State) {
+  const { width, height } = sigma.getDimensions();
+  const taken: Box[] = [];
+  const take = (box: Box) => {
+    const free = box.left >= 0 && box.top >= 0 && box.right <= width && box.bottom <= height && taken.every(other => box.right <= other.left || box.left >= other.right || box.bottom <= other.top || box.top >= other.bottom);
+    if (free) taken.push(box);
+    return free;
+  };
+  const placed = new Map<string, (() => void) | undefined>();
+  const first = (shown?.people ?? []).filter((one, i) => i === 0 || one.id === hovered || one.id === looks.chosen);
+  for (const one of [...first, ...byFame]) {
+    const data = placed.size < mostFaces && !placed.has(one.id) && sigma.getNodeDisplayData(one.id);
+    if (!data || data.hidden || data.zIndex === 0) continue;
+    const at = sigma.framedGraphToViewport(data);
+    const radius = Math.max(10, sigma.scaleSize(data.size));
+    if (!take({ left: at.x - radius, top: at.y - radius, right: at.x + radius, bottom: at.y + radius })) continue;
+    const element = faces.get(one.id) ?? layer.appendChild(faceElement(one));
+    faces.set(one.id, element);
+    element.className = 'node-face';
+    element.style.cssText = `--ring: ${data.color}; --size: ${2 * radius}px; transform: translate(${at.x}px, ${at.y}px)`;
+    const half = widthOf(one.name) / 2;
+    const name = () => void (take({ left: at.x - half, top: at.y + radius, right: at.x + half, bottom: at.y + radius + 16 }) && element.classList.add('named'));
+    if (placed.size < namedFirst) name();
+    placed.set(one.id, placed.size < namedFirst ? undefined : name);
+  }
+  for (const name of placed.values()) name?.();
+  for (const [id, element] of faces) {
+    if (placed.has(id)) continue;
+    element.remove();
+    faces.delete(id);
+  }
+}
+
+function faceElement(one: NodeFragment) {
+  const element = document.createElement('div');
+  const image = element.appendChild(new Image());
+  image.src = faceOf(one);
+  image.alt = '';
+  element.appendChild(document.createElement('span')).textContent = one.name;
+  return element;
+}
+
+// With more follows than this, only those of a chosen person have heads, and all are drawn only when everybody has a place.
+const manyFollows = 4_000;
+
+/** Puts people and follows into the graph, and lets the worker find communities and places; reports whether it has done so. */
+function useLayout(graph: Graph, shown: Neighbourhood | undefined, found: DrawingProps['found']) {
+  const [laid, setLaid] = useState(false);
+  useEffect(() => {
+    if (!shown) return;
+    setLaid(false);
+    const { people, follows } = shown;
+    const few = follows.length <= manyFollows;
+    const positions = new Float32Array(2 * people.length).fill(NaN);
+    // Many people are drawn smaller, and so are all on a narrow screen.
+    const scale = Math.min(1, 0.3 + Math.sqrt(60 / people.length)) * Math.min(1, Math.max(0.65, innerWidth / 900));
+    const best = Math.max(...people.map(one => one.followerCount), 1);
+    people.forEach((one, i) => {
+      // People who are shown already stay where they are.
+      const at = graph.hasNode(one.id) ? (graph.getNodeAttributes(one.id) as { x: number; y: number }) : null;
+      if (at) positions.set([at.x, at.y], 2 * i);
+      graph.mergeNode(one.id, { x: at?.x ?? 0, y: at?.y ?? 0, i, size: i ? scale * (4 + 12 * Math.sqrt(one.followerCount / best)) : 18 * Math.max(scale, 0.7) });
+    });
+    graph.clearEdges();
+    const draw = () => follows.forEach(follow => graph.addEdge(people[follow.from]!.id, people[follow.to]!.id, { ...follow, few }));
+
+    let newest: LayoutStep | undefined;
+    let frame = 0;
+    const show = () => {
+      frame = 0;
+      const { positions, communities, done } = newest!;
+      found(communities);
+      graph.updateEachNodeAttributes((_, { i, ...rest }) => ({ ...rest, i, x: positions[2 * i]!, y: positions[2 * i + 1]! }), { attributes: ['x', 'y'] });
+      if (graph.size === 0 && (few || done)) draw();
+      if (done) setLaid(true);
+    };
+    const worker = new Worker(new URL('./layout.worker.ts', import.meta.url), { type: 'module' });
+    worker.onmessage = ({ data }: MessageEvent<LayoutStep>) => {
+      newest = data;
+      if (data.done) worker.terminate();
+      if (!frame && (data.done || !isCalm())) frame = requestAnimationFrame(show);
+    };
+    const pairs = Uint32Array.from(follows.flatMap(({ from, to }) => [from, to]));
+    const weights = Uint8Array.from(follows, ({ mutual }) => (mutual ? 2 : 1));
+    worker.postMessage({ pairs, weights, positions, steps: Math.max(100, Math.min(400, Math.round(150_000 / people.length))) } satisfies LayoutTask);
+    return () => {
+      worker.terminate();
+      cancelAnimationFrame(frame);
+    };
+  }, [graph, shown]);
+  return laid;
+}
