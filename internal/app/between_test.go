@@ -267,7 +267,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	tab.Until("three wait", first+" && "+second+" && "+third+` && `+count+` === "3"`)
 	around := func() { // reads in the meantime
 		tab.Press("Friend requests sent")
-		tab.Sees("You have sent no friend requests.")
+		tab.Sees("You haven’t sent any friend requests.")
 		tab.Press("Friend requests")
 		tab.Until("the list is back", third)
 	}
@@ -279,9 +279,9 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	tab.Until("it shows at once", `!`+first+` && `+count+` === "2"`)
 	k.arrives(t)
 	s.does(t, fan, "follow", me)
-	tab.Sees(fanName + " follows you now.")
+	tab.Sees(fanName + " now follows you.")
 	k.letGo()
-	tab.Sees(firstName + " and you are friends now.")
+	tab.Sees("You and " + firstName + " are now friends.")
 	around()
 	says(t, tab, "true false", "3 2")
 
@@ -293,7 +293,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	k.arrives(t)
 	s.does(t, fan, "unfollow", me)
 	s.does(t, fan, "follow", me)
-	tab.Sees(fanName + " follows you now.")
+	tab.Sees(fanName + " now follows you.")
 	k.letGo()
 	tab.Sees("Request declined.")
 	around()
@@ -315,7 +315,7 @@ func requestsToOthers(t *testing.T, s site, b *between) {
 	tab := s.as(420, "/u/"+handle)
 	tab.Press("Ask to be friends")
 	tab.Press("Send request")
-	tab.Sees(name + " has got your request.")
+	tab.Sees("Request sent to " + name + ".")
 	tab.Until("it can be withdrawn", `document.body.innerText.includes("Withdraw request")`)
 	asked := `document.querySelector(".head-actions").innerText.includes("Withdraw request")`
 	notes(tab, asked)
@@ -374,8 +374,8 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	k.arrives(t)
 	tab.Run("see the followers", `document.querySelector(".tabs a[href$='/followers']").click()`)
 	k.letGo()
-	tab.Sees("You have blocked " + name + ".")
-	tab.Until("the list says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You have blocked "+name+"."))
+	tab.Sees("You blocked " + name + ".")
+	tab.Until("the list says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You blocked "+name+"."))
 	says(t, tab, "false true false true")
 
 	tab.Go(s.browser, "/app/blocked")
@@ -387,8 +387,8 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	tab.Until("it shows at once", "!"+row)
 	k.arrives(t)
 	k.letGo()
-	tab.Sees("You have unblocked " + name + ".")
-	tab.Sees("You have blocked nobody.")
+	tab.Sees("You unblocked " + name + ".")
+	tab.Sees("You haven’t blocked anyone.")
 	says(t, tab, "true false")
 }
 
@@ -434,7 +434,7 @@ func comments(t *testing.T, s site, b *between) {
 	tab.Press("1 Favorites")
 	tab.Until("it is a favorite", post+`?.innerText.includes("On rainy days")`)
 	tab.Press("Delete this post")
-	tab.Sees("You have no favorites yet.")
+	tab.Sees("You don’t have any favorites yet.")
 	s.Until(t, "have deleted both comments and the post", func() bool {
 		var left struct{ Node any }
 		s.Query(t, `query($id: ID!) { node(id: $id) { id } }`, map[string]any{"id": id}, &left)

@@ -53,12 +53,12 @@ func locked(t *testing.T, s site) {
 	a.Press("Save privacy")
 	a.Sees("Saved.")
 	b := s.as(811, "/u/"+mine)
-	b.Until("it is said why there are no posts", isEmptyAs("Only approved followers of "+name+" see this."))
+	b.Until("it is said why there are no posts", isEmptyAs("Only people "+name+" has approved can see this."))
 	b.Press("Follow: " + name)
-	b.Sees(name + " has got your request.")
+	b.Sees("Request sent to " + name + ".")
 	button := `document.querySelector(".head-actions .follow")?.textContent`
 	b.Until("the button waits", button+` === "Requested"`)
-	a.Sees(fan + " asks to follow you.")
+	a.Sees(fan + " asked to follow you.")
 	a.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
 	s.does(t, 812, "follow", 810)
 	a.Go(s.browser, "/app/requests")
@@ -66,11 +66,11 @@ func locked(t *testing.T, s site) {
 	a.Press("Do not let " + other + " follow you")
 	a.Sees("Request declined.")
 	a.Press("Let " + fan + " follow you")
-	a.Sees(fan + " follows you now.")
+	a.Sees(fan + " now follows you.")
 	a.Until("nobody waits", isEmptyAs("No follow requests.")+` && !document.querySelector(".count")`)
 	b.Until("the button follows, and the posts are there", button+` === "Following" && document.querySelector(".post")`)
 	b.Press("Following: " + name)
-	b.Sees("To follow again, you need the approval of " + name)
+	b.Sees("To follow " + name + " again, you’ll need their approval.")
 	b.Press("Unfollow")
 	b.Until("it is over", button+` === "Follow"`)
 	b.Press("Follow: " + name)
@@ -78,7 +78,7 @@ func locked(t *testing.T, s site) {
 	b.Press("Requests")
 	b.Press("Follow requests sent")
 	b.Press("Requested: " + name)
-	b.Until("the request is withdrawn", isEmptyAs("You have sent no follow requests."))
+	b.Until("the request is withdrawn", isEmptyAs("You haven’t sent any follow requests."))
 }
 
 func mutes(t *testing.T, s site) {
@@ -88,15 +88,15 @@ func mutes(t *testing.T, s site) {
 	a.Until("the dialog", `document.querySelector("dialog[open]")`)
 	a.Run("posts, for a week", `document.querySelector("dialog [name=scope]").value = "POSTS"; document.querySelector("dialog [name=days]").value = "7"`)
 	a.Run("mute", `document.querySelector("dialog .primary").click()`)
-	a.Sees("You have muted " + name + ".")
-	a.Sees("You have muted these posts until ")
+	a.Sees("You muted " + name + ".")
+	a.Sees("You muted their posts until ")
 	a.Press("Settings")
 	a.Press("Muted people")
-	a.Until("none of everything", isEmptyAs("You have muted nobody."))
+	a.Until("none of everything", isEmptyAs("You haven’t muted anyone."))
 	a.Press("Posts only")
 	a.Until("it is listed with its end", `/until [A-Z][a-z]+ \d+, \d{4}/.test(document.querySelector(".row[data-user=`+handle+`]")?.innerText)`)
 	a.Press("Unmute: " + name)
-	a.Until("it is gone", isEmptyAs("You have muted nobody."))
+	a.Until("it is gone", isEmptyAs("You haven’t muted anyone."))
 }
 
 // blocked watches the profile of somebody who blocks and unblocks the viewer.
@@ -109,10 +109,10 @@ func blocked(t *testing.T, s site) {
 	before := a.Text(`String(` + count("followers") + `)`)
 	s.subscribed(t, 4)
 	s.does(t, 830, "block", 831)
-	a.Until("the page says so", isEmptyAs(name+" has blocked you."))
+	a.Until("the page says so", isEmptyAs(name+" blocked you."))
 	a.Until("a follower less", count("followers")+" === "+before+" - 1")
 	a.Run("whom they follow", `document.querySelector(".tabs a[href$='/following']").click()`)
-	a.Until("so does a list", isEmptyAs(name+" has blocked you."))
+	a.Until("so does a list", isEmptyAs(name+" blocked you."))
 	s.does(t, 830, "unblock", 831)
 	a.Until("the list is back", `document.querySelector(".row[data-user]")`)
 }
@@ -123,16 +123,16 @@ func dismissals(_ *testing.T, s site) {
 	name := tab.Text(`document.querySelector(".row .name").textContent`)
 	first := fmt.Sprintf(`[...document.querySelectorAll(".row .name")].some(e => e.textContent === %q)`, name)
 	tab.Press("Do not suggest " + name)
-	tab.Sees(name + " is no longer suggested to you.")
+	tab.Sees(name + " won’t be suggested to you for now.")
 	tab.Until("it is gone", "!"+first)
 	tab.Press("Undo")
 	tab.Until("it is back", first)
 	tab.Press("Do not suggest " + name)
-	tab.Sees(name + " is no longer suggested to you.")
+	tab.Sees(name + " won’t be suggested to you for now.")
 	tab.Press("Settings")
-	tab.Press("People not suggested")
+	tab.Press("Dismissed suggestions")
 	tab.Press("Suggest again: " + name)
-	tab.Until("nobody is left out", isEmptyAs("You have dismissed nobody."))
+	tab.Until("nobody is left out", isEmptyAs("You haven’t dismissed anyone."))
 }
 
 func posts(t *testing.T, s site) {
@@ -149,7 +149,7 @@ func posts(t *testing.T, s site) {
 	tab.Press("Delete this post")
 	tab.Until("home again", `location.pathname === "/app/"`)
 	visitor.Go(s.browser, path)
-	visitor.Until("it is gone", isEmptyAs("This post is gone, or not for you to see."))
+	visitor.Until("it is gone", isEmptyAs("This post was deleted, or you can’t see it."))
 }
 
 // similar has the profile say when the follow began, and when the first one did, which this test makes earlier, and the exact count
@@ -167,7 +167,7 @@ func similar(_ *testing.T, s site) {
 		history.pushState(null, "", "/app/u/maya_okafor"); dispatchEvent(new PopStateEvent("popstate"))`)
 	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
 	tab.Run("follow", `const b = document.querySelector(".head-actions .follow"); b.dataset.following === "true" || b.click()`)
-	tab.Until("since when", `/You have followed them since [A-Z][a-z]+ \d+, \d{4}, first on [A-Z][a-z]+ \d+, 2001/.test(document.querySelector(".head").innerText)`)
+	tab.Until("since when", `/Following since [A-Z][a-z]+ \d+, \d{4}, for the first time on [A-Z][a-z]+ \d+, 2001/.test(document.querySelector(".head").innerText)`)
 	tab.Until("the exact count", `document.querySelector(".tabs a[href$='/followers'] [title='12,345']")?.textContent === "12.3K"`)
 	tab.Press("Similar")
 	tab.Until("people alike", `document.querySelectorAll(".row[data-user]").length > 2`)
@@ -192,7 +192,7 @@ func suspended(t *testing.T, s site) {
 	}
 	tab.Press("Follow: " + name)
 	tab.Sees("Your account is suspended until January 2, 2030")
-	tab.Sees("The reason: advertising: too much.")
+	tab.Sees("Reason: advertising: too much.")
 	tab.Go(s.browser, "/app/settings")
 	tab.Sees("Your account is hidden")
 }
@@ -206,7 +206,7 @@ func empties(t *testing.T, s site) {
 	tab.Type(`input[name="password"]`, "correct horse battery")
 	tab.Press("Create an account")
 	tab.Press("Not now")
-	tab.Sees("You follow nobody yet.")
+	tab.Sees("You don’t follow anyone yet.")
 	handle, name := s.handle(t, 860)
 	var answer struct {
 		User struct {
@@ -221,5 +221,5 @@ func empties(t *testing.T, s site) {
 	tab.Press("Follow: " + name)
 	tab.Until("followed", `document.querySelector(".head-actions .follow").textContent === "Following"`)
 	tab.Press("Kith, home")
-	tab.Sees("No posts from the people you follow.")
+	tab.Sees("No posts yet from the people you follow.")
 }

@@ -67,7 +67,7 @@ func TestSessionsAreRenewed(t *testing.T) {
 	}
 
 	// A session of 20 s ends. It ends without a click, because the gateway closes the socket.
-	a.Sees("Your session has ended. Sign in again, and you are back where you were.")
+	a.Sees("Your session has ended. Sign in to return to this page.")
 	b.Sees("Your session has ended.")
 	a.Until("the users of the demo graph", `document.querySelector("button[data-user=maya_okafor]")`)
 	a.Run("be Maya again", `document.querySelector("button[data-user=maya_okafor]").click()`)

@@ -129,8 +129,8 @@ function SignedIn() {
       <main id="page">
         {data?.viewer?.deactivated && (
           <div className="failure">
-            <p>Your account is hidden: nobody else sees your profile and posts, and you can change nothing.</p>
-            <button type="button" className="button" onClick={() => report(reactivate({}), 'Others see you again.')}>
+            <p>Your account is hidden. Other people can’t see your profile or posts, and you can’t change anything until you show it again.</p>
+            <button type="button" className="button" onClick={() => report(reactivate({}), 'Your account is visible again.')}>
               Show my account again
             </button>
           </div>
@@ -174,7 +174,7 @@ function Pages({ path }: { path: string }) {
   }
   return (
     <>
-      <PageTitle title="Nothing here" />
+      <PageTitle title="Page not found" />
       <Empty icon="search" title="There is no such page.">
         <Link to="/">Go home</Link>
       </Empty>
@@ -211,19 +211,19 @@ function Live() {
   }, [client]);
   useEffect(() => {
     if (!one) return;
-    tell(`${one.name} follows you now.`);
+    tell(`${one.name} now follows you.`);
     refresh();
   }, [follower.data]);
   useEffect(() => {
     const person = waits.data?.followRequestAdded?.edge?.node;
     if (!person) return;
-    tell(`${person.name} asks to follow you.`);
+    tell(`${person.name} asked to follow you.`);
     refresh();
   }, [waits.data]);
   useEffect(() => {
     if (!changed) return;
     if (changed.state === 'PENDING' && changed.to?.id === session?.userId) tell(`${changed.from?.name} wants to be friends.`);
-    if (changed.state === 'ACCEPTED' && changed.from?.id === session?.userId) tell(`${changed.to?.name} and you are friends now.`);
+    if (changed.state === 'ACCEPTED' && changed.from?.id === session?.userId) tell(`You and ${changed.to?.name} are now friends.`);
     refresh();
   }, [request.data]);
   return null;
@@ -289,7 +289,7 @@ function Search() {
           </li>
         ))}
       </ul>
-      {shown && asked && data && !fetching && found.length === 0 && <p className="found quiet">Nobody by this name.</p>}
+      {shown && asked && data && !fetching && found.length === 0 && <p className="found quiet">No one found.</p>}
     </div>
   );
 }

@@ -15,13 +15,13 @@ export function Common({ one, other }: { one: string; other: string }) {
     return (
       <>
         <PageTitle title="In common" />
-        <Empty icon="search" title="Nobody has this handle." />
+        <Empty icon="search" title="There is no account with this handle." />
       </>
     );
   }
   const lists = {
     variables: { id: a.id, with: b.id },
-    closed: <Empty icon="people" title="One of the two does not show you this list." />,
+    closed: <Empty icon="people" title="One of them doesn’t show you this list." />,
   };
   return (
     <>
@@ -49,7 +49,7 @@ export function Common({ one, other }: { one: string; other: string }) {
           {...lists}
           pick={data => pageOf(data.user?.list)}
           label="common followers"
-          empty={<Empty icon="people" title={`Nobody follows both ${a.name} and ${b.name}.`} />}
+          empty={<Empty icon="people" title={`No one follows both ${a.name} and ${b.name}.`} />}
         />
       ) : (
         <PeopleList
@@ -58,7 +58,7 @@ export function Common({ one, other }: { one: string; other: string }) {
           {...lists}
           pick={data => pageOf(data.user?.list)}
           label="common followings"
-          empty={<Empty icon="people" title={`${a.name} and ${b.name} follow nobody in common.`} />}
+          empty={<Empty icon="people" title={`${a.name} and ${b.name} don’t follow anyone in common.`} />}
         />
       )}
     </>

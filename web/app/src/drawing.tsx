@@ -50,7 +50,7 @@ export function Drawing({ shown, communities, looks, choose, found }: DrawingPro
     <div className="canvas" role="img" aria-label="Drawing of who follows whom. The list beside it has the same people." data-nodes={shown?.people.length ?? 0} data-laid={laid}>
       <div className="stage-lines" ref={container} />
       <div className="stage-people" ref={people} aria-hidden="true" />
-      {failed && <p className="pad quiet">This browser cannot draw the network (it needs WebGL). The list has the same people.</p>}
+      {failed && <p className="pad quiet">This browser can’t draw the network, because it has no WebGL. The list shows the same people.</p>}
     </div>
   );
 }

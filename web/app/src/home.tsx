@@ -24,7 +24,7 @@ export function Home() {
     const look = async () => {
       const { data } = await client.query(FeedSeenDocument, {}, { requestPolicy: 'network-only' }).toPromise();
       const feed = data?.viewer?.feed;
-      if (feed?.unseen?.count) setUnseen(`${feed.unseen.count}${feed.unseen.hasMore ? '+' : ''} new since you were last here`);
+      if (feed?.unseen?.count) setUnseen(`${feed.unseen.count}${feed.unseen.hasMore ? '+' : ''} new since your last visit`);
       if (feed?.pageInfo.startCursor) await client.mutation(MarkFeedSeenDocument, { upTo: feed.pageInfo.startCursor }).toPromise();
     };
     void look();
@@ -40,11 +40,11 @@ export function Home() {
         <PageTitle title="Home" />
         <Composer
           label="New post"
-          prompt="Say something to your followers"
+          prompt="What would you like to share?"
           button="Post"
           longest={2_000}
           send={(text, clientKey) => publish({ text, clientKey })}
-          sent="Posted. Your followers can see it."
+          sent="Posted. Your followers can see it now."
         />
         {unseen && <p className="quiet">{unseen}</p>}
         {fresh > 0 && (
@@ -61,12 +61,12 @@ export function Home() {
           row={post => <PostCard post={post} />}
           label="Posts"
           empty={
-            data?.viewer?.user.followingCount ? (
-              <Empty icon="home" title="No posts from the people you follow." />
-            ) : (
-              <Empty icon="home" title="You follow nobody yet.">
-                <Link to="/start">Follow a few people</Link> and their posts appear here.
+            data?.viewer?.user.followingCount === 0 ? (
+              <Empty icon="home" title="You don’t follow anyone yet.">
+                <Link to="/start">Follow a few people</Link>, and their posts will appear here.
               </Empty>
+            ) : (
+              <Empty icon="home" title="No posts yet from the people you follow." />
             )
           }
         />

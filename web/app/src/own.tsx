@@ -9,7 +9,7 @@ export function Marked() {
   return (
     <>
       <PageTitle title="Marked" />
-      <p className="quiet">People who are special to you. Only you see these marks.</p>
+      <p className="quiet">People who are special to you. Only you can see this list.</p>
       <PeopleList
         document={MarkedDocument}
         filtered
@@ -17,7 +17,7 @@ export function Marked() {
         pick={data => pageOf(data.viewer?.user.list)}
         label="marked people"
         row={person => <Row person={person} note={person.viewerRelationship?.remark ?? undefined} />}
-        empty={<Empty icon="mark" title="Nobody is marked yet.">Mark somebody you follow on their profile.</Empty>}
+        empty={<Empty icon="mark" title="No one is marked yet.">You can mark people you follow on their profiles.</Empty>}
       />
     </>
   );
@@ -51,8 +51,8 @@ export function Blocked() {
           return page && { ...page, items: page.items.filter(person => person.viewerRelationship?.blocking !== false) };
         }}
         label="blocked people"
-        row={person => <Undo text="Unblock" person={person} undo={() => report(unblock({ userId: person.id }), `You have unblocked ${person.name}.`)} />}
-        empty={<Empty icon="check" title="You have blocked nobody." />}
+        row={person => <Undo text="Unblock" person={person} undo={() => report(unblock({ userId: person.id }), `You unblocked ${person.name}.`)} />}
+        empty={<Empty icon="check" title="You haven’t blocked anyone." />}
       />
     </>
   );
@@ -69,7 +69,7 @@ export function Muted() {
   return (
     <>
       <PageTitle title="Muted" />
-      <p className="quiet">They are not told, and you still follow those whom you followed.</p>
+      <p className="quiet">People aren’t told that you muted them, and you keep following them.</p>
       <div className="tabs" role="group" aria-label="What is muted">
         {scopes.map(([one, text]) => (
           <button key={one} type="button" aria-pressed={scope === one} onClick={() => setScope(one)}>
@@ -91,10 +91,10 @@ export function Muted() {
             text="Unmute"
             person={person}
             note={person.viewerRelationship?.mutedUntil && `until ${day(person.viewerRelationship.mutedUntil)}`}
-            undo={() => report(unmute({ userId: person.id }), `You have unmuted ${person.name}.`)}
+            undo={() => report(unmute({ userId: person.id }), `You unmuted ${person.name}.`)}
           />
         )}
-        empty={<Empty icon="check" title="You have muted nobody." />}
+        empty={<Empty icon="check" title="You haven’t muted anyone." />}
       />
     </>
   );
@@ -108,8 +108,8 @@ export function Dismissed() {
   };
   return (
     <>
-      <PageTitle title="Not suggested" />
-      <p className="quiet">You have dismissed these suggestions. Each stays away for 180 days.</p>
+      <PageTitle title="Dismissed suggestions" />
+      <p className="quiet">You dismissed these people. They won’t be suggested for 180 days after that.</p>
       <PeopleList
         document={DismissedDocument}
         variables={{}}
@@ -117,9 +117,9 @@ export function Dismissed() {
           const page = pageOf(data.viewer?.list);
           return page && { ...page, items: page.items.filter(person => !back.has(person.id)) };
         }}
-        label="people not suggested"
+        label="dismissed suggestions"
         row={person => <Undo text="Suggest again" person={person} undo={() => again(person.id, person.name)} />}
-        empty={<Empty icon="check" title="You have dismissed nobody." />}
+        empty={<Empty icon="check" title="You haven’t dismissed anyone." />}
       />
     </>
   );

@@ -26,7 +26,7 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
   const text = following ? (followedBy ? 'Friends' : 'Following') : followRequested ? 'Requested' : followedBy ? 'Follow back' : 'Follow';
   const change = () => {
     setAsking(false);
-    void report((following || followRequested ? unfollow : follow)({ userId: person.id }), person.locked && !following && !followRequested ? `${person.name} has got your request.` : undefined);
+    void report((following || followRequested ? unfollow : follow)({ userId: person.id }), person.locked && !following && !followRequested ? `Request sent to ${person.name}.` : undefined);
   };
   return (
     <>
@@ -34,7 +34,7 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
         type="button"
         className={`button follow ${following || followRequested ? 'on' : 'primary'} ${wide ? 'wide' : ''}`}
         aria-label={`${text}: ${person.name}`}
-        title={following ? `Unfollow ${person.name}` : followRequested ? 'Withdraw the request' : undefined}
+        title={following ? `Unfollow ${person.name}` : followRequested ? 'Withdraw your request' : undefined}
         data-following={following}
         onClick={() => (following && (followedBy || person.locked) ? setAsking(true) : change())}
       >
@@ -43,8 +43,8 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
       {asking && (
         <Dialog title={`Unfollow ${person.name}?`} close={() => setAsking(false)}>
           <p>
-            {followedBy && 'You are friends only while you follow each other. '}
-            {person.locked && `To follow again, you need the approval of ${person.name}.`}
+            {followedBy && 'You’ll no longer be friends. '}
+            {person.locked && `To follow ${person.name} again, you’ll need their approval.`}
           </p>
           <div className="bar">
             <button type="button" className="button danger" onClick={change}>
@@ -145,7 +145,7 @@ export function Endless<Data, Variables extends AnyVariables, T>(props: EndlessP
       {ended && rows === 0 && props.empty}
       {enough && !ended && (
         <button type="button" className="button" onClick={() => setMost(most + pagesAtOnce)}>
-          Look further
+          Load more
         </button>
       )}
     </div>
@@ -241,7 +241,7 @@ export function PeopleList<Data, Variables extends AnyVariables, P extends Perso
         id={person => person.id}
         row={row ?? (person => <Row person={person} />)}
         keep={wanted && !filtered ? person => fold(person.name).includes(wanted) || person.handle.includes(wanted) : undefined}
-        empty={wanted ? <p className="quiet pad">Nobody here is called “{text.trim()}”.</p> : empty}
+        empty={wanted ? <p className="quiet pad">No one here matches “{text.trim()}”.</p> : empty}
       />
     </>
   );

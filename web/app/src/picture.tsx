@@ -63,10 +63,10 @@ function Around({ id }: { id: string }) {
       </PageTitle>
       {problem && <Failure text={problem} retry={() => load()} />}
       {nobody ? (
-        <Empty icon="people" title={isOwn ? 'You do not follow anyone yet.' : `${centre!.name} does not follow anyone yet.`}>
+        <Empty icon="people" title={isOwn ? 'Your network is empty so far.' : `${centre!.name}’s network is empty so far.`}>
           {isOwn && (
             <>
-              <Link to="/start">Find people to follow</Link>, and you will see how they know one another.
+              <Link to="/start">Find people to follow</Link>, and you’ll see how they are connected.
             </>
           )}
         </Empty>

@@ -15,7 +15,7 @@ export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; 
   const [, remove] = useMutation(gql.DeletePostDocument);
   const { author } = post;
   return (
-    <article className="post" aria-label={author ? `Post of ${author.name}` : 'Post'}>
+    <article className="post" aria-label={author ? `Post by ${author.name}` : 'Post'}>
       <Author of={post} size={36} to={`/post/${post.id}`} />
       <p className="text">{post.text}</p>
       <footer>
@@ -51,11 +51,11 @@ export function PostPage({ id }: { id: string }) {
   const post = data?.node && 'text' in data.node ? data.node : null;
   return (
     <>
-      <PageTitle title={post?.author ? `Post of ${post.author.name}` : 'Post'} />
+      <PageTitle title={post?.author ? `Post by ${post.author.name}` : 'Post'} />
       {post ? (
         <PostCard post={post} alone />
       ) : data ? (
-        <Empty icon="search" title="This post is gone, or not for you to see." />
+        <Empty icon="search" title="This post was deleted, or you can’t see it." />
       ) : error ? (
         <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />
       ) : (
@@ -87,7 +87,7 @@ function Comments({ post }: { post: gql.PostCardFragment }) {
   const [, add] = useMutation(gql.AddCommentDocument);
   return (
     <section className="comments" aria-label="Comments">
-      {session && <Composer label="New comment" prompt="Say something about it" button="Comment" longest={500} send={(text, clientKey) => add({ postId: post.id, text, clientKey })} />}
+      {session && <Composer label="New comment" prompt="Write a comment" button="Comment" longest={500} send={(text, clientKey) => add({ postId: post.id, text, clientKey })} />}
       <Endless
         document={gql.CommentsDocument}
         variables={{ id: post.id }}
@@ -95,7 +95,7 @@ function Comments({ post }: { post: gql.PostCardFragment }) {
         id={comment => comment.id}
         row={comment => <Comment comment={comment} mayDelete={!!session && [comment.author?.id, post.author?.id].includes(session.userId)} />}
         label="comments"
-        closed={<p className="quiet">This post is gone.</p>}
+        closed={<p className="quiet">This post was deleted.</p>}
         empty={<p className="quiet">No comments yet.</p>}
       />
     </section>
@@ -109,7 +109,7 @@ function Comment({ comment, mayDelete }: { comment: gql.CommentFragment; mayDele
       <Author of={comment} size={28} />
       <p className="text">{comment.text}</p>
       {mayDelete && (
-        <button type="button" className="button plain" aria-label={`Delete the comment of ${comment.author?.name ?? 'somebody'}`} onClick={() => report(remove({ id: comment.id }))}>
+        <button type="button" className="button plain" aria-label={`Delete the comment by ${comment.author?.name ?? 'someone'}`} onClick={() => report(remove({ id: comment.id }))}>
           <Icon name="trash" />
         </button>
       )}

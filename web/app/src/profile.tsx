@@ -23,7 +23,7 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
     return (
       <>
         <PageTitle title={`@${handle}`} />
-        <Empty icon="search" title="Nobody has this handle." />
+        <Empty icon="search" title="There is no account with this handle." />
       </>
     );
   }
@@ -66,7 +66,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           pick={data => pageOf(data.user?.list)}
           label="following"
           closed={closed}
-          empty={<Empty icon="people" title={isOwn ? 'You follow nobody yet.' : `${name} follows nobody yet.`}>{isOwn && <Link to="/start">Find people to follow</Link>}</Empty>}
+          empty={<Empty icon="people" title={isOwn ? 'You don’t follow anyone yet.' : `${name} doesn’t follow anyone yet.`}>{isOwn && <Link to="/start">Find people to follow</Link>}</Empty>}
         />
       );
     case 'followers':
@@ -78,7 +78,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           pick={data => pageOf(data.user?.list)}
           label="followers"
           closed={closed}
-          empty={<Empty icon="people" title={isOwn ? 'Nobody follows you yet.' : `Nobody follows ${name} yet.`} />}
+          empty={<Empty icon="people" title={isOwn ? 'No one follows you yet.' : `No one follows ${name} yet.`} />}
         />
       );
     case 'friends':
@@ -90,7 +90,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           pick={data => pageOf(data.user?.list)}
           label="friends"
           closed={closed}
-          empty={<Empty icon="people" title="No friends yet.">Friends follow each other.</Empty>}
+          empty={<Empty icon="people" title="No friends yet.">Friends are people who follow each other.</Empty>}
         />
       );
     case 'known':
@@ -101,7 +101,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           pick={data => pageOf(data.user?.list)}
           label="followers you know"
           closed={closed}
-          empty={<Empty icon="people" title={`Nobody you follow follows ${name}.`} />}
+          empty={<Empty icon="people" title={`No one you follow follows ${name}.`} />}
         />
       );
     case 'similar':
@@ -113,7 +113,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           pick={data => pageOf(data.user?.list)}
           label="similar people"
           closed={closed}
-          empty={<Empty icon="people" title={`Nobody has enough followers in common with ${isOwn ? 'you' : name}.`} />}
+          empty={<Empty icon="people" title={`No one shares enough followers with ${isOwn ? 'you' : name} yet.`} />}
         />
       );
     case 'posts':
@@ -126,7 +126,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           row={post => <PostCard post={post} />}
           label="posts"
           closed={closed}
-          empty={<Empty icon="home" title={isOwn ? 'You have posted nothing yet.' : `${name} has posted nothing yet.`} />}
+          empty={<Empty icon="home" title={isOwn ? 'You haven’t posted yet.' : `${name} hasn’t posted yet.`} />}
         />
       );
     case 'favorites':
@@ -140,20 +140,20 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           row={post => <PostCard post={post} />}
           label="favorites"
           closed={closed}
-          empty={<Empty icon="heart" title={isOwn ? 'You have no favorites yet.' : `${name} has no favorites yet.`} />}
+          empty={<Empty icon="heart" title={isOwn ? 'You don’t have any favorites yet.' : `${name} doesn’t have any favorites yet.`} />}
         />
       );
   }
-  return <Empty icon="search" title="There is no such list." />;
+  return <Empty icon="search" title="There is no such page." />;
 }
 
 /** Why the viewer does not see what a tab shows. */
 function whyClosed({ name, locked, listVisibility, viewerRelationship: standing }: Person, tab: string) {
-  if (standing?.blocking) return `You have blocked ${name}.`;
-  if (standing?.blockedBy) return `${name} has blocked you.`;
-  if (locked && !standing?.following) return `Only approved followers of ${name} see this.`;
+  if (standing?.blocking) return `You blocked ${name}.`;
+  if (standing?.blockedBy) return `${name} blocked you.`;
+  if (locked && !standing?.following) return `Only people ${name} has approved can see this.`;
   const of = tab === 'following' ? [listVisibility.followings] : tab === 'friends' ? Object.values(listVisibility) : [listVisibility.followers];
-  return of.includes('NOBODY') ? `${name} keeps this list private.` : `Only followers of ${name} see this list.`;
+  return of.includes('NOBODY') ? `${name} keeps this list private.` : `Only followers of ${name} can see this list.`;
 }
 
 function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
@@ -211,11 +211,11 @@ function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil
     <>
       {following && followedAt && (
         <p className="quiet">
-          You have followed them since {day(followedAt)}
-          {firstFollowedAt && day(firstFollowedAt) !== day(followedAt) && `, first on ${day(firstFollowedAt)}`}
+          Following since {day(followedAt)}
+          {firstFollowedAt && day(firstFollowedAt) !== day(followedAt) && `, for the first time on ${day(firstFollowedAt)}`}
         </p>
       )}
-      {muted && <p className="quiet">You have muted {muted === 'POSTS' ? 'these posts' : 'this person'}{mutedUntil && ` until ${day(mutedUntil)}`}.</p>}
+      {muted && <p className="quiet">You muted {muted === 'POSTS' ? 'their posts' : 'this person'}{mutedUntil && ` until ${day(mutedUntil)}`}.</p>}
     </>
   );
 }
@@ -232,7 +232,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   if (standing.blocking) {
     return (
       <div className="head-actions">
-        <button type="button" className="button" onClick={() => report(unblock({ userId: user.id }), `You have unblocked ${user.name}.`)}>
+        <button type="button" className="button" onClick={() => report(unblock({ userId: user.id }), `You unblocked ${user.name}.`)}>
           Unblock
         </button>
       </div>
@@ -284,7 +284,7 @@ function Friendship({ user, standing, ask }: { user: Person; standing: Standing;
   if (standing.receivedRequest?.state === 'PENDING') {
     return (
       <>
-        <button type="button" className="button primary" onClick={() => report(accept({ userId }), `${user.name} and you are friends now.`)}>
+        <button type="button" className="button primary" onClick={() => report(accept({ userId }), `You and ${user.name} are now friends.`)}>
           Accept request
         </button>
         <button type="button" className="button" onClick={() => report(decline({ userId }), 'Request declined.')}>
@@ -314,13 +314,13 @@ function AskDialog({ user, close }: DialogProps) {
   const send = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const message = String(new FormData(event.currentTarget).get('message')).trim();
-    if (await report(ask({ userId: user.id, message: message || null }), `${user.name} has got your request.`)) close();
+    if (await report(ask({ userId: user.id, message: message || null }), `Request sent to ${user.name}.`)) close();
   };
   return (
     <Dialog title={`Ask ${user.name} to be friends`} close={close}>
       <form onSubmit={send}>
         <label className="field">
-          A few words, if you like
+          Message (optional)
           <textarea name="message" maxLength={300} rows={3} />
         </label>
         <button className="button primary">Send request</button>
@@ -344,7 +344,7 @@ function MarkDialog({ user, standing, close }: DialogProps & { standing: Standin
           <input type="checkbox" name="special" defaultChecked={standing.special ?? false} /> Special to me
         </label>
         <label className="field">
-          A remark that only you see
+          Private note
           <input name="remark" maxLength={100} defaultValue={standing.remark ?? ''} />
         </label>
         <button className="button primary">Save</button>
@@ -354,7 +354,7 @@ function MarkDialog({ user, standing, close }: DialogProps & { standing: Standin
 }
 
 const lengths = [
-  ['', 'Until I end it'],
+  ['', 'Until I unmute'],
   ['1', 'For a day'],
   ['7', 'For a week'],
   ['30', 'For 30 days'],
@@ -370,15 +370,15 @@ function MuteDialog({ user, standing, close }: DialogProps & { standing: Standin
     close();
     void report(
       mute({ userId: user.id, scope: form.get('scope') as gql.MuteScope, until: days ? new Date(Date.now() + days * 86_400_000).toISOString() : null }),
-      `You have muted ${user.name}.`,
+      `You muted ${user.name}.`,
     );
   };
   return (
     <Dialog title={`Mute ${user.name}`} close={close}>
       <form onSubmit={send}>
-        <p>Only you know. Whether you follow {user.name} stays as it is.</p>
-        <Select name="scope" text="What you no longer see" options={scopes} value={standing.muted ?? 'EVERYTHING'} />
-        <Select name="days" text="How long" options={lengths} />
+        <p>{user.name} won’t be told, and muting doesn’t change who you follow.</p>
+        <Select name="scope" text="What to hide" options={scopes} value={standing.muted ?? 'EVERYTHING'} />
+        <Select name="days" text="For how long" options={lengths} />
         <div className="bar">
           <button className="button primary">Mute</button>
           {standing.muted && (
@@ -387,7 +387,7 @@ function MuteDialog({ user, standing, close }: DialogProps & { standing: Standin
               className="button"
               onClick={() => {
                 close();
-                void report(unmute({ userId: user.id }), `You have unmuted ${user.name}.`);
+                void report(unmute({ userId: user.id }), `You unmuted ${user.name}.`);
               }}
             >
               Unmute
@@ -408,14 +408,14 @@ function BlockDialog({ user, standing, close }: DialogProps & { standing: Standi
   };
   return (
     <Dialog title={`Block ${user.name}?`} close={close}>
-      <p>Neither of you can follow the other, and neither sees the other in lists, searches and suggestions. Follows between you end.</p>
+      <p>You won’t be able to follow each other, or see each other in lists, search and suggestions. Any follows between you end now.</p>
       <div className="bar">
-        <button type="button" className="button danger" onClick={make(block, `You have blocked ${user.name}.`)}>
+        <button type="button" className="button danger" onClick={make(block, `You blocked ${user.name}.`)}>
           Block
         </button>
         {standing.followedBy && (
-          <button type="button" className="button" onClick={make(remove, `${user.name} does not follow you any more.`)}>
-            Only remove as a follower
+          <button type="button" className="button" onClick={make(remove, `${user.name} no longer follows you.`)}>
+            Just remove as a follower
           </button>
         )}
         <button type="button" className="button" onClick={close}>

@@ -32,7 +32,7 @@ export function Requests() {
           keep={request => request.state === 'PENDING'}
           row={request => <RequestRow request={request} received={received} />}
           label="requests"
-          empty={<Empty icon="inbox" title={received ? 'No friend requests.' : 'You have sent no friend requests.'} />}
+          empty={<Empty icon="inbox" title={received ? 'No friend requests.' : 'You haven’t sent any friend requests.'} />}
         />
       ) : (
         <Endless
@@ -47,10 +47,10 @@ export function Requests() {
           empty={
             received ? (
               <Empty icon="inbox" title="No follow requests.">
-                If you approve your followers, which you choose in the <Link to="/settings">settings</Link>, they wait here.
+                When you turn on follow approval in the <Link to="/settings">settings</Link>, requests appear here.
               </Empty>
             ) : (
-              <Empty icon="inbox" title="You have sent no follow requests." />
+              <Empty icon="inbox" title="You haven’t sent any follow requests." />
             )
           }
         />
@@ -66,7 +66,7 @@ export function FollowRequest({ person }: { person: gql.PersonFragment }) {
   const userId = person.id;
   return (
     <>
-      <button type="button" className="button primary" aria-label={`Let ${person.name} follow you`} onClick={() => report(accept({ userId }), `${person.name} follows you now.`)}>
+      <button type="button" className="button primary" aria-label={`Let ${person.name} follow you`} onClick={() => report(accept({ userId }), `${person.name} now follows you.`)}>
         Accept
       </button>
       <button type="button" className="button" aria-label={`Do not let ${person.name} follow you`} onClick={() => report(decline({ userId }), 'Request declined.')}>
@@ -95,7 +95,7 @@ function RequestRow({ request, received }: { request: gql.RequestFragment; recei
       actions={
         received ? (
           <>
-            <button type="button" className="button primary" aria-label={`Accept ${person.name}`} onClick={answer(accept, `${person.name} and you are friends now.`)}>
+            <button type="button" className="button primary" aria-label={`Accept ${person.name}`} onClick={answer(accept, `You and ${person.name} are now friends.`)}>
               Accept
             </button>
             <button type="button" className="button" aria-label={`Decline ${person.name}`} onClick={answer(decline, 'Request declined.')}>

@@ -110,6 +110,6 @@ export const demoUsers = Number(demo);
 /** Signs in as a user of the demo graph. */
 export async function becomeDemoUser(userId: string) {
   const response = await fetch(`/demo/token?user=${userId}`, { method: 'POST' });
-  if (!response.ok) throw new Error('this gateway signs nobody in as a demo user');
+  if (!response.ok) throw new Error('You can’t sign in as this person here.');
   signIn(userId, (await response.json()) as Token);
 }

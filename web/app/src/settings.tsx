@@ -8,7 +8,7 @@ import { signOut } from './session';
 import { PageTitle, Select, Skeleton, report } from './ui';
 
 const audiences: [Visibility, string][] = [
-  ['EVERYONE', 'Everybody'],
+  ['EVERYONE', 'Everyone'],
   ['FOLLOWERS', 'My followers'],
   ['NOBODY', 'Only me'],
 ];
@@ -66,13 +66,13 @@ export function Settings() {
       </form>
       <form className="card" onSubmit={saveSight} aria-label="Privacy">
         <h2>Privacy</h2>
-        <Select name="followings" text="Who sees whom I follow" options={audiences} value={me.listVisibility.followings} />
-        <Select name="followers" text="Who sees who follows me" options={audiences} value={me.listVisibility.followers} />
+        <Select name="followings" text="Who can see who I follow" options={audiences} value={me.listVisibility.followings} />
+        <Select name="followers" text="Who can see my followers" options={audiences} value={me.listVisibility.followers} />
         <label className="choice">
           <input type="checkbox" name="discoverable" defaultChecked={data.viewer!.discoverable} /> Suggest me to others
         </label>
         <label className="choice">
-          <input type="checkbox" name="locked" defaultChecked={me.locked} /> I approve who follows me, and only my followers see my posts, favorites and lists
+          <input type="checkbox" name="locked" defaultChecked={me.locked} /> Approve followers: only people I approve can follow me and see my posts, favorites and lists
         </label>
         <div className="bar">
           <button className="button primary">Save privacy</button>
@@ -85,13 +85,13 @@ export function Settings() {
             Muted people
           </Link>
           <Link to="/dismissed" className="button">
-            People not suggested
+            Dismissed suggestions
           </Link>
         </div>
       </form>
       <section className="card">
         <h2>Sessions</h2>
-        <p className="quiet">Ends every session of yours on every device, this one included.</p>
+        <p className="quiet">Signs you out on every device, including this one.</p>
         <button type="button" className="button danger" onClick={leave}>
           Sign out everywhere
         </button>

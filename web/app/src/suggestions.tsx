@@ -13,14 +13,14 @@ type Suggestion = NonNullable<NonNullable<Edges>[number]>;
 function Reason({ of }: { of: Suggestion }): ReactNode {
   switch (of.reason) {
     case 'PINNED':
-      return 'A good place to begin';
+      return 'A good place to start';
     case 'POPULAR':
-      return 'Many people follow this one';
+      return 'Followed by many people';
   }
   const via = present(of.via);
   const others = of.sharedCount - via.length;
   const first = via[0];
-  if (!first) return of.reason === 'FOLLOWS_YOU' ? 'Follows you' : of.reason === 'SHARED_AUDIENCE' ? 'Followed by people who follow the same people as you' : null;
+  if (!first) return of.reason === 'FOLLOWS_YOU' ? 'Follows you' : of.reason === 'SHARED_AUDIENCE' ? 'Followed by people who follow the same accounts as you' : null;
   return (
     <Faces of={via}>
       {of.reason === 'FOLLOWS_YOU' && 'follows you, '}followed by {via.length === 1 || of.sharedCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
@@ -38,7 +38,7 @@ function useDismissed() {
   const dismiss = async ({ id, name }: { id: string; name: string }) => {
     setDismissed(now => new Set([...now, id]));
     const { error } = await send({ userId: id });
-    if (!error) return tell(`${name} is no longer suggested to you.`, 'good', async () => (await report(undo({ userId: id }))) && show(id));
+    if (!error) return tell(`${name} won’t be suggested to you for now.`, 'good', async () => (await report(undo({ userId: id }))) && show(id));
     tell(sentence(error), 'bad');
     show(id);
   };
@@ -68,7 +68,7 @@ export function Suggestions() {
   return (
     <>
       <PageTitle title="Discover" />
-      <p className="quiet">People you may know or like, those first who fit best.</p>
+      <p className="quiet">People you may know or like, best matches first.</p>
       <Endless
         document={SuggestionsDocument}
         variables={{ first: 20 }}
@@ -80,7 +80,7 @@ export function Suggestions() {
         keep={edge => !dismissed.has(edge.node!.id)}
         row={edge => <SuggestionRow of={edge} dismiss={dismiss} />}
         label="suggestions"
-        empty={<Empty icon="people" title="Nobody to suggest for now.">People you follow or have dismissed are left out.</Empty>}
+        empty={<Empty icon="people" title="No suggestions right now.">People you follow or have dismissed are left out.</Empty>}
       />
     </>
   );
@@ -95,8 +95,8 @@ export function SuggestionsBeside() {
   return (
     <aside className="beside card" aria-labelledby="beside-title">
       <header>
-        <h2 id="beside-title">You may like</h2>
-        <Link to="/suggestions">All</Link>
+        <h2 id="beside-title">Who to follow</h2>
+        <Link to="/suggestions">See all</Link>
       </header>
       <div className="cards">
         {!data && fetching && <Skeleton rows={5} />}
@@ -104,7 +104,7 @@ export function SuggestionsBeside() {
           <SuggestionRow key={edge.node!.id} of={edge} dismiss={dismiss} />
         ))}
       </div>
-      {data && edges.length === 0 && <p className="quiet pad">Nobody to suggest for now.</p>}
+      {data && edges.length === 0 && <p className="quiet pad">No suggestions right now.</p>}
     </aside>
   );
 }
@@ -128,15 +128,15 @@ export function Start() {
     if (failed) return tell(sentence(failed), 'bad');
     const outcomes = done?.followMany?.outcomes ?? [];
     const refused = outcomes.filter(outcome => outcome.error);
-    tell(`You follow ${outcomes.filter(outcome => outcome.changed).length} people now.`);
+    tell(`You now follow ${outcomes.filter(outcome => outcome.changed).length} more people.`);
     if (refused[0]?.error) tell(`${refused.length} could not be followed: ${refused[0].error.message}.`, 'bad');
     navigate('/');
   };
   if (error && !data) return <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />;
   return (
     <>
-      <PageTitle title="Whom do you know?" />
-      <p className="quiet">Choose people, and follow them all at once. You can change that at any time.</p>
+      <PageTitle title="Who do you know?" />
+      <p className="quiet">Choose people to follow. You can unfollow them at any time.</p>
       {!data && fetching && <Skeleton />}
       <ul className="choices">
         {people.map(one => (
@@ -152,7 +152,7 @@ export function Start() {
           </li>
         ))}
       </ul>
-      {data && people.length === 0 && <Empty icon="people" title="Nobody to suggest yet." />}
+      {data && people.length === 0 && <Empty icon="people" title="No suggestions yet." />}
       <div className="bar">
         <button type="button" className="button primary" disabled={busy || chosen.size === 0} onClick={follow}>
           {chosen.size === 1 ? 'Follow one person' : `Follow ${chosen.size} people`}

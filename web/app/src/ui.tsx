@@ -86,7 +86,7 @@ export class Guard extends Component<{ path: string; children: ReactNode }, { br
   }
 
   render() {
-    return this.state.broken ? <Failure text="This page could not be shown." retry={() => location.reload()} /> : this.props.children;
+    return this.state.broken ? <Failure text="This page couldn’t be shown." retry={() => location.reload()} /> : this.props.children;
   }
 }
 
@@ -140,10 +140,10 @@ export function sentence(error: CombinedError | undefined): string {
   const first = error.graphQLErrors[0];
   if (first?.extensions.reason === 'SUSPENDED') {
     const { until } = first.extensions as { until?: string | null };
-    return `Your account is suspended${until ? ` until ${moment(until)}` : ''}. The reason: ${first.message.slice(first.message.indexOf(': ') + 2)}.`;
+    return `Your account is suspended${until ? ` until ${moment(until)}` : ''}. Reason: ${first.message.slice(first.message.indexOf(': ') + 2)}.`;
   }
   if (first) return first.message.charAt(0).toUpperCase() + first.message.slice(1) + '.';
-  return 'The gateway cannot be reached.';
+  return 'The server can’t be reached. Check your connection and try again.';
 }
 
 export function Notes() {

@@ -16,12 +16,12 @@ export function Welcome() {
       <div className="hero">
         <Mark />
         <PageTitle title="Kith" />
-        <p className="lead">Who follows whom, whom you have in common, and whom you may like to meet.</p>
+        <p className="lead">See who follows whom, who you have in common, and who you might like to meet.</p>
       </div>
       <section className="card">
         {ended && (
           <p className="problem" role="alert">
-            Your session has ended. Sign in again, and you are back where you were.
+            Your session has ended. Sign in to return to this page.
           </p>
         )}
         <div className="tabs" role="group" aria-label="Sign in or register">
@@ -52,7 +52,7 @@ function useForm() {
     setBusy(false);
     if (error || !session?.viewer) {
       form.querySelector<HTMLInputElement>(`[name="${error?.graphQLErrors[0]?.extensions.argument}"]`)?.focus();
-      return setProblem(sentence(error) || 'That did not work.');
+      return setProblem(sentence(error) || 'Something went wrong. Please try again.');
     }
     if (next) navigate(next, { replace: true });
     signIn(session.viewer.user.id, session);
@@ -115,7 +115,7 @@ function RegisterForm() {
       <label className="field">
         Handle
         <input name="handle" autoComplete="username" autoCapitalize="none" spellCheck={false} pattern="[A-Za-z0-9_]{1,30}" maxLength={30} required />
-        <small className="quiet">Letters from a to z, digits and _</small>
+        <small className="quiet">Letters a to z, digits and underscores</small>
       </label>
       <label className="field">
         Password
@@ -149,7 +149,7 @@ function DemoUsers() {
   return (
     <section className="card demo" aria-labelledby="demo-title">
       <header>
-        <h2 id="demo-title">Or try it as somebody from the demo</h2>
+        <h2 id="demo-title">Or explore as someone from the demo</h2>
         <button type="button" className="button" onClick={another}>
           Show others
         </button>
