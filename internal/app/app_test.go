@@ -96,7 +96,6 @@ func TestApp(t *testing.T) {
 	s.each(t, map[string]func(*testing.T, site){
 		"register, follow many, post": registers,
 		"follows do not flicker":      follows,
-		"the picture":                 picture,
 	})
 }
 
@@ -381,24 +380,6 @@ func common(t *testing.T, s site) {
 	tab.Until("whom both follow", all(answer.User.CommonFollowings.TotalCount))
 	tab.Press("Follow both")
 	tab.Until("who follows both", all(answer.User.CommonFollowers.TotalCount))
-}
-
-func picture(t *testing.T, s site) {
-	var answer struct{ User struct{ FollowingCount int } }
-	s.Query(t, `{ user(by: {id: 1}) { followingCount } }`, nil, &answer)
-	tab := s.as(1, "/picture")
-	tab.Until("everybody is in the picture", fmt.Sprintf(`document.querySelector(".canvas")?.dataset.nodes === "%d"`, answer.User.FollowingCount+1))
-	tab.Until("it is drawn", `document.querySelectorAll(".canvas canvas").length >= 5`)
-	tab.Until("it has colours", `document.querySelector(".canvas").dataset.colours > 2`)
-	tab.Press("Mateo Silva")
-	tab.Until("Mateo is chosen", `document.querySelector(".chosen .who b")?.textContent === "Mateo Silva"`)
-	tab.Press("Expand")
-	tab.Until("there are more people", fmt.Sprintf(`document.querySelector(".canvas").dataset.nodes > %d`, answer.User.FollowingCount+10))
-	tab.Press("Only mutual follows")
-	tab.Press("Walk here")
-	tab.Sees("Around Mateo Silva")
-	tab.Press("Back to you")
-	tab.Sees("Your picture")
 }
 
 func keyboard(t *testing.T, s site) {

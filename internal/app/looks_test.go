@@ -154,42 +154,6 @@ func axeCore(t *testing.T) string {
 	return string(source)
 }
 
-// TestPictureOf2000 draws a user who follows all others. It logs how many frames per second the page shows while the
-// layout runs, which depends on the machine.
-func TestPictureOf2000(t *testing.T) {
-	testenv.Clients(t)
-	t.Parallel()
-	s := open(t, 4*time.Minute)
-	tab := s.as(9, "/")
-	tab.Run("follow everybody", `
-		const {token} = JSON.parse(localStorage.getItem("kith-session"));
-		for (let from = 1; from <= 2000; from += 500) {
-			const ids = Array.from({length: 500}, (_, i) => from + i);
-			await fetch("/graphql", {method: "POST", headers: {"Content-Type": "application/json", Authorization: "Bearer " + token},
-				body: JSON.stringify({query: "mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { userId } } }", variables: {ids}})});
-		}`)
-	tab.Go(s.browser, "/app/picture")
-	tab.Until("2,000 people", `document.querySelector(".canvas")?.dataset.nodes === "2000"`)
-	frames := func(what, each string) {
-		tab.Run("count frames", `
-			const begin = performance.now();
-			const drawing = document.querySelector(".sigma-mouse");
-			window.gaps = [];
-			for (let last = begin; performance.now() - begin < 4000;) {
-				`+each+`
-				const now = await new Promise(requestAnimationFrame);
-				gaps.push(now - last);
-				last = now;
-			}
-			gaps.sort((a, b) => a - b)`)
-		t.Logf("4 s of %s: %s frames, median %s ms apart, the 99th percentile %s ms", what, tab.Text(`String(gaps.length)`),
-			tab.Text(`gaps[gaps.length >> 1].toFixed(1)`), tab.Text(`gaps[Math.floor(gaps.length * 0.99)].toFixed(1)`))
-	}
-	frames("layout", "")
-	tab.UntilWithin(2*time.Minute, "it is laid out", `document.querySelector(".canvas").dataset.laid === "true"`)
-	frames("zooming", `drawing.dispatchEvent(new WheelEvent("wheel", {deltaY: gaps.length % 40 < 20 ? -40 : 40, clientX: 600, clientY: 450, bubbles: true, cancelable: true}));`)
-}
-
 // TestPicturesForTheDocuments takes the pictures in docs/images again: make picture.
 func TestPicturesForTheDocuments(t *testing.T) {
 	if os.Getenv("KITH_TEST_PICTURE") != "1" {

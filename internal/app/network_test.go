@@ -1,0 +1,224 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/internal/webtest"
+)
+
+// laid says that everybody in the drawing has a place.
+const laid = `document.querySelector(".canvas")?.dataset.laid === "true" && document.querySelector(".node-face")`
+
+// told is what the page says of the network: how many people, and so on.
+func told(tab *webtest.Tab) string {
+	return tab.Text(`document.querySelector(".picture-tools [role=status]").innerText`)
+}
+
+// tells waits until the page says something of the network.
+func tells(tab *webtest.Tab, what string) {
+	tab.Helper()
+	tab.Until("the page tells "+what, fmt.Sprintf(`(" " + document.querySelector(".picture-tools [role=status]")?.innerText).includes(%q)`, " "+what))
+}
+
+// names are the people whose faces the drawing shows.
+func names(t *testing.T, tab *webtest.Tab) (list []string) {
+	t.Helper()
+	text := tab.Text(`JSON.stringify([...document.querySelectorAll(".node-face span")].map(e => e.textContent))`)
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	s := open(t, 2*time.Minute)
+	type person struct{ Name string }
+	var answer struct {
+		User struct {
+			Name                                       string
+			FollowingCount, FollowerCount, FriendCount int
+			Friends                                    struct{ Nodes []person }
+		}
+		Known struct {
+			FollowerCount, FriendCount int
+		}
+	}
+	s.Query(t, `{
+		user(by: {id: 1}) { name followingCount followerCount friendCount friends(first: 100) { nodes { name } } }
+		known: user(by: {id: 1283}) { followerCount friendCount }
+	}`, nil, &answer)
+	maya := answer.User
+	all := 1 + maya.FollowingCount + maya.FollowerCount - maya.FriendCount
+	tab := s.as(1, "/picture")
+	tab.Until("everybody is there", fmt.Sprintf(`document.querySelector(".canvas")?.dataset.nodes === "%d"`, all))
+	tells(tab, fmt.Sprintf("%d people", all))
+	tells(tab, fmt.Sprintf("%d of %d followers", maya.FollowerCount, maya.FollowerCount))
+	tab.Until("it is drawn", laid+` && document.querySelectorAll(".canvas canvas").length >= 5`)
+	tab.Until("there are communities", `document.querySelectorAll(".legend button").length > 2`)
+
+	tab.Press("Only mutual")
+	tells(tab, fmt.Sprintf("%d people", 1+maya.FriendCount))
+	tab.Until("all others are gone from the drawing", `document.querySelectorAll(".node-face").length > 5`)
+	for _, name := range names(t, tab) {
+		if name != maya.Name && !slices.Contains(maya.Friends.Nodes, person{name}) {
+			t.Errorf("%s is in the drawing of mutual follows, and no friend", name)
+		}
+	}
+	tab.Press("Only mutual")
+	tab.Press("Followers")
+	tells(tab, fmt.Sprintf("%d people", 1+maya.FollowingCount))
+	tab.Press("Followers")
+	tells(tab, fmt.Sprintf("%d people", all))
+
+	tab.Run("choose a community", `document.querySelector(".legend button").click()`)
+	tab.Until("its members are listed", `document.querySelector(".chosen h2").textContent === "In this community" && document.querySelectorAll(".chosen li").length > 2`)
+	tab.Press("Mateo Silva")
+	tab.Until("Mateo is chosen", `document.querySelector(".chosen .who b")?.textContent === "Mateo Silva"`)
+	tab.Press("Add who they follow")
+	tab.Until("there are more people", fmt.Sprintf(`document.querySelector(".canvas").dataset.nodes > %d`, all+10))
+	tab.Press("Open network")
+	tab.Sees("Mateo Silva’s network")
+	tab.Press("Back to your network")
+	tab.Sees("Your network")
+
+	// Of many followers there are some, and it is told of how many.
+	tab.Go(s.browser, "/app/picture/1283")
+	tells(tab, fmt.Sprintf("of %d followers", answer.Known.FollowerCount))
+	var people, follows, followers, of int
+	if _, err := fmt.Sscanf(told(tab), "%d people · %d,%d follows · %d of %d followers", &people, &follows, new(int), &followers, &of); err != nil {
+		t.Fatalf("%q: %v", told(tab), err)
+	}
+	if followers < 200 || followers > 200+answer.Known.FriendCount || of <= followers {
+		t.Errorf("%q: want 200 followers, and friends beside them", told(tab))
+	}
+}
+
+// TestNetworkFits measures where the legend, the faces and the names of a network are, on a phone and on a desk.
+func TestNetworkFits(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 4*time.Minute)
+	tab := s.as(1, "/")
+	for _, size := range [][2]int64{{390, 844}, {1200, 760}} {
+		for _, user := range []int{1, 1283} {
+			tab.Looks(size[0], size[1], "light")
+			tab.Go(s.browser, fmt.Sprintf("/app/picture/%d", user))
+			tab.Until("it is laid out", laid)
+			problems := tab.Text(`(() => {
+				const shown = selector => [...document.querySelectorAll(selector)].filter(e => e.checkVisibility()).map(e => ({text: e.textContent || e.parentElement.textContent, of: e.closest(".node-face"), ...e.getBoundingClientRect().toJSON()}));
+				const [names, faces, legend] = [shown(".node-face span"), shown(".node-face img"), shown(".legend button, .picture-tools label, .picture-tools [role=status]")];
+				const canvas = document.querySelector(".canvas").getBoundingClientRect();
+				const problems = [];
+				const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+				const within = (a, box) => a.left >= box.left - 1 && a.right <= box.right + 1 && a.top >= box.top - 1 && a.bottom <= box.bottom + 1;
+				const window = {left: 0, top: 0, right: innerWidth, bottom: innerHeight};
+				if (names.length < 8 || faces.length < 12 || legend.length < 6) problems.push([names.length, "names", faces.length, "faces", legend.length, "entries"].join(" "));
+				for (const one of legend) if (!within(one, window) || overlap(one, canvas)) problems.push(one.text + " is not in the window, or on the drawing");
+				for (const one of [...names, ...faces]) if (!within(one, canvas)) problems.push(one.text + " is not in the drawing");
+				const all = [...names, ...faces, ...legend];
+				all.forEach((a, i) => all.slice(i + 1).forEach(b => overlap(a, b) && problems.push(a.text + " is on " + b.text)));
+				return problems.slice(0, 10).join("; ");
+			})()`)
+			if problems != "" {
+				t.Errorf("user %d at %d × %d: %s", user, size[0], size[1], problems)
+			}
+		}
+	}
+
+	tab.Go(s.browser, "/app/picture")
+	tab.Until("it is laid out", laid)
+	before := names(t, tab)
+	tab.Run("look closer", `
+		const {left, top, width, height} = document.querySelector(".canvas").getBoundingClientRect();
+		document.querySelector(".sigma-mouse").dispatchEvent(new WheelEvent("wheel", {deltaY: -300, clientX: left + width / 2, clientY: top + height / 2, bubbles: true, cancelable: true}))`)
+	tab.Until("there are others", fmt.Sprintf(`[...document.querySelectorAll(".node-face span")].some(e => !%s.includes(e.textContent))`, quoted(before)))
+}
+
+func quoted(list []string) string {
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// TestNetworkLooksTheSame lays a network out twice.
+func TestNetworkLooksTheSame(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 2*time.Minute)
+	var looks [2]string
+	for i := range looks {
+		tab := s.as(1, "/picture")
+		tab.Until("it is laid out", laid)
+		looks[i] = tab.Text(`[document.querySelector(".legend").innerText, ...[...document.querySelectorAll(".node-face")].map(e => e.textContent + " " + e.style.cssText).sort()].join("\n")`)
+	}
+	if looks[0] != looks[1] {
+		t.Errorf("a network looks like\n%s\nand then like\n%s", looks[0], looks[1])
+	}
+}
+
+// mostUntilLaid is the time within which 1,200 people have their places. On two idle processors it is a second; the rest
+// is for a machine that runs other tests.
+const mostUntilLaid = 10 * time.Second
+
+// TestNetworkOfMany draws a user who follows 1,200 others, and then one who follows everybody. It logs when everybody has a place, and how
+// many frames per second the page shows, which depends on the machine.
+func TestNetworkOfMany(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 6*time.Minute, "--write-limit", "0")
+	tab := s.as(9, "/")
+	follow := func(from, to int) {
+		tab.Run("follow many", fmt.Sprintf(`
+			const {token} = JSON.parse(localStorage.getItem("kith-session"));
+			for (let from = %d; from <= %d; from += 400) {
+				const ids = Array.from({length: 400}, (_, i) => from + i);
+				await fetch("/graphql", {method: "POST", headers: {"Content-Type": "application/json", Authorization: "Bearer " + token},
+					body: JSON.stringify({query: "mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { userId } } }", variables: {ids}})});
+			}`, from, to))
+	}
+	follow(1, 1200)
+	tab.Go(s.browser, "/app/picture")
+	tab.Run("wait until everybody has a place", `
+		const drawn = () => document.querySelector(".canvas")?.dataset.nodes > 1200 && document.querySelectorAll(".node-face").length > 5;
+		while (!drawn() && performance.now() < 60_000) await new Promise(requestAnimationFrame);
+		window.drawn = performance.now()`)
+	milliseconds, err := strconv.ParseFloat(tab.Text(`String(drawn)`), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: drawn %.0f ms after the page was asked for", told(tab), milliseconds)
+	if milliseconds > float64(mostUntilLaid.Milliseconds()) {
+		t.Errorf("1,200 people have their places after %.0f ms, want at most %s", milliseconds, mostUntilLaid)
+	}
+
+	follow(1201, 2000)
+	tab.Go(s.browser, "/app/picture")
+	tab.Until("2,000 people", `document.querySelector(".canvas")?.dataset.nodes === "2000"`)
+	frames := func(what, each string) {
+		tab.Run("count frames", `
+			const begin = performance.now();
+			const drawing = document.querySelector(".sigma-mouse");
+			window.gaps = [];
+			for (let last = begin; performance.now() - begin < 4000;) {
+				`+each+`
+				const now = await new Promise(requestAnimationFrame);
+				gaps.push(now - last);
+				last = now;
+			}
+			gaps.sort((a, b) => a - b)`)
+		t.Logf("4 s of %s: %s frames, median %s ms apart, the 99th percentile %s ms", what, tab.Text(`String(gaps.length)`),
+			tab.Text(`gaps[gaps.length >> 1].toFixed(1)`), tab.Text(`gaps[Math.floor(gaps.length * 0.99)].toFixed(1)`))
+	}
+	frames("layout", "")
+	tab.Until("it is laid out", laid)
+	frames("zooming", `drawing.dispatchEvent(new WheelEvent("wheel", {deltaY: gaps.length % 40 < 20 ? -40 : 40, clientX: 600, clientY: 450, bubbles: true, cancelable: true}));`)
+}
