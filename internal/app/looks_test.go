@@ -31,7 +31,7 @@ var pages = []struct {
 	{1, "/dismissed", `document.querySelector(".empty")`},
 	{1, "/u/mateo_silva/similar", `document.querySelectorAll(".row[data-user]").length > 2`},
 	{1, "/settings", `document.querySelector("select")`},
-	{1, "/picture", `document.querySelectorAll(".chosen li").length > 20`},
+	{1, "/picture", laid + ` && document.querySelectorAll(".chosen li").length > 20 && document.querySelectorAll(".legend button").length > 2`},
 	{1, "/nothing", `document.querySelector(".empty")`},
 }
 
@@ -169,7 +169,8 @@ func TestPicturesForTheDocuments(t *testing.T) {
 		tab.Until("all faces are there", `[...document.images].every(i => i.complete || i.getBoundingClientRect().top > innerHeight)`)
 		tab.Picture("../../docs/images/" + name)
 	}
-	take(tab, "app-picture.webp", "/picture", `document.querySelector(".canvas")?.dataset.laid === "true"`, 1200, 760, "light")
+	take(tab, "app-picture.webp", "/picture", laid, 1200, 760, "light")
+	take(tab, "app-picture-phone.webp", "/picture", laid, 390, 760, "dark")
 	take(tab, "app-home.webp", "/", `document.querySelector(".post") && document.querySelectorAll(".beside .row").length > 3`, 1200, 760, "light")
 	take(tab, "app-profile.webp", "/u/mateo_silva/followers", `document.querySelectorAll(".row[data-user]").length > 5`, 1200, 760, "dark")
 	take(tab, "app-phone.webp", "/u/mateo_silva", `document.querySelector(".post") && document.querySelector(".known")`, 390, 760, "light")

@@ -59,9 +59,12 @@ func TestNetwork(t *testing.T) {
 	tab := s.as(1, "/picture")
 	tab.Until("everybody is there", fmt.Sprintf(`document.querySelector(".canvas")?.dataset.nodes === "%d"`, all))
 	tells(tab, fmt.Sprintf("%d people", all))
-	tells(tab, fmt.Sprintf("%d of %d followers", maya.FollowerCount, maya.FollowerCount))
+	tells(tab, fmt.Sprintf("%d followers", maya.FollowerCount))
 	tab.Until("it is drawn", laid+` && document.querySelectorAll(".canvas canvas").length >= 5`)
 	tab.Until("there are communities", `document.querySelectorAll(".legend button").length > 2`)
+
+	tab.Until("those after whom communities are named have their names in the drawing", `[...document.querySelectorAll(".legend-name")].every(name =>
+		[...document.querySelectorAll(".node-face.named span")].some(e => e.textContent === name.textContent))`)
 
 	tab.Press("Only mutual")
 	tells(tab, fmt.Sprintf("%d people", 1+maya.FriendCount))

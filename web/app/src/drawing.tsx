@@ -30,7 +30,12 @@ export function Drawing({ shown, communities, looks, choose, found }: DrawingPro
   const graph = useMemo(() => new Graph({ type: 'directed', multi: false }), []);
   const sigma = useRef<Sigma>(null);
   const [failed, setFailed] = useState(false);
-  const byFame = useMemo(() => (shown?.people ?? []).toSorted((a, b) => b.followerCount - a.followerCount), [shown]);
+  // By followers, but the best-known of each community, after whom the legend names it, come before all others.
+  const byFame = useMemo(() => {
+    const order = [...(shown?.people.keys() ?? [])].filter(looks.shows).sort((a, b) => shown!.people[b]!.followerCount - shown!.people[a]!.followerCount);
+    const best = new Map(order.toReversed().map(i => [communities?.[i], i]));
+    return order.sort((a, b) => Number(best.get(communities?.[b]) === b) - Number(best.get(communities?.[a]) === a)).map(i => shown!.people[i]!);
+  }, [shown, communities, looks.shows]);
   // The centre is connected with nearly everybody, so choosing it dims nobody.
   const now = { shown, byFame, communities, looks: looks.chosen === shown?.people[0]?.id ? { ...looks, chosen: null } : looks };
   const state = useRef<State>(now);
@@ -154,6 +159,7 @@ function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject
 
 const mostFaces = 120;
 const namedFirst = 16;
+const nameHeight = 16; // pixels
 const pen = document.createElement('canvas').getContext('2d')!;
 
 /** The width of a name, in pixels. */
@@ -189,7 +195,12 @@ function showPeople(sigma: Sigma, layer: HTMLElement, faces: Map<string, HTMLEle
     element.className = 'node-face';
     element.style.cssText = `--ring: ${data.color}; --size: ${2 * radius}px; transform: translate(${at.x}px, ${at.y}px)`;
     const half = widthOf(one.name) / 2;
-    const name = () => void (take({ left: at.x - half, top: at.y + radius, right: at.x + half, bottom: at.y + radius + 16 }) && element.classList.add('named'));
+    const name = () => {
+      const below = [radius, -radius - nameHeight].find(y => take({ left: at.x - half, top: at.y + y, right: at.x + half, bottom: at.y + y + nameHeight }));
+      if (below === undefined) return;
+      element.classList.add('named');
+      element.style.setProperty('--name', `${below}px`);
+    };
     if (placed.size < namedFirst) name();
     placed.set(one.id, placed.size < namedFirst ? undefined : name);
   }

@@ -110,7 +110,8 @@ function Told({ shown, shows, mutual, followers }: { shown: Shown; shows: (i: nu
   else parts.push(`${number(lines.reduce((sum, follow) => sum + (follow.mutual ? 2 : 1), 0))}${complete ? '' : '+'} follows`);
   const followed = ties.reduce((sum, tie) => sum + (tie & 1), 0);
   if (followed < circle.followings && !mutual) parts.push(`${number(followed)} of ${number(circle.followings)} followed`);
-  if (followers && !mutual) parts.push(circle.followers === null ? 'followers are private' : `${number(ties.filter(tie => tie & 2).length)} of ${number(circle.followers)} followers`);
+  const following = ties.filter(tie => tie & 2).length;
+  if (followers && !mutual) parts.push(circle.followers === null ? 'followers are private' : `${number(following)}${following < circle.followers ? ` of ${number(circle.followers)}` : ''} followers`);
   return parts.join(' · ');
 }
 

@@ -149,7 +149,7 @@ function DemoUsers() {
   return (
     <section className="card demo" aria-labelledby="demo-title">
       <header>
-        <h2 id="demo-title">Or explore as someone from the demo</h2>
+        <h2 id="demo-title">Or explore as a demo user</h2>
         <button type="button" className="button" onClick={another}>
           Show others
         </button>
