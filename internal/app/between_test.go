@@ -406,7 +406,7 @@ func comments(t *testing.T, s site, b *between) {
 			map[string]any{"id": id, "text": fmt.Sprintf("n%d", i)}, nil)
 	}
 	tab := s.as(440, "/u/"+handle)
-	post := `document.querySelector("article[aria-label='Post of ` + name + `']")`
+	post := `document.querySelector("article[aria-label='Post by ` + name + `']")`
 	texts := `[...document.querySelectorAll(".comment .text")].map(e => e.textContent)`
 	talk := `Number(` + post + `.querySelector(".talk").textContent)`
 	tab.Until("the post", post+"?.innerText.includes('On rainy days') && "+talk+" === 25")
@@ -418,15 +418,15 @@ func comments(t *testing.T, s site, b *between) {
 	tab.Press("Comment")
 	tab.Until("it is the first", texts+`[0] === "One-likes-rain" && `+talk+` === 26 && `+post+`.querySelector("textarea").value === ""`)
 	k := b.refuse("deleteComment", "the shard does not answer", "mutation DeleteComment")
-	tab.Press("Delete the comment of " + name)
+	tab.Press("Delete the comment by " + name)
 	tab.Until("it is gone at once", `!`+texts+`.includes("One-likes-rain") && `+talk+` === 25`)
 	k.arrives(t)
 	k.letGo()
 	tab.Sees("The shard does not answer.")
 	tab.Until("it is back", texts+`[0] === "One-likes-rain" && `+talk+` === 26`)
-	tab.Press("Delete the comment of " + name)
+	tab.Press("Delete the comment by " + name)
 	tab.Until("it is gone", `!`+texts+`.includes("One-likes-rain")`)
-	tab.Press("Delete the comment of " + other) // the author of the post may do so
+	tab.Press("Delete the comment by " + other) // the author of the post may do so
 	tab.Until("so is another", texts+`.length === 24 && !`+texts+`.includes("n24") && `+talk+` === 24`)
 	says(t, tab, "false true false true false")
 

@@ -141,7 +141,7 @@ func posts(t *testing.T, s site) {
 	tab := s.as(840, "/u/"+handle)
 	tab.Until("the posts", `document.querySelector(".post")`)
 	tab.Run("open the first", `document.querySelector(".post header a[href*='/post/']").click()`)
-	tab.Until("it is alone, with its comments", `document.querySelectorAll(".post").length === 1 && document.querySelector(".comments") && document.title.startsWith("Post of ")`)
+	tab.Until("it is alone, with its comments", `document.querySelectorAll(".post").length === 1 && document.querySelector(".comments") && document.title.startsWith("Post by ")`)
 	path := tab.Text(`location.pathname`)
 	visitor := s.browser.Tab(path)
 	visitor.Sees("A post with an address")
