@@ -32,8 +32,8 @@ export function Drawing({ shown, communities, looks, choose, found }: DrawingPro
   const [failed, setFailed] = useState(false);
   // By followers, but the best-known of each community, after whom the legend names it, come before all others.
   const byFame = useMemo(() => {
-    const order = [...(shown?.people.keys() ?? [])].filter(looks.shows).sort((a, b) => shown!.people[b]!.followerCount - shown!.people[a]!.followerCount);
-    const best = new Map(order.toReversed().map(i => [communities?.[i], i]));
+    const order = [...(shown?.people.keys() ?? [])].sort((a, b) => shown!.people[b]!.followerCount - shown!.people[a]!.followerCount);
+    const best = new Map(order.filter(looks.shows).toReversed().map(i => [communities?.[i], i]));
     return order.sort((a, b) => Number(best.get(communities?.[b]) === b) - Number(best.get(communities?.[a]) === a)).map(i => shown!.people[i]!);
   }, [shown, communities, looks.shows]);
   // The centre is connected with nearly everybody, so choosing it dims nobody.
