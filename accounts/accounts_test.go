@@ -26,7 +26,7 @@ func (c *counter) Next(context.Context) (storage.UserID, error) {
 
 func service(t *testing.T, limits identity.LimitsConfig) (*accounts.Accounts, *identity.Service, *oracle.Store) {
 	t.Helper()
-	id, err := (&identity.Settings{JWTUserClaim: "sub", TokenTTL: time.Hour, SessionTTL: 2 * time.Hour}).Open(t.Context(), slog.New(slog.DiscardHandler))
+	id, err := (&identity.Settings{TokenTTL: time.Hour, SessionTTL: 2 * time.Hour}).Open(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

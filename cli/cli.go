@@ -107,6 +107,9 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		complete(ctx, parser.Model.Node, args[1:], stdout)
 		return nil
 	}
+	if err := checkMoved(args); err != nil {
+		return unusable{err}
+	}
 	addExamples(parser.Model.Node, "")
 	command, err := parser.Parse(args)
 	if err != nil {

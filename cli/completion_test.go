@@ -36,7 +36,7 @@ func TestCandidates(t *testing.T) {
 		"import --store import --c": "--chunk",
 		"--max-co":                  "--max-connections --max-connections-per-address --max-connections-per-user --max-cost", // of serve
 		"serve --feed ":             "pull push hybrid",
-		"serve --jwks ":             "",
+		"serve --identity ":         "",
 		"migrate --max-cost":        "",
 		"completion ":               "bash zsh fish",
 		"nonsense --no-such=":       "",

@@ -132,7 +132,7 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 		all.OK("scopes", "tokens signed with the secret", "may have act-as and admin: whoever has the secret acts as anybody")
 	}
 	for _, p := range who.Providers {
-		of, scopes := "tokens of "+cmp.Or(p.Issuer, "--jwks"), "may have "+cmp.Or(strings.Join(p.Scopes, " and "), "none")
+		of, scopes := "tokens of "+p.Issuer, "may have "+cmp.Or(strings.Join(p.Scopes, " and "), "none")
 		switch names := "it names users by their ids: it acts as any user, without a scope"; {
 		case p.Mapped:
 			all.OK("scopes", of, "%s", scopes)

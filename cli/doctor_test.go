@@ -232,7 +232,7 @@ func TestDoctorChecksSettings(t *testing.T) {
 	if err := os.WriteFile(issuers, []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-issuers="+issuers)
+	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--identity="+issuers)
 	expect(t, found, doctor.OK, "scopes", "may have act-as and admin", "")
 	expect(t, found, doctor.Warn, "scopes", "may have none; it names users by their ids: it acts as any user", "mapped")
 

@@ -3,7 +3,6 @@ package identity
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -15,17 +14,9 @@ import (
 // Config says which tokens are valid. At least one of Secrets and Providers is required; with both,
 // either kind of token is valid.
 type Config struct {
-	// Secrets verify tokens signed with HS256. Defaults to none: HS256 is refused.
+	// Secrets verify tokens signed with HS256, whose "sub" is the user's id. `iss` and `aud` do not count: whoever has
+	// the secret can write any. Defaults to none: HS256 is refused.
 	Secrets *Secrets
-
-	// Issuer is what `iss` of a token of HS256 must be. Defaults to anything.
-	Issuer string
-
-	// Audience is what `aud` of a token of HS256 must name at least one of. Defaults to anything.
-	Audience []string
-
-	// UserClaim holds the user's id in tokens of HS256, as text or number. Defaults to "sub".
-	UserClaim string
 
 	// Providers are those whose tokens are accepted. Defaults to none.
 	Providers []Provider
@@ -59,6 +50,9 @@ const maxToken = 16 << 10
 
 const methodHS256 = "HS256"
 
+// claimUser says who the user is, unless a [Provider] names another claim.
+const claimUser = "sub"
+
 // reservedClaims have their own meanings and cannot hold a user's id.
 var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword, claimSignedIn}
 
@@ -80,10 +74,9 @@ type PasswordTimes interface {
 }
 
 func (c Config) withDefaults() Config {
-	c.UserClaim = cmp.Or(c.UserClaim, "sub")
 	c.Providers = slices.Clone(c.Providers)
 	for i := range c.Providers {
-		c.Providers[i].UserClaim = cmp.Or(c.Providers[i].UserClaim, "sub")
+		c.Providers[i].UserClaim = cmp.Or(c.Providers[i].UserClaim, claimUser)
 	}
 	c.Leeway = cmp.Or(c.Leeway, 30*time.Second)
 	c.RefreshEvery = cmp.Or(c.RefreshEvery, 15*time.Minute)
@@ -102,8 +95,6 @@ func (c Config) check() error {
 		return errors.New("neither a secret nor keys to verify tokens with")
 	case c.Secrets != nil && checkSecrets(c.Secrets.all()) != nil:
 		return checkSecrets(c.Secrets.all())
-	case slices.Contains(reservedClaims, c.UserClaim):
-		return fmt.Errorf("claim %q cannot hold the user's id", c.UserClaim)
 	}
 	for _, p := range c.Providers {
 		if err := p.check(); err != nil {
@@ -113,7 +104,7 @@ func (c Config) check() error {
 	return checkApart(c.Providers)
 }
 
-var errNoAudience = errors.New("with keys of an identity provider the audience must be set: it signs tokens for other services, too")
+var errNoAudience = errors.New("the audience must be set: a provider signs tokens for other services, too")
 
 // named reports whether there is at least one audience, and no empty one.
 func named(audience []string) bool {

@@ -29,8 +29,11 @@ var (
 )
 
 // claims are valid claims, with changes; nil removes one.
+// issuer is that of the claims, and of the provider, unless a test names others.
+const issuer = "https://id.example.org"
+
 func claims(changes ...any) jwt.MapClaims {
-	c := jwt.MapClaims{"sub": "42", "exp": time.Now().Add(time.Hour).Unix(), "aud": "kith"}
+	c := jwt.MapClaims{"sub": "42", "exp": time.Now().Add(time.Hour).Unix(), "aud": "kith", "iss": issuer}
 	for i := 0; i < len(changes); i += 2 {
 		name := changes[i].(string)
 		if c[name] = changes[i+1]; changes[i+1] == nil {
@@ -115,9 +118,9 @@ func providerJWKS(t testing.TB) []byte {
 	return jwksOf(t, publicKey("r", k.rsa), publicKey("e", k.ec), publicKey("d", k.ed))
 }
 
-// provide is a provider of any issuer, with its keys at a location.
+// provide is a provider with its keys at a location.
 func provide(location string) []Provider {
-	return []Provider{{JWKS: location, Audience: []string{"kith"}}}
+	return []Provider{{Issuer: issuer, JWKS: location, Audience: []string{"kith"}}}
 }
 
 func fileOf(t testing.TB, text []byte) string {

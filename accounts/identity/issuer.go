@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,20 +14,10 @@ import (
 	"kith/storage"
 )
 
-// IssuerConfig says how tokens are made. A [Verifier] with the same Secrets, Issuer, Audience and
-// UserClaim accepts them.
+// IssuerConfig says how tokens are made. A [Verifier] with the same Secrets accepts them.
 type IssuerConfig struct {
 	// Secrets sign with HS256, the first of them. Required.
 	Secrets *Secrets
-
-	// Issuer becomes `iss`. Defaults to none.
-	Issuer string
-
-	// Audience becomes `aud`. Defaults to none.
-	Audience []string
-
-	// UserClaim holds the user's id. Defaults to "sub".
-	UserClaim string
 
 	// TTL is how long a token is valid. Defaults to 24 h.
 	TTL time.Duration
@@ -46,7 +35,6 @@ type Issuer struct{ cfg IssuerConfig }
 
 // NewIssuer returns an error without a secret, or for a negative TTL.
 func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
-	cfg.UserClaim = cmp.Or(cfg.UserClaim, "sub")
 	cfg.TTL = cmp.Or(cfg.TTL, 24*time.Hour)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -60,8 +48,6 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 		return nil, errors.New("tokens must be valid for at least a second")
 	case cfg.SessionTTL < 0:
 		return nil, errors.New("a session must not end before it begins")
-	case slices.Contains(reservedClaims, cfg.UserClaim):
-		return nil, fmt.Errorf("claim %q cannot hold the user's id", cfg.UserClaim)
 	}
 	return &Issuer{cfg}, nil
 }
@@ -115,14 +101,8 @@ type session struct {
 
 func (i *Issuer) issue(s session, now, expires time.Time, scopes ...string) (string, time.Time, error) {
 	claims := jwt.MapClaims{
-		i.cfg.UserClaim: s.user.String(), "iat": now.Unix(), "exp": expires.Unix(),
+		claimUser: s.user.String(), "iat": now.Unix(), "exp": expires.Unix(),
 		claimPassword: int64(s.passwordAt), claimSignedIn: s.signedInAt.Unix(),
-	}
-	if i.cfg.Issuer != "" {
-		claims["iss"] = i.cfg.Issuer
-	}
-	if len(i.cfg.Audience) > 0 {
-		claims["aud"] = i.cfg.Audience
 	}
 	if len(scopes) > 0 {
 		claims["scope"] = strings.Join(scopes, " ")

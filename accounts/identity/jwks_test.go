@@ -27,7 +27,7 @@ import (
 // the configuration says so.
 func provided(t *testing.T, location string, cfg Config) *Verifier {
 	t.Helper()
-	cfg.Providers = []Provider{{JWKS: location, Audience: []string{"kith"}}}
+	cfg.Providers = provide(location)
 	if cfg.RefreshEvery == 0 {
 		cfg.RefreshEvery = time.Hour
 	}

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
+	"strings"
 
+	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/sync/errgroup"
 
 	"kith/storage"
@@ -16,28 +19,54 @@ import (
 
 // Provider is an identity provider whose tokens are accepted.
 type Provider struct {
-	// Issuer is what `iss` must be. Empty: anything, which is allowed only if there is a single
-	// provider.
-	Issuer string
+	// Issuer is what `iss` must be. Required.
+	Issuer string `json:"issuer"`
 
 	// JWKS is where the provider's keys are, a file or an http(s) URL; the keys verify tokens
-	// signed with RS256, ES256 and EdDSA.
-	JWKS string
+	// signed with RS256, ES256 and EdDSA. Required.
+	JWKS string `json:"jwks"`
 
 	// Audience is what `aud` must name at least one of. Required: a provider signs tokens for other
 	// services with the same keys.
-	Audience []string
+	Audience []string `json:"audience"`
 
 	// UserClaim says who the user is, as text or number. Defaults to "sub".
-	UserClaim string
+	UserClaim string `json:"userClaim"`
 
 	// Mapped: the claim is a subject of the provider, and [Identities] know for which user it
-	// stands. Otherwise the claim is the user's id. Mapped needs an Issuer.
-	Mapped bool
+	// stands. Otherwise the claim is the user's id.
+	Mapped bool `json:"-"`
 
 	// Scopes are those that its tokens may have; others in a token count for nothing. Defaults to none:
 	// whoever runs a provider decides what it writes into tokens.
-	Scopes []string
+	Scopes []string `json:"scopes"`
+
+	// App lets people sign in to the web app at the provider. Defaults to nil: they cannot.
+	App *App `json:"app"`
+}
+
+// App is what a provider knows the web app as: a public client, which gets its tokens by a code with PKCE (RFC 7636).
+type App struct {
+	// ClientID is the client's name. Required.
+	ClientID string `json:"clientId"`
+
+	// Scopes are what the app asks for besides "openid", such as "offline_access". Defaults to none.
+	Scopes []string `json:"scopes"`
+}
+
+// check refuses an issuer that browsers must not send people to, or that would say more than its origin in a
+// Content-Security-Policy.
+func (a *App) check(issuer string) error {
+	u, err := url.Parse(issuer)
+	switch {
+	case a.ClientID == "":
+		return errors.New("app lacks clientId")
+	case err != nil || u.Hostname() == "" || strings.ContainsAny(issuer, "?#;,'* ") || u.User != nil:
+		return fmt.Errorf("with app, the issuer is a URL such as https://login.example.org/, not %q", issuer)
+	case u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1"):
+		return fmt.Errorf("with app, the issuer %q is https, or http on this machine", issuer)
+	}
+	return nil
 }
 
 // Identities know for which users the subjects of providers stand.
@@ -60,16 +89,14 @@ const (
 	SubjectsAreMapped = "mapped" // in its own way
 )
 
-var errIssuerless = errors.New("subjects can be mapped for a provider only whose issuer is set")
-
 func (p Provider) check() error {
 	switch {
+	case p.Issuer == "" || p.JWKS == "":
+		return errors.New("it lacks issuer or jwks")
 	case !named(p.Audience):
 		return errNoAudience
 	case slices.Contains(reservedClaims, p.UserClaim):
 		return fmt.Errorf("claim %q cannot hold the user's id", p.UserClaim)
-	case p.Mapped && p.Issuer == "":
-		return errIssuerless
 	case len(p.Issuer) > storage.MaxIdentityText:
 		return fmt.Errorf("the issuer is longer than %d bytes", storage.MaxIdentityText)
 	}
@@ -78,23 +105,24 @@ func (p Provider) check() error {
 			return fmt.Errorf("scopes are %q and %q, not %q", ScopeActAs, ScopeAdmin, scope)
 		}
 	}
+	if p.App != nil {
+		if err := p.App.check(p.Issuer); err != nil {
+			return err
+		}
+	}
 	return checkJWKS(p.JWKS)
 }
 
-// readProviders reads a JSON file with a list of providers. If there are several, or others beside them, each says
-// what its subjects are: a partner whose subjects were taken for ids could name any user.
-func readProviders(name string, others bool) ([]Provider, error) {
+// readProviders reads a JSON file with a list of providers. If there are several, each says what its subjects are: a partner
+// whose subjects were taken for ids could name any user.
+func readProviders(name string) ([]Provider, error) {
 	text, err := readFile(name, maxProviderFile)
 	if err != nil {
 		return nil, err
 	}
 	var list []struct {
-		Issuer    string   `json:"issuer"`
-		JWKS      string   `json:"jwks"`
-		Audience  []string `json:"audience"`
-		UserClaim string   `json:"userClaim"`
-		Subjects  string   `json:"subjects"`
-		Scopes    []string `json:"scopes"`
+		Provider
+		Subjects string `json:"subjects"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -109,31 +137,26 @@ func readProviders(name string, others bool) ([]Provider, error) {
 	}
 	providers := make([]Provider, len(list))
 	for i, p := range list {
-		if p.Subjects == "" && (others || len(list) > 1) {
+		if p.Subjects == "" && len(list) > 1 {
 			return nil, fmt.Errorf("issuer %d lacks subjects: %q, or %q for one that may act as any user", i+1, SubjectsAreMapped, SubjectsAreIDs)
 		}
 		if p.Subjects != "" && p.Subjects != SubjectsAreIDs && p.Subjects != SubjectsAreMapped {
 			return nil, fmt.Errorf("issuer %d: subjects are %q or %q, not %q", i+1, SubjectsAreIDs, SubjectsAreMapped, p.Subjects)
 		}
-		if p.Issuer == "" || p.JWKS == "" {
-			return nil, fmt.Errorf("issuer %d lacks issuer or jwks", i+1)
-		}
-		providers[i] = Provider{p.Issuer, p.JWKS, p.Audience, p.UserClaim, p.Subjects == SubjectsAreMapped, p.Scopes}
+		providers[i] = p.Provider
+		providers[i].Mapped = p.Subjects == SubjectsAreMapped
 		if err := providers[i].check(); err != nil {
 			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
 		}
 	}
-	return providers, nil
+	return providers, checkApart(providers)
 }
 
 // checkApart refuses providers of which one could take the tokens of another.
 func checkApart(providers []Provider) error {
 	seen := make(map[string]bool, len(providers))
 	for _, p := range providers {
-		switch {
-		case p.Issuer == "" && len(providers) > 1:
-			return errors.New("with several providers each needs its issuer")
-		case seen[p.Issuer]:
+		if seen[p.Issuer] {
 			return fmt.Errorf("the issuer %q is there twice", p.Issuer)
 		}
 		seen[p.Issuer] = true
@@ -152,7 +175,7 @@ func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
 			if err == nil {
 				sources[i] = &source{
 					issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped, scopes: p.Scopes, keys: keys,
-					parser: newParser(cfg, keyMethods, p.Issuer, p.Audience),
+					parser: newParser(cfg, keyMethods, jwt.WithIssuer(p.Issuer), jwt.WithAudience(p.Audience...)),
 				}
 			}
 			return err

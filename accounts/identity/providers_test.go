@@ -146,31 +146,47 @@ func TestProviderFile(t *testing.T) {
 	one := func(more string) string {
 		return fmt.Sprintf(`{"issuer": "https://a.example", "jwks": %q, "audience": ["kith"]%s}`, jwks, more)
 	}
-	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid", "scopes": ["admin", "act-as"]`)+"]\n")), true)
-	if err != nil || len(list) != 1 || !list[0].Mapped || list[0].UserClaim != "oid" || len(list[0].Scopes) != 2 || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" {
+	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid", "scopes": ["admin", "act-as"], "app": {"clientId": "c", "scopes": ["offline_access"]}`)+"]\n")))
+	if err != nil || len(list) != 1 || !list[0].Mapped || list[0].UserClaim != "oid" || len(list[0].Scopes) != 2 || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" || list[0].App.ClientID != "c" || list[0].App.Scopes[0] != "offline_access" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	said := one(`, "subjects": "ids"`)
-	many := "[" + said + strings.Repeat(","+said, MaxProviders-1)
-	if _, err := readProviders(fileOf(t, []byte(many+"]")), false); err != nil {
+	many := "[" + said
+	for i := range MaxProviders - 1 {
+		many += "," + strings.Replace(said, "a.example", fmt.Sprintf("%d.example", i), 1)
+	}
+	if _, err := readProviders(fileOf(t, []byte(many+"]"))); err != nil {
 		t.Error(err)
 	}
-	if _, err := readProviders(fileOf(t, []byte("["+one("")+"]")), false); err != nil {
+	if _, err := readProviders(fileOf(t, []byte("["+one("")+"]"))); err != nil {
 		t.Error(err)
-	}
-	if _, err := readProviders(fileOf(t, []byte("["+one("")+"]")), true); err == nil || !strings.Contains(err.Error(), "lacks subjects") {
-		t.Errorf("beside --jwks: %v", err)
 	}
 	for name, text := range map[string]string{
-		"empty": ``, "no list": one(""), "none": `[]`, "too many": many + "," + said + "]", "subjects of a second one": "[" + said + "," + one("") + "]", "more behind": "[" + one("") + "] x",
+		"empty": ``, "no list": one(""), "none": `[]`, "too many": many + "," + strings.Replace(said, "a.ex", "b.ex", 1) + "]", "one twice": "[" + said + "," + said + "]", "subjects of a second one": "[" + said + "," + strings.Replace(one(""), "a.ex", "b.ex", 1) + "]", "more behind": "[" + one("") + "] x",
 		"unknown key": "[" + one(`, "secret": "x"`) + "]", "odd scope": "[" + one(`, "scopes": ["openid"]`) + "]", "odd subjects": "[" + one(`, "subjects": "some"`) + "]", "odd claim": "[" + one(`, "userClaim": "exp"`) + "]",
 		"no issuer":   `[{"jwks": "https://a.example/jwks", "audience": ["kith"]}]`,
 		"no audience": `[{"issuer": "a", "jwks": "https://a.example/jwks"}]`, "no keys": `[{"issuer": "a", "audience": ["kith"]}]`,
 		"long issuer": `[{"issuer": "` + strings.Repeat("a", 256) + `", "jwks": "https://a.example/jwks", "audience": ["kith"]}]`,
+		"no client":   "[" + one(`, "app": {"scopes": ["x"]}`) + "]",
 		"long":        "[" + one("") + "]" + strings.Repeat(" ", maxProviderFile),
 	} {
-		if list, err := readProviders(fileOf(t, []byte(text)), false); err == nil {
+		if list, err := readProviders(fileOf(t, []byte(text))); err == nil {
 			t.Errorf("%s is taken as %+v", name, list)
+		}
+	}
+}
+
+// With an app, browsers go to the issuer, and its origin is in the policy of the pages.
+func TestIssuersOfApps(t *testing.T) {
+	t.Parallel()
+	for issuer, good := range map[string]bool{
+		"https://login.example.org/": true, "https://login.example.org:8443/realms/a": true, "http://127.0.0.1:9000": true, "http://localhost:9000/": true,
+		"http://login.example.org/": false, "login.example.org": false, "https://": false, "https://a;script-src": false, "https://a, b": false, "javascript:alert(1)": false,
+		"https://a/?b": false, "https://a/#b": false, "https://a:b@c": false, "https://*.example.org": false, "https://a'self'": false,
+	} {
+		p := Provider{Issuer: issuer, JWKS: "https://a.example/jwks", Audience: []string{"kith"}, App: &App{ClientID: "app"}}
+		if err := p.check(); (err == nil) != good {
+			t.Errorf("%s: %v", issuer, err)
 		}
 	}
 }

@@ -43,20 +43,14 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 		cfg.Secrets = RandomSecret()
 	}
 	if cfg.Secrets != nil {
-		service.Issuer, err = NewIssuer(IssuerConfig{
-			Secrets: cfg.Secrets, Issuer: cfg.Issuer, Audience: cfg.Audience, UserClaim: cfg.UserClaim, TTL: s.TokenTTL, SessionTTL: s.SessionTTL,
-		})
+		service.Issuer, err = NewIssuer(IssuerConfig{Secrets: cfg.Secrets, TTL: s.TokenTTL, SessionTTL: s.SessionTTL})
 		if err != nil {
 			return nil, misset("jwt-secret", err)
 		}
 	}
 	cfg.Logger = logger
 	if service.Verifier, err = NewVerifier(ctx, cfg); err != nil {
-		flag := "jwks"
-		if s.JWKS == "" {
-			flag = "jwt-issuers"
-		}
-		return nil, misset(flag, err)
+		return nil, misset("identity", err)
 	}
 	if s.JWTSecretFile != "" {
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))

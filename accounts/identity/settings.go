@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 )
@@ -12,14 +11,9 @@ import (
 // Settings are the flags about who may ask, each with its variable of the
 // environment.
 type Settings struct {
-	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes that cannot be guessed; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file, --jwks or --jwt-issuers."`
+	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes that cannot be guessed; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file or --identity."`
 	JWTSecretFile string        `name:"jwt-secret-file" env:"KITH_JWT_SECRET_FILE" placeholder:"FILE" help:"A file with one or two such secrets, each on a line: the first signs, both verify. It is read again every five seconds, so that the secret can be changed without a restart. Default: none."`
-	JWKS          string        `name:"jwks" env:"KITH_JWKS" placeholder:"FILE|URL" help:"Keys of an identity provider, which verify tokens signed with RS256, ES256 or EdDSA. Default: none."`
-	JWTIssuer     string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any issuer with a valid signature."`
-	JWTAudience   []string      `name:"jwt-audience" env:"KITH_JWT_AUDIENCE" placeholder:"AUD" help:"For whom accepted tokens are made; required with --jwks. Default: any."`
-	JWTUserClaim  string        `name:"jwt-user-claim" default:"sub" env:"KITH_JWT_USER_CLAIM" placeholder:"CLAIM" help:"The claim that holds the user's id. Default: ${default}."`
-	JWTSubjects   string        `name:"jwt-subjects" default:"ids" enum:"ids,mapped" env:"KITH_JWT_SUBJECTS" placeholder:"WAY" help:"What that claim is in tokens of --jwks: ids of users, or subjects of the provider that are mapped to users. Default: ${default}."`
-	JWTIssuers    string        `name:"jwt-issuers" env:"KITH_JWT_ISSUERS" placeholder:"FILE" help:"More identity providers, as a JSON list of issuer, jwks, audience, userClaim, subjects and scopes. Default: none."`
+	Identity      string        `name:"identity" env:"KITH_IDENTITY" placeholder:"FILE" help:"Identity providers whose tokens are accepted, as a JSON list of issuer, jwks, audience, userClaim, subjects, scopes and app. Default: none."`
 	TokenTTL      time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
 	SessionTTL    time.Duration `name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"For how long after a sign-in its tokens can be renewed; 0: not at all. Default: ${default}."`
 	MachineID     *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
@@ -54,16 +48,6 @@ const MaxMachineID = 1<<10 - 1
 func (s *Settings) Check() error {
 	positive, notNegative := errors.New("it must be at least 1s"), errors.New("it must not be negative")
 	switch {
-	case s.JWKS != "" && !named(s.JWTAudience):
-		return misset("jwt-audience", errNoAudience)
-	case s.JWTSubjects == SubjectsAreMapped && s.JWKS == "":
-		return misset("jwt-subjects", errors.New("it is about the provider of --jwks, of which there is none"))
-	case s.JWTSubjects == SubjectsAreMapped && s.JWTIssuer == "":
-		return misset("jwt-subjects", fmt.Errorf("%w: by --jwt-issuer", errIssuerless))
-	case slices.Contains(s.JWTAudience, ""):
-		return misset("jwt-audience", errors.New("it must not be empty"))
-	case s.JWTUserClaim == "" || slices.Contains(reservedClaims, s.JWTUserClaim):
-		return misset("jwt-user-claim", fmt.Errorf("claim %q cannot hold the user's id", s.JWTUserClaim))
 	case s.TokenTTL < time.Second:
 		return misset("token-ttl", positive)
 	case s.SessionTTL < 0:
@@ -83,15 +67,13 @@ func (s *Settings) Check() error {
 
 // read makes of the settings what tokens are verified by, and the addresses of proxies.
 func (s *Settings) read() (cfg Config, proxies Proxies, err error) {
-	cfg = Config{Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim}
 	if cfg.Secrets, err = s.secrets(); err != nil {
 		return cfg, nil, err
 	}
-	if cfg.Providers, err = s.providers(); err != nil {
-		return cfg, nil, err
-	}
-	if err = checkJWKS(s.JWKS); err != nil {
-		return cfg, nil, misset("jwks", err)
+	if s.Identity != "" {
+		if cfg.Providers, err = readProviders(s.Identity); err != nil {
+			return cfg, nil, misset("identity", err)
+		}
 	}
 	if proxies, err = ParseProxies(s.TrustedProxy); err != nil {
 		err = misset("trusted-proxy", err)
@@ -99,26 +81,7 @@ func (s *Settings) read() (cfg Config, proxies Proxies, err error) {
 	return cfg, proxies, err
 }
 
-// providers are those of the flags and of the file.
-func (s *Settings) providers() (list []Provider, err error) {
-	if s.JWTIssuers != "" {
-		if list, err = readProviders(s.JWTIssuers, s.JWKS != ""); err != nil {
-			return nil, misset("jwt-issuers", err)
-		}
-	}
-	if s.JWKS != "" {
-		list = append(list, Provider{s.JWTIssuer, s.JWKS, s.JWTAudience, s.JWTUserClaim, s.JWTSubjects == SubjectsAreMapped, nil})
-	}
-	if err := checkApart(list); err != nil {
-		return nil, misset("jwt-issuers", err)
-	}
-	return list, nil
-}
-
 func checkJWKS(location string) error {
-	if location == "" {
-		return nil
-	}
 	if _, isURL := asURL(location); isURL {
 		return nil
 	}

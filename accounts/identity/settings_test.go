@@ -25,15 +25,21 @@ func parsed(t *testing.T, args ...string) (Settings, error) {
 	return s, err
 }
 
+// identityFile is a file of one provider, whose audience is a JSON list.
+func identityFile(t *testing.T, audience, jwks string) string {
+	t.Helper()
+	return fileOf(t, fmt.Appendf(nil, `[{"issuer": %q, "jwks": %q, "audience": %s}]`, issuer, jwks, audience))
+}
+
 func TestSettings(t *testing.T) {
 	s, err := parsed(t)
-	if err != nil || s.JWTUserClaim != "sub" || s.TokenTTL != 24*time.Hour || s.SessionTTL != 720*time.Hour || s.MachineID != nil || s.LoginLimit != 10 || s.AddressLimit != 60 {
+	if err != nil || s.TokenTTL != 24*time.Hour || s.SessionTTL != 720*time.Hour || s.MachineID != nil || s.LoginLimit != 10 || s.AddressLimit != 60 {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}
-	file := fileOf(t, providerJWKS(t))
+	file := identityFile(t, `["kith"]`, fileOf(t, providerJWKS(t)))
 	for name, value := range map[string]string{
-		"KITH_JWT_SECRET": string(secret), "KITH_JWKS": file, "KITH_JWT_ISSUER": "iss", "KITH_JWT_AUDIENCE": "a,b",
-		"KITH_JWT_USER_CLAIM": "uid", "KITH_TOKEN_TTL": "90m", "KITH_SESSION_TTL": "0s", "KITH_MACHINE_ID": "0", "KITH_TRUSTED_PROXY": "10.0.0.0/8,fd00::1",
+		"KITH_JWT_SECRET": string(secret), "KITH_IDENTITY": file,
+		"KITH_TOKEN_TTL": "90m", "KITH_SESSION_TTL": "0s", "KITH_MACHINE_ID": "0", "KITH_TRUSTED_PROXY": "10.0.0.0/8,fd00::1",
 		"KITH_LOGIN_LIMIT": "0", "KITH_ADDRESS_LIMIT": "7",
 	} {
 		t.Setenv(name, value)
@@ -42,8 +48,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(s.JWTSecret) != string(secret) || s.JWKS != file || s.JWTIssuer != "iss" || strings.Join(s.JWTAudience, " ") != "a b" ||
-		s.JWTUserClaim != "uid" || s.TokenTTL != 90*time.Minute || s.SessionTTL != 0 || s.MachineID == nil || *s.MachineID != 0 ||
+	if string(s.JWTSecret) != string(secret) || s.Identity != file || s.TokenTTL != 90*time.Minute || s.SessionTTL != 0 || s.MachineID == nil || *s.MachineID != 0 ||
 		strings.Join(s.TrustedProxy, " ") != "10.0.0.0/8 fd00::1" || s.LoginLimit != 0 || s.AddressLimit != 7 {
 		t.Errorf("%+v", s)
 	}
@@ -56,33 +61,31 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if viewer, err := service.Verifier.Verify(t.Context(), token); err != nil || viewer.ID != 9 || service.MadeSecret || len(service.Proxies) != 2 {
+	if viewer, err := service.Verifier.Verify(t.Context(), token); err != nil || viewer.ID != 9 || service.MadeSecret || len(service.Proxies) != 2 || len(service.Providers) != 1 {
 		t.Errorf("%+v, %v", viewer, err)
 	}
 }
 
 func TestSettingsRefused(t *testing.T) {
 	t.Parallel()
-	file := fileOf(t, providerJWKS(t))
+	keys := fileOf(t, providerJWKS(t))
 	for args, setting := range map[string]string{
-		"--jwt-secret=too-short-a-secret":                   "--jwt-secret (KITH_JWT_SECRET): ",
-		"--jwks=" + file:                                    "--jwt-audience (KITH_JWT_AUDIENCE): ",
-		"--jwks=" + file + " --jwt-audience=":               "--jwt-audience (KITH_JWT_AUDIENCE): ",
-		"--jwt-audience=a,,b":                               "--jwt-audience (KITH_JWT_AUDIENCE): ",
-		"--jwt-audience=a --jwks=" + file + "x":             "--jwks (KITH_JWKS): ",
-		"--jwt-audience=a --jwks=ftp://id.example.org/jwks": "--jwks (KITH_JWKS): ",
-		"--jwt-audience=a --jwks=https://":                  "--jwks (KITH_JWKS): ",
-		"--jwt-user-claim=":                                 "--jwt-user-claim (KITH_JWT_USER_CLAIM): ",
-		"--jwt-user-claim=exp":                              "--jwt-user-claim (KITH_JWT_USER_CLAIM): ",
-		"--token-ttl=0s":                                    "--token-ttl (KITH_TOKEN_TTL): ",
-		"--token-ttl=-1h":                                   "--token-ttl (KITH_TOKEN_TTL): ",
-		"--session-ttl=-1s":                                 "--session-ttl (KITH_SESSION_TTL): ",
-		"--machine-id=-1":                                   "--machine-id (KITH_MACHINE_ID): ",
-		"--machine-id=1024":                                 "--machine-id (KITH_MACHINE_ID): ",
-		"--trusted-proxy=proxy.example.org":                 "--trusted-proxy (KITH_TRUSTED_PROXY): ",
-		"--trusted-proxy=10.0.0.0/8,10.0.0.0/64":            "--trusted-proxy (KITH_TRUSTED_PROXY): ",
-		"--login-limit=-1":                                  "--login-limit (KITH_LOGIN_LIMIT): ",
-		"--address-limit=-1":                                "--address-limit (KITH_ADDRESS_LIMIT): ",
+		"--jwt-secret=too-short-a-secret":                                        "--jwt-secret (KITH_JWT_SECRET): ",
+		"--identity=" + identityFile(t, `["kith"]`, keys+"x"):                    "--identity (KITH_IDENTITY): issuer 1: ",
+		"--identity=" + identityFile(t, "[]", keys):                              "--identity (KITH_IDENTITY): issuer 1: ",
+		"--identity=" + identityFile(t, `[""]`, keys):                            "--identity (KITH_IDENTITY): issuer 1: ",
+		"--identity=" + identityFile(t, `["kith"]`, "ftp://id.example.org/jwks"): "--identity (KITH_IDENTITY): issuer 1: ",
+		"--identity=" + identityFile(t, `["kith"]`, "https://"):                  "--identity (KITH_IDENTITY): issuer 1: ",
+		"--identity=" + keys + "x":                                               "--identity (KITH_IDENTITY): ",
+		"--token-ttl=0s":                                                         "--token-ttl (KITH_TOKEN_TTL): ",
+		"--token-ttl=-1h":                                                        "--token-ttl (KITH_TOKEN_TTL): ",
+		"--session-ttl=-1s":                                                      "--session-ttl (KITH_SESSION_TTL): ",
+		"--machine-id=-1":                                                        "--machine-id (KITH_MACHINE_ID): ",
+		"--machine-id=1024":                                                      "--machine-id (KITH_MACHINE_ID): ",
+		"--trusted-proxy=proxy.example.org":                                      "--trusted-proxy (KITH_TRUSTED_PROXY): ",
+		"--trusted-proxy=10.0.0.0/8,10.0.0.0/64":                                 "--trusted-proxy (KITH_TRUSTED_PROXY): ",
+		"--login-limit=-1":                                                       "--login-limit (KITH_LOGIN_LIMIT): ",
+		"--address-limit=-1":                                                     "--address-limit (KITH_ADDRESS_LIMIT): ",
 	} {
 		_, err := parsed(t, strings.Fields(args)...)
 		if err == nil || !strings.HasPrefix(err.Error(), setting) {
@@ -91,11 +94,11 @@ func TestSettingsRefused(t *testing.T) {
 			t.Errorf("%v shows the secret", err)
 		}
 	}
-	s, err := parsed(t, "--jwt-audience=a", "--jwks="+fileOf(t, []byte("{}")))
+	s, err := parsed(t, "--identity="+identityFile(t, `["kith"]`, fileOf(t, []byte("{}"))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "--jwks (KITH_JWKS): ") {
+	if _, err := s.Open(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "--identity (KITH_IDENTITY): read the keys of ") {
 		t.Errorf("a file without keys: %v", err)
 	}
 }
@@ -129,7 +132,7 @@ func TestSecretIsMade(t *testing.T) {
 	if _, err := b.Verifier.Verify(t.Context(), token); err == nil {
 		t.Error("two runs have the same secret")
 	}
-	provided := open("--jwt-audience=kith", "--jwks="+fileOf(t, providerJWKS(t)))
+	provided := open("--identity=" + identityFile(t, `["kith"]`, fileOf(t, providerJWKS(t))))
 	if provided.MadeSecret || provided.Issuer != nil {
 		t.Error("one is made where a provider signs")
 	}

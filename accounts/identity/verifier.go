@@ -38,8 +38,8 @@ func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 	v := &Verifier{cfg: cfg}
 	if cfg.Secrets != nil {
 		v.own = &source{
-			userClaim: cfg.UserClaim, secrets: cfg.Secrets,
-			parser: newParser(cfg, []string{methodHS256}, cfg.Issuer, cfg.Audience),
+			userClaim: claimUser, secrets: cfg.Secrets,
+			parser: newParser(cfg, []string{methodHS256}),
 		}
 	}
 	var err error
@@ -49,8 +49,8 @@ func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 
 // newParser sets the library up: by itself it accepts any method that the key
 // fits, tokens without exp, and any issuer and audience.
-func newParser(cfg Config, methods []string, issuer string, audience []string) *jwt.Parser {
-	options := []jwt.ParserOption{
+func newParser(cfg Config, methods []string, more ...jwt.ParserOption) *jwt.Parser {
+	return jwt.NewParser(append(more,
 		jwt.WithValidMethods(methods),
 		jwt.WithExpirationRequired(),
 		jwt.WithIssuedAt(),
@@ -58,14 +58,7 @@ func newParser(cfg Config, methods []string, issuer string, audience []string) *
 		jwt.WithTimeFunc(cfg.Now),
 		jwt.WithStrictDecoding(), // a token can be written in one way only
 		jwt.WithJSONNumber(),     // an id as a number has 63 bits
-	}
-	if issuer != "" {
-		options = append(options, jwt.WithIssuer(issuer))
-	}
-	if len(audience) > 0 {
-		options = append(options, jwt.WithAudience(audience...))
-	}
-	return jwt.NewParser(options...)
+	)...)
 }
 
 // Close stops reading keys. The verifier keeps using the present ones.

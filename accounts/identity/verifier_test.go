@@ -56,12 +56,14 @@ func TestVerify(t *testing.T) {
 
 func TestUserClaim(t *testing.T) {
 	t.Parallel()
-	v := verifier(t, Config{Secrets: secrets, UserClaim: "kith_id"})
-	got, err := v.Verify(t.Context(), hs256(t, "sub", "auth0|x", "kith_id", "7"))
+	provider := provide(fileOf(t, providerJWKS(t)))
+	provider[0].UserClaim = "kith_id"
+	v, k := verifier(t, Config{Providers: provider}), providerKeys()
+	got, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "e", claims("sub", "auth0|x", "kith_id", "7")))
 	if err != nil || got.ID != 7 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := v.Verify(t.Context(), hs256(t)); codeOf(err) != apierr.CodeUnauthenticated {
+	if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "e", claims())); codeOf(err) != apierr.CodeUnauthenticated {
 		t.Errorf("a token that has sub only: %v", err)
 	}
 }
@@ -69,11 +71,14 @@ func TestUserClaim(t *testing.T) {
 // TestRefusedClaims: each of these tokens has a valid signature.
 func TestRefusedClaims(t *testing.T) {
 	t.Parallel()
-	v := verifier(t, Config{Secrets: secrets, Issuer: "https://id.example.org", Audience: []string{"kith", "kith-staging"}})
-	now := time.Now().Unix()
-	good := []any{"iss", "https://id.example.org"}
+	provider := provide(fileOf(t, providerJWKS(t)))
+	provider[0].Audience = append(provider[0].Audience, "kith-staging")
+	v, now := verifier(t, Config{Secrets: secrets, Providers: provider}), time.Now().Unix()
+	es256 := func(changes ...any) string {
+		return sign(t, jwt.SigningMethodES256, providerKeys().ec, "e", claims(changes...))
+	}
 	for _, audience := range []any{"kith", "kith-staging", []string{"x", "kith"}} {
-		if _, err := v.Verify(t.Context(), hs256(t, append(good, "aud", audience)...)); err != nil {
+		if _, err := v.Verify(t.Context(), es256("aud", audience)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,9 +138,13 @@ func TestRefusedClaims(t *testing.T) {
 		"scp an object":         {"scp", map[string]any{"admin": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			viewer, err := v.Verify(t.Context(), hs256(t, append(good, changes...)...))
+			viewer, err := v.Verify(t.Context(), es256(changes...))
 			if codeOf(err) != apierr.CodeUnauthenticated {
 				t.Errorf("%+v, %v", viewer, err)
+			}
+			viewer, err = v.Verify(t.Context(), hs256(t, changes...))
+			if ofProviders := changes[0] == "iss" || changes[0] == "aud"; ofProviders != (err == nil) {
+				t.Errorf("signed with the secret: %+v, %v", viewer, err)
 			}
 		})
 	}
@@ -237,7 +246,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	file := fileOf(t, providerJWKS(t))
-	both := verifier(t, Config{Secrets: secrets, Audience: []string{"kith"}, Providers: provide(file)})
+	both := verifier(t, Config{Secrets: secrets, Providers: provide(file)})
 	verifiers := map[string]*Verifier{
 		"both":   both,
 		"secret": verifier(t, Config{Secrets: secrets}),
@@ -285,20 +294,16 @@ func TestConfigRefused(t *testing.T) {
 		"short second secret": {Secrets: NewSecrets(secret, secret[:31])},
 		"three secrets":       {Secrets: NewSecrets(secret, secret, secret)},
 		"none of secrets":     {Secrets: NewSecrets()},
-		"no audience":         {Providers: []Provider{{JWKS: file}}},
-		"empty audience":      {Providers: []Provider{{JWKS: file, Audience: []string{""}}}},
-		"no audience, secret": {Secrets: secrets, Providers: []Provider{{JWKS: file}}},
-		"mapped, no issuer":   {Providers: []Provider{{JWKS: file, Audience: []string{"kith"}, Mapped: true}}},
-		"claim of a provider": {Providers: []Provider{{JWKS: file, Audience: []string{"kith"}, UserClaim: "aud"}}},
-		"two of any issuer":   {Providers: append(provide(file), provide(file)...)},
-		"one issuer twice": {Providers: []Provider{
-			{JWKS: file, Audience: []string{"kith"}, Issuer: "a"}, {JWKS: file, Audience: []string{"kith"}, Issuer: "a"},
-		}},
-		"claim iss": {Secrets: secrets, UserClaim: "iss"},
-		"claim exp": {Secrets: secrets, UserClaim: "exp"},
-		"no file":   {Providers: provide(file + "x")},
-		"no keys":   {Providers: provide(fileOf(t, []byte(`{"keys":[]}`)))},
-		"no JWKS":   {Providers: provide(fileOf(t, []byte(`-----BEGIN PUBLIC KEY-----`)))},
+		"no issuer":           {Providers: []Provider{{JWKS: file, Audience: []string{"kith"}}}},
+		"no keys' place":      {Providers: []Provider{{Issuer: "a", Audience: []string{"kith"}}}},
+		"no audience":         {Providers: []Provider{{Issuer: "a", JWKS: file}}},
+		"empty audience":      {Providers: []Provider{{Issuer: "a", JWKS: file, Audience: []string{""}}}},
+		"no audience, secret": {Secrets: secrets, Providers: []Provider{{Issuer: "a", JWKS: file}}},
+		"claim of a provider": {Providers: []Provider{{Issuer: "a", JWKS: file, Audience: []string{"kith"}, UserClaim: "aud"}}},
+		"one issuer twice":    {Providers: append(provide(file), provide(file)...)},
+		"no file":             {Providers: provide(file + "x")},
+		"no keys":             {Providers: provide(fileOf(t, []byte(`{"keys":[]}`)))},
+		"no JWKS":             {Providers: provide(fileOf(t, []byte(`-----BEGIN PUBLIC KEY-----`)))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := NewVerifier(t.Context(), cfg)
@@ -323,7 +328,7 @@ func TestIssuer(t *testing.T) {
 	clock := func() time.Time { return now }
 	for name, c := range map[string]IssuerConfig{
 		"plain": {Secrets: secrets},
-		"full":  {Secrets: secrets, Issuer: "kith", Audience: []string{"kith", "web"}, UserClaim: "uid", TTL: 2 * time.Minute},
+		"short": {Secrets: secrets, TTL: 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Now = clock
@@ -346,10 +351,7 @@ func TestIssuer(t *testing.T) {
 				time time.Time
 				code apierr.Code
 			}{{now, ""}, {expires.Add(-time.Millisecond), ""}, {expires, apierr.CodeUnauthenticated}} {
-				v := verifier(t, Config{
-					Secrets: secrets, Issuer: c.Issuer, Audience: c.Audience, UserClaim: c.UserClaim,
-					Now: func() time.Time { return at.time },
-				})
+				v := verifier(t, Config{Secrets: secrets, Now: func() time.Time { return at.time }})
 				viewer, err := v.Verify(t.Context(), token)
 				if codeOf(err) != at.code {
 					t.Fatalf("at %s: %v", at.time, err)
@@ -366,7 +368,6 @@ func TestIssuer(t *testing.T) {
 	for name, cfg := range map[string]IssuerConfig{
 		"short secret": {Secrets: NewSecrets(secret[:31])},
 		"negative TTL": {Secrets: secrets, TTL: -time.Hour},
-		"claim exp":    {Secrets: secrets, UserClaim: "exp"},
 	} {
 		if _, err := NewIssuer(cfg); err == nil {
 			t.Errorf("%s is accepted", name)
@@ -394,7 +395,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(sign(f, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "", claims()))
 	f.Add("..")
 	f.Add("eyJhbGciOiJIUzI1NiJ9.e30.")
-	v := verifier(f, Config{Secrets: secrets, Audience: []string{"kith"}, Providers: provide(fileOf(f, providerJWKS(f))), RefreshGap: time.Hour})
+	v := verifier(f, Config{Secrets: secrets, Providers: provide(fileOf(f, providerJWKS(f))), RefreshGap: time.Hour})
 	f.Fuzz(func(t *testing.T, token string) {
 		viewer, err := v.Verify(t.Context(), token)
 		if err == nil {
