@@ -162,16 +162,16 @@ func (p *openIDProvider) signIn(subject string) tokens {
 func TestOpenIDProvider(t *testing.T) {
 	t.Parallel()
 	p := newOpenIDProvider(t)
-	issuers := filepath.Join(t.TempDir(), "issuers.json")
-	entry := fmt.Sprintf(`[{"issuer": %q, "jwks": %q, "audience": ["kith"], "subjects": "mapped", "scopes": ["act-as"]}]`, p.issuer, p.issuer+"/jwks")
-	if err := os.WriteFile(issuers, []byte(entry), 0o600); err != nil {
-		t.Fatal(err)
+	gateway := func(more string) *kithtest.Gateway {
+		t.Helper()
+		entry := fmt.Sprintf(`[{"issuer": %q, "jwks": %q, "audience": ["kith"], "subjects": "mapped"%s}]`, p.issuer, p.issuer+"/jwks", more)
+		file := filepath.Join(t.TempDir(), "identity.json")
+		if err := os.WriteFile(file, []byte(entry), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return kithtest.Start(t, kithtest.Args("--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--identity="+file))
 	}
-	g := kithtest.Start(t, kithtest.Args("--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-issuers="+issuers))
-	strict := kithtest.Start(t, kithtest.Args(
-		"--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwks="+p.issuer+"/jwks",
-		"--jwt-issuer="+p.issuer, "--jwt-audience=kith", "--jwt-subjects=mapped",
-	))
+	g, strict := gateway(`, "scopes": ["act-as"]`), gateway("")
 	const me = `{ viewer { user { handle } } }`
 	asks := func(token, query string, status int, holds string) {
 		t.Helper()

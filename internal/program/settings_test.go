@@ -46,6 +46,10 @@ func TestExitCodes(t *testing.T) {
 	g := kithtest.Start(t)
 	taken := strings.TrimPrefix(g.URL, "http://")
 	shard := "--store=mysql:app@tcp(" + closedPort(t) + ")/kith"
+	gone := filepath.Join(t.TempDir(), "identity.json")
+	if err := os.WriteFile(gone, []byte(`[{"issuer": "a", "jwks": "http://`+closedPort(t)+`/jwks", "audience": ["kith"]}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
@@ -60,10 +64,33 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--only-trusted=on"}, misused, "--only-trusted (KITH_ONLY_TRUSTED): "},
 		{[]string{"--addr=127.0.0.1:0", shard}, 1, "connection refused"},
 		{[]string{"replicate", shard, "--redundancy=binlog"}, 1, "connection refused"},
-		{[]string{"--addr=127.0.0.1:0", "--jwt-audience=kith", "--jwks=http://" + closedPort(t) + "/jwks"}, 1, "connection refused"},
+		{[]string{"--addr=127.0.0.1:0", "--identity=" + gone}, 1, "connection refused"},
 	} {
 		if end := kithtest.Run(t, kithtest.Dir(t.TempDir()), kithtest.Args(c.args...)); end.Code != c.code || !strings.Contains(end.Stderr, c.says) || strings.Count(end.Stderr, "\n") != 1 {
 			t.Errorf("%q: %d %s", c.args, end.Code, end.Stderr)
+		}
+	}
+}
+
+// TestMovedSettings: who still has a setting of the identity provider by itself is told where it is now. Without it, the
+// gateway would accept what was not meant.
+func TestMovedSettings(t *testing.T) {
+	t.Parallel()
+	for flag, says := range map[string]string{
+		"jwks": `"jwks": "FILE or URL"`, "jwt-issuer": `"issuer"`, "jwt-audience": `"audience": ["AUD"]`, "jwt-user-claim": `"userClaim": "CLAIM"`, "jwt-subjects": `"subjects": "mapped"`, "jwt-issuers": "KITH_IDENTITY",
+	} {
+		variable := "KITH_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+		for way, option := range map[string]kithtest.Option{
+			"flag": kithtest.Args("--" + flag + "=x"), "flag and value": kithtest.Args("serve", "--"+flag, "x"), "variable": kithtest.Env(variable + "=x"), "doctor": kithtest.Args("doctor", "--"+flag+"=x"),
+		} {
+			t.Run(flag+" "+way, func(t *testing.T) {
+				t.Parallel()
+				end := kithtest.Run(t, kithtest.Dir(t.TempDir()), kithtest.Env("KITH_ADDR=127.0.0.1:0"), option)
+				refused(t, end, "--"+flag+" ("+variable+"): ", says, "--identity")
+				if end.Code != misused {
+					t.Errorf("code %d", end.Code)
+				}
+			})
 		}
 	}
 }

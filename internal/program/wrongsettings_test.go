@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -162,7 +163,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	closed, silent := closedPort(t), silentPort(t)
 	wanting := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(wanting.Close)
-	audience, corsOrigin := []string{"--jwt-audience=kith"}, []string{"--cors-origin=https://app.example.org"}
+	corsOrigin := []string{"--cors-origin=https://app.example.org"}
+	keysOf := func(jwks string) string {
+		return file(fmt.Sprintf("%x.json", sha256.Sum256([]byte(jwks))), fmt.Sprintf(`[{"issuer": "a", "jwks": %q, "audience": ["kith"]}]`, jwks))
+	}
 	const redis, mysql = "redis://:" + password + "@", "mysql:app:" + password + "@tcp("
 	positive, notNegative := []string{"greater than 0"}, []string{"negative"}
 
@@ -257,36 +261,25 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: file("three", strings.Repeat(strings.Repeat(password, 4)+"\n", 3)), says: []string{"3 secrets"}},
 			{value: file("good", strings.Repeat(password, 4)), with: []string{"--jwt-secret=" + strings.Repeat(password, 4)}, says: []string{"choose one"}},
 		},
-		"jwks": {
-			{value: noKeys, names: "jwt-audience"}, {value: noKeys, with: audience, says: []string{noKeys}},
-			{value: noDatabase, with: audience, says: []string{noDatabase}}, {value: filepath.Join(folder, "absent"), with: audience, says: []string{"no such file"}},
-			{value: folder, with: audience, says: []string{folder}}, {value: pipe, with: audience, says: []string{pipe}},
-			{value: "http://" + closed + "/jwks", with: audience, says: []string{closed, "connection refused"}},
-			{value: "http://" + silent + "/jwks", with: audience, says: []string{silent}}, {value: wanting.URL, with: audience, says: []string{"404"}},
-			{value: "https://none.invalid/jwks", with: audience, says: []string{"none.invalid"}}, {value: "ftp://x/jwks", with: audience}, {value: "https://", with: audience},
-			{value: strings.Replace(wanting.URL, "http", "https", 1), with: audience},
-		},
-		"jwt-issuer": nil, // any text may be an issuer
-		"jwt-subjects": {
-			{value: "some", says: []string{`"some"`, `"mapped"`}}, {value: "mapped", says: []string{"--jwks"}},
-			{value: "mapped", with: []string{"--jwt-audience=kith", "--jwks=" + noKeys}, says: []string{"--jwt-issuer"}},
-		},
-		"jwt-issuers": {
+		"identity": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
-			{value: noKeys, says: []string{"no list of issuers"}}, {value: file("none.json", "[]"), says: []string{"0 issuers"}},
-			{value: file("gone.json", `[{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"]}]`), says: []string{closed, "connection refused"}},
+			{value: noKeys, says: []string{"no list of issuers"}}, {value: file("none.json", "[]"), says: []string{"0 issuers"}}, {value: noDatabase, says: []string{"no list of issuers"}},
 			{value: file("open.json", `[{"issuer": "a", "jwks": "http://`+closed+`/jwks"}]`), says: []string{"issuer 1", "audience"}},
 			{value: file("two.json", strings.Replace(`[X, X]`, "X", `{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"], "subjects": "mapped"}`, 2)), says: []string{`"a"`, "twice"}},
-			{value: file("any.json", `[{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"], "subjects": "ids"}]`), with: append([]string{"--jwks=" + noKeys}, audience...), says: []string{"each needs its issuer"}},
-			{value: file("beside.json", `[{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"]}]`), with: append([]string{"--jwks=" + noKeys}, audience...), says: []string{"lacks subjects"}},
+			{value: file("beside.json", strings.Replace(`[X, X]`, "X", `{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"]}`, 2)), says: []string{"lacks subjects"}},
+			{value: file("app.json", `[{"issuer": "http://login.example.org/", "jwks": "http://`+closed+`/jwks", "audience": ["kith"], "app": {"clientId": "a"}}]`), says: []string{"issuer 1", "https"}},
+			{value: keysOf(noKeys), says: []string{noKeys}}, {value: keysOf(noDatabase), says: []string{noDatabase}}, {value: keysOf(filepath.Join(folder, "absent")), says: []string{"no such file"}},
+			{value: keysOf(folder), says: []string{folder}}, {value: keysOf(pipe), says: []string{pipe}},
+			{value: keysOf("http://" + closed + "/jwks"), says: []string{closed, "connection refused"}},
+			{value: keysOf("http://" + silent + "/jwks"), says: []string{silent}}, {value: keysOf(wanting.URL), says: []string{"404"}},
+			{value: keysOf("https://none.invalid/jwks"), says: []string{"none.invalid"}}, {value: keysOf("ftp://x/jwks"), says: []string{"issuer 1"}}, {value: keysOf("https://"), says: []string{"issuer 1"}},
+			{value: keysOf(strings.Replace(wanting.URL, "http", "https", 1))},
 		},
-		"jwt-audience":   {{value: "a,,b"}, {value: "", with: []string{"--jwks=" + noKeys}}},
-		"jwt-user-claim": {{value: ""}, {value: "exp"}, {value: "pwd"}},
-		"machine-id":     {{value: "5000", says: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, says: []string{"leased"}}},
-		"trusted-proxy":  {{value: "foo", says: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
-		"admin-addr":     {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
-		"skip":           {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
-		"buckets":        {{value: "a"}, {value: "9-3"}, {value: "0-1024"}, {value: "-1"}},
+		"machine-id":    {{value: "5000", says: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, says: []string{"leased"}}},
+		"trusted-proxy": {{value: "foo", says: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
+		"admin-addr":    {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
+		"skip":          {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
+		"buckets":       {{value: "a"}, {value: "9-3"}, {value: "0-1024"}, {value: "-1"}},
 
 		"reconcile realtime admin-addr": {{value: silent, says: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
 		"max-load":                      {{value: "1.5"}, {value: "0"}},
