@@ -289,7 +289,12 @@ func (p *services) revoked(ctx context.Context, end func()) (callOff func()) {
 
 // pages are the query page and the app. Without --demo they contain nothing of the demo graph.
 func (c *ServeCmd) pages(p *services, schema string) web.Config {
-	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.servesApp()}
+	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.servesApp(), WithoutPasswords: p.identity.Issuer == nil}
+	for _, at := range p.identity.Providers {
+		if at.App != nil {
+			pages.SignIns = append(pages.SignIns, web.SignIn{Issuer: at.Issuer, ClientID: at.App.ClientID, Scopes: at.App.Scopes})
+		}
+	}
 	if c.Demo && c.shape().isWhole() {
 		pages.Examples = examples.All()
 	}

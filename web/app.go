@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 )
 
@@ -16,9 +17,31 @@ const (
 )
 
 // appPolicy is stricter than [policy]: the app needs no inline styles, no fonts and no data:
-// pictures. connect-src covers the WebSocket, worker-src the layout of the picture.
-const appPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// pictures. connect-src covers the WebSocket, and is followed by the origins of identity providers; worker-src is for the layout
+// of the picture.
+const appPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; worker-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'"
+
+// SignIn is an identity provider at which people sign in to the app. The page shows all of it to everybody.
+type SignIn struct {
+	// Issuer is the provider's URL, at which the app finds its endpoints (OpenID Connect Discovery). They are of its origin.
+	Issuer string `json:"issuer"`
+
+	// ClientID is what the provider knows the app as.
+	ClientID string `json:"clientId"`
+
+	// Scopes are what the app asks for besides "openid".
+	Scopes []string `json:"scopes,omitempty"`
+}
+
+// origin is where the app fetches from.
+func (s SignIn) origin() (string, error) {
+	u, err := url.Parse(s.Issuer)
+	if err != nil {
+		return "", fmt.Errorf("the issuer of a sign-in: %w", err)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}
 
 // HasApp reports whether assets hold the built app; otherwise /app is a page that says how to build it.
 func HasApp(assets fs.FS) bool {

@@ -101,9 +101,31 @@ func TestAppsPolicy(t *testing.T) {
 	h := web.Handler(web.Config{Assets: builtApp(t)})
 	for _, path := range append(links(get(t, h, "/app").Body.String())[1:], "/app", "/app/u/x", "/faces/1.svg") {
 		policy := get(t, h, path).Header().Get("Content-Security-Policy")
-		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "data:") || strings.Contains(policy, "http") {
+		if !strings.HasSuffix(policy, "; connect-src 'self'") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "data:") || strings.Contains(policy, "http") {
 			t.Errorf("%s: policy %s", path, policy)
 		}
+	}
+}
+
+// The app asks the identity providers at which people sign in, and no other page does.
+func TestSignIns(t *testing.T) {
+	h := web.Handler(web.Config{Assets: builtApp(t), WithoutPasswords: true, SignIns: []web.SignIn{
+		{Issuer: "https://login.example.org/realms/one", ClientID: `k"ith`, Scopes: []string{"offline_access"}}, {Issuer: "http://127.0.0.1:9000", ClientID: "b"},
+	}})
+	w := get(t, h, "/app")
+	const want = `data-passwords="false" data-sign-ins="[{&#34;issuer&#34;:&#34;https://login.example.org/realms/one&#34;,&#34;clientId&#34;:&#34;k\&#34;ith&#34;,&#34;scopes&#34;:[&#34;offline_access&#34;]},` +
+		`{&#34;issuer&#34;:&#34;http://127.0.0.1:9000&#34;,&#34;clientId&#34;:&#34;b&#34;}]"`
+	if page := w.Body.String(); !strings.Contains(page, want) {
+		t.Error(page)
+	}
+	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasSuffix(policy, "; connect-src 'self' https://login.example.org http://127.0.0.1:9000") {
+		t.Error(policy)
+	}
+	if policy := get(t, h, "/").Header().Get("Content-Security-Policy"); strings.Contains(policy, "login.example.org") {
+		t.Errorf("/: %s", policy)
+	}
+	if page := get(t, web.Handler(web.Config{Assets: builtApp(t)}), "/app").Body.String(); !strings.Contains(page, `data-passwords="true" data-sign-ins="[]"`) {
+		t.Error(page)
 	}
 }
 

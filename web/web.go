@@ -1,6 +1,7 @@
 // Package web serves the query page at /: GraphiQL if it was built (make web), otherwise a plain
 // query page of our own; and the app at /app. All of them work without any network except the
-// gateway's: every file is embedded, and the Content-Security-Policy allows no other origin.
+// gateway's: every file is embedded, and the Content-Security-Policy allows no other origin but those of the identity
+// providers at which people sign in to the app.
 package web
 
 import (
@@ -39,6 +40,13 @@ type Config struct {
 	// (DNS rebinding), and a foreign page could then read tokens. Defaults to no users.
 	Demo Demo
 
+	// SignIns are the identity providers at which people sign in to the app. Defaults to none.
+	SignIns []SignIn
+
+	// WithoutPasswords leaves the app's forms for signing in and registering by password out: no gateway signs tokens.
+	// Defaults to false.
+	WithoutPasswords bool
+
 	// WithoutGraphiQL leaves the query page out: / is 404. Defaults to false.
 	WithoutGraphiQL bool
 
@@ -56,6 +64,7 @@ func (c Config) withDefaults() Config {
 	if c.Assets == nil {
 		c.Assets = Assets()
 	}
+	c.Examples, c.SignIns = append([]string{}, c.Examples...), append([]SignIn{}, c.SignIns...) // null is no list
 	return c
 }
 
@@ -93,6 +102,7 @@ func Handler(cfg Config) http.Handler {
 
 type handler struct {
 	query, app page
+	appPolicy  string
 	demo       Demo
 	host       string
 	folders    []*folder
@@ -111,7 +121,14 @@ func newHandler(cfg Config) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{folders: []*folder{own}, host: hostname(cfg.Host), demo: cfg.Demo}
+	h := &handler{folders: []*folder{own}, host: hostname(cfg.Host), demo: cfg.Demo, appPolicy: appPolicy}
+	for _, s := range cfg.SignIns {
+		origin, err := s.origin()
+		if err != nil {
+			return nil, err
+		}
+		h.appPolicy += " " + origin
+	}
 	if !cfg.WithoutApp {
 		name := "app.html"
 		if h.app, err = h.open(cfg, own, "app", appFiles, name, name, HasApp(cfg.Assets)); err != nil {
@@ -172,9 +189,9 @@ func (d pageData) Welcome() string {
 	return strings.ReplaceAll(comment, "# \n", "#\n")
 }
 
-// Tabs are the examples as JSON, which HTML may hold in an attribute.
-func (d pageData) Tabs() (string, error) {
-	text, err := json.Marshal(append([]string{}, d.Examples...))
+// JSON is a list as HTML may hold it in an attribute.
+func (pageData) JSON(list any) (string, error) {
+	text, err := json.Marshal(list)
 	return string(text), err
 }
 
@@ -192,7 +209,7 @@ func render(name string, data pageData) (text, error) {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setSecurityHeaders(w.Header(), r.URL.Path)
+	h.setSecurityHeaders(w.Header(), r.URL.Path)
 	if r.Method == http.MethodPost && r.URL.Path == demoPath {
 		h.serveDemoToken(w, r)
 		return
@@ -254,9 +271,9 @@ func hostname(host string) string {
 
 // setSecurityHeaders is called for every answer: a worker obeys the policy that its own file came
 // with, not the page's.
-func setSecurityHeaders(header http.Header, path string) {
+func (h *handler) setSecurityHeaders(header http.Header, path string) {
 	if isApp(path) || strings.HasPrefix(path, facePath) {
-		header.Set("Content-Security-Policy", appPolicy)
+		header.Set("Content-Security-Policy", h.appPolicy)
 	} else {
 		header.Set("Content-Security-Policy", policy)
 	}
