@@ -169,6 +169,9 @@ func (a answer) result(ctx context.Context, response *graphql.Response) {
 	status := http.StatusOK
 	if a.media == mediaResponse && response.Data == nil {
 		status = http.StatusGatewayTimeout
+		if response.Errors[0].Extensions["code"] == string(apierr.CodeNotRegistered) {
+			status = http.StatusForbidden // the whole operation is refused, see Config.MayAsk
+		}
 	}
 	a.write(status, response)
 }

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"kith/gateway"
+	"kith/graph/apierr"
 )
 
 func sha(text string) string {
@@ -178,5 +181,18 @@ func TestIntrospectionCanBeSwitchedOff(t *testing.T) {
 	got := serve(t, gateway.Config{HideSchema: true}).query(query)
 	if got.code(t) != "FORBIDDEN" || strings.Contains(got.text, "queryType") {
 		t.Errorf("off: %s", got.text)
+	}
+}
+
+// TestOperationRefusedAsAWhole: proxies and clients repeat what is answered with 504, which would be of no use.
+func TestOperationRefusedAsAWhole(t *testing.T) {
+	s := serve(t, gateway.Config{MayAsk: func(context.Context, *ast.OperationDefinition) error {
+		return apierr.NotRegistered.Error("register first")
+	}})
+	if got := s.query("{ hello }"); got.status != 200 || got.code(t) != "NOT_REGISTERED" {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+	if got := s.query("{ hello }", "Accept", "application/graphql-response+json"); got.status != 403 || got.code(t) != "NOT_REGISTERED" {
+		t.Errorf("got %d %s", got.status, got.text)
 	}
 }
