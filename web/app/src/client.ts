@@ -6,7 +6,7 @@ import { Client, fetchExchange, makeOperation, subscriptionExchange, type Exchan
 import { filter, fromPromise, merge, mergeMap, pipe, share, tap } from 'wonka';
 import { cacheOptions } from './cache';
 import { StandingDocument, type RelationshipChangesSubscription } from './gql';
-import { endpoint, refused, tokenOf } from './session';
+import { endpoint, freshToken, refused, tokenOf } from './session';
 
 /** Makes the client of one user, or of somebody who is not signed in. */
 export function makeClient(userId: string | undefined) {
@@ -47,7 +47,7 @@ function fetchAs(userId: string | undefined, recent: Tokens): typeof fetch {
       if (consistency) headers.set('Kith-Consistency', consistency);
       return fetch(input, { ...init, headers });
     };
-    const token = tokenOf(userId);
+    const token = await freshToken(userId);
     let response = await send(token);
     const newer = token && response.status === 401 && refused(token);
     if (newer && newer === tokenOf(userId)) response = await send(newer);
@@ -141,7 +141,7 @@ function socketExchange(userId: string): Exchange {
   let wasConnected = false;
   const socket = createSocket({
     url: url.href,
-    connectionParams: () => ({ Authorization: `Bearer ${tokenOf(userId)}` }),
+    connectionParams: async () => ({ Authorization: `Bearer ${await freshToken(userId)}` }),
     lazyCloseTimeout: 5_000,
     retryAttempts: Infinity,
     shouldRetry: () => true,

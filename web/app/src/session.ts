@@ -1,8 +1,11 @@
 // Who is signed in, in this browser. All tabs share it.
 import { useSyncExternalStore } from 'react';
 
-/** renewAt is when to ask for another token, in milliseconds as in Date.now(). */
-export type Session = { token: string; renewAt: number; userId: string };
+/** renewAt is when to ask for another token, in milliseconds as in Date.now(); provider is who gives it, if that is not the gateway. */
+export type Session = { token: string; renewAt: number; userId: string; provider?: Provider };
+
+/** An identity provider, and what leads to its next token, and out. */
+export type Provider = { issuer: string; refreshToken?: string; idToken?: string };
 
 const key = 'kith-session';
 const listeners = new Set<() => void>();
@@ -28,16 +31,19 @@ function keep(session: Session) {
   set(session);
 }
 
-type Token = { token: string; expiresAt: string };
+export type Token = { token: string; expiresAt: string; provider?: Provider };
 
 /** What is kept of a token. It is renewed when half of its time is over, but never more than once a second. */
-const renewable = ({ token, expiresAt }: Token) => ({ token, renewAt: Date.now() + Math.max(1_000, (Date.parse(expiresAt) - Date.now()) / 2) });
+const renewable = ({ token, expiresAt, provider }: Token) => ({ token, provider, renewAt: Date.now() + Math.max(1_000, (Date.parse(expiresAt) - Date.now()) / 2) });
 
 export const signIn = (userId: string, token: Token) => keep({ userId, ...renewable(token) });
 
+/** Ends the session, and the one at the provider that it comes from. */
 export function signOut() {
+  const provider = current?.provider;
   localStorage.removeItem(key);
   set(null);
+  if (provider) void import('./provider').then(({ end }) => end(provider)).catch(() => {});
 }
 
 /** Takes over the session as another tab has changed it. */
@@ -62,9 +68,18 @@ export const useEnded = () => useSyncExternalStore(subscribe, () => ended);
 /** The token of a user; none once another user is signed in. */
 export const tokenOf = (userId: string | undefined) => (current?.userId === userId ? current?.token : undefined);
 
+const due = () => !!current && Date.now() >= current.renewAt;
+
+/** The token of a user. One of a provider is renewed first if it is time, whatever asks: providers give tokens for minutes. */
+export async function freshToken(userId: string | undefined) {
+  if (tokenOf(userId) && current?.provider?.refreshToken && due()) await inTurn(({ provider }) => import('./provider').then(({ renew }) => renew(provider!)).catch(() => undefined));
+  return tokenOf(userId);
+}
+
 /** Called when the gateway refuses a token: returns the token of another tab, if there is one, or ends the session. */
 export function refused(token: string): string | undefined {
   const kept = read();
+  if (kept?.token === token && kept.provider?.refreshToken && Date.now() >= kept.renewAt) return undefined; // its provider does not answer now
   if (kept?.token === token) localStorage.removeItem(key);
   take(kept?.token === token ? null : kept);
   return current?.token;
@@ -73,27 +88,31 @@ export function refused(token: string): string | undefined {
 /** A gateway's answer to a request for another token: the token, that it gives none, or nothing. */
 export type Renewal = Token | 'refused' | undefined;
 
-// The events that show that somebody uses the app.
-const uses = ['pointerdown', 'keydown', 'wheel', 'focus'] as const;
-
-/** Asks for another token in time, while somebody uses the app. One tab asks at a time, and the others take its token. */
-export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
-  const due = () => !!current && Date.now() >= current.renewAt;
+/** Asks for another token if it is time. One tab asks at a time, and the others take its token. */
+async function inTurn(ask: (session: Session) => Promise<Renewal>) {
   const renew = async () => {
     take();
     const before = current;
     if (!before || !due()) return;
-    const answer = await ask();
+    const answer = await ask(before);
     if (read()?.token !== before.token) return; // signed out meanwhile
     if (answer === 'refused') keep({ ...before, renewAt: Number.MAX_SAFE_INTEGER });
     else if (answer) keep({ ...before, ...renewable(answer) });
   };
+  // Browsers have locks only in secure contexts. Two tokens do no harm: both are valid.
+  await (navigator.locks ? navigator.locks.request(key, renew) : renew());
+}
+
+// The events that show that somebody uses the app.
+const uses = ['pointerdown', 'keydown', 'wheel', 'focus'] as const;
+
+/** Asks the gateway for another token in time, while somebody uses the app. */
+export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
   let asking = false;
   const used = async () => {
-    if (asking || !due()) return;
+    if (asking || !due() || current?.provider) return;
     asking = true;
-    // Browsers have locks only in secure contexts. Two tokens do no harm: both are valid.
-    await (navigator.locks ? navigator.locks.request(key, renew) : renew());
+    await inTurn(ask);
     asking = false;
   };
   for (const use of uses) addEventListener(use, used, { passive: true });
@@ -101,8 +120,13 @@ export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
 }
 
 /** What the gateway tells the app: data attributes of #app, because the page must not contain scripts. */
-const { endpoint = '/graphql', demo = '0' } = document.getElementById('app')?.dataset ?? {};
+const { endpoint = '/graphql', demo = '0', passwords = 'true', signIns: providers = '[]' } = document.getElementById('app')?.dataset ?? {};
 export { endpoint };
+export const hasPasswords = passwords === 'true';
+
+export type SignIn = { issuer: string; clientId: string; scopes?: string[] };
+export const signIns = JSON.parse(providers) as SignIn[];
+export const hostOf = (issuer: string) => new URL(issuer).host;
 
 /** How many users of the demo graph a visitor may be, by ids from 1; 0 without --demo. */
 export const demoUsers = Number(demo);

@@ -1,16 +1,16 @@
 // What a visitor who is not signed in sees: sign in, register, or be a user of the demo graph.
-import { useState, type FormEvent } from 'react';
-import { useMutation, useQuery, type CombinedError } from 'urql';
+import { useEffect, useState, type FormEvent } from 'react';
+import { useClient, useMutation, useQuery, type CombinedError } from 'urql';
 import { Mark } from './app';
-import { DemoUsersDocument, LoginDocument, RegisterDocument } from './gql';
+import { DemoUsersDocument, LoginDocument, RegisterDocument, ViewerDocument } from './gql';
 import { Face } from './people';
-import { navigate } from './router';
-import { becomeDemoUser, demoUsers, signIn, useEnded } from './session';
+import { navigate, usePath } from './router';
+import { becomeDemoUser, demoUsers, hasPasswords, hostOf, signIn, signIns, useEnded, type SignIn, type Token } from './session';
 import { Count, PageTitle, Skeleton, present, sentence, tell } from './ui';
 
 export function Welcome() {
-  const [registers, setRegisters] = useState(false);
   const ended = useEnded();
+  const { problem, stranger, busy, go } = useProvider();
   return (
     <div className="welcome">
       <div className="hero">
@@ -19,30 +19,85 @@ export function Welcome() {
         <p className="lead">See who follows whom, who you have in common, and who you might like to meet.</p>
       </div>
       <section className="card">
-        {ended && (
+        {(problem || ended) && (
           <p className="problem" role="alert">
-            Your session has ended. Sign in to return to this page.
+            {problem || 'Your session has ended. Sign in to return to this page.'}
           </p>
         )}
-        <div className="tabs" role="group" aria-label="Sign in or register">
-          <button type="button" aria-pressed={!registers} onClick={() => setRegisters(false)}>
-            Sign in
-          </button>
-          <button type="button" aria-pressed={registers} onClick={() => setRegisters(true)}>
-            Register
-          </button>
-        </div>
-        {registers ? <RegisterForm /> : <LoginForm />}
+        {stranger ? (
+          <RegisterForm of={stranger} />
+        ) : (
+          <>
+            {providers.map(at => (
+              <button key={at.issuer} type="button" className="button primary wide" disabled={busy} onClick={() => go(at)}>
+                Sign in with {hostOf(at.issuer)}
+              </button>
+            ))}
+            {hasPasswords && <Passwords />}
+          </>
+        )}
       </section>
       {demoUsers > 0 && <DemoUsers />}
     </div>
   );
 }
 
+function Passwords() {
+  const [registers, setRegisters] = useState(false);
+  return (
+    <>
+      <div className="tabs" role="group" aria-label="Sign in or register">
+        <button type="button" aria-pressed={!registers} onClick={() => setRegisters(false)}>
+          Sign in
+        </button>
+        <button type="button" aria-pressed={registers} onClick={() => setRegisters(true)}>
+          Register
+        </button>
+      </div>
+      {registers ? <RegisterForm /> : <LoginForm />}
+    </>
+  );
+}
+
+const providers = isSecureContext ? signIns : []; // elsewhere browsers make no challenge of a code
+
+// The answer of an identity provider, if it has led to this page. It counts once.
+let answer = /[?&](code|error)=/.test(location.search) ? import('./provider').then(({ finish }) => finish()) : undefined;
+
+/** As whom a provider's token asks before anybody is signed in here. */
+const as = ({ token }: Token) => ({ fetchOptions: { headers: { Authorization: `Bearer ${token}` } } });
+
+/** Signs in at an identity provider. A stranger is somebody who has no account here yet. */
+function useProvider() {
+  const client = useClient();
+  const path = usePath();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState(hasPasswords || providers.length ? '' : signIns.length ? 'Open this page by https to sign in.' : 'Nobody can sign in here: this gateway makes no tokens, and no identity provider knows this app.');
+  const [stranger, setStranger] = useState<Required<Token>>();
+  const enter = async ({ path, ...grant }: Awaited<NonNullable<typeof answer>>) => {
+    const { data, error } = await client.query(ViewerDocument, {}, { ...as(grant), requestPolicy: 'network-only' }).toPromise();
+    const userId = data?.viewer?.user?.id;
+    if (error?.graphQLErrors[0]?.extensions.code === 'NOT_REGISTERED') return setStranger(grant);
+    if (!userId) throw new Error(sentence(error) || `${hostOf(grant.provider.issuer)} has signed you in, but you have no account here.`);
+    navigate(path, { replace: true });
+    signIn(userId, grant);
+  };
+  const run = (step: Promise<void>) => {
+    setBusy(true);
+    void step.catch((reason: Error) => setProblem(reason.message)).finally(() => setBusy(false));
+  };
+  const go = (at: SignIn) => run(import('./provider').then(({ begin }) => begin(at, path)));
+  useEffect(() => {
+    if (answer) run(answer.then(enter));
+    answer = undefined;
+  }, []);
+  return { problem, stranger, busy, go };
+}
+
 type SessionPayload = { token: string; expiresAt: string; viewer: { user: { id: string } } | null } | null | undefined;
 
 /** Runs a form's mutation, and signs in with its answer. The page stays, unless there is a next one. A refusal leads to its field. */
-function useForm() {
+function useForm(of?: Required<Token>) {
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
   const submit = async (form: HTMLFormElement, run: () => Promise<{ error?: CombinedError; session: SessionPayload }>, next?: string) => {
@@ -55,7 +110,7 @@ function useForm() {
       return setProblem(sentence(error) || 'Something went wrong. Please try again.');
     }
     if (next) navigate(next, { replace: true });
-    signIn(session.viewer.user.id, session);
+    signIn(session.viewer.user.id, { ...session, provider: of?.provider });
   };
   return { problem, busy, submit };
 }
@@ -91,23 +146,22 @@ function LoginForm() {
   );
 }
 
-function RegisterForm() {
+/** A form for a new user: with a password, or with the token of a provider. */
+function RegisterForm({ of }: { of?: Required<Token> }) {
   const [, register] = useMutation(RegisterDocument);
-  const { problem, busy, submit } = useForm();
+  const { problem, busy, submit } = useForm(of);
   const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     void submit(event.currentTarget, async () => {
-      const { data, error } = await register({
-        name: String(form.get('name')),
-        handle: String(form.get('handle')).trim(),
-        password: String(form.get('password')),
-      });
+      const who = { name: String(form.get('name')), handle: String(form.get('handle')).trim() };
+      const { data, error } = await (of ? register(who, as(of)) : register({ ...who, password: String(form.get('password')) }));
       return { error, session: data?.register };
     }, '/start');
   };
   return (
     <form onSubmit={send} aria-label="Register">
+      {of && <p>{hostOf(of.provider.issuer)} has signed you in. You are new here: how shall others call you?</p>}
       <label className="field">
         Name
         <input name="name" autoComplete="name" maxLength={100} required />
@@ -117,11 +171,13 @@ function RegisterForm() {
         <input name="handle" autoComplete="username" autoCapitalize="none" spellCheck={false} pattern="[A-Za-z0-9_]{1,30}" maxLength={30} required />
         <small className="quiet">Letters a to z, digits and underscores</small>
       </label>
-      <label className="field">
-        Password
-        <input name="password" type="password" autoComplete="new-password" minLength={8} maxLength={200} required />
-        <small className="quiet">At least 8 characters</small>
-      </label>
+      {!of && (
+        <label className="field">
+          Password
+          <input name="password" type="password" autoComplete="new-password" minLength={8} maxLength={200} required />
+          <small className="quiet">At least 8 characters</small>
+        </label>
+      )}
       <p className="problem" role="alert">
         {problem}
       </p>
