@@ -37,7 +37,7 @@ func (v visit) until(what, condition string) {
 	v.Helper()
 	for {
 		ok, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
-		if err != nil {
+		if err != nil && !strings.Contains(err.Error(), "Inspected target navigated") { // the page leads elsewhere
 			v.Fatalf("wait until %s: %v", what, err)
 		}
 		if ok {

@@ -15,7 +15,8 @@ import (
 // recorder is an HTTP proxy that a page is sent through, loopback included: it notes every address
 // that the page or one of its workers requests, and passes on only requests to the gateway.
 type recorder struct {
-	origin string // "http://127.0.0.1:8080"
+	origin string   // "http://127.0.0.1:8080"
+	others []string // origins that the page may ask as well
 	proxy  *httptest.Server
 
 	mu   sync.Mutex
@@ -49,7 +50,8 @@ func record(t testing.TB, origin string) *recorder {
 }
 
 func (r *recorder) ours(url string) bool {
-	return strings.HasPrefix(url, r.origin+"/") || url == "connect://"+strings.TrimPrefix(r.origin, "http://")
+	return strings.HasPrefix(url, r.origin+"/") || url == "connect://"+strings.TrimPrefix(r.origin, "http://") ||
+		slices.ContainsFunc(r.others, func(origin string) bool { return strings.HasPrefix(url, origin+"/") })
 }
 
 // tunnel joins the browser to a host until one of the two hangs up.

@@ -29,6 +29,9 @@ func Open(t testing.TB, baseURL string, most time.Duration) *Browser {
 	return start(t, baseURL, most)
 }
 
+// Allows lets pages ask another origin, too. It is called before the first tab is opened.
+func (b *Browser) Allows(origin string) { b.rec.others = append(b.rec.others, origin) }
+
 // A Tab is a page that a new visitor has opened: tabs do not share what they store. Errors in its console and
 // requests to other origins fail the test at its end.
 type Tab struct{ visit }
@@ -78,7 +81,7 @@ func (v *Tab) UntilWithin(most time.Duration, what, condition string) {
 // Sees waits until the page shows a text.
 func (v *Tab) Sees(text string) {
 	v.Helper()
-	v.Until("the page shows "+text, fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
+	v.Until("the page shows "+text, fmt.Sprintf(`document.body?.innerText.includes(%q)`, text))
 }
 
 // Text returns the value of a JavaScript expression that is a string.
