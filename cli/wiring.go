@@ -202,11 +202,11 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
-		PublicURL:  c.PublicURL,
-		Declared:   c.declared,
-		Schema:     public,
-		Subgraph:   sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
-		FeedSeen: p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
+		PublicURL: c.PublicURL,
+		Declared:  c.declared,
+		Schema:    public,
+		Subgraph:  sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
+		FeedSeen:  p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}
 	schemas := c.shape().schemas(root)
 	return gateway.Config{
