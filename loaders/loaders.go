@@ -92,6 +92,9 @@ func (l *Loaders) Details() *Loader[storage.Pair, storage.Detail] {
 func (l *Loaders) KindCounts() *Loader[storage.OwnerKind, storage.KindCount] {
 	return of(l, storage.KindLookups, 0)
 }
+func (l *Loaders) UserLists() *Loader[storage.ListsQuery, []storage.UserList] {
+	return of(l, storage.ListLookups, 0)
+}
 
 // Kept is a package's own value for the duration of a request. It is found by its type: there is
 // one value of a type, zero at first.

@@ -213,6 +213,16 @@ func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.Pa
 	return fetch(r, r.l.Pages(side), queries)
 }
 
+// Details implements [storage.ItemReader].
+func (r Reader) Details(_ context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+	return fetch(r, r.l.Details(), pairs)
+}
+
+// KindCounts implements [storage.ItemReader].
+func (r Reader) KindCounts(_ context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+	return fetch(r, r.l.KindCounts(), of)
+}
+
 // AllRows implements [storage.EdgeReader].
 func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return fetch(r, of(r.l, storage.RowLookups, 0), queries)

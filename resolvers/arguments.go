@@ -88,6 +88,10 @@ func parse(ctx context.Context, f *selections.Field) any {
 		return parsedAs(pageOf(ctx, f, cursor.Favorites))
 	case fields.FavoritedBy:
 		return parsedAs(pageOf(ctx, f, cursor.FavoritedBy))
+	case fields.Lists:
+		return parsedAs(pageOf(ctx, f, cursor.Lists))
+	case fields.Related, fields.Members:
+		return parsedAs(pageOf(ctx, f, 0))
 	case fields.Towards:
 		return parsedAs(parseUserID("to", strings.Join(texts(ctx, f, "to"), "")))
 	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions, fields.Similar:

@@ -69,7 +69,7 @@ func (r *Resolver) onlyOf(ctx context.Context, g *social.Graph, viewer storage.U
 	case list == nil:
 		return nil, nil
 	}
-	l, err := r.listOf(ctx, "list", *list)
+	l, err := listOf(ctx, "list", *list)
 	if err != nil {
 		return nil, err
 	}

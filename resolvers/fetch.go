@@ -25,6 +25,9 @@ type wanted struct {
 	postIDs  []storage.PostID
 	comments []storage.CommentID
 
+	lists   []storage.UserList // that have been read, and may be seen
+	listIDs []storage.ListID
+
 	on []*selections.Object
 }
 
@@ -60,7 +63,7 @@ type batch struct {
 	opens    []social.List // lists whose visibility matters
 	pools    []storage.PageQuery
 	requests []requested
-	nodes    []wanted // posts and comments by their ids
+	nodes    []wanted // posts, comments and lists by their ids
 	places   []placePages
 
 	sets []answerName // by each alias
@@ -69,7 +72,7 @@ type batch struct {
 
 // placePages is a [placeReads].
 type placePages interface {
-	ask(*loaders.Loaders) loaders.Question
+	ask(*access) loaders.Question
 	show(context.Context, *batch, *social.Audience)
 }
 
@@ -106,7 +109,8 @@ func batchOf(ctx context.Context, level []wanted) batch {
 		if len(w.posts) > 0 {
 			b.addPosts(ctx, w.posts, w.on)
 		}
-		if len(w.postIDs)+len(w.comments) > 0 {
+		b.addLists(ctx, w.lists, w.on)
+		if len(w.postIDs)+len(w.comments)+len(w.listIDs) > 0 {
 			b.nodes = append(b.nodes, w)
 			b.addOpens(storage.FavoriteInbox, storage.Each(w.postIDs, func(id storage.PostID) storage.UserID { return id.Author }))
 			b.addOpens(storage.FavoriteInbox, storage.Each(w.comments, func(id storage.CommentID) storage.UserID { return id.Author }))
@@ -172,6 +176,10 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 	case fields.Favorites:
 		b.addOpens(storage.FavoriteInbox, users)
 		userFavorites.add(b, request, f, byUser(users))
+	case fields.Lists:
+		listsOfUser.add(b, request, f, byUser(users))
+	case fields.Related:
+		b.addOpens(storage.FavoriteInbox, users)
 	case fields.Common:
 		if args, err := argument[setArguments](request, f); err == nil {
 			b.addOpens(f.Side, []storage.UserID{args.other})
@@ -326,12 +334,11 @@ func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 
 // run reads everything at once, then whatever turns out to be needed, and returns the next level.
 func (b *batch) run(ctx context.Context) []wanted {
-	l := loaders.For(ctx)
-	known := stateOf(ctx).knownAudience()
+	e := accessOf(ctx)
+	l, known := e.loaders, e.request.knownAudience()
 	lists := b.pagesAhead(known)
 
-	viewer, _ := identity.Of(ctx)
-	rows := joined(b.rows, ownersOf(viewer.ID, b.opens))
+	rows := joined(b.rows, ownersOf(e.viewer, b.opens))
 	users, counts := l.Users.Ask(rows), l.Counts.Ask(b.counts)
 	asked := make([]loaders.Question, 0, 8)
 	asked = append(asked, users, counts)
@@ -361,11 +368,11 @@ func (b *batch) run(ctx context.Context) []wanted {
 	if b.readsPosts() {
 		asked = append(asked, b.askNodes(l)...)
 		for _, p := range b.places {
-			asked = append(asked, p.ask(l))
+			asked = append(asked, p.ask(e))
 		}
 	}
-	if viewer.ID != 0 && known == nil && b.looksAtLists() {
-		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
+	if e.viewer != 0 && known == nil && b.looksAtLists() {
+		asked = append(asked, l.Blocks().Ask([]storage.UserID{e.viewer}))
 	}
 	l.Dispatch(asked...)
 

@@ -35,7 +35,7 @@ func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, dir
 	if direction == model.FriendRequestDirectionSent {
 		list.side = storage.Forward
 	}
-	users, shown, err := list.users(ctx, r.Resolver, audience, requestCursors(list.side))
+	users, shown, err := list.users(ctx, r.Resolver, planned(ctx), audience, requestCursors(list.side))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/loaders"
 	"kith/storage"
 )
 
@@ -34,7 +35,7 @@ func (r viewerFields) FriendRequests(ctx context.Context, obj *model.Viewer, dir
 	if err != nil {
 		return nil, err
 	}
-	page, err := list.page(ctx, r.Resolver, audience, args, cursors)
+	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, cursors, pageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (r viewerFields) FriendRequests(ctx context.Context, obj *model.Viewer, dir
 	return &model.FriendRequestConnection{
 		Complete: page.complete, Total: page.total, PageInfo: page.info, Nodes: nodes,
 		Edges: edges(len(nodes), func(i int) model.FriendRequestEdge {
-			return model.FriendRequestEdge{Cursor: page.cursors[i], Node: nodes[i]}
+			return model.FriendRequestEdge{Cursor: page.page.cursors[i], Node: nodes[i]}
 		}),
 	}, nil
 }

@@ -67,21 +67,16 @@ func (r mutations) endMutes(ctx context.Context, viewer, other storage.UserID, c
 }
 
 func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {
-	kind := muteKinds[scope]
-	return r.edgesOf(ctx, ownList{side: storage.Relations, owner: obj.User.UserID, item: kind.Number, kind: storage.Related})
-}
-
-// edgesOf is a page of the users at the other ends of edges of a declared kind.
-func (r *Resolver) edgesOf(ctx context.Context, list ownList) (*model.UserConnection, error) {
 	audience, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	users, shown, err := list.users(ctx, r, audience, list.cursors())
+	list := edgesFrom(muteKinds[scope].Number, obj.User.UserID)
+	users, shown, err := list.users(ctx, r.Resolver, planned(ctx), audience, list.cursors())
 	if err != nil {
 		return nil, err
 	}
-	return &model.UserConnection{UserPage: users, Edges: shown.plain()}, nil
+	return plain(users, shown), nil
 }
 
 // addMutes adds what the viewer has muted to its own relationships.

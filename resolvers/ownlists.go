@@ -7,6 +7,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -50,82 +51,59 @@ func (l ownList) holds(e storage.Edge) bool {
 	return e.Type == l.kind && e.UpdateTime > l.newerThan && (l.upTo == 0 || e.UpdateTime <= l.upTo)
 }
 
-// ownPage is a page of such a list.
-type ownPage struct {
-	total    storage.Result[int64]
-	complete bool
-	edges    []storage.Edge
-	cursors  []string
-	info     *model.PageInfo
-}
-
-// page reads as much of a page as is selected.
-func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, args pageArguments, cursors bound) (p ownPage, err error) {
-	return l.read(ctx, r, a, args, cursors, pageNeedsOf(planned(ctx)))
-}
-
 // cursors are those of edges of a declared kind.
 func (l ownList) cursors() bound {
-	return bound{kind: cursor.Edges, to: []int64{int64(l.owner), l.item}, what: "list"}
+	return bound{kind: cursor.Edges, to: []int64{int64(l.owner), l.item, int64(l.side)}, what: "list"}
 }
 
-func (l ownList) read(ctx context.Context, r *Resolver, a *social.Audience, args pageArguments, cursors bound, n pageNeeds) (p ownPage, err error) {
+// page reads as much of a page as is needed.
+func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience, args pageArguments, cursors bound, n pageNeeds) (p setAnswer, err error) {
 	var at, peer int64
 	if err := cursors.read(ctx, "after", args.text, &at, &peer); err != nil {
 		return p, err
 	}
-	p = ownPage{complete: true, info: &model.PageInfo{}}
+	p = setAnswer{complete: true, info: &model.PageInfo{}}
 	if n.total {
-		p.total.Value, p.complete, p.total.Err = l.size(ctx, r, a)
+		p.total.Value, p.complete, p.total.Err = l.size(ctx, r, read, a)
 	}
 	if !n.rows {
 		return p, nil
 	}
-	after := storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
-	shown, err := r.show(ctx, l.side, a, l.query(after, args.size))
-	if err != nil {
-		return p, err
+	query := l.query(storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, args.size)
+	ahead := []storage.PageQuery{a.Ahead(query)}
+	result := social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
+	if result.Err != nil {
+		return p, result.Err
 	}
 	spell := func(seal *cursor.Sealer, at storage.Position) string {
 		return cursors.spell(seal, int64(at.UpdateTime), int64(at.Peer))
 	}
-	p.edges, p.complete = shown.Edges, p.complete && shown.Complete
+	shown := result.Value
+	p.edges, p.complete, p.page = shown.Edges, p.complete && shown.Complete, pageOfEdges(l.side, shown.Edges, false)
 	for _, e := range shown.Edges {
-		p.cursors = append(p.cursors, spell(unsealed, storage.PositionOf(l.side, e)))
+		p.page.cursors = append(p.page.cursors, spell(unsealed, storage.PositionOf(l.side, e)))
 	}
 	var next func(*cursor.Sealer) string
 	if !shown.Complete { // it continues at the last user examined
 		next = func(seal *cursor.Sealer) string { return spell(seal, shown.End) }
 	}
-	p.info = r.pageInfo(p.cursors, shown.More, next)
+	p.info = r.pageInfo(p.page.cursors, shown.More, next)
 	return p, nil
 }
 
 // users is a page of the users on the list, whom it reads.
-func (l ownList) users(ctx context.Context, r *Resolver, a *social.Audience, cursors bound) (users model.UserPage, shown shownUsers, err error) {
-	f := planned(ctx)
+func (l ownList) users(ctx context.Context, r *Resolver, f *selections.Field, a *social.Audience, cursors bound) (users model.UserPage, shown shownUsers, err error) {
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
 		return users, shown, err
 	}
-	own, err := l.page(ctx, r, a, args, cursors)
+	page, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, pageNeedsOf(f))
 	if err != nil {
 		return users, shown, err
 	}
-	page := pageOfEdges(l.side, own.edges, false)
-	page.cursors = own.cursors
-	page.fetch(ctx, f)
-	shown = page.shown(ctx, f)
-	return model.UserPage{Nodes: shown.nodes, Complete: own.complete, Total: own.total, PageInfo: own.info}, shown, nil
-}
-
-// show reads a page of a list that is read by itself.
-func (r *Resolver) show(ctx context.Context, side storage.Side, a *social.Audience, query storage.PageQuery) (social.Shown, error) {
-	ahead := a.Ahead(query)
-	reader := loaders.For(ctx).Reader()
-	read := reader.Pages(ctx, side, []storage.PageQuery{ahead})
-	shown := social.New(reader, r.Budget, a).Show(ctx, side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
-	return shown.Value, shown.Err
+	page.page.fetch(ctx, f)
+	users, shown = page.show(ctx, f)
+	return users, shown, nil
 }
 
 // Bounds on counting a list.
@@ -141,17 +119,17 @@ const (
 
 // size counts the users on the list, without hidden users. complete is false if there are more than
 // were counted.
-func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n int64, complete bool, err error) {
+func (l ownList) size(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (n int64, complete bool, err error) {
 	if a.HidesAtMost() > maxProbed {
-		return l.sizeRead(ctx, a)
+		return l.sizeRead(ctx, read, a)
 	}
-	all, err := l.count(ctx, r, l.newerThan)
+	all, err := l.count(ctx, r, read, l.newerThan)
 	if err != nil {
 		return 0, false, err
 	}
 	newer := int64(0)
 	if l.upTo > 0 {
-		if newer, err = l.count(ctx, r, l.upTo); err != nil {
+		if newer, err = l.count(ctx, r, read, l.upTo); err != nil {
 			return 0, false, err
 		}
 	}
@@ -165,7 +143,7 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 	if len(pairs) == 0 {
 		return n, l.item != 0 || all < maxCounted, nil
 	}
-	for _, e := range loaders.For(ctx).Edges(l.side).Fetch(pairs) {
+	for _, e := range read.Edges(ctx, l.side, pairs) {
 		if e.Err != nil {
 			return 0, false, e.Err
 		}
@@ -177,9 +155,9 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 }
 
 // count counts the edges of the list's kind that are newer than a time, hidden users included.
-func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (int64, error) {
+func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, since storage.Micros) (int64, error) {
 	if l.item != 0 { // these are counted where they lie
-		n := loaders.For(ctx).KindCounts().Get(storage.OwnerKind{Owner: l.owner, Kind: l.item})
+		n := read.KindCounts(ctx, []storage.OwnerKind{{Owner: l.owner, Kind: l.item}})[0]
 		if l.side.IsInverse() {
 			return n.Value.Incoming, n.Err
 		}
@@ -191,20 +169,20 @@ func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (
 }
 
 // sizeRead counts by reading.
-func (l ownList) sizeRead(ctx context.Context, a *social.Audience) (n int64, complete bool, err error) {
+func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience) (n int64, complete bool, err error) {
 	var after storage.Position
 	for examined := 0; examined < maxCounted; examined += countStep {
-		read := loaders.For(ctx).Pages(l.side).Get(l.query(after, countStep))
-		if read.Err != nil {
-			return 0, false, read.Err
+		page := read.Pages(ctx, l.side, []storage.PageQuery{l.query(after, countStep)})[0]
+		if page.Err != nil {
+			return 0, false, page.Err
 		}
-		for _, e := range read.Value {
+		for _, e := range page.Value {
 			after = storage.PositionOf(l.side, e)
 			if !a.Hides(after.Peer) {
 				n++
 			}
 		}
-		if len(read.Value) < countStep {
+		if len(page.Value) < countStep {
 			return n, true, nil
 		}
 	}

@@ -17,7 +17,7 @@ import (
 type placeList[Q comparable, R any] struct {
 	kind  cursor.Kind
 	pages func(*loaders.Loaders) *loaders.Loader[Q, []R]
-	query func(of storage.PostID, after storage.Place, limit int) Q
+	query func(e *access, of storage.PostID, after storage.Place, limit int) Q
 	place func(R) storage.Place
 	// ofUser says that who sees the list is decided here. Who sees a post sees its lists.
 	ofUser bool
@@ -32,7 +32,7 @@ type placeList[Q comparable, R any] struct {
 var (
 	userPosts = placeList[storage.PostsQuery, storage.Post]{
 		kind: cursor.Posts, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place, ofUser: true,
-		query: func(of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
 			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
 		},
 		shows: func(_ *access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
@@ -42,7 +42,7 @@ var (
 	}
 	postComments = placeList[storage.CommentsQuery, storage.Comment]{
 		kind: cursor.Comments, pages: (*loaders.Loaders).CommentPages, place: storage.Comment.Place,
-		query: func(of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
 			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
 		},
 		shows: func(_ *access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
@@ -52,7 +52,7 @@ var (
 	}
 	userFavorites = placeList[storage.FavoritesQuery, storage.Edge]{
 		kind: cursor.Favorites, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace, ofUser: true,
-		query: func(of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
 			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
 		},
 		ahead: func(e *access, a *social.Audience, rows []storage.Edge) error {
@@ -77,7 +77,7 @@ var (
 			return l.Pages(storage.FavoriteInbox)
 		},
 		place: social.FavoritedByPlace,
-		query: func(of storage.PostID, after storage.Place, limit int) storage.PageQuery {
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PageQuery {
 			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: positionAt(after), Limit: limit}
 		},
 		shows: func(_ *access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
@@ -104,9 +104,9 @@ func (k *placeList[Q, R]) add(b *batch, request *requestState, f *selections.Fie
 }
 
 // ask asks for one row more than each page shows.
-func (p *placeReads[Q, R]) ask(l *loaders.Loaders) loaders.Question {
-	queries := storage.Each(p.of, func(of storage.PostID) Q { return p.query(of, p.args.after, p.args.size+1) })
-	p.asked = p.pages(l).Ask(queries)
+func (p *placeReads[Q, R]) ask(e *access) loaders.Question {
+	queries := storage.Each(p.of, func(of storage.PostID) Q { return p.query(e, of, p.args.after, p.args.size+1) })
+	p.asked = p.pages(e.loaders).Ask(queries)
 	return p.asked
 }
 
@@ -155,7 +155,7 @@ func (k *placeList[Q, R]) page(e *access, a *social.Audience, of storage.PostID,
 		return page, err
 	}
 	return social.Show(rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
-		return ready(k.pages(e.loaders).Get(k.query(of, after, limit)))
+		return ready(k.pages(e.loaders).Get(k.query(e, of, after, limit)))
 	})
 }
 
@@ -224,8 +224,9 @@ func distinctOf(ids []storage.UserID) []storage.UserID {
 func (b *batch) askNodes(l *loaders.Loaders) (asked []loaders.Question) {
 	var posts []storage.PostID
 	var comments []storage.CommentID
+	var lists []storage.ListsQuery
 	for _, w := range b.nodes {
-		posts, comments = append(posts, w.postIDs...), append(comments, w.comments...)
+		posts, comments, lists = append(posts, w.postIDs...), append(comments, w.comments...), append(lists, storage.Each(w.listIDs, oneList)...)
 	}
 	if len(posts) > 0 {
 		asked = append(asked, l.Posts().Ask(posts))
@@ -233,12 +234,21 @@ func (b *batch) askNodes(l *loaders.Loaders) (asked []loaders.Question) {
 	if len(comments) > 0 {
 		asked = append(asked, l.Comments().Ask(comments))
 	}
+	if len(lists) > 0 {
+		asked = append(asked, l.UserLists().Ask(lists))
+	}
 	return asked
 }
 
-// showPosts adds what is below the posts and comments that have been read, and that the audience may see, to the next level.
+// showPosts adds what is below the posts, comments and lists that have been read, and that the audience may see, to the next level.
 func (b *batch) showPosts(ctx context.Context, a *social.Audience) {
 	for _, w := range b.nodes {
+		lists, _ := seenLists(ctx, w.listIDs) // each field reports the error
+		for _, l := range lists {
+			if l != nil {
+				b.next = append(b.next, wanted{lists: []storage.UserList{*l}, on: w.on})
+			}
+		}
 		b.next = append(b.next, wanted{posts: visiblePosts(ctx, a, w.postIDs), on: w.on}, wantedByComments(visibleComments(ctx, a, w.comments), w.on))
 	}
 	for _, p := range b.places {

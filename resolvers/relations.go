@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -9,9 +8,9 @@ import (
 	"kith/accounts"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
-	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -40,15 +39,66 @@ func parseEnd(argument string, kind storage.Kind, text string) (storage.UserID, 
 	return kind.End(int64(id)), err
 }
 
-func (r userFields) Edges(ctx context.Context, obj *model.User, value string, _ *int32, _ *string) (*model.RelationConnection, error) {
-	kind, err := r.kindOf(value)
+// edgesFrom are the edges of a kind that leave a user.
+func edgesFrom(kind int64, user storage.UserID) ownList {
+	return ownList{side: storage.Relations, owner: user, item: kind, kind: storage.Related}
+}
+
+func (r userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string) (*model.RelationConnection, error) {
+	f := planned(ctx)
+	a, err := answerTo[*setAnswer](stateOf(ctx), nameOf(f, obj.UserID))
+	if err != nil || a.isClosed {
+		return nil, err
+	}
+	return a.relations(ctx, f, storage.Relations)
+}
+
+// edgesAnswer is a page of edges of a declared kind that leave a user, or of the members of a list, or how many these are.
+func (r *Resolver) edgesAnswer(ctx context.Context, name answerName, read loaders.Reader) (setAnswer, error) {
+	e, f, user := accessOf(ctx), name.field, name.of.Author
+	audience, err := e.audience()
 	if err != nil {
-		return nil, err
+		return closed, err
 	}
-	if sees, err := r.seesEdges(ctx, kind, obj.UserID); err != nil || !sees {
-		return nil, err
+	var args pageArguments
+	n := pageNeeds{total: f.Below == nil} // how many there are
+	if f.Below != nil {
+		if args, err = argument[pageArguments](e.request, f); err != nil {
+			return closed, err
+		}
+		for _, alias := range f.Twins {
+			more := pageNeedsOf(alias)
+			n.rows, n.total = n.rows || more.rows, n.total || more.total
+		}
 	}
-	return r.relationPage(ctx, kind, ownList{side: storage.Relations, owner: obj.UserID, item: kind.Number, kind: storage.Related})
+	if f.Ahead == fields.Members {
+		list := membersOf(storage.ListID{Owner: user, Number: name.of.Number})
+		return list.page(ctx, r, read, audience, args, list.cursors(), n)
+	}
+	value, _ := f.Argument(ctx, "kind").(string)
+	kind, err := r.kindOf(value)
+	if err != nil || e.viewer != user && kind.Seen != storage.ByEveryone {
+		return closed, err
+	}
+	if sees, err := e.shows(audience, user); err != nil || !sees {
+		return closed, err
+	}
+	return r.related(ctx, read, kind, edgesFrom(kind.Number, user), audience, args, n)
+}
+
+// related is a page of edges of a kind, and reads what is beside them.
+func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args pageArguments, n pageNeeds) (setAnswer, error) {
+	a, err := list.page(ctx, r, read, audience, args, list.cursors(), n)
+	if err != nil {
+		return a, err
+	}
+	if a.kind = kind; kind.To != "" && !list.side.IsInverse() {
+		a.page.users = nil
+	}
+	if len(a.edges) > 0 {
+		read.Details(ctx, storage.Each(a.edges, storage.Edge.Pair))
+	}
+	return a, nil
 }
 
 // seesEdges reports whether the viewer may see the edges of a kind that leave a user.
@@ -86,11 +136,6 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 			return nil, err
 		}
 	}
-	return r.relationPage(ctx, kind, ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related})
-}
-
-// relationPage is a page of edges. Users at their other ends who are hidden from the viewer are left out.
-func (r *Resolver) relationPage(ctx context.Context, kind storage.Kind, list ownList) (*model.RelationConnection, error) {
 	f := planned(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
@@ -100,26 +145,29 @@ func (r *Resolver) relationPage(ctx context.Context, kind storage.Kind, list own
 	if err != nil {
 		return nil, err
 	}
-	own, err := list.page(ctx, r, audience, args, bound{kind: cursor.Edges, to: []int64{int64(list.owner), list.item, int64(list.side)}, what: "list"})
+	list := ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related}
+	a, err := r.related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, pageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}
-	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(own.edges)), Complete: own.complete, Total: own.total, PageInfo: own.info}}
-	if kind.To == "" || list.side.IsInverse() {
-		users := storage.Each(own.edges, func(e storage.Edge) storage.UserID { return list.side.Peer(e.Pair()) })
-		if items := f.Below[0].Items; items != nil && len(users) > 0 {
-			fetch(ctx, wanted{users: users, exist: true, on: items})
-			c.Nodes = usersOf(ctx, wanted{users: users, exist: true, on: items}, itemPaths(ctx, f))
-		}
+	fetch(ctx, a.wanted(ctx, f)...)
+	return a.relations(ctx, f, list.side)
+}
+
+// relations is a page of edges whose users have been fetched, as far as they lead to users.
+func (a *setAnswer) relations(ctx context.Context, f *selections.Field, side storage.Side) (*model.RelationConnection, error) {
+	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(a.edges)), Complete: a.complete, Total: a.total, PageInfo: a.info}}
+	if items := f.Below[0].Items; items != nil && len(a.page.users) > 0 {
+		c.Nodes = usersOf(ctx, wanted{users: a.page.users, exist: true, on: items}, itemPaths(ctx, f))
 	}
-	details := loaders.For(ctx).Details().Fetch(storage.Each(own.edges, storage.Edge.Pair))
+	details := loaders.For(ctx).Details().Fetch(storage.Each(a.edges, storage.Edge.Pair))
 	for _, d := range details {
-		if err = cmp.Or(err, d.Err); err != nil {
-			return nil, err
+		if d.Err != nil {
+			return nil, d.Err
 		}
 	}
-	c.Edges = edges(len(own.edges), func(i int) model.RelationEdge {
-		return relationEdge(kind, list.side, own.edges[i], details[i].Value, own.cursors[i], c.Nodes[i])
+	c.Edges = edges(len(a.edges), func(i int) model.RelationEdge {
+		return relationEdge(a.kind, side, a.edges[i], details[i].Value, a.page.cursors[i], c.Nodes[i])
 	})
 	return c, nil
 }
@@ -164,7 +212,7 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 			node = usersOf(ctx, wanted{users: []storage.UserID{end}, exist: true, on: on}, here(ctx, "node"))[0]
 		}
 	}
-	cursor := bound{kind: cursor.Edges, to: []int64{int64(pair.From), kind.Number, int64(storage.Relations)}}.spell(unsealed, int64(row.Value.UpdateTime), int64(end))
+	cursor := edgesFrom(kind.Number, pair.From).cursors().spell(unsealed, int64(row.Value.UpdateTime), int64(end))
 	edge := relationEdge(kind, storage.Relations, row.Value, detail.Value, cursor, node)
 	return &edge, nil
 }

@@ -151,7 +151,7 @@ func (q setQuestion) members(ctx context.Context, f *selections.Field, query soc
 	}
 	info := q.resolver.pageInfo(page.cursors, more, nil)
 	args.around(info, more, args.text != "", args.textBefore != "")
-	return setAnswer{page: page, info: info, total: total, complete: complete}, nil
+	return setAnswer{page: page, info: info, total: counted(total), complete: complete}, nil
 }
 
 // member reads a cursor of such a page.

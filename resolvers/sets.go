@@ -28,8 +28,11 @@ type setAnswer struct {
 
 	page     userPage
 	info     *model.PageInfo
-	total    int
+	total    storage.Result[int64]
 	complete bool
+
+	edges []storage.Edge // of an [ownList]: those that the page is made of
+	kind  storage.Kind   // of these, if what is beside them is shown
 
 	suggested social.Suggestions // by `followSuggestions`
 	best      bool               // in the order BEST
@@ -69,8 +72,9 @@ func (b *batch) answerSets(ctx context.Context) {
 	var sets smallMap[answerName, *setAnswer]
 	var aliases smallMap[answerName, struct{}]
 	for _, name := range b.sets {
-		if user := name.of.Author; !e.isAbsent(user) && !b.lacks(e, user) && aliases.add(name, struct{}{}) {
-			sets.add(nameOf(name.field, user), nil)
+		user, isOfList := name.of.Author, name.of.Number != 0 // a list that is seen has an owner
+		if (isOfList || !e.isAbsent(user) && !b.lacks(e, user)) && aliases.add(name, struct{}{}) {
+			sets.add(answerName{name.field.Same, name.of}, nil)
 		}
 	}
 	among := len(sets.keys)
@@ -78,7 +82,7 @@ func (b *batch) answerSets(ctx context.Context) {
 		sets.values[i] = e.resolver.answerSet(ctx, sets.keys[i], read, among)
 	})
 	for _, name := range aliases.keys {
-		a, _ := sets.get(nameOf(name.field, name.of.Author))
+		a, _ := sets.get(answerName{name.field.Same, name.of})
 		b.next = append(b.next, a.wanted(ctx, name.field)...)
 	}
 	e.request.mu.Lock()
@@ -95,10 +99,13 @@ func (b *batch) lacks(e *access, id storage.UserID) bool {
 
 // wanted are the users on the page, and those who recommend them.
 func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wanted) {
-	if items := f.Below[0].Items; items != nil && len(a.page.users) > 0 {
-		level = append(level, wanted{users: a.page.users, on: items})
+	if len(a.page.users) == 0 {
+		return nil
 	}
-	if via := viaOf(ctx, f); via.on != nil && len(a.page.users) > 0 {
+	if items := f.Below[0].Items; items != nil {
+		level = append(level, wanted{users: a.page.users, exist: a.kind.Number != 0, on: items})
+	}
+	if via := viaOf(ctx, f); via.on != nil {
 		w := wanted{on: via.on}
 		for _, s := range a.suggested.Suggestions {
 			w.users = append(w.users, s.Via...)
@@ -116,6 +123,11 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 		}
 	}()
 	f := name.field
+	if f.Ahead == fields.Related || f.Ahead == fields.Members {
+		one, err := r.edgesAnswer(ctx, name, read)
+		one.err = err
+		return &one
+	}
 	graph, err := r.graph(ctx, read)
 	if err != nil {
 		return &setAnswer{err: err}
@@ -200,8 +212,11 @@ func set[C any](ctx context.Context, obj *model.User, connection func(model.User
 // show is the page of an answer whose users have been fetched.
 func (a *setAnswer) show(ctx context.Context, f *selections.Field) (model.UserPage, shownUsers) {
 	shown := a.page.shown(ctx, f)
-	return model.UserPage{Nodes: shown.nodes, PageInfo: a.info, Complete: a.complete, Total: storage.Result[int64]{Value: int64(a.total)}}, shown
+	return model.UserPage{Nodes: shown.nodes, PageInfo: a.info, Complete: a.complete, Total: a.total}, shown
 }
+
+// counted is a total that is known.
+func counted(n int) storage.Result[int64] { return storage.Result[int64]{Value: int64(n)} }
 
 // setQuestion has the inputs of a set answer.
 type setQuestion struct {
@@ -294,7 +309,7 @@ func (r *Resolver) markedPage(c social.Common, from social.Mark, cursors bound) 
 	info := r.pageInfo(page.cursors, c.More, func(seal *cursor.Sealer) string {
 		return cursors.spell(seal, int64(c.Next.After), int64(c.Next.Found))
 	})
-	return setAnswer{page: page, info: info, total: c.Total, complete: c.Complete}
+	return setAnswer{page: page, info: info, total: counted(c.Total), complete: c.Complete}
 }
 
 // mark reads a cursor of such a page.
@@ -365,7 +380,7 @@ func (q setQuestion) matches(ctx context.Context, cursors bound, lists social.Ma
 	}
 	info := q.resolver.pageInfo(page.cursors, c.More, func(seal *cursor.Sealer) string { return spell(seal, c.Next) })
 	args.around(info, more, args.text != "", args.textBefore != "")
-	return setAnswer{page: page, info: info, total: c.Total, complete: c.Complete}, nil
+	return setAnswer{page: page, info: info, total: counted(c.Total), complete: c.Complete}, nil
 }
 
 // matchMark reads a cursor of such a page.

@@ -99,7 +99,7 @@ func (q setQuestion) similar(ctx context.Context) (setAnswer, error) {
 	if err != nil {
 		return setAnswer{}, err
 	}
-	a := setAnswer{total: len(all), complete: complete}
+	a := setAnswer{total: counted(len(all)), complete: complete}
 	all = all[min(from, int64(len(all))):]
 	a.page.users = all[:min(q.arguments.size, len(all))]
 	for i := range a.page.users {

@@ -9,8 +9,10 @@ import (
 	"kith/accounts"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -33,17 +35,19 @@ func parseListID(argument, text string) (storage.ListID, error) {
 	return id.list(), err
 }
 
+// oneList asks for a list.
+func oneList(id storage.ListID) storage.ListsQuery {
+	return storage.ListsQuery{Owner: id.Owner, UpTo: id.Number, Limit: 1}
+}
+
 // seenLists reads lists. Nil stands for those that do not exist, as for those that the viewer does not see.
-func (r *Resolver) seenLists(ctx context.Context, ids []storage.ListID) ([]*storage.UserList, error) {
+func seenLists(ctx context.Context, ids []storage.ListID) ([]*storage.UserList, error) {
 	a, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	queries := storage.Each(ids, func(id storage.ListID) storage.ListsQuery {
-		return storage.ListsQuery{Owner: id.Owner, UpTo: id.Number, Limit: 1}
-	})
 	lists := make([]*storage.UserList, len(ids))
-	for i, read := range r.Lists.UserLists(ctx, queries) {
+	for i, read := range loaders.For(ctx).UserLists().Fetch(storage.Each(ids, oneList)) {
 		if read.Err != nil {
 			return nil, read.Err
 		}
@@ -56,35 +60,13 @@ func (r *Resolver) seenLists(ctx context.Context, ids []storage.ListID) ([]*stor
 	return lists, nil
 }
 
-// listNodes are those of some nodes that are lists.
-func (r *Resolver) listNodes(ctx context.Context, nodes []nodeID) (map[storage.ListID]*storage.UserList, error) {
-	var ids []storage.ListID
-	for _, id := range nodes {
-		if id.typeName == "List" {
-			ids = append(ids, id.list())
-		}
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	lists, err := r.seenLists(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[storage.ListID]*storage.UserList, len(ids))
-	for i, id := range ids {
-		byID[id] = lists[i]
-	}
-	return byID, nil
-}
-
 // listOf is the list that an argument names; errNoList if the viewer does not see it.
-func (r *Resolver) listOf(ctx context.Context, argument, text string) (*storage.UserList, error) {
+func listOf(ctx context.Context, argument, text string) (*storage.UserList, error) {
 	id, err := parseListID(argument, text)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := r.seenLists(ctx, []storage.ListID{id})
+	lists, err := seenLists(ctx, []storage.ListID{id})
 	if err == nil && lists[0] == nil {
 		err = errNoList.In(argument)
 	}
@@ -100,38 +82,60 @@ func (r *Resolver) ownListOf(ctx context.Context, text string, objects int) (*st
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.listOf(ctx, "listId", text)
+	list, err := listOf(ctx, "listId", text)
 	if err == nil && list.Owner != viewer {
 		return nil, errNoList.In("listId")
 	}
 	return list, err
 }
 
-// Lists is a page of lists that the viewer sees.
-func (r userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.ListConnection, error) {
-	args, err := pageOf(ctx, planned(ctx), cursor.Lists)
-	if err != nil {
-		return nil, err
-	}
-	a, err := audienceOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	q := storage.ListsQuery{Owner: obj.UserID, UpTo: math.MaxInt64, Public: !isViewer(ctx, obj.UserID), Limit: args.size + 1}
-	if args.after != (storage.Place{}) {
-		q.UpTo = int64(args.after.CreatedAt) - 1
-	}
-	var page social.Page[storage.UserList]
-	if !a.Hides(obj.UserID) {
-		read := r.Resolver.Lists.UserLists(ctx, []storage.ListsQuery{q})[0]
-		if read.Err != nil {
-			return nil, read.Err
+// listsOfUser are the lists of a user that the viewer sees, newest first.
+var listsOfUser = placeList[storage.ListsQuery, storage.UserList]{
+	kind: cursor.Lists, pages: (*loaders.Loaders).UserLists,
+	place: func(l storage.UserList) storage.Place { return storage.Place{CreatedAt: storage.Micros(l.Number)} },
+	query: func(e *access, of storage.PostID, after storage.Place, limit int) storage.ListsQuery {
+		q := storage.ListsQuery{Owner: of.Author, UpTo: int64(after.CreatedAt) - 1, Public: of.Author != e.viewer, Limit: limit}
+		if after == (storage.Place{}) {
+			q.UpTo = math.MaxInt64
 		}
-		page.Rows, page.More = read.Value[:min(len(read.Value), args.size)], len(read.Value) > args.size
+		return q
+	},
+	shows: func(*access, *social.Audience, storage.UserList) bool { return true },
+	below: func(_ context.Context, _ *social.Audience, rows []storage.UserList, on []*selections.Object) wanted {
+		return wanted{lists: rows, on: on}
+	},
+}
+
+// addLists adds what the fields of lists that have been read need.
+func (b *batch) addLists(ctx context.Context, rows []storage.UserList, on []*selections.Object) {
+	for _, f := range fieldsOn(on) {
+		switch f.Ahead {
+		case fields.Author:
+			owners := storage.Each(rows, func(l storage.UserList) storage.UserID { return l.Owner })
+			b.addUsers(ctx, wanted{users: distinctOf(owners), exist: true, on: f.Below})
+		case fields.Members:
+			for _, l := range rows {
+				b.sets = append(b.sets, answerName{f, listName(l.ListID)})
+			}
+		}
 	}
-	cursors, info := placeInfo(r.Resolver, cursor.Lists, page, func(l storage.UserList) storage.Place {
-		return storage.Place{CreatedAt: storage.Micros(l.Number)}
-	})
+}
+
+// listName names a list as what has an answer.
+func listName(id storage.ListID) storage.PostID {
+	return storage.PostID{Author: id.Owner, Number: id.Number}
+}
+
+// Lists is empty if the user is hidden.
+func (r userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.ListConnection, error) {
+	_, page, err := listsOfUser.answer(ctx, storage.PostID{Author: obj.UserID})
+	if err != nil {
+		return nil, err
+	}
+	if page == nil {
+		page = &social.Page[storage.UserList]{}
+	}
+	cursors, info := placeInfo(r.Resolver, cursor.Lists, *page, listsOfUser.place)
 	nodes := storage.Each(page.Rows, func(l storage.UserList) *model.List { return &model.List{Row: l} })
 	return &model.ListConnection{PageInfo: info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ListEdge {
 		return model.ListEdge{Cursor: cursors[i], Node: nodes[i]}
@@ -139,27 +143,29 @@ func (r userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *str
 }
 
 // The members of a list, newest first.
-func membersOf(l storage.UserList) ownList {
-	return ownList{side: storage.Relations, owner: l.Owner, item: l.Kind().Number, kind: storage.Related}
+func membersOf(id storage.ListID) ownList {
+	return edgesFrom(id.Kind().Number, id.Owner)
 }
 
-func (r listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *string) (*model.UserConnection, error) {
-	return r.edgesOf(ctx, membersOf(obj.Row))
+func (listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *string) (*model.UserConnection, error) {
+	f := planned(ctx)
+	a, err := answerTo[*setAnswer](stateOf(ctx), answerName{f.Same, listName(obj.Row.ListID)})
+	if err != nil {
+		return nil, err
+	}
+	return plain(a.show(ctx, f)), nil
 }
 
-func (r listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {
-	a, err := audienceOf(ctx)
+func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {
+	a, err := answerTo[*setAnswer](stateOf(ctx), answerName{planned(ctx).Same, listName(obj.Row.ListID)})
 	if err != nil {
 		return 0, err
 	}
-	n, _, err := membersOf(obj.Row).size(ctx, r.Resolver, a)
-	return int32(n), err
+	return int32(a.total.Value), a.total.Err
 }
 
-func (r listFields) Owner(ctx context.Context, obj *model.List) (*model.User, error) {
-	owner := wanted{users: []storage.UserID{obj.Row.Owner}, exist: true, on: planned(ctx).Below}
-	fetch(ctx, owner)
-	return usersOf(ctx, owner, here(ctx))[0], nil
+func (listFields) Owner(ctx context.Context, obj *model.List) (*model.User, error) {
+	return usersOf(ctx, wanted{users: []storage.UserID{obj.Row.Owner}, exist: true, on: planned(ctx).Below}, here(ctx))[0], nil
 }
 
 func (r mutations) CreateList(ctx context.Context, name string, public bool, texts []string) (*model.ListPayload, error) {
@@ -247,6 +253,7 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)
 	}
 	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
+	fetch(ctx, wanted{lists: []storage.UserList{*list}, on: payloadSelection(ctx).of("list")})
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil
 }
 
@@ -258,7 +265,7 @@ func (r mutations) FollowList(ctx context.Context, id string, after *string) (*m
 	if err != nil {
 		return nil, err
 	}
-	list, err := r.listOf(ctx, "listId", id)
+	list, err := listOf(ctx, "listId", id)
 	if err != nil {
 		return nil, err
 	}
@@ -270,8 +277,8 @@ func (r mutations) FollowList(ctx context.Context, id string, after *string) (*m
 	if after != nil {
 		args.text = *after
 	}
-	l := membersOf(*list)
-	page, err := l.read(ctx, r.Resolver, a, args, l.cursors(), pageNeeds{rows: true})
+	l := membersOf(list.ListID)
+	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursors(), pageNeeds{rows: true})
 	if err != nil {
 		return nil, err
 	}

@@ -243,15 +243,9 @@ func nodes(ctx context.Context, at paths) ([]model.Node, error) {
 	where := ids.at(at)
 	ids.good = withIDs(ctx, ids.good, func(i int, err error) { failAt(ctx, where(i), err) })
 	all := make([]model.Node, len(ids.good))
-	lists, err := resolverOf(ctx).listNodes(ctx, ids.good)
-	if err != nil {
-		return nil, err
-	}
 	for i, id := range ids.good {
 		on := f.On(id.typeName)
-		if list := lists[id.list()]; id.typeName == "List" && list != nil {
-			all[i] = &model.List{Row: *list}
-		} else if all[i], err = nodeOf(ctx, id, []*selections.Object{on}, where.of(i)); err != nil {
+		if all[i], err = nodeOf(ctx, id, []*selections.Object{on}, where.of(i)); err != nil {
 			return nil, err
 		}
 		if all[i] != nil && on.Err != nil {
@@ -268,8 +262,12 @@ func nodeOf(ctx context.Context, id nodeID, on []*selections.Object, at paths) (
 		return nil, nil
 	}
 	switch id.typeName {
-	case "List": // one that the viewer does not see
-		return nil, nil
+	case "List":
+		lists, err := seenLists(ctx, []storage.ListID{id.list()})
+		if err != nil || lists[0] == nil {
+			return nil, err
+		}
+		return &model.List{Row: *lists[0]}, nil
 	case "Relationship":
 		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
 	case "FriendRequest":
@@ -384,6 +382,8 @@ func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
 				w.postIDs = append(w.postIDs, id.post())
 			case "Comment":
 				w.comments = append(w.comments, id.comment())
+			case "List":
+				w.listIDs = append(w.listIDs, id.list())
 			}
 		}
 	}

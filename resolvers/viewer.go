@@ -61,7 +61,7 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, audience.Hides)
-	a := setAnswer{total: len(all), complete: true}
+	a := setAnswer{total: counted(len(all)), complete: true}
 	from, _ := slices.BinarySearch(all, storage.UserID(after)+1)
 	a.page.users = all[from:min(len(all), from+args.size)]
 	for _, id := range a.page.users {

@@ -36,6 +36,7 @@ type Bundle struct {
 	Messages *Lookup[Pair, string]
 	Details  *Lookup[Pair, Detail]
 	Kinds    *Lookup[OwnerKind, KindCount]
+	Lists    *Lookup[ListsQuery, []UserList]
 
 	Posts        *Lookup[PostID, Post]
 	PostPages    *Lookup[PostsQuery, []Post]
@@ -184,6 +185,7 @@ var (
 	MarkLookups    = kindOf("marks", ofFirst, Reader.Marks, func(b *Bundle) **Lookup[Pair, EdgeMark] { return &b.Marks })
 	DetailLookups  = kindOf("details", ofFirst, Reader.Details, func(b *Bundle) **Lookup[Pair, Detail] { return &b.Details })
 	KindLookups    = kindOf("kinds", nil, Reader.KindCounts, func(b *Bundle) **Lookup[OwnerKind, KindCount] { return &b.Kinds })
+	ListLookups    = kindOf("lists", nil, Reader.UserLists, func(b *Bundle) **Lookup[ListsQuery, []UserList] { return &b.Lists })
 	MessageLookups = kindOf("messages", ofFirst, Reader.Messages, func(b *Bundle) **Lookup[Pair, string] { return &b.Messages })
 
 	PostLookups        = kindOf("posts", nil, Reader.Posts, func(b *Bundle) **Lookup[PostID, Post] { return &b.Posts })

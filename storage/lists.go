@@ -49,8 +49,16 @@ type ListsQuery struct {
 	Limit  int
 }
 
-// ListStore keeps the lists of users, on the shards of their owners.
+// ListReader reads the lists of users, on the shards of their owners.
+type ListReader interface {
+	// UserLists reads lists of owners. Every query is Found.
+	UserLists(ctx context.Context, queries []ListsQuery) []Result[[]UserList]
+}
+
+// ListStore keeps the lists of users.
 type ListStore interface {
+	ListReader
+
 	// CreateList creates an empty list. Its number is the given one or, unless that is greater, the number of the owner's newest
 	// list plus 1. [ErrUserUnknown]; [ErrLimitReached] beyond [MaxLists].
 	CreateList(ctx context.Context, list UserList) (UserList, error)
@@ -61,9 +69,6 @@ type ListStore interface {
 	// DeleteList removes a list that has no members; otherwise nothing is removed. [ErrListUnknown]. From then on
 	// ChangeItems adds no members: they get [ErrListUnknown].
 	DeleteList(ctx context.Context, id ListID) (deleted bool, err error)
-
-	// UserLists reads lists of owners. Every query is Found.
-	UserLists(ctx context.Context, queries []ListsQuery) []Result[[]UserList]
 }
 
 // SortLists puts lists of one owner in their order, newest first.

@@ -129,6 +129,7 @@ type Reader interface {
 	CommentReader
 	FavoriteReader
 	ItemReader
+	ListReader
 	WordReader
 	Bundler
 }

@@ -102,8 +102,10 @@ const (
 	Posts       // a page of its posts
 	Favorites   // a page of its favorites
 
-	// On a post or a comment.
-	Author       // who has written it
+	Lists // a page of its lists
+
+	// On a post, a comment or a list.
+	Author       // who has written or made it
 	Comments     // a page of the comments on it
 	HasFavorited // whether the viewer has favorited it
 	FavoritedBy  // a page of the users who have
@@ -114,6 +116,8 @@ const (
 	Known       // its followers whom the viewer follows
 	Suggestions // the followings of its followings, or of its audience
 	Similar     // the other followings of its followers
+	Related     // its edges of a declared kind
+	Members     // of a list: a page of its members, or how many they are
 
 	// On a relationship or a request.
 	End     // the user at the Side: Forward is the first
@@ -128,7 +132,7 @@ const (
 
 // IsSet reports whether an answer is computed from whole lists, in several look-ups, one after
 // another.
-func (a Ahead) IsSet() bool { return BothLists <= a && a <= Similar }
+func (a Ahead) IsSet() bool { return BothLists <= a && a <= Members }
 
 // Of is a field by its type's name and its own; nil if there is none.
 func Of(typeName, name string) *Field {

@@ -56,10 +56,10 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	// Friends of friends: the lists of all followings are read, even if the page is empty. An
 	// answer takes 1 ms then, and 12 ms without caches if users follow more.
 	"followSuggestions": {Ahead: Suggestions, Needs: OpenFollowings, Weight: 5000, Chosen: audience},
-	"edges":             {Needs: Row | Inverse, Weight: pageOfList},
+	"edges":             {Ahead: Related, Needs: Row | Inverse, Weight: pageOfList},
 	"similarUsers":      {Ahead: Similar, Needs: OpenFollowers | Inverse, Weight: audience},
 
-	"lists": {Weight: pageOfList},
+	"lists": {Ahead: Lists, Weight: pageOfList},
 
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
 	"posts":     {Ahead: Posts, Weight: 50},
