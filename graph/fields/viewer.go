@@ -11,8 +11,10 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"discoverable": {Needs: Row, Value: boolean((*model.Viewer).Discoverable)},
 	"deactivated":  {Value: boolean(func(v *model.Viewer) bool { return v.Deactivated })},
 
-	"feedSeenUpTo":   {Weight: 10}, // a statement
-	"feed":           {Weight: 40}, // the viewer's whole list, and what is new
+	"feedSeenUpTo": {Weight: 10}, // a statement
+	// The viewer's whole list, and what is new. Of a list, up to 5,000 members are read, and whether their posts are open: as long as suggestions
+	// for a user who follows as many.
+	"feed":           {Weight: 40, Chosen: audience},
 	"blockedUsers":   {Weight: pageOfList},
 	"mutedUsers":     {Weight: pageOfList},
 	"edge":           {Weight: 10},

@@ -2,11 +2,13 @@ package limits
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
+	"kith/graph/fields"
 	"kith/graph/selections"
 )
 
@@ -152,7 +154,7 @@ func (w *costWalk) field(field *ast.Field) amount {
 	if len(rule.inputs) > 0 || len(field.Alias) >= bytesAUnit {
 		weight = sum(weight, w.given(field, rule.inputs))
 	}
-	if rule.chosen > 0 && (w.isGiven(field, "filter") || w.isGiven(field, "orderBy") || w.isGiven(field, "acceptFollowRequests")) {
+	if rule.chosen > 0 && slices.ContainsFunc(fields.Choosing, func(name string) bool { return w.isGiven(field, name) }) {
 		weight = sum(weight, rule.chosen)
 	}
 	switch rule.kind {
