@@ -28,11 +28,11 @@ func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, u
 			return nil, err
 		}
 	}
-	made := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, muteKinds[scope], []storage.UserID{other}, detail)[0]
-	if made.Err != nil {
-		return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, relationError(made.Err))
+	made, stale := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, muteKinds[scope], []storage.UserID{other}, detail)
+	if err := made[0].Err; err != nil {
+		return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, relationError(err))
 	}
-	return r.endMutes(ctx, viewer, other, made.Value.Changed, scope)
+	return r.endMutes(ctx, viewer, other, social.Outcome{Changed: made[0].Value.Changed, Stale: stale}, scope)
 }
 
 func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPayload, error) {
@@ -40,7 +40,7 @@ func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPa
 	if err != nil {
 		return nil, err
 	}
-	return r.endMutes(ctx, viewer, other, false, "")
+	return r.endMutes(ctx, viewer, other, social.Outcome{}, "")
 }
 
 // relationError says that there are too many relations of a kind.
@@ -52,18 +52,18 @@ func relationError(err error) error {
 }
 
 // endMutes ends the mutes of a user, but for one scope.
-func (r mutations) endMutes(ctx context.Context, viewer, other storage.UserID, changed bool, but model.MuteScope) (*model.RelationshipPayload, error) {
+func (r mutations) endMutes(ctx context.Context, viewer, other storage.UserID, o social.Outcome, but model.MuteScope) (*model.RelationshipPayload, error) {
 	for scope, kind := range muteKinds {
 		if scope == but {
 			continue
 		}
-		ended := r.Relations.Unrelate(ctx, viewer, kind, []storage.UserID{other})[0]
-		if ended.Err != nil {
-			return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, ended.Err)
+		ended, stale := r.Relations.Unrelate(ctx, viewer, kind, []storage.UserID{other})
+		if err := ended[0].Err; err != nil {
+			return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, err)
 		}
-		changed = changed || ended.Value.Changed
+		o.Changed, o.Stale = o.Changed || ended[0].Value.Changed, o.Stale || stale
 	}
-	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed}, nil)
+	return r.relationshipPayload(ctx, viewer, other, o, nil)
 }
 
 func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {

@@ -240,7 +240,7 @@ func (r mutations) Relate(ctx context.Context, value string, ids []string, until
 		return nil, attributesError(err)
 	}
 	detail.Attributes = string(kept)
-	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) []storage.Result[storage.Changed] {
+	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) ([]storage.Result[storage.Changed], bool) {
 		return r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, kind, ends, detail)
 	})
 }
@@ -250,12 +250,12 @@ func (r mutations) Unrelate(ctx context.Context, value string, ids []string) (*m
 	if err != nil {
 		return nil, err
 	}
-	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) []storage.Result[storage.Changed] {
+	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) ([]storage.Result[storage.Changed], bool) {
 		return r.Relations.Unrelate(ctx, viewer, kind, ends)
 	})
 }
 
-func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids []string, change func(storage.UserID, []storage.UserID) []storage.Result[storage.Changed]) (*model.RelatePayload, error) {
+func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids []string, change func(storage.UserID, []storage.UserID) ([]storage.Result[storage.Changed], bool)) (*model.RelatePayload, error) {
 	if err := checkLength("ids", len(ids), maxRelated); err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	list := parseEach(ids, func(text string) (storage.UserID, error) { return parseEnd("ids", kind, text) })
 	outcomes := make([]*model.RelateOutcome, len(ids))
 	var token, late consistency.Token
-	results := change(viewer, list.good)
+	results, stale := change(viewer, list.good)
 	r.explain(ctx, viewer, list.good, results)
 	for i, result := range results {
 		at := list.index(i)
@@ -282,7 +282,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 		outcomes[w.index] = &model.RelateOutcome{ID: abridged(ids[w.index]), Error: followError(w.err)}
 	}
 	s := payloadSelection(ctx)
-	r.await(ctx, done{token: token, late: late}, s.Needs(true)&fields.Inverse != 0)
+	r.await(ctx, done{token: token, late: late, stale: stale}, s.readsInverse())
 	fetch(ctx, s.wantedViewer(ctx, viewer, true))
 	return &model.RelatePayload{Viewer: s.viewer(ctx, viewer, true), Outcomes: outcomes}, nil
 }

@@ -1,6 +1,7 @@
 package resolvers_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -134,4 +135,23 @@ func TestNothingIsDeclared(t *testing.T) {
 	api := apitest.New(t, oracle.New(), apitest.Options{})
 	api.Ask(`{ edgesTo(kind: A, id: "1") { totalCount } }`, nil).Refused("BAD_USER_INPUT")
 	api.Ask(`{ __type(name: "RelationKind") { name } }`, nil).Is(`{"__type": null}`)
+}
+
+// Payloads say that the other side lags for a reason that waiting does not repair, as that of a follow does.
+func TestPayloadsOfRelationsAreStaleWhereNothingPropagates(t *testing.T) {
+	for _, mode := range []never{{}, {errors.New("no connection")}} {
+		api, _ := threeUsers(t, apitest.Options{Redundancy: mode, Declared: declare(t, someKinds)})
+		list := apitest.Into[string](api.As(1).Ask(`mutation { createList(name: "x") { list { id } } }`, nil).Whole(), "createList.list.id")
+		for _, call := range []string{
+			`relate(kind: WORKS_WITH, ids: [2])`, `unrelate(kind: WORKS_WITH, ids: [2])`, `mute(userId: 2)`, `unmute(userId: 2)`,
+			fmt.Sprintf(`addToList(listId: %q, userIds: [2, 3])`, list), fmt.Sprintf(`removeFromList(listId: %q, userIds: [2])`, list),
+		} {
+			for _, isStale := range []bool{mode.err != nil, false} { // the second time, nothing is written
+				a := api.As(1).Ask(`mutation { `+call+` { viewer { id } } }`, nil).Whole()
+				if a.Stale() != isStale {
+					t.Errorf("%v: %s is stale: %t", mode.err, call, a.Stale())
+				}
+			}
+		}
+	}
 }

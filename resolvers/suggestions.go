@@ -154,7 +154,8 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
 		before := loaders.For(ctx).Edges(storage.Relations).Get(storage.Dismissals.Pair(viewer, other[0]))
-		made := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.Detail{})[0]
+		results, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.Detail{}) // nobody reads the inverse side
+		made := results[0]
 		made.Value.Changed = before.Value.Type != storage.Related // otherwise it only lasts longer
 		made.Err = cmp.Or(made.Err, before.Err)
 		return made
@@ -163,7 +164,8 @@ func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.Rel
 
 func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
-		return r.Relations.Unrelate(ctx, viewer, storage.Dismissals, other)[0]
+		results, _ := r.Relations.Unrelate(ctx, viewer, storage.Dismissals, other)
+		return results[0]
 	})
 }
 

@@ -244,14 +244,16 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 		return nil, err
 	}
 	var results []storage.Result[storage.Changed]
+	var stale bool
 	if add {
-		results = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.good, storage.Detail{})
+		results, stale = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.good, storage.Detail{})
 	} else {
-		results = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.good)
+		results, stale = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.good)
 	}
 	for i, r := range results {
 		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)
 	}
+	r.await(ctx, done{stale: stale}, false) // nobody reads the inverse side of a list
 	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
 	fetch(ctx, wanted{lists: []storage.UserList{*list}, on: payloadSelection(ctx).of("list")})
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil

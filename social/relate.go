@@ -14,7 +14,9 @@ import (
 // Relate makes edges of a declared kind from a user to others, or, with an end, changes when they end. Each has its own outcome, in their
 // order: [ErrSelf]; [storage.ErrUserUnknown] for an end that is no user, unless the kind leads elsewhere; [storage.ErrLimitReached];
 // [storage.ErrForbidden] where the kind asks for peace. [ActorMissing] if the user itself is unknown.
-func (t *Relations) Relate(ctx context.Context, people People, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.Detail) []storage.Result[storage.Changed] {
+//
+// stale reports that the inverse side lags for a reason that waiting does not repair.
+func (t *Relations) Relate(ctx context.Context, people People, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.Detail) (changed []storage.Result[storage.Changed], stale bool) {
 	switch {
 	case kind.Lasts > 0:
 		detail.EndsAt = t.at() + storage.Micros(kind.Lasts.Microseconds())
@@ -26,17 +28,18 @@ func (t *Relations) Relate(ctx context.Context, people People, user storage.User
 		_, errs = t.present(ctx, people, user, ends)
 	}
 	change := storage.ItemChange{Type: storage.Related, Detail: detail}
-	results := t.relate(ctx, user, kind, ends, errs, change)
-	for i := range results {
-		for try := 0; kind.KeepsNewest && errors.Is(results[i].Err, storage.ErrLimitReached) && try < triesForRoom; try++ {
+	changed, stale = t.relate(ctx, user, kind, ends, errs, change)
+	for i := range changed {
+		for try := 0; kind.KeepsNewest && errors.Is(changed[i].Err, storage.ErrLimitReached) && try < triesForRoom; try++ {
 			if err := t.makeRoom(ctx, user, kind); err != nil {
-				results[i].Err = err
+				changed[i].Err = err
 				break
 			}
-			results[i] = t.relate(ctx, user, kind, ends[i:i+1], errs[i:i+1], change)[0]
+			again, lags := t.relate(ctx, user, kind, ends[i:i+1], errs[i:i+1], change)
+			changed[i], stale = again[0], stale || lags
 		}
 	}
-	return results
+	return changed, stale
 }
 
 // triesForRoom is how often Relate makes room for an edge: other calls may take it.
@@ -51,18 +54,19 @@ func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind stor
 	stay := int(kind.Max - 1 - kind.Max/100)
 	oldest := storage.Each(page.Value[min(stay, len(page.Value)):], func(e storage.Edge) storage.UserID { return e.To })
 	var failed error
-	for _, r := range t.Unrelate(ctx, user, kind, oldest) {
+	ended, _ := t.Unrelate(ctx, user, kind, oldest)
+	for _, r := range ended {
 		failed = cmp.Or(failed, r.Err)
 	}
 	return failed
 }
 
-// Unrelate ends edges. One that there is not changes nothing, without an error.
-func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID) []storage.Result[storage.Changed] {
+// Unrelate ends edges. One that there is not changes nothing, without an error. See [Relations.Relate] for stale.
+func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID) (changed []storage.Result[storage.Changed], stale bool) {
 	return t.relate(ctx, user, kind, ends, make([]error, len(ends)), storage.ItemChange{Type: storage.None})
 }
 
-func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID, errs []error, change storage.ItemChange) []storage.Result[storage.Changed] {
+func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID, errs []error, change storage.ItemChange) (changed []storage.Result[storage.Changed], stale bool) {
 	results := make([]storage.Result[storage.Changed], len(ends))
 	first := make(map[storage.UserID]int, len(ends))
 	var changes []storage.ItemChange
@@ -85,16 +89,14 @@ func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storag
 		results[at[j]] = r
 		written = append(written, r.Value.Written()...)
 	}
-	if len(written) > 0 {
-		_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
-	}
+	stale = len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil
 	for i, end := range ends { // named twice
 		if k, same := first[end]; same && k != i && errs[i] == nil {
 			results[i] = results[k]
 			results[i].Value.Changed = false
 		}
 	}
-	return results
+	return results, stale
 }
 
 // dueAtOnce is how many relations of a shard EndDue ends at a time.

@@ -46,7 +46,8 @@ func newKeeper(t *testing.T, store storage.Store, under social.RelationStore) *k
 
 func (k *keeper) relate(t *testing.T, ends ...storage.UserID) (errs []error) {
 	t.Helper()
-	for _, r := range k.Relate(t.Context(), k.store, 1, few, ends, storage.Detail{}) {
+	results, _ := k.Relate(t.Context(), k.store, 1, few, ends, storage.Detail{})
+	for _, r := range results {
 		errs = append(errs, r.Err)
 	}
 	return errs
@@ -116,8 +117,8 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 			for n := range 4 {
 				group.Go(func() {
 					for _, id := range users(402+20*n, 421+20*n) {
-						if r := k.Relate(t.Context(), store, 1, many, []storage.UserID{id}, storage.Detail{})[0]; r.Err != nil {
-							t.Error(r.Err)
+						if r, _ := k.Relate(t.Context(), store, 1, many, []storage.UserID{id}, storage.Detail{}); r[0].Err != nil {
+							t.Error(r[0].Err)
 						}
 					}
 				})

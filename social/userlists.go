@@ -38,7 +38,8 @@ func (t *Relations) DeleteList(ctx context.Context, lists storage.ListStore, id 
 			return page.Err
 		}
 		members := storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
-		for _, r := range t.Unrelate(ctx, id.Owner, id.Kind(), members) {
+		ended, _ := t.Unrelate(ctx, id.Owner, id.Kind(), members) // nobody reads the inverse side of a list
+		for _, r := range ended {
 			if r.Err != nil {
 				return r.Err
 			}
