@@ -22,6 +22,7 @@ type File struct {
 	Attributes Attributes          `yaml:"attributes"`
 	Relations  map[string]Relation `yaml:"relations"`
 
+	kinds  map[string]storage.Kind
 	served sync.Once
 	schema *ast.Schema
 }

@@ -35,18 +35,15 @@ var (
 )
 
 // Kinds are the declared kinds, by their values in the schema: `follows2` is FOLLOWS2, and `goesTo` GOES_TO.
-func (f *File) Kinds() map[string]storage.Kind {
-	kinds := make(map[string]storage.Kind, len(f.Relations))
-	for name, r := range f.Relations {
-		to := r.To
-		if to == "User" {
-			to = ""
-		}
-		kinds[valueOf(name)] = storage.Kind{
-			Number: r.Number, Name: name, To: to, Max: cmp.Or(r.Max, defaultMax), Seen: seenBy[cmp.Or(r.Seen, "owner")], Peace: r.Peace, Timed: r.Ends,
-		}
+// They must not be changed.
+func (f *File) Kinds() map[string]storage.Kind { return f.kinds }
+
+func (r Relation) kind(name string) storage.Kind {
+	k := storage.Kind{Number: r.Number, Name: name, Max: cmp.Or(r.Max, defaultMax), Seen: seenBy[cmp.Or(r.Seen, "owner")], Peace: r.Peace, Timed: r.Ends}
+	if r.To != "User" {
+		k.To = r.To
 	}
-	return kinds
+	return k
 }
 
 func valueOf(name string) string { return strings.ToUpper(humps.ReplaceAllString(name, "_$0")) }
@@ -63,20 +60,21 @@ func (f *File) checkRelations() error {
 	if len(f.Relations) > maxNames {
 		return fmt.Errorf("relations: there are %d names, %d is the most", len(f.Relations), maxNames)
 	}
-	numbers, values := make(map[int64]string), make(map[string]string)
+	numbers := make(map[int64]string)
+	f.kinds = make(map[string]storage.Kind, len(f.Relations))
 	for _, name := range slices.Sorted(maps.Keys(f.Relations)) {
 		r := f.Relations[name]
 		err := r.check(name)
 		if other, same := numbers[r.Number]; same && err == nil {
 			err = fmt.Errorf("%s has the number %d, too", other, r.Number)
 		}
-		if other, same := values[valueOf(name)]; same && err == nil {
-			err = fmt.Errorf("%s is %s in the schema, too", other, valueOf(name))
+		if other, same := f.kinds[valueOf(name)]; same && err == nil {
+			err = fmt.Errorf("%s is %s in the schema, too", other.Name, valueOf(name))
 		}
 		if err != nil {
 			return fmt.Errorf("relations.%s: %w", name, err)
 		}
-		numbers[r.Number], values[valueOf(name)] = name, name
+		numbers[r.Number], f.kinds[valueOf(name)] = name, r.kind(name)
 	}
 	return nil
 }
