@@ -86,8 +86,8 @@ func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
 		if r == nil || !e.isViewers(r.Pair) {
 			continue
 		}
-		for scope, kind := range muteKinds {
-			pair := kind.Pair(r.Pair.From, r.Pair.To)
+		for _, scope := range model.AllMuteScope { // of two, which a crash may have left, the later one is the wider one
+			pair := muteKinds[scope].Pair(r.Pair.From, r.Pair.To)
 			edge := e.loaders.Edges(storage.Relations).Load(pair)
 			if edge.Err == nil && edge.Value.Type == storage.Related {
 				detail := e.loaders.Details().Load(pair)

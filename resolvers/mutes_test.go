@@ -14,6 +14,7 @@ import (
 	"kith/internal/apitest"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/storagetest/oracle"
 )
 
 // A mute leaves posts out of the feed and, of everything, the user out of suggestions and searches; lists, and what others see, stay.
@@ -132,3 +133,19 @@ type nobodyElse struct{}
 
 func (nobodyElse) Inline() bool                                       { return true }
 func (nobodyElse) Propagate(context.Context, []storage.Written) error { return nil }
+
+// A crash between the two writes of a change of scope leaves mutes of both: the wider one is shown, and what follows ends both.
+func TestOfTwoMutesTheWiderIsShown(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 2)
+	api := apitest.New(t, store, apitest.Options{}).As(1)
+	var both []storage.ItemChange
+	for _, kind := range storage.OwnKinds {
+		both = append(both, storage.ItemChange{To: 2, Item: kind.Number, Type: storage.Related, At: apitest.Epoch})
+	}
+	for range 20 { // an order by chance would differ
+		store.ChangeItems(t.Context(), storage.Relations, 1, both, storage.ItemOptions{Inverse: true})
+		api.Ask(`{ user(by: {id: 2}) { viewerRelationship { muted } } }`, nil).Is(`{"user": {"viewerRelationship": {"muted": "EVERYTHING"}}}`)
+		api.Ask(`mutation { unmute(userId: 2) { changed relationship { muted } } }`, nil).Is(`{"unmute": {"changed": true, "relationship": {"muted": null}}}`)
+	}
+}
