@@ -1,0 +1,50 @@
+package social_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/internal/testenv"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// Relations of a user who is being deleted cannot end one by one. Those of others on the shard, whose time came later, end all the same.
+func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
+	for name, location := range map[string]string{"SQLite": apitest.Location(t, 1), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]} {
+		t.Run(name, func(t *testing.T) {
+			store := apitest.Open(t, sqlstore.Config{Location: location})
+			apitest.Users(t, store, 4)
+			began := time.Now()
+			for id := storage.UserID(1); id <= 3; id++ {
+				ends := storage.Detail{EndsAt: storage.MicrosOf(began.Add(time.Duration(id) * time.Second))} // the first one's are read first
+				change := storage.ItemChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
+				if r := store.ChangeItems(t.Context(), storage.Relations, id, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0]; r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+			if _, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(began)); err != nil {
+				t.Fatal(err)
+			}
+			relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: &post{inline: true, seen: map[storage.Row]bool{}}, Now: func() time.Time { return began.Add(time.Minute) }})
+			if err := relations.EndDue(t.Context(), 0, func() bool { return true }); !errors.Is(err, storage.ErrUserUnknown) {
+				t.Errorf("the end that was refused is reported as %v", err)
+			}
+			for id := storage.UserID(1); id <= 3; id++ {
+				for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+					row := store.Edges(t.Context(), side, []storage.Pair{storage.Mutes.Pair(id, 4)})[0]
+					if row.Err != nil || (row.Value.Type == storage.Related) != (id == 1) {
+						t.Errorf("%s of user %s: %+v, %v", side, id, row.Value, row.Err)
+					}
+				}
+			}
+			counts := store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: 4, Kind: storage.Mutes.Number}})[0]
+			if counts.Value.Incoming != 1 {
+				t.Errorf("%d mutes are counted at their end", counts.Value.Incoming)
+			}
+		})
+	}
+}
