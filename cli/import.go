@@ -141,7 +141,7 @@ func (c *ImportCmd) summarise(out io.Writer, r importer.Report) error {
 		always bool
 		note   string
 	}{
-		{"beside edges", r.Beside, false, "marks, messages of requests and entries of the moderation log"},
+		{"beside edges", r.Beside, false, "marks, messages of requests, lists and entries of the moderation log"},
 		{"posts", r.Posts, false, "deleted ones included, whose keys stay taken"},
 		{"future posts", r.FuturePosts, false, "dated later than now: home feeds show them when their time has come"},
 		{"comments", r.Comments, false, ""},

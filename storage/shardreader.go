@@ -36,6 +36,9 @@ type ShardMoment interface {
 	// Relations are the Rows of the Relations side, with their details.
 	Relations(ctx context.Context, after Pair, limit int) ([]RelationRow, error)
 
+	// Lists lists the lists of users behind one, by Owner, then by Number, at most limit. The zero ListID is the beginning.
+	Lists(ctx context.Context, after ListID, limit int) ([]UserList, error)
+
 	// Annotations lists the rows of one kind beside edges, behind a pair, by From, then by To, at most
 	// limit. The zero Pair is the beginning.
 	Annotations(ctx context.Context, kind AnnotationKind, after Pair, limit int) ([]Annotation, error)

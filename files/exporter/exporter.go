@@ -256,6 +256,9 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 		return at.Comments(ctx, last.ID(), limit)
 	}, func(c storage.NewComment) int { return storage.BucketOf(c.Post.Author) })
 	records(p, graphfile.FavoriteFormat, most, edges(storage.Favorites), bucketOfEdge)
+	records(p, graphfile.ListFormat, most, func(last storage.UserList, limit int) ([]storage.UserList, error) {
+		return at.Lists(ctx, last.ListID, limit)
+	}, func(l storage.UserList) int { return storage.BucketOf(l.Owner) })
 	records(p, graphfile.RelationFormat, most, func(last storage.RelationRow, limit int) ([]storage.RelationRow, error) {
 		return at.Relations(ctx, last.Pair(), limit)
 	}, func(row storage.RelationRow) int { return storage.BucketOf(row.From) })

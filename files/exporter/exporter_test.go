@@ -168,6 +168,15 @@ func publish(t *testing.T, s storage.Store) {
 		relate(1, storage.Foreign(int64(1+n)), 102, storage.Related, n)
 	}
 	relate(1, storage.Foreign(3), 102, storage.None, 30)
+	for n := range int64(9) { // two or more of a user, some with members
+		list, err := s.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: storage.UserID(1 + n%4), Number: 1_700_000_000_000_000 + n/8}, Name: fmt.Sprintf("List, %d\"", n), Public: n%2 == 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for m := range n % 3 {
+			relate(list.Owner, storage.UserID(5+m), list.Kind().Number, storage.Related, 2*storage.Micros(m)+1)
+		}
+	}
 	favorite(5, storage.PostID{Author: 3, Number: 1<<62 + 2}, storage.None, 1_700_000_000_000_099)
 	removal := storage.ModerationEntry{Owner: 2, User: 2, Action: storage.PostRemoved, Number: 1<<62 + 1, At: 90, By: "o", Reason: "spam"}
 	if _, _, err := s.Moderate(ctx, removal); err != nil {

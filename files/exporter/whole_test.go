@@ -35,6 +35,7 @@ var peoplesTables = map[string]string{
 		JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id WHERE p.state = 0`, // nobody can see other comments
 	"favorite":        "SELECT from_user_id, to_user_id, post_id, type, update_time FROM favorite",
 	"identities":      "SELECT digest, user_id, issuer, subject, linked_at FROM identities",
+	"user_list":       "SELECT owner, number, name, public FROM user_list",
 	"relation":        "SELECT from_user_id, to_user_id, kind, type, update_time, ends_at, attributes FROM relation",
 	"relation_inbox":  "SELECT from_user_id, to_user_id, kind, type, update_time FROM relation_inbox",
 	"relation_counts": "SELECT owner, kind, outgoing, incoming FROM relation_counts WHERE outgoing <> 0 OR incoming <> 0",
@@ -42,8 +43,8 @@ var peoplesTables = map[string]string{
 }
 
 // madeAnew are tables, or beginnings of their names, that a store creates by itself, or that front ends fill again, or that are
-// for programs of the version before. Lists are not exported yet.
-var madeAnew = []string{"packed_", "kith_", "relation_log", "sqlite_", "feed_seen", "user_list", "suggestion_dismissals"}
+// for programs of the version before.
+var madeAnew = []string{"packed_", "kith_", "relation_log", "sqlite_", "feed_seen", "suggestion_dismissals"}
 
 // An import of an export holds the same rows, table by table.
 func TestAnImportOfAnExportHasTheSameRows(t *testing.T) {

@@ -23,6 +23,7 @@ var headers = []struct {
 	{Posts, []string{"author", "post", "key", "created_at", "edited_at", "deleted", "text", "media", added}},
 	{Comments, []string{"author", "post", "comment", "user", "key", "created_at", "text"}},
 	{Favorites, []string{"user", "author", "post", "at", "favorited"}},
+	{Lists, []string{"owner", "list", "name", "public"}}, // ahead of their members
 	{Related, []string{"from", "to", "kind", "at", "related", "ends_at", "attributes"}},
 	{Identities, []string{"user", "issuer", "subject", "linked_at"}},
 	{Moderation, []string{"owner", "at", "user", "action", "by", "reason", "until", "number"}},

@@ -12,11 +12,12 @@ import (
 	"kith/storage"
 )
 
-// The kinds of files of what users have published, and of what they have favorited.
+// The kinds of files of what users have published, favorited and put on lists, and of their relations.
 const (
 	Posts      Kind = "posts"
 	Comments   Kind = "comments"
 	Favorites  Kind = "favorites"
+	Lists      Kind = "lists"
 	Related    Kind = "relations"
 	Dismissals Kind = "dismissals" // in exports of versions before
 )
@@ -70,6 +71,14 @@ var CommentFormat = Format[storage.NewComment]{Comments, func(c *storage.NewComm
 var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []column {
 	return []column{id(&e.From), id(&e.To), number(&e.Post), moment(&e.UpdateTime), word(&e.Type, truths)}
 }, nil}
+
+// ListFormat is the format of the lists of users. Their members are relations.
+var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []column {
+	return []column{id(&l.Owner), number(&l.Number), text(&l.Name, storage.MaxListName), truth(&l.Public, true)}
+}, func(l *storage.UserList) error {
+	_, err := accounts.CheckName("name", l.Name, 1, storage.MaxListName)
+	return err
+}}
 
 // RelationFormat is the format of relations of declared kinds. One that has ended is of type [storage.None].
 var RelationFormat = Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {

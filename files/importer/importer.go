@@ -29,6 +29,7 @@ type Store interface {
 	storage.Writer
 	storage.AnnotationWriter
 	storage.ItemChanger
+	storage.ListStore
 	storage.PostRestorer
 	storage.IdentityStore
 	storage.UserReader

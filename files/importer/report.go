@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -18,7 +19,7 @@ type Report struct {
 	UsersMade    int64         `json:"usersMade"`
 	UsersExisted int64         `json:"usersExisted"` // of users files; nothing of them is changed
 	Edges        int64         `json:"edges"`        // written
-	Beside       int64         `json:"beside"`       // marks, messages and entries of the moderation log that were written
+	Beside       int64         `json:"beside"`       // marks, messages, lists and entries of the moderation log that were written
 	Posts        int64         `json:"posts"`        // written, deleted ones included
 	FuturePosts  int64         `json:"futurePosts"`  // of these files, whether written or not: home feeds have them when their time has come
 	Comments     int64         `json:"comments"`     // written
@@ -55,24 +56,14 @@ func rate(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
+// add adds numbers of lines, and times.
 func (r *Report) add(d Report) {
-	r.Lines += d.Lines
-	r.UsersMade += d.UsersMade
-	r.UsersExisted += d.UsersExisted
-	r.Edges += d.Edges
-	r.Beside += d.Beside
-	r.Posts += d.Posts
-	r.FuturePosts += d.FuturePosts
-	r.Comments += d.Comments
-	r.Favorites += d.Favorites
-	r.Relations += d.Relations
-	r.Identities += d.Identities
-	r.Duplicates += d.Duplicates
-	r.Existed += d.Existed
-	r.SelfFollows += d.SelfFollows
-	r.Malformed += d.Malformed
-	r.Refused += d.Refused
-	r.Elapsed += d.Elapsed
+	sums, more := reflect.ValueOf(r).Elem(), reflect.ValueOf(d)
+	for i := range sums.NumField() {
+		if sum := sums.Field(i); sum.CanInt() {
+			sum.SetInt(sum.Int() + more.Field(i).Int())
+		}
+	}
 }
 
 // Progress is how far an import is after a chunk.

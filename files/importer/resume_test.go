@@ -66,6 +66,10 @@ func (m *mortal) RestoreIdentities(ctx context.Context, identities []storage.Lin
 	return answer(m, len(identities), func() []storage.Result[bool] { return m.keeper.RestoreIdentities(ctx, identities) })
 }
 
+func (m *mortal) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
+	return answer(m, len(lists), func() []storage.Result[bool] { return m.keeper.RestoreLists(ctx, lists) })
+}
+
 func answer[T any](m *mortal, n int, do func() []storage.Result[T]) (results []storage.Result[T]) {
 	err := m.write(func() { results = do() })
 	if err == nil {

@@ -50,6 +50,11 @@ func (in *input) newRows() rows {
 			},
 			written: func(r *Report) *int64 { return &r.Favorites },
 		}
+	case graphfile.Lists:
+		return &recordRows[storage.UserList, storage.ListID]{
+			format: graphfile.ListFormat, key: func(l storage.UserList) storage.ListID { return l.ListID },
+			restore: Store.RestoreLists, written: func(r *Report) *int64 { return &r.Beside },
+		}
 	case graphfile.Related, graphfile.Dismissals:
 		format := graphfile.RelationFormat
 		if in.kind == graphfile.Dismissals {

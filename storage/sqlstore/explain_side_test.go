@@ -490,6 +490,7 @@ func runScans(t *testing.T, s *Store) {
 				check(at.Posts(ctx, storage.PostID{Author: after.From, Number: int64(after.To)}, limit))
 				check(at.Comments(ctx, storage.CommentID{Author: after.From, Number: int64(after.To)}, limit))
 				check(at.Moderation(ctx, storage.ModerationEntry{Owner: after.From, At: storage.Micros(after.To)}, limit))
+				check(at.Lists(ctx, storage.ListID{Owner: after.From, Number: int64(after.To)}, limit))
 			}
 		}
 		return nil

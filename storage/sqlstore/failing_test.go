@@ -517,6 +517,12 @@ func faultyWrites() map[string]operation {
 			_, _, err := s.Moderate(ctx, storage.ModerationEntry{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15})
 			return err
 		},
+		"RestoreLists": func(ctx context.Context, s *Store) error {
+			list := func(number int64) storage.UserList {
+				return storage.UserList{ListID: storage.ListID{Owner: 20, Number: number}, Name: "x"}
+			}
+			return errorOf(s.RestoreLists(ctx, []storage.UserList{list(80), list(81)}))
+		},
 		"RestoreModeration": func(ctx context.Context, s *Store) error {
 			return errorOf(s.RestoreModeration(ctx, []storage.ModerationEntry{{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15}, {Owner: 21, At: 1}}, 2e15))
 		},

@@ -3,9 +3,11 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
@@ -28,6 +30,13 @@ SELECT COUNT(*), COALESCE(MAX(number), 0)
 FROM user_list
 WHERE owner = ?`
 
+	// Served by the primary key.
+	sqlRestOfUserLists = `
+SELECT owner, number, name, public
+FROM user_list /*! FORCE INDEX (PRIMARY) */
+WHERE owner = ? AND number > ?
+ORDER BY number LIMIT ?`
+
 	sqlAddUserList = `
 INSERT INTO user_list (owner, number, name, public)
 VALUES (?, ?, ?, ?)`
@@ -43,6 +52,25 @@ WHERE owner = ? AND number = ?`
 DELETE FROM user_list
 WHERE owner = ? AND number = ?`
 )
+
+// As [sqlRowsOfOwnersBehind]. Served by the primary key.
+var sqlUserListsBehind = db.Both(`
+SELECT owner, number, name, public
+FROM user_list
+WHERE owner > ?
+ORDER BY owner, number LIMIT ?`)
+
+// Lists implements [storage.ShardMoment].
+func (m moment) Lists(ctx context.Context, after storage.ListID, limit int) (lists []storage.UserList, err error) {
+	last := storage.Pair{From: after.Owner, To: storage.UserID(after.Number)}
+	err = m.behind(ctx, last, limit, sqlRestOfUserLists, m.sql.Text(sqlUserListsBehind), func(rows *sql.Rows) error {
+		var l storage.UserList
+		err := rows.Scan(&l.Owner, &l.Number, &l.Name, &l.Public)
+		lists = append(lists, l)
+		return err
+	})
+	return lists, err
+}
 
 // UserLists implements [storage.ListStore].
 func (s *Store) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
@@ -70,22 +98,62 @@ func numberOf(b bool) int64 {
 func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
 	var made storage.UserList
 	err := s.changeLists(ctx, "list.create", list.Owner, func(w *writer) error {
-		lists, newest := 0, int64(0)
-		if _, err := w.readOne(sqlNewestUserList, []any{int64(list.Owner)}, &lists, &newest); err != nil {
-			return err
+		newest := int64(0)
+		err := w.mayAddList(list.Owner, &newest)
+		if made = list; err == nil {
+			made.Number = max(list.Number, newest+1)
+			err = w.addList(made)
 		}
-		if lists >= storage.MaxLists {
-			return fmt.Errorf("%w: user %s has %d lists", storage.ErrLimitReached, list.Owner, lists)
-		}
-		made = list
-		made.Number = max(list.Number, newest+1)
-		_, err := w.Exec(1, sqlAddUserList, int64(made.Owner), made.Number, made.Name, numberOf(made.Public))
 		return err
 	})
 	if err != nil {
 		return storage.UserList{}, err
 	}
 	return made, nil
+}
+
+// mayAddList fails if a user, who is locked, has as many lists as one may.
+func (w *writer) mayAddList(owner storage.UserID, newest *int64) error {
+	lists := 0
+	_, err := w.readOne(sqlNewestUserList, []any{int64(owner)}, &lists, newest)
+	if err == nil && lists >= storage.MaxLists {
+		err = fmt.Errorf("%w: user %s has %d lists", storage.ErrLimitReached, owner, lists)
+	}
+	return err
+}
+
+func (w *writer) addList(l storage.UserList) error {
+	_, err := w.Exec(1, sqlAddUserList, int64(l.Owner), l.Number, l.Name, numberOf(l.Public))
+	return err
+}
+
+// RestoreLists implements [storage.ListStore].
+func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
+	ownerOf := func(l storage.UserList) storage.UserID { return l.Owner }
+	return addByOwner(ctx, s, "lists", lists, ownerOf, func(w *writer, owner storage.UserID, rows []storage.UserList) ([]storage.Result[bool], error) {
+		results := make([]storage.Result[bool], len(rows))
+		counted, err := w.lockCountsOf(owner)
+		if err != nil || !counted {
+			return results, err
+		}
+		w.touchUser(owner)
+		for i, l := range rows {
+			r := &results[i]
+			_, err := w.list(l.ListID)
+			if r.Found = true; errors.Is(err, storage.ErrListUnknown) {
+				if err = w.mayAddList(owner, new(int64)); err == nil {
+					err, r.Value = w.addList(l), true
+				}
+			}
+			if errors.Is(err, storage.ErrLimitReached) {
+				*r, err = storage.Result[bool]{Err: err}, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return results, nil
+	})
 }
 
 // UpdateList implements [storage.ListStore].

@@ -78,6 +78,7 @@ func (s userLists) TheirNumberIsBounded(t *testing.T) {
 	}
 	_, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"})
 	wantIs(t, err, storage.ErrLimitReached)
+	wantIs(t, s.store.RestoreLists(t.Context(), []storage.UserList{{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"}})[0].Err, storage.ErrLimitReached)
 	_, err = s.store.DeleteList(t.Context(), storage.ListID{Owner: owner, Number: 7})
 	wantIs(t, err, nil)
 	s.createList(t, owner, 9000, "x")
@@ -98,6 +99,46 @@ func (s userLists) TheyEndWithTheUser(t *testing.T) {
 	wantIs(t, s.store.Erase(t.Context(), users[0], at(20)), nil)
 	s.wantLists(t, storage.ListsQuery{Owner: users[0], UpTo: 9, Limit: 9})
 	s.wantLists(t, storage.ListsQuery{Owner: users[1], UpTo: 9, Limit: 9}, stays)
+}
+
+// Lists come back with their numbers, in any order and again, and those that there are stay.
+func (s userLists) TheyAreRestored(t *testing.T) {
+	users := idsOf(s.newUsers(t, 2))
+	nobody := s.id()
+	stays := s.createList(t, users[0], 5, "stays")
+	list := func(owner storage.UserID, number int64) storage.UserList {
+		return storage.UserList{ListID: storage.ListID{Owner: owner, Number: number}, Name: "restored", Public: number%2 == 0}
+	}
+	all := []storage.UserList{list(users[1], 4), list(users[0], 5), list(nobody, 1), list(users[0], 9), list(users[0], 2)}
+	for i, changed := range []bool{true, false} {
+		for k, r := range s.store.RestoreLists(t.Context(), all) {
+			isNew, isThere := k != 1 && k != 2, k != 2
+			wantIs(t, r.Err, nil)
+			wantEqual(t, fmt.Sprintf("found %d", k), r.Found, isThere)
+			wantEqual(t, fmt.Sprintf("created %d, time %d", k, i), r.Value, isNew && changed)
+		}
+	}
+	s.wantLists(t, storage.ListsQuery{Owner: users[0], UpTo: 99, Limit: 9}, all[3], stays, all[4])
+	s.wantLists(t, storage.ListsQuery{Owner: users[1], UpTo: 99, Limit: 9}, all[0])
+	want := map[storage.UserList]bool{all[0]: true, all[3]: true, all[4]: true, stays: true}
+	shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+		var last storage.ListID
+		for {
+			page, err := at.Lists(t.Context(), last, 2)
+			wantIs(t, err, nil)
+			for _, l := range page {
+				if last.Owner > l.Owner || last.Owner == l.Owner && last.Number >= l.Number {
+					t.Errorf("%+v comes behind %+v", l.ListID, last)
+				}
+				last = l.ListID
+				delete(want, l)
+			}
+			if len(page) < 2 {
+				return
+			}
+		}
+	})
+	wantEqual(t, "lists missing", len(want), 0)
 }
 
 func (s userLists) createList(t *testing.T, owner storage.UserID, number int64, name string) storage.UserList {

@@ -21,6 +21,7 @@ var listMistakes = []struct {
 	{"anything may have members", func(s *oracle.Store) storage.Store { return anyMembers{s} }, "userLists/MembersNeedAList", promiseOnly},
 	{"lists have no limit", func(s *oracle.Store) storage.Store { return listsUnlimited{s} }, "userLists/TheirNumberIsBounded", promiseOnly},
 	{"anybody has lists", func(s *oracle.Store) storage.Store { return anybodysLists{s} }, "userLists/NobodyHasLists", promiseOnly},
+	{"lists are restored over those that there are", func(s *oracle.Store) storage.Store { return restoresOver{s} }, "userLists/TheyAreRestored", promiseOnly},
 	{"lists outlive users", func(s *oracle.Store) storage.Store { return &listsStay{s, map[storage.UserID][]storage.UserList{}} }, "userLists/TheyEndWithTheUser", promiseOnly},
 }
 
@@ -60,6 +61,16 @@ func (s listsUnlimited) CreateList(ctx context.Context, list storage.UserList) (
 		made, err = list, nil
 	}
 	return made, err
+}
+
+type restoresOver struct{ *oracle.Store }
+
+func (s restoresOver) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
+	results := s.Store.RestoreLists(ctx, lists)
+	for _, l := range lists {
+		_, _ = s.UpdateList(ctx, l)
+	}
+	return results
 }
 
 type anybodysLists struct{ *oracle.Store }

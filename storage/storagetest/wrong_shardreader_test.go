@@ -46,6 +46,9 @@ var shardReaderMistakes = []struct {
 	{"pages of the log begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "moderation/EveryEntryComesOnceWithItsShard", promiseOnly},
+	{"pages of lists begin with an owner", momentsWith(func(m *wrongMoment) {
+		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
+	}), "userLists/TheyAreRestored", promiseOnly},
 	{"the reader's error is kept", func(s *oracle.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
 }
 
@@ -128,6 +131,14 @@ func (n nowOf) Identities(ctx context.Context, after string, limit int) (page []
 func (n nowOf) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) (page []storage.ModerationEntry, err error) {
 	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
 		page, err = m.Moderation(ctx, after, limit)
+		return err
+	})
+	return page, err
+}
+
+func (n nowOf) Lists(ctx context.Context, after storage.ListID, limit int) (page []storage.UserList, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Lists(ctx, after, limit)
 		return err
 	})
 	return page, err
@@ -219,6 +230,11 @@ func (m *wrongMoment) Identities(ctx context.Context, after string, limit int) (
 }
 
 // Moderation begins each page with an owner if after does.
+func (m *wrongMoment) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
+	pair := m.after(storage.Pair{From: after.Owner, To: storage.UserID(after.Number)})
+	return m.right.Lists(ctx, storage.ListID{Owner: pair.From, Number: int64(pair.To)}, limit)
+}
+
 func (m *wrongMoment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
 	last := m.after(storage.Pair{From: after.Owner, To: storage.UserID(after.At)})
 	after.Owner, after.At = last.From, storage.Micros(last.To)

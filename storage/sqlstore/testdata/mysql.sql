@@ -1891,6 +1891,12 @@ FROM post /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND post_id > ?
 ORDER BY post_id LIMIT ?
 
+-- sqlRestOfUserLists. Served by PRIMARY.
+SELECT owner, number, name, public
+FROM user_list /*! FORCE INDEX (PRIMARY) */
+WHERE owner = ? AND number > ?
+ORDER BY number LIMIT ?
+
 -- sqlRestorePosts
 INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -2077,6 +2083,12 @@ SELECT ? AS query, owner, number, name, public
 FROM user_list
 WHERE owner = ? AND number <= ? AND public >= ?
 ORDER BY number DESC LIMIT ?
+
+-- sqlUserListsBehind. Served by PRIMARY.
+SELECT owner, number, name, public
+FROM user_list
+WHERE owner > ?
+ORDER BY owner, number LIMIT ?
 
 -- sqlUsers. Served by PRIMARY.
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,

@@ -1,8 +1,11 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 )
@@ -39,6 +42,42 @@ func (s *Store) CreateList(ctx context.Context, list storage.UserList) (made sto
 		return nil
 	})
 	return made, err
+}
+
+// RestoreLists implements [storage.ListStore].
+func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
+	return storage.Each(lists, func(l storage.UserList) (r storage.Result[bool]) {
+		r.Err = s.changeLists(ctx, l.Owner, func() error {
+			if _, r.Found = s.lists[l.ListID]; r.Found {
+				return nil
+			}
+			own := 0
+			for id := range s.lists {
+				if id.Owner == l.Owner {
+					own++
+				}
+			}
+			if own >= storage.MaxLists {
+				return storage.ErrLimitReached
+			}
+			s.lists[l.ListID], r = l, storage.Result[bool]{Value: true, Found: true}
+			return nil
+		})
+		if errors.Is(r.Err, storage.ErrUserUnknown) {
+			r.Err = nil
+		}
+		return r
+	})
+}
+
+// Lists implements [storage.ShardMoment].
+func (m *moment) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
+	behind := func(a, b storage.ListID) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Number, b.Number))
+	}
+	page := slices.DeleteFunc(slices.Clone(m.lists), func(l storage.UserList) bool { return behind(l.ListID, after) <= 0 })
+	slices.SortFunc(page, func(a, b storage.UserList) int { return behind(a.ListID, b.ListID) })
+	return page[:min(limit, len(page))], ctx.Err()
 }
 
 // UpdateList implements [storage.ListStore].

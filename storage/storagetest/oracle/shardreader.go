@@ -31,12 +31,13 @@ type moment struct {
 	identities []storage.LinkedIdentity
 	details    map[storage.Pair]storage.Detail
 	moderation []storage.ModerationEntry
+	lists      []storage.UserList
 }
 
 func (s *Store) moment() *moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allAnnotations(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities(), moderation: slices.Clone(s.moderation), details: maps.Clone(s.details)}
+	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allAnnotations(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities(), moderation: slices.Clone(s.moderation), details: maps.Clone(s.details), lists: slices.Collect(maps.Values(s.lists))}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
 	}
