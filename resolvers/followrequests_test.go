@@ -170,3 +170,29 @@ func TestFollowRequestAdded(t *testing.T) {
 	hub.Publish(events.Event{Kind: events.Gap})
 	wantNext(t, answers, `{"data":{"followRequestAdded":{"edge":{"node":{"handle":"u5"}},"viewer":{"followRequests":{"totalCount":2}}}}}`)
 }
+
+// A locked user whom one has asked to follow is suggested no more, to oneself alone, in both orders, until the request is declined.
+func TestWhoIsAskedIsNotSuggested(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.does(v.a, "follow", v.c)
+		v.does(v.c, "follow", v.b)
+		lock(v.api, v.b)
+		suggested := func(to storage.UserID, want bool) {
+			t.Helper()
+			for _, order := range []string{"SHARED_COUNT", "BEST"} {
+				answer := v.api.As(to).Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { followSuggestions(orderBy: %s) { nodes { id } excluded { followed dismissed } } } }`, v.a, order), nil)
+				var nodes string
+				if want {
+					nodes = fmt.Sprintf(`{"id": "%s"}`, v.b)
+				}
+				answer.Is(fmt.Sprintf(`{"user": {"followSuggestions": {"nodes": [%s], "excluded": {"followed": 0, "dismissed": 0}}}}`, nodes))
+			}
+		}
+		suggested(v.a, true)
+		v.does(v.a, "follow", v.b)
+		suggested(v.a, false)
+		suggested(v.d, true) // does not learn of the request
+		v.does(v.b, "declineFollowRequest", v.a)
+		suggested(v.a, true)
+	})
+}

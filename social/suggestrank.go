@@ -52,7 +52,7 @@ func (s *candidateFilter) best(ctx context.Context, scores *scores, want int) (r
 	}
 }
 
-// keep drops users of a ranking who do not want to be suggested, or who turn out to be
+// keep drops users of a ranking who do not want to be suggested, whom the user has asked to follow, or who turn out to be
 // followed already, outside of the pool, until want users are left at the front; users behind them
 // are not counted. A user who cannot be read stays: its name cannot be shown either.
 func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (ranking, error) {
@@ -62,15 +62,16 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 		r = r[len(batch):]
 		ids := storage.Each(batch, func(c Suggestion) storage.UserID { return c.ID })
 		rows := s.graph.store.Users(ctx, ids)
-		followed, err := s.outside(ctx, ids)
+		edges, err := s.outside(ctx, ids, rows)
 		if err != nil {
 			return nil, err
 		}
 		for i, c := range batch {
 			switch {
 			case len(kept) == want:
-			case followed != nil && followed[i]:
+			case edges[i] == storage.Following:
 				s.followedOutside++
+			case edges[i] == storage.Requested && s.graph.audience != nil && s.graph.audience.Viewer == s.user: // others do not learn of it
 			case !rows[i].Value.Undiscoverable:
 				kept = append(kept, c)
 			}
@@ -79,18 +80,21 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 	return kept, nil
 }
 
-// outside reports which of the candidates the user follows; nil if the pool already tells.
-func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID) ([]bool, error) {
-	if s.pool.whole {
-		return nil, nil
+// outside reads the edges from the user to candidates, as far as the pool does not tell: whether it follows them, or has asked to.
+func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID, rows []storage.Result[storage.User]) ([]storage.EdgeType, error) {
+	edges := make([]storage.EdgeType, len(ids))
+	var pairs []storage.Pair
+	var at []int
+	for i, id := range ids {
+		if !s.pool.whole || rows[i].Value.Locked {
+			pairs, at = append(pairs, storage.Pair{From: s.user, To: id}), append(at, i)
+		}
 	}
-	pairs := storage.Each(ids, func(id storage.UserID) storage.Pair { return storage.Pair{From: s.user, To: id} })
-	followed := make([]bool, len(ids))
-	for i, e := range s.graph.store.Edges(ctx, storage.Forward, pairs) {
+	for k, e := range s.graph.store.Edges(ctx, storage.Forward, pairs) {
 		if e.Err != nil {
 			return nil, e.Err
 		}
-		followed[i] = e.Value.Type == storage.Following
+		edges[at[k]] = e.Value.Type
 	}
-	return followed, nil
+	return edges, nil
 }
