@@ -109,7 +109,9 @@ func batchOf(ctx context.Context, level []wanted) batch {
 		if len(w.posts) > 0 {
 			b.addPosts(ctx, w.posts, w.on)
 		}
-		b.addLists(ctx, w.lists, w.on)
+		if len(w.lists) > 0 {
+			b.addLists(ctx, w.lists, w.on)
+		}
 		if len(w.postIDs)+len(w.comments)+len(w.listIDs) > 0 {
 			b.nodes = append(b.nodes, w)
 			b.addOpens(storage.FavoriteInbox, storage.Each(w.postIDs, func(id storage.PostID) storage.UserID { return id.Author }))
