@@ -193,7 +193,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
 		Feeds:   &social.Feeds{Store: feeds, Recent: recent},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
-		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
+		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now, nil),
 	}
 	if cache != nil {
 		root.Reads = cache

@@ -75,7 +75,8 @@ func (s *Settings) Check() error {
 // OpenStore opens the store, which the caller closes. cfg is what the settings do not say. If the
 // servers have no binlog, a mode that was not set becomes sync.
 func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store, error) {
-	cfg.Location, cfg.StatementTimeout, cfg.MaxConns, cfg.RequestTTL = s.Store, s.StatementTimeout, s.ShardConns, s.FriendRequestTTL
+	cfg.Location, cfg.StatementTimeout, cfg.MaxConns = s.Store, s.StatementTimeout, s.ShardConns
+	cfg.RequestTTL = func() time.Duration { return s.FriendRequestTTL }
 	store, err := sqlstore.Open(ctx, cfg)
 	if err != nil {
 		return nil, Misset("store", err)

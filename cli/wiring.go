@@ -136,7 +136,9 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
-		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
+		Rules: func() social.Rules {
+			return social.Rules{MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause}
+		},
 	})
 	p.states = &accounts.States{
 		Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
@@ -170,10 +172,12 @@ func (c *ServeCmd) openFeeds(p *services) {
 	if c.Feed == cluster.Pull {
 		return
 	}
-	config := cluster.InboxConfig{Redis: p.redis, Active: time.Duration(c.FeedActiveDays) * 24 * time.Hour, Logger: p.logger, Registerer: p.registry}
-	if c.Feed == cluster.Hybrid {
-		config.Hot = c.FeedHot
-	}
+	config := cluster.InboxConfig{Redis: p.redis, Logger: p.logger, Registerer: p.registry, Bounds: func() (hot int64, active time.Duration) {
+		if c.Feed == cluster.Hybrid {
+			hot = c.FeedHot
+		}
+		return hot, time.Duration(c.FeedActiveDays) * 24 * time.Hour
+	}}
 	graph := func(ctx context.Context) *social.Graph {
 		return social.New(loaders.For(loaders.Attach(ctx, p.caches.Reader())).Reader(), social.Budget(c.Budget), nil)
 	}
@@ -206,7 +210,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Declared:   c.declared,
 		Schema:     public,
 		Subgraph:   sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
-		Dismissals: p.store, FeedSeen: p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
+		Dismissals: p.store, FeedSeen: p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned),
 	}
 	schemas := c.shape().schemas(root)
 	return gateway.Config{

@@ -53,11 +53,8 @@ type Relations struct {
 	RelationsConfig
 }
 
-// RelationsConfig sets the rules.
-type RelationsConfig struct {
-	Store      RelationStore
-	Redundancy Redundancy
-
+// Rules are what operators set for all processes on a store.
+type Rules struct {
 	// MaxFollowing is how many users a user may follow, and how many it may block. 0 means no limit.
 	MaxFollowing int64
 	// RequestTTL is how long a friend request can be accepted. Defaults to
@@ -66,6 +63,15 @@ type RelationsConfig struct {
 	// RequestPause is how long after a decline the same user may not ask again. Defaults to
 	// [DefaultRequestPause].
 	RequestPause time.Duration
+}
+
+// RelationsConfig says what relations need.
+type RelationsConfig struct {
+	Store      RelationStore
+	Redundancy Redundancy
+
+	// Rules are asked for at each write: they may change. Defaults to those without a limit.
+	Rules func() Rules
 	// MaxPending is how many of a user's requests may be pending. Defaults to
 	// [DefaultMaxPending].
 	MaxPending int
@@ -85,8 +91,14 @@ const (
 
 // NewRelations makes the rules over a store.
 func NewRelations(cfg RelationsConfig) *Relations {
-	cfg.RequestTTL = cmp.Or(cfg.RequestTTL, storage.DefaultRequestTTL)
-	cfg.RequestPause = cmp.Or(cfg.RequestPause, DefaultRequestPause)
+	given := cfg.Rules
+	cfg.Rules = func() (r Rules) {
+		if given != nil {
+			r = given()
+		}
+		r.RequestTTL, r.RequestPause = cmp.Or(r.RequestTTL, storage.DefaultRequestTTL), cmp.Or(r.RequestPause, DefaultRequestPause)
+		return r
+	}
 	cfg.MaxPending = cmp.Or(cfg.MaxPending, DefaultMaxPending)
 	if cfg.HiddenUsers == nil {
 		cfg.HiddenUsers = nobody{}

@@ -32,8 +32,8 @@ type Config struct {
 	MaxConns int
 
 	// RequestTTL is how long a friend request stays pending: two requests that are further apart do
-	// not accept each other. Defaults to [storage.DefaultRequestTTL].
-	RequestTTL time.Duration
+	// not accept each other. It is asked for at each write. Defaults to [storage.DefaultRequestTTL].
+	RequestTTL func() time.Duration
 
 	// OnStatement, when set, is called with every statement of a look-up or a write.
 	// It is called by many goroutines at once.
@@ -62,7 +62,7 @@ type Store struct {
 	db         *db.DB
 	sql        *db.Dialect
 	shards     *storage.ShardMap
-	requestTTL time.Duration
+	requestTTL func() time.Duration
 
 	report func(context.Context, storage.Change) // nil: nobody asks
 
@@ -110,8 +110,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.toPack.Close()
 	}
 	d.Rescue = s.rescue
-	if s.requestTTL <= 0 {
-		s.requestTTL = storage.DefaultRequestTTL
+	if s.requestTTL == nil {
+		s.requestTTL = func() time.Duration { return storage.DefaultRequestTTL }
 	}
 	return s, nil
 }
