@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -72,10 +71,7 @@ func (p *services) close() {
 
 // open opens the parts that have not been set yet, one after another.
 func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (err error) {
-	if p.ids, err = ids.New(ctx, p.store, ids.Config{MachineID: c.MachineID, Logger: p.logger}); err != nil {
-		if errors.Is(err, storage.ErrNoLease) {
-			return Misset("machine-id", err)
-		}
+	if p.ids, err = ids.New(ctx, p.store, ids.Config{Logger: p.logger}); err != nil {
 		return Misset("store", err)
 	}
 	p.closers = append(p.closers, func() { p.ids.Close(context.WithoutCancel(ctx)) })

@@ -27,13 +27,13 @@ func parsed(t *testing.T, args ...string) (Settings, error) {
 
 func TestSettings(t *testing.T) {
 	s, err := parsed(t)
-	if err != nil || s.JWTUserClaim != "sub" || s.TokenTTL != 24*time.Hour || s.SessionTTL != 720*time.Hour || s.MachineID != nil || s.LoginLimit != 10 || s.AddressLimit != 60 {
+	if err != nil || s.JWTUserClaim != "sub" || s.TokenTTL != 24*time.Hour || s.SessionTTL != 720*time.Hour || s.LoginLimit != 10 || s.AddressLimit != 60 {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}
 	file := fileOf(t, providerJWKS(t))
 	for name, value := range map[string]string{
 		"KITH_JWT_SECRET": string(secret), "KITH_JWKS": file, "KITH_JWT_ISSUER": "iss", "KITH_JWT_AUDIENCE": "a,b",
-		"KITH_JWT_USER_CLAIM": "uid", "KITH_TOKEN_TTL": "90m", "KITH_SESSION_TTL": "0s", "KITH_MACHINE_ID": "0", "KITH_TRUSTED_PROXY": "10.0.0.0/8,fd00::1",
+		"KITH_JWT_USER_CLAIM": "uid", "KITH_TOKEN_TTL": "90m", "KITH_SESSION_TTL": "0s", "KITH_TRUSTED_PROXY": "10.0.0.0/8,fd00::1",
 		"KITH_LOGIN_LIMIT": "0", "KITH_ADDRESS_LIMIT": "7",
 	} {
 		t.Setenv(name, value)
@@ -43,7 +43,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(s.JWTSecret) != string(secret) || s.JWKS != file || s.JWTIssuer != "iss" || strings.Join(s.JWTAudience, " ") != "a b" ||
-		s.JWTUserClaim != "uid" || s.TokenTTL != 90*time.Minute || s.SessionTTL != 0 || s.MachineID == nil || *s.MachineID != 0 ||
+		s.JWTUserClaim != "uid" || s.TokenTTL != 90*time.Minute || s.SessionTTL != 0 ||
 		strings.Join(s.TrustedProxy, " ") != "10.0.0.0/8 fd00::1" || s.LoginLimit != 0 || s.AddressLimit != 7 {
 		t.Errorf("%+v", s)
 	}
@@ -77,8 +77,6 @@ func TestSettingsRefused(t *testing.T) {
 		"--token-ttl=0s":                                    "--token-ttl (KITH_TOKEN_TTL): ",
 		"--token-ttl=-1h":                                   "--token-ttl (KITH_TOKEN_TTL): ",
 		"--session-ttl=-1s":                                 "--session-ttl (KITH_SESSION_TTL): ",
-		"--machine-id=-1":                                   "--machine-id (KITH_MACHINE_ID): ",
-		"--machine-id=1024":                                 "--machine-id (KITH_MACHINE_ID): ",
 		"--trusted-proxy=proxy.example.org":                 "--trusted-proxy (KITH_TRUSTED_PROXY): ",
 		"--trusted-proxy=10.0.0.0/8,10.0.0.0/64":            "--trusted-proxy (KITH_TRUSTED_PROXY): ",
 		"--login-limit=-1":                                  "--login-limit (KITH_LOGIN_LIMIT): ",
