@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"kith/cluster"
+	"kith/gateway/traces"
 	"kith/replication/binlog"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"
@@ -93,7 +95,7 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 	usable = err == nil && settings.StatementTimeout > 0 && settings.ShardConns > 0
 	misset := c.check()
 	_, unread := c.trustedDocuments()
-	_, mistraced := c.tracing()
+	_, mistraced := traces.Read(os.Getenv)
 	for _, err := range []error{misset, c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
 		wrong(err)
 	}

@@ -46,8 +46,6 @@ type ServeCmd struct {
 	ConsistencyWait time.Duration `bound:"positive" group:"requests" default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
 	GCPercent       int           `bound:"positive" group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"GOGC for this process, up to the memory limit that follows from --cache-bytes; GOGC in the environment wins. Default: ${default}."`
-	OTLPEndpoint    string        `group:"process" name:"otlp-endpoint" env:"KITH_OTLP_ENDPOINT" placeholder:"URL" help:"Send traces to this collector by OTLP over HTTP, such as http://localhost:4318. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else none."`
-	TraceRatio      *float64      `group:"process" name:"trace-ratio" env:"KITH_TRACE_RATIO" placeholder:"RATIO" help:"Which part of the requests is traced, from 0 to 1, if their traceparent does not say. Default: what OTEL_TRACES_SAMPLER says, else 1."`
 	SlowOperation   time.Duration `bound:"natural" group:"process" default:"500ms" env:"KITH_SLOW_OPERATION" help:"How long the execution of an operation may take until a line of the log tells of it; 0 is no such log. Default: ${default}."`
 	SQLComments     bool          `group:"process" name:"sql-comments" env:"KITH_SQL_COMMENTS" help:"Begin each statement that runs for a request with a comment that has the request's id. Such statements are not prepared, and take longer."`
 	CacheBytes      *Bytes        `group:"process" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. The process takes at most 1.3 × (this + 150 MB). Default: a quarter of what the container may use, else an eighth of the machine's memory; from 32 MiB to 2 GiB."`
@@ -91,7 +89,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	if err := cmp.Or(c.check(), c.checkFeed(settings), c.Settings.Check()); err != nil {
 		return unusable{err}
 	}
-	spans, err := c.openTraces(ctx, settings, logger)
+	spans, err := openTraces(ctx, settings, logger)
 	if err != nil {
 		return err
 	}
