@@ -159,13 +159,15 @@ func (s *Store) Empty(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Examine looks at every shard of a location, and changes nothing. found gets the checkpoint with a name, if there is one. See
-// `kith doctor`.
-func Examine(ctx context.Context, cfg Config, checkpoint string, found func(value []byte)) doctor.List {
+// Examine looks at every shard of a location, and changes nothing. found gets the value of the checkpoint with each of the
+// names, if there is one. See `kith doctor`.
+func Examine(ctx context.Context, cfg Config, found map[string]func(value []byte)) doctor.List {
 	return db.Examine(ctx, db.Config{Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns}, func(shard *sql.DB) {
-		var value []byte
-		if err := shard.QueryRowContext(ctx, sqlLoadCheckpoint, checkpoint).Scan(&value); err == nil { // else the shards are examined
-			found(value)
+		for name, found := range found {
+			var value []byte
+			if err := shard.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value); err == nil { // else the shards are examined
+				found(value)
+			}
 		}
 	})
 }
