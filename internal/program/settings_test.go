@@ -88,7 +88,7 @@ func TestBadCommands(t *testing.T) {
 		"import, huge chunk":      {[]string{"import", "--chunk=10000001", "none.txt"}, "--chunk: it must be 1 to 10000000"},
 		"import, unknown store":   {[]string{"import", "--store=x:y", "none.txt"}, "--store (KITH_STORE): "},
 		"import of an empty file": {[]string{"import", "/dev/null"}, "there is nothing to import"},
-		"replicate on SQLite":     {[]string{"replicate"}, "--redundancy (KITH_REDUNDANCY): "},
+		"replicate on SQLite":     {[]string{"replicate"}, "--store (KITH_STORE): "},
 		"migrate, no server":      {[]string{"migrate", "--store=mysql:app:" + password + "@tcp(" + closedPort(t) + ")/kith"}, "--store (KITH_STORE): "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -144,8 +144,8 @@ const tenUsers = `{"query":"query Ten { a: user(by: {id: 1}) { name } b: user(by
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--no-warm-up", "--jwt-secret", secret, "--otlp-endpoint", r.URL, "--log-level", "debug", "--trace-ratio", "0"),
-		kithtest.Env("OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
+	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--jwt-secret", secret, "--log-level", "debug"),
+		kithtest.Env("OTEL_EXPORTER_OTLP_ENDPOINT="+r.URL, "OTEL_TRACES_SAMPLER=always_off", "OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
 	id := func(n int) string { return fmt.Sprintf("%032x", n) }
 
 	g.Until(t, "answer from memory", func() bool { // it does so once the gateway knows that it is the only one on its store
