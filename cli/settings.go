@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"kith/cluster"
+	"kith/social"
 	"kith/storage/sqlstore"
 )
 
@@ -30,9 +31,12 @@ type Settings struct {
 
 	StoreSettings `group:"of the store"` // as the process was told until join, from then on those of the store
 
-	told map[string]string             // what it was told of them
-	set  map[string]string             // what was set in the store when the process joined it
-	now  atomic.Pointer[StoreSettings] // as they are in the store
+	told map[string]string // what it was told of them
+	set  map[string]string // what was set in the store when the process joined it
+
+	now        atomic.Pointer[StoreSettings] // as they are in the store; rules and requestTTL are those of them that writes load
+	rules      atomic.Pointer[social.Rules]
+	requestTTL atomic.Int64
 }
 
 // A Preparer is a command that checks its arguments before the store is opened, or made if there is
@@ -60,7 +64,7 @@ func (s *Settings) Check() error {
 // OpenStore opens the store, which the caller closes, and takes over its settings. cfg is what the settings do not say.
 func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store, error) {
 	cfg.Location, cfg.StatementTimeout, cfg.MaxConns = s.Store, s.StatementTimeout, s.ShardConns
-	cfg.RequestTTL = func() time.Duration { return s.now.Load().FriendRequestTTL }
+	cfg.RequestTTL = &s.requestTTL
 	store, err := sqlstore.Open(ctx, cfg)
 	if err != nil {
 		return nil, Misset("store", err)

@@ -73,9 +73,11 @@ func (s *StoreSettings) modeOn(store *sqlstore.Store) (string, error) {
 	return cluster.Sync, nil
 }
 
-// rules are those of relations.
-func (s *StoreSettings) rules() social.Rules {
-	return social.Rules{MaxFollowing: s.MaxFollowing, RequestTTL: s.FriendRequestTTL, RequestPause: s.RequestPause}
+// apply lets settings hold from now on.
+func (s *Settings) apply(of *StoreSettings) {
+	s.now.Store(of)
+	s.rules.Store(&social.Rules{MaxFollowing: of.MaxFollowing, RequestTTL: of.FriendRequestTTL, RequestPause: of.RequestPause})
+	s.requestTTL.Store(int64(of.FriendRequestTTL))
 }
 
 // pinnedNow are the users who are suggested first, each once.
@@ -173,7 +175,7 @@ func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
 		}
 	}
 	s.StoreSettings, s.set = *of, set
-	s.now.Store(of)
+	s.apply(of)
 	return nil
 }
 
@@ -215,7 +217,7 @@ func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *clus
 			if of, failed := readStoreSettings(set); failed != nil {
 				logger.ErrorContext(ctx, "the settings of the store cannot be read: the former ones hold", "error", failed)
 			} else {
-				s.now.Store(of)
+				s.apply(of)
 				logger.InfoContext(ctx, "the settings of the store have changed", "set", set)
 			}
 			last = set

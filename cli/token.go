@@ -46,7 +46,7 @@ func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
 	if c.User > 0 {
 		subject = strconv.FormatInt(c.User, 10)
 	}
-	token, err := who.Issuer.Grant(subject, c.Scope...)
+	token, err := who.Issuer.IssueTo(subject, c.Scope...)
 	_, unwritten := fmt.Fprintln(k.Stdout, token)
 	return cmp.Or(err, unwritten)
 }

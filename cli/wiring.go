@@ -131,7 +131,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
-		Rules: func() social.Rules { return settings.now.Load().rules() },
+		Rules: &settings.rules,
 	})
 	p.states = &accounts.States{
 		Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,

@@ -59,7 +59,7 @@ func (r *Resolver) requestList(user storage.UserID, direction model.FriendReques
 	}
 	// Times are rounded, to a minute or so of 90 days, so that caches are asked the same again. About the time when it expires, a request
 	// is neither pending nor expired.
-	ttl := r.Relations.Rules().RequestTTL
+	ttl := r.Relations.Rules.Load().RequestTTL
 	step := max(1, ttl/100_000)
 	expired := r.Relations.Now().Add(-ttl).Truncate(step)
 	switch state {

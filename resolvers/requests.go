@@ -103,7 +103,7 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 	if len(rows) == 0 {
 		return nil
 	}
-	now, ttl := r.Relations.Now(), r.Relations.Rules().RequestTTL
+	now, ttl := r.Relations.Now(), r.Relations.Rules.Load().RequestTTL
 	requests := storage.Each(rows, func(row storage.Edge) *model.FriendRequest {
 		return &model.FriendRequest{Row: row, Now: now, TTL: ttl}
 	})

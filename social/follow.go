@@ -81,7 +81,7 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 
 // options bound how many users one may follow, and block.
 func (t *Relations) options() storage.ChangeOptions {
-	limit := t.Rules().MaxFollowing
+	limit := t.Rules.Load().MaxFollowing
 	return storage.ChangeOptions{MaxFollowing: limit, MaxBlocks: limit, Inverse: t.Redundancy.Inline()}
 }
 

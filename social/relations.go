@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -65,13 +66,21 @@ type Rules struct {
 	RequestPause time.Duration
 }
 
+// NewRules are rules that may be replaced.
+func NewRules(r Rules) *atomic.Pointer[Rules] {
+	r.RequestTTL, r.RequestPause = cmp.Or(r.RequestTTL, storage.DefaultRequestTTL), cmp.Or(r.RequestPause, DefaultRequestPause)
+	now := new(atomic.Pointer[Rules])
+	now.Store(&r)
+	return now
+}
+
 // RelationsConfig says what relations need.
 type RelationsConfig struct {
 	Store      RelationStore
 	Redundancy Redundancy
 
-	// Rules are asked for at each write: they may change. Defaults to those without a limit.
-	Rules func() Rules
+	// Rules are loaded at each write: they may change. Defaults to [NewRules] without a limit.
+	Rules *atomic.Pointer[Rules]
 	// MaxPending is how many of a user's requests may be pending. Defaults to
 	// [DefaultMaxPending].
 	MaxPending int
@@ -91,13 +100,8 @@ const (
 
 // NewRelations makes the rules over a store.
 func NewRelations(cfg RelationsConfig) *Relations {
-	given := cfg.Rules
-	cfg.Rules = func() (r Rules) {
-		if given != nil {
-			r = given()
-		}
-		r.RequestTTL, r.RequestPause = cmp.Or(r.RequestTTL, storage.DefaultRequestTTL), cmp.Or(r.RequestPause, DefaultRequestPause)
-		return r
+	if cfg.Rules == nil {
+		cfg.Rules = NewRules(Rules{})
 	}
 	cfg.MaxPending = cmp.Or(cfg.MaxPending, DefaultMaxPending)
 	if cfg.HiddenUsers == nil {

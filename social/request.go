@@ -52,7 +52,7 @@ func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Out
 
 // roomFor reports whether a user may follow one more, or follows the other already.
 func (t *Relations) roomFor(ctx context.Context, user, other storage.UserID) error {
-	limit := t.Rules().MaxFollowing
+	limit := t.Rules.Load().MaxFollowing
 	if limit == 0 {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Out
 // request does one act and propagates it to the other shard.
 func (t *Relations) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
 	change.At = t.at()
-	rules := t.Rules()
+	rules := t.Rules.Load()
 	r, err := t.Store.ChangeRequest(ctx, pair, change, storage.RequestOptions{
 		TTL: rules.RequestTTL, Pause: rules.RequestPause, MaxFollowing: rules.MaxFollowing, MaxPending: t.MaxPending,
 		Inverse: t.Redundancy.Inline(),

@@ -121,9 +121,9 @@ func (i *Issuer) issue(s session, now, expires time.Time, scopes ...string) (str
 	return i.sign(claims, expires, scopes)
 }
 
-// Grant makes a token as another program with the secret would: of the user with an id, or of a service with another name.
+// IssueTo makes a token as another program with the secret would: of the user with an id, or of a service with another name.
 // It is not renewed.
-func (i *Issuer) Grant(subject string, scopes ...string) (token string, err error) {
+func (i *Issuer) IssueTo(subject string, scopes ...string) (token string, err error) {
 	now := i.cfg.Now().UTC().Truncate(time.Second)
 	expires := now.Add(i.cfg.TTL).Truncate(time.Second)
 	token, _, err = i.sign(jwt.MapClaims{i.cfg.UserClaim: subject, "iat": now.Unix(), "exp": expires.Unix()}, expires, scopes)

@@ -147,10 +147,7 @@ func New(t T, store storage.Store, o Options) *API {
 	}
 	relations := social.NewRelations(social.RelationsConfig{
 		Store: store, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
-		Rules: func() social.Rules {
-			return social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}
-		},
-		Now: o.Now,
+		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,
 	})
 	states := &accounts.States{
 		Store: posts, Relations: relations, HiddenUsers: hiddenUsers, Now: now,

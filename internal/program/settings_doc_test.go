@@ -57,7 +57,7 @@ func ofDoctor(root, command *kong.Node) []*kong.Flag {
 // tables says where each command's flags are documented: the file, and the heading above the table.
 var tables = map[string]string{
 	"serve":                 "docs/settings.md#Settings",
-	"doctor":                "docs/operations.md#Before the start",
+	"doctor":                "docs/settings.md#Doctor",
 	"token":                 "docs/settings.md#A token for operators",
 	"settings get":          "docs/settings.md#Settings of the store",
 	"migrate":               "docs/operations.md#Updates",

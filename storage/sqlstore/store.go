@@ -9,6 +9,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -32,8 +33,8 @@ type Config struct {
 	MaxConns int
 
 	// RequestTTL is how long a friend request stays pending: two requests that are further apart do
-	// not accept each other. It is asked for at each write. Defaults to [storage.DefaultRequestTTL].
-	RequestTTL func() time.Duration
+	// not accept each other. It is a [time.Duration], loaded at each write. Defaults to [storage.DefaultRequestTTL].
+	RequestTTL *atomic.Int64
 
 	// OnStatement, when set, is called with every statement of a look-up or a write.
 	// It is called by many goroutines at once.
@@ -62,7 +63,7 @@ type Store struct {
 	db         *db.DB
 	sql        *db.Dialect
 	shards     *storage.ShardMap
-	requestTTL func() time.Duration
+	requestTTL *atomic.Int64
 
 	report func(context.Context, storage.Change) // nil: nobody asks
 
@@ -111,7 +112,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	d.Rescue = s.rescue
 	if s.requestTTL == nil {
-		s.requestTTL = func() time.Duration { return storage.DefaultRequestTTL }
+		s.requestTTL = new(atomic.Int64)
+		s.requestTTL.Store(int64(storage.DefaultRequestTTL))
 	}
 	return s, nil
 }
