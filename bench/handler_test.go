@@ -65,11 +65,9 @@ func BenchmarkHandlerTraced(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
 			b.Cleanup(cache.Close)
-			settings, err := traces.Read(collector.URL, ratio, func(string) string { return "" })
-			if err != nil {
-				b.Fatal(err)
-			}
+			settings := traces.Settings{Endpoint: collector.URL, Ratio: ratio}
 			cfg := configOf(b, store, cache, nil)
+			var err error
 			cfg.Traces, err = traces.Open(b.Context(), traces.Config{Settings: settings, Logger: cfg.Logger})
 			if err != nil {
 				b.Fatal(err)
@@ -193,7 +191,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
 		Feeds:   &social.Feeds{Store: feeds, Recent: recent},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
-		Hub:     events.NewHub(nil), Popular: social.NewPopular(store, time.Now),
+		Hub:     events.NewHub(nil), Popular: social.NewPopular(store, time.Now, nil),
 	}
 	if cache != nil {
 		root.Reads = cache

@@ -20,6 +20,7 @@ var bounds = map[string]struct {
 	"positive": {func(n float64) bool { return n > 0 }, errors.New("it must be greater than 0")},
 	"some":     {func(n float64) bool { return n >= 1 }, errors.New("it must be at least 1")},
 	"natural":  {func(n float64) bool { return n >= 0 }, errors.New("it must not be negative")},
+	"size":     {func(n float64) bool { return n > 0 && n <= 1<<40 }, errors.New("it must be greater than 0 and at most 1TiB")},
 	"keep": {func(n float64) bool { return n >= float64(2*time.Second) && n <= float64(24*time.Hour) },
 		errors.New("it must be from 2s to 24h: programs look for moves once a second")},
 	"chunk": {func(n float64) bool { return n >= 1 && n <= importer.MaxChunk }, fmt.Errorf("it must be 1 to %d", importer.MaxChunk)},
@@ -42,7 +43,7 @@ func outOfBounds(k *kong.Context, report func(flag string, err error)) {
 			continue
 		}
 		value := reflect.ValueOf(k.FlagValue(f))
-		if value.CanInt() {
+		if value.CanInt() || value.CanUint() {
 			value = value.Convert(reflect.TypeFor[float64]())
 		}
 		if !bound.holds(value.Float()) {

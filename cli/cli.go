@@ -21,20 +21,22 @@ import (
 type Program struct {
 	Settings `group:"store"`
 
+	HelpAll     helpAllFlag `name:"help-all" help:"Show all flags, not only those that most need."`
 	ShowVersion versionFlag `name:"version" help:"Print the version and end."`
 
 	Serve     ServeCmd     `cmd:"" group:"serving" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
-	Replicate ReplicateCmd `cmd:"" group:"serving" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
+	Replicate ReplicateCmd `cmd:"" group:"serving" help:"Run the replicator of the modes stream and binlog as a separate process."`
 	Import    ImportCmd    `cmd:"" group:"files" help:"Import follows and users from files."`
 	Export    ExportCmd    `cmd:"" group:"files" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
 	Copy      CopyCmd      `cmd:"" group:"files" help:"Copy the store to another one, of any engine and any number of shards, while it is in use."`
 	Migrate   MigrateCmd   `cmd:"" group:"care" help:"Bring the tables of every shard up to date."`
-	Agree     AgreeCmd     `cmd:"" group:"care" help:"Record the settings in which all gateways have to agree, before they are restarted with them one by one."`
-	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find where the two sides of edges and the counts disagree, and repair it."`
+	Rules     SettingsCmd  `cmd:"" name:"settings" group:"care" help:"Show and set the settings that lie in the store, for all processes on it."`
+	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find edges whose two sides disagree and wrong counts, and repair them."`
 	Shards    ShardsCmd    `cmd:"" group:"care" help:"Add shards and move buckets to them, while the store is in use."`
-	Doctor    DoctorCmd    `cmd:"" group:"care" help:"Check settings, servers, grants, clocks and versions, and say what to mend. It changes nothing."`
+	Doctor    DoctorCmd    `cmd:"" group:"care" help:"Check settings, servers, grants, clocks and versions, and say how to fix what is wrong. It changes nothing."`
 
-	Healthcheck HealthcheckCmd `cmd:"" group:"care" help:"Ask whether the gateway or the replicator with these settings is up; for the health check of a container."`
+	Token       TokenCmd       `cmd:"" group:"care" help:"Make a token of an operator, a backend or a user, signed with the configured secret, and print it."`
+	Healthcheck HealthcheckCmd `cmd:"" group:"care" help:"Ask whether the gateway or replicator with these settings is up: for health checks of containers."`
 
 	Bench   BenchCmd   `cmd:"" group:"about" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
 	Schema  SchemaCmd  `cmd:"" group:"about" help:"Print the GraphQL schema, with descriptions and costs, and end."`
@@ -95,9 +97,12 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		kong.Description("A GraphQL gateway to a sharded social graph."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { panic(helped{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		kong.ConfigureHelp(helpOptions),
+		kong.Help(printHelp),
 		groups,
 		bounded,
+		configured,
+		days,
 		vars,
 	)
 	if err != nil {
@@ -107,15 +112,20 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		complete(ctx, parser.Model.Node, args[1:], stdout)
 		return nil
 	}
-	if err := checkMoved(args); err != nil {
-		return unusable{err}
-	}
 	addExamples(parser.Model.Node, "")
 	command, err := parser.Parse(args)
 	if err != nil {
-		return unusable{suggest(named(err), parser.Model.Node, args)}
+		return unusable{suggest(named(whereMoved(err)), parser.Model.Node, args)}
+	}
+	if child(parser.Model.Node, "serve") != nil {
+		if err := checkVariables(parser.Model.Node, stderr); err != nil {
+			return unusable{err}
+		}
 	}
 	name := command.Command()
+	if !strings.HasPrefix(name, "settings ") { // it changes what others are told
+		settings.noteTold(command)
+	}
 	if name != "doctor" { // kith doctor reports what is wrong itself
 		if err := settings.Check(); err != nil {
 			return unusable{err}
@@ -128,7 +138,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 			return unusable{err}
 		}
 	}
-	if name != "serve" && name != "doctor" && name != "healthcheck" && !strings.HasPrefix(name, "bench") {
+	if name != "serve" && name != "doctor" && name != "healthcheck" && name != "token" && !strings.HasPrefix(name, "bench") {
 		makes := name == "migrate" || strings.HasPrefix(name, "import ")
 		store, err := settings.OpenStore(ctx, sqlstore.Config{MustExist: !makes})
 		if err != nil {
@@ -137,12 +147,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		defer store.Close()
 		defer cluster.InBackground(store.Watch)()
 		if strings.HasPrefix(name, "import ") || strings.HasPrefix(name, "reconcile ") { // they write rows
-			shared, err := settings.beside(ctx, settings.agreed())
-			if err != nil {
-				return err
-			}
-			delete(shared, "redundancy") // they write both sides
-			if err := agree(ctx, shared, store, true); err != nil {
+			if err := settings.askForRedis(ctx, store); err != nil {
 				return err
 			}
 		}

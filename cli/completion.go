@@ -31,11 +31,14 @@ type completionScript struct{}
 // BeforeReset prints the script and ends the program before any setting is read.
 func (completionScript) BeforeReset(app *kong.Kong, given *kong.Context) error {
 	script, err := completionScripts.ReadFile("completion/kith." + given.Selected().Name)
-	return showInstead(app, string(script), err)
+	return showInstead(app, given, string(script), err)
 }
 
 // showInstead prints a text and ends the program. Called before the environment is read, it works whatever the settings are.
-func showInstead(app *kong.Kong, text string, err error) error {
+func showInstead(app *kong.Kong, given *kong.Context, text string, err error) error {
+	if slices.ContainsFunc(given.Path, func(p *kong.Path) bool { return p.Flag != nil && strings.HasPrefix(p.Flag.Name, "help") }) {
+		return nil // help comes next
+	}
 	if err == nil {
 		_, err = io.WriteString(app.Stdout, text)
 	}

@@ -28,14 +28,14 @@ func TestCandidates(t *testing.T) {
 		"im":                        "import",
 		"rec":                       "reconcile",
 		"reconcile ":                "full incremental realtime",
-		"reconcile full --re":       "--redis --redis-cache --redundancy --repair --restart",
-		"reconcile full --no-":      "--no-redis-cache",
+		"reconcile full --re":       "--redis --repair --restart",
+		"serve --no-":               "--no-replicate",
 		"import --output ":          "text json",
 		"import --output=j":         "--output=json",
 		"import --strict fo":        "", // a file
-		"import --store import --c": "--chunk",
-		"--max-co":                  "--max-connections --max-connections-per-address --max-connections-per-user --max-cost", // of serve
-		"serve --feed ":             "pull push hybrid",
+		"import --store import --c": "--chunk --config",
+		"--max-co":                  "--max-connections --max-cost", // of serve
+		"serve --pages ":            "all app graphiql none",
 		"serve --identity ":         "",
 		"migrate --max-cost":        "",
 		"completion ":               "bash zsh fish",

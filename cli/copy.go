@@ -8,6 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
+	"kith/cluster"
 	"kith/storage/sqlstore"
 )
 
@@ -33,6 +34,9 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 		return fmt.Errorf("the copy: %w", err)
 	}
 	defer to.Close()
+	if err := cluster.SaveSettings(ctx, to, settings.set); err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
 	var expected int64
 	for _, s := range store.ShardsStatus() {
 		for _, r := range s.Buckets {

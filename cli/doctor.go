@@ -3,15 +3,20 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"kith/cluster"
+	"kith/gateway/traces"
 	"kith/replication/binlog"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"
@@ -20,6 +25,7 @@ import (
 // DoctorCmd is `kith doctor`. It takes the settings of `kith serve`, so that what is checked is what would run.
 type DoctorCmd struct {
 	Output
+	Quiet bool `help:"Report only what is wrong."`
 	ServeCmd
 }
 
@@ -38,26 +44,37 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 	usable := c.examineSettings(ctx, settings, k, &all)
 	c.examineProcess(settings, &all)
 	if usable {
-		var differing doctor.List
-		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, cluster.AgreedCheckpoint, func(recorded []byte) {
-			own, _ := settings.beside(ctx, settings.agreedRules(c.followRules)) // what is wrong with the Redis is told below
-			if _, err := own.Differs(recorded); err != nil {
-				differing.Warn("settings", "", err.Error(), "correct the setting; if nothing runs on the store, the next start counts")
-			}
+		var shared doctor.List
+		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, map[string]func([]byte){
+			cluster.SettingsCheckpoint: func(value []byte) { settings.examineShared(value, &shared) },
+			cluster.RedisCheckpoint: func(recorded []byte) {
+				redis, _, err := settings.cluster().JoinRedis(ctx)
+				if err != nil {
+					return // this is told below
+				}
+				defer redis.Close()
+				if err := cluster.OtherRedis(redis.Name(ctx), string(recorded)); err != nil {
+					shared.Warn("settings", "", err.Error(), "correct the setting; if nothing runs on the store, the next start counts")
+				}
+			},
 		})...)
-		all = append(all, differing...)
+		all = append(all, shared...)
 		scheme, addresses, _ := strings.Cut(settings.Store, ":")
-		if settings.Redundancy == cluster.Binlog && scheme == "mysql" {
-			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"), !settings.modeLeftOpen)...)
+		several := strings.Contains(addresses, ";")
+		if mode := settings.Redundancy; scheme == "mysql" && (mode == cluster.Binlog || mode == auto && several) {
+			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"), mode != auto)...)
 		}
-		all = append(all, settings.cluster().ExamineRedis(ctx, c.Feed != cluster.Pull)...)
+		all = append(all, settings.cluster().ExamineRedis(ctx, settings.Feed != cluster.Pull)...)
 	}
 	report := doctorReport{ThisBuild().Version, all.Count(doctor.Warn), all.Count(doctor.Fail), all}
+	if c.Quiet {
+		report.Checks = slices.DeleteFunc(report.Checks, func(f doctor.Finding) bool { return f.Level == doctor.OK })
+	}
 	if err := c.report(k.Stdout, report); err != nil {
 		return err
 	}
 	if report.Failures > 0 {
-		return fmt.Errorf("doctor: %d of %d checks failed", report.Failures, len(all))
+		return fmt.Errorf("doctor: %d checks failed", report.Failures)
 	}
 	return nil
 }
@@ -76,6 +93,9 @@ func (c *DoctorCmd) report(out io.Writer, r doctorReport) error {
 			fmt.Fprintf(out, "      → %s\n", printable(f.Mend))
 		}
 	}
+	if c.Quiet {
+		return nil
+	}
 	_, err := fmt.Fprintf(out, "%d checks, %d warnings, %d failures\n", len(r.Checks), r.Warnings, r.Failures)
 	return err
 }
@@ -84,7 +104,7 @@ func (c *DoctorCmd) report(out io.Writer, r doctorReport) error {
 func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *kong.Context, all *doctor.List) (usable bool) {
 	wrong := func(err error) {
 		if err != nil {
-			all.Fail("settings", "", err.Error(), "correct the setting; docs/reference/settings.md has all of them")
+			all.Fail("settings", "", err.Error(), "correct the setting: kith serve --help-all shows all")
 		}
 	}
 	outOfBounds(k, func(flag string, err error) { wrong(Misset(flag, err)) })
@@ -93,23 +113,38 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 	usable = err == nil && settings.StatementTimeout > 0 && settings.ShardConns > 0
 	misset := c.check()
 	_, unread := c.trustedDocuments()
-	_, mistraced := c.tracing()
-	for _, err := range []error{misset, c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
+	_, mistraced := traces.Read(os.Getenv)
+	for _, err := range []error{misset, mistraced, c.Settings.Check(), unread} {
 		wrong(err)
 	}
 	if len(*all) > 0 {
 		return usable
 	}
-	mode := settings.Redundancy
-	if settings.modeLeftOpen && mode == cluster.Binlog {
-		mode += ", or sync on servers that have none"
-	}
-	all.OK("settings", "", "they are valid; the redundancy mode is %s", mode)
+	all.OK("settings", "", "they are valid")
 	if settings.StatementTimeout >= c.RequestTimeout {
 		all.Warn("settings", "", fmt.Sprintf("--statement-timeout (%s) is not shorter than --request-timeout (%s): one slow shard takes all the time of a request", settings.StatementTimeout, c.RequestTimeout), "lower --statement-timeout")
 	}
 	c.examineIdentity(ctx, all)
 	return usable
+}
+
+// examineShared compares what the process is told with what is set in the store, which holds from then on.
+func (s *Settings) examineShared(value []byte, all *doctor.List) {
+	var set map[string]string
+	err := json.Unmarshal(value, &set)
+	differs, unread := s.differing(set, nil)
+	if err = cmp.Or(err, unread); err != nil {
+		all.Fail("settings", "", fmt.Sprintf("the settings in the store cannot be read: %v", err), "")
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(differs)) {
+		all.Fail("settings", "", toldOtherwise(name, s.told[name], differs[name]).Error(), "or leave the setting out: processes take it from the store")
+	}
+	of, _ := readStoreSettings(set)
+	s.StoreSettings = *of
+	if name, err := of.check(s.Store, s.Redis); err != nil {
+		all.Fail("settings", "", Misset(name, err).Error(), "correct the setting, or kith settings set "+name+"=…")
+	}
 }
 
 // examineIdentity reads the keys by which tokens are verified.
@@ -122,7 +157,7 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 	defer who.Close()
 	switch {
 	case who.MadeSecret:
-		all.Warn("secrets", "", "no secret and no keys are set: tokens are good for one run of one gateway", "set KITH_JWT_SECRET to the output of `openssl rand -hex 32`, the same for all gateways")
+		all.Warn("secrets", "", "no secret and no keys are set: tokens are valid only on this gateway, until it exits", "set KITH_JWT_SECRET to the output of `openssl rand -hex 32`, the same for all gateways")
 	case c.JWTSecret != "":
 		all.OK("secrets", "", "the secret of tokens has %d bytes", len(c.JWTSecret))
 	default:

@@ -213,8 +213,8 @@ func TestDoctorOnSQLite(t *testing.T) {
 // Instead of starting, it reports wrong settings, even several at once, each with its flag and variable.
 func TestDoctorChecksSettings(t *testing.T) {
 	t.Parallel()
-	found, _ := diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--redundancy=stream", "--feed=push", "--only-trusted=on", "--token-ttl=0s")
-	for _, flag := range []string{"redundancy", "feed", "only-trusted", "token-ttl"} {
+	found, _ := diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--feed=push", "--only-trusted=on", "--token-ttl=0s")
+	for _, flag := range []string{"feed", "only-trusted", "token-ttl"} {
 		expect(t, found, doctor.Fail, "settings", "--"+flag+" (KITH_", "correct the setting")
 	}
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--max-connections=2000000000")

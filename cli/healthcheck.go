@@ -10,8 +10,8 @@ import (
 
 // HealthcheckCmd is `kith healthcheck`: what the HEALTHCHECK of an image that holds nothing else can run.
 type HealthcheckCmd struct {
-	Addr      string        `default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where the gateway listens, if --admin-addr is not set. Default: ${default}."`
-	AdminAddr string        `env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where the gateway or the replicator has its pages for operators, which are asked first."`
+	Addr      string        `basic:"" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where the gateway listens, if --admin-addr is not set. Default: ${default}."`
+	AdminAddr string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where the gateway or the replicator has its pages for operators, which are asked first."`
 	Timeout   time.Duration `bound:"positive" default:"3s" help:"How long the answer may take. Default: ${default}."`
 }
 

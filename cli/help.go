@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/alecthomas/kong"
 )
 
@@ -17,9 +16,8 @@ var groups = kong.ExplicitGroups([]kong.Group{
 	{Key: "care", Title: "Look after a store:"},
 	{Key: "about", Title: "Measure, and learn about the program:"},
 
-	{Key: "store", Title: "Settings of the store and the log, for every command:"},
+	{Key: "store", Title: "Store and log, for every command:"},
 	{Key: "requests", Title: "Requests:"},
-	{Key: "rules", Title: "Rules of the graph:"},
 	{Key: "process", Title: "This process:"},
 	{Key: "feeds", Title: "Home feeds and suggestions:"},
 	{Key: "schema", Title: "Schema and documents:"},
@@ -28,7 +26,7 @@ var groups = kong.ExplicitGroups([]kong.Group{
 })
 
 // commandExamples are shown in the help of a command, by its path; "" is the program. A test parses each of them.
-var commandExamples = map[string]string{
+var commandExamples = map[string]string{ //nolint:gosec // a user and a password are examples, too
 	"": `
 kith --demo                       # serve a demo graph, from data/kith.db
 kith import follows.csv           # or import a graph
@@ -70,11 +68,20 @@ kith shards move --buckets 512-1023 --from 0 --to 1 --dry-run`,
 kith shards split --from 0 --to 2`,
 	"copy": `
 kith copy 'mysql:kith:secret@tcp(db1)/kith_0' --store sqlite:data/kith.db`,
-	"agree": `
-kith agree --max-following 8000   # then restart the gateways with it, one by one`,
+	"settings": `
+kith settings
+kith settings set max-following=8000`,
+	"settings get": `
+kith settings get max-following`,
+	"settings set": `
+kith settings set max-following=8000 friend-request-ttl=720h
+kith settings set suggest=`,
 	"doctor": `
 kith doctor
 kith doctor --output json`,
+	"token": `
+kith token --scope admin --for 5m
+kith token --user 1`,
 	"healthcheck": `
 kith healthcheck --addr 127.0.0.1:8080`,
 	"bench": `
@@ -94,6 +101,29 @@ func addExamples(node *kong.Node, path string) {
 	}
 }
 
+// helpAllFlag is `--help-all`.
+type helpAllFlag bool
+
+// BeforeReset prints the help with all flags and ends the program before any setting is read.
+func (helpAllFlag) BeforeReset(app *kong.Kong, given *kong.Context) error {
+	if err := given.PrintUsage(false); err != nil {
+		return err
+	}
+	app.Exit(0)
+	return nil
+}
+
+var helpOptions = kong.HelpOptions{Compact: true, FlagsLast: true}
+
+// printHelp leaves out the settings that few need.
+func printHelp(options kong.HelpOptions, given *kong.Context) error {
+	all := slices.ContainsFunc(given.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "help-all" })
+	for _, f := range given.Flags() {
+		f.Hidden = f.Hidden || !all && len(f.Envs) > 0 && !f.Tag.Has("basic")
+	}
+	return kong.DefaultHelpPrinter(options, given)
+}
+
 var unexpected = regexp.MustCompile(`^unexpected argument (\S+)$`)
 
 // suggest adds to an error about an unknown command the command that may have been meant. Kong itself does so for
@@ -107,16 +137,13 @@ func suggest(err error, root *kong.Node, args []string) error {
 			}
 			return err // the next argument is not a command
 		}
-		best, closest := "", 3 // fewer changed letters than this
+		var names []string
 		for _, c := range node.Children {
-			if n := levenshtein.ComputeDistance(m[1], c.Name); n < closest && !c.Hidden {
-				best, closest = c.Name, n
-			}
-			if len(m[1]) > 1 && strings.HasPrefix(c.Name, m[1]) && !c.Hidden {
-				best, closest = c.Name, 0
+			if !c.Hidden {
+				names = append(names, c.Name)
 			}
 		}
-		if best != "" {
+		if best := nearest(m[1], names); best != "" {
 			return fmt.Errorf("%w, did you mean %q?", err, best)
 		}
 		break

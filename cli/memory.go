@@ -22,10 +22,13 @@ type footprint struct {
 }
 
 const (
-	// ownBytes is what a gateway takes besides its caches, including recent posts of the default
-	// size.
-	ownBytes      = 150_000_000
-	feedByDefault = 64 << 20
+	// ownBytes is what a gateway takes besides its caches, including feedBytes: when recent posts were published, three
+	// million of them.
+	ownBytes  = 150_000_000
+	feedBytes = 64 << 20
+
+	// gcPercent is by how much of the live heap the heap grows before it is collected.
+	gcPercent = 400
 
 	// sqliteBytes is how much SQLite keeps at most of one file's pages. Go does not count this
 	// either.
@@ -50,22 +53,22 @@ func (c *ServeCmd) footprint(settings *Settings) footprint {
 	} else if total, err := memlimit.FromSystem(); err == nil {
 		m.machine = total
 	}
-	m = m.with((*uint64)(c.CacheBytes), uint64(c.FeedMemory))
+	m = m.with((*uint64)(c.CacheBytes))
 	if files, ok := strings.CutPrefix(settings.Store, "sqlite:"); ok {
 		m.most += sqliteBytes * uint64(1+strings.Count(files, ";"))
 	}
 	return m
 }
 
-// with is the footprint with the given bytes for caches, nil for a share, and for recent posts.
+// with is the footprint with the given bytes for caches, nil for a share.
 //
 // Resident memory is at most 1.3 times what is set. Go keeps to its limit approximately; the remaining twentieth is
 // for what it takes beyond the limit while it collects.
-func (m footprint) with(caches *uint64, feed uint64) footprint {
+func (m footprint) with(caches *uint64) footprint {
 	if m.caches = m.share(); caches != nil {
 		m.caches = *caches
 	}
-	set := float64(m.caches) + ownBytes + float64(max(feed, feedByDefault)-feedByDefault)
+	set := float64(m.caches) + ownBytes
 	m.most = uint64(min(1.3*set, math.MaxInt64))
 	m.limit = int64(min(1.25*set-outside, math.MaxInt64/2))
 	if m.container {
@@ -95,12 +98,12 @@ func addProcessors() {
 // requests leave much garbage, so that collections would follow one another closely. The memory is bounded by a
 // limit, at which Go collects more often: GOMEMLIMIT, which the runtime observes, or, if that is not set, what
 // the settings promise, and nine tenths of the container's limit.
-func (c *ServeCmd) tuneGC(m footprint) {
+func (m footprint) tuneGC() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(m.limit)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(c.GCPercent)
+		debug.SetGCPercent(gcPercent)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestLongResidentMemory(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			most := footprint{}.with(&bytes, feedByDefault).most
+			most := footprint{}.with(&bytes).most
 			line := regexp.MustCompile(`(?m)^ {4}\S+ (resident (\d+) MB.*)$`).FindSubmatch(out)
 			if line == nil {
 				t.Fatalf("%s", out)
@@ -71,11 +71,9 @@ func fillCaches(t *testing.T, size string) {
 		t.Fatal(err)
 	}
 	if os.Getenv("KITH_TEST_LIMITED") == "true" {
-		c := &ServeCmd{GCPercent: 400}
-		c.tuneGC(footprint{}.with(&bytes, feedByDefault))
+		footprint{}.with(&bytes).tuneGC()
 	} else {
-		c := &ServeCmd{GCPercent: 400}
-		c.tuneGC(footprint{limit: 1 << 62})
+		footprint{limit: 1 << 62}.tuneGC()
 	}
 	const userBytes, listBytes, follows, garbage = 430, 1660, 48, 25_000
 	source := endless{oracle.New(), follows}

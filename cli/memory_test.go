@@ -13,22 +13,20 @@ func TestFootprint(t *testing.T) {
 	for name, c := range map[string]struct {
 		machine   footprint
 		caches    *uint64
-		feed      uint64
 		want      uint64
 		atMost    int64 // how much Go may use
 		atMostAll uint64
 	}{
-		"a container":           {footprint{machine: gib, container: true}, nil, feedByDefault, gib / 4, gib / 10 * 9, 13 * (gib/4 + ownBytes) / 10},
-		"a small container":     {footprint{machine: gib / 16, container: true}, nil, feedByDefault, leastCaches, gib / 16 / 10 * 9, 13 * (leastCaches + ownBytes) / 10},
-		"a machine":             {footprint{machine: 4 * gib}, nil, feedByDefault, gib / 2, math.MaxInt64, 13 * (gib/2 + ownBytes) / 10},
-		"a large machine":       {footprint{machine: 1024 * gib}, nil, feedByDefault, mostCaches, math.MaxInt64, 13 * (mostCaches + ownBytes) / 10},
-		"nothing is known":      {footprint{}, nil, feedByDefault, leastCaches, math.MaxInt64, 13 * (leastCaches + ownBytes) / 10},
-		"nothing is kept":       {footprint{machine: gib}, &zero, 0, 0, math.MaxInt64, 13 * ownBytes / 10},
-		"it is set":             {footprint{machine: 4 * gib}, &large, feedByDefault, large, math.MaxInt64, 13 * (large + ownBytes) / 10},
-		"more posts than usual": {footprint{machine: 4 * gib}, &large, feedByDefault + gib, large, math.MaxInt64, 13 * (large + gib + ownBytes) / 10},
-		"more than there is":    {footprint{machine: gib, container: true}, &endless, 0, endless, gib / 10 * 9, math.MaxInt64},
+		"a container":        {footprint{machine: gib, container: true}, nil, gib / 4, gib / 10 * 9, 13 * (gib/4 + ownBytes) / 10},
+		"a small container":  {footprint{machine: gib / 16, container: true}, nil, leastCaches, gib / 16 / 10 * 9, 13 * (leastCaches + ownBytes) / 10},
+		"a machine":          {footprint{machine: 4 * gib}, nil, gib / 2, math.MaxInt64, 13 * (gib/2 + ownBytes) / 10},
+		"a large machine":    {footprint{machine: 1024 * gib}, nil, mostCaches, math.MaxInt64, 13 * (mostCaches + ownBytes) / 10},
+		"nothing is known":   {footprint{}, nil, leastCaches, math.MaxInt64, 13 * (leastCaches + ownBytes) / 10},
+		"nothing is kept":    {footprint{machine: gib}, &zero, 0, math.MaxInt64, 13 * ownBytes / 10},
+		"it is set":          {footprint{machine: 4 * gib}, &large, large, math.MaxInt64, 13 * (large + ownBytes) / 10},
+		"more than there is": {footprint{machine: gib, container: true}, &endless, endless, gib / 10 * 9, math.MaxInt64},
 	} {
-		got := c.machine.with(c.caches, c.feed)
+		got := c.machine.with(c.caches)
 		if got.caches != c.want {
 			t.Errorf("%s: %d for caches, want %d", name, got.caches, c.want)
 		}

@@ -83,7 +83,7 @@ type ReconcileRealtimeCmd struct {
 	Window     time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
 	DryRun     bool          `help:"Only report what is found."`
 	MaxPending int           `bound:"some" default:"100000" placeholder:"EDGES" help:"How many edges may wait in memory for their second half before reading waits. Default: ${default}."`
-	AdminAddr  string        `env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz and /debug/pprof/, to your own network. Default: nowhere."`
+	AdminAddr  string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz and /debug/pprof/, to your own network. Default: nowhere."`
 }
 
 // Validate is called by kong.

@@ -22,7 +22,7 @@ import (
 // ReplicateCmd is `kith replicate`: the replicator of the modes binlog and stream in a process
 // of its own, the copy service of the seeds ("好友中心" §7).
 type ReplicateCmd struct {
-	AdminAddr string   `env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz and /debug/pprof/, to your own network. Default: nowhere."`
+	AdminAddr string   `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz and /debug/pprof/, to your own network. Default: nowhere."`
 	Resync    bool     `help:"Copy all of following, friend_request and favorite again first: the way on after statements that were not logged row by row."`
 	Skip      []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
 }
@@ -42,10 +42,9 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 	switch {
 	case settings.Redundancy == cluster.Stream && (c.Resync || len(c.Skip) > 0):
 		return Misset("redundancy", errors.New("it is stream: --resync and --skip are for binlog"))
-	case settings.Redundancy != cluster.Binlog && settings.Redundancy != cluster.Stream:
-		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for stream and binlog", settings.Redundancy))
+	case settings.Redundancy == cluster.Sync:
+		return Misset("redundancy", errors.New("it is sync: replicate is for stream and binlog"))
 	}
-	settings.modeLeftOpen = false // no other mode is possible
 	return nil
 }
 
@@ -53,12 +52,15 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
+	if err := c.Prepare(settings, k); err != nil { // the mode may be that of the store
+		return unusable{err}
+	}
 	redis, heard, err := settings.joinRedis(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer redis.Close()
-	if err := agree(ctx, settings.agreed().WithRedis(ctx, redis), store, false); err != nil {
+	if err := sameRedis(ctx, redis, store, false); err != nil {
 		return err
 	}
 
@@ -85,7 +87,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	attend := caches.Attend(ctx, heard)
 	running.Go(func() { attend(ctx) })
 	defer serveAdmin(admin, gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
-	running.Go(func() { settings.agreed().Watch(ctx, store, redis, logger) })
+	running.Go(func() { settings.watch(ctx, store, redis, logger) })
 	return run(ctx)
 }
 

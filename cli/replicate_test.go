@@ -47,7 +47,11 @@ func replicate(ctx context.Context, store *sqlstore.Store, arguments ...string) 
 		return err
 	}
 	k.Bind(&program.Settings)
+	program.noteTold(k)
 	if err := program.Replicate.Prepare(&program.Settings, k); err != nil {
+		return err
+	}
+	if err := program.join(ctx, store); err != nil {
 		return err
 	}
 	return k.Run()
@@ -111,7 +115,7 @@ func TestReplicateCommand(t *testing.T) {
 }
 
 func TestReplicateIsForBinlog(t *testing.T) {
-	err := replicate(t.Context(), nil, "--store", "sqlite:x")
+	err := replicate(t.Context(), nil, "--redundancy", "sync")
 	if err == nil || !strings.Contains(err.Error(), "--redundancy") {
 		t.Errorf("%v", err)
 	}

@@ -55,7 +55,7 @@ func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) (err error) {
 		of = sdl.Subgraph
 	}
 	text, err := of(s.schema(operators), s.prefix)
-	return showInstead(app, text, err)
+	return showInstead(app, given, text, err)
 }
 
 // shape is which parts of the schema a gateway has, and what is in front of its names.

@@ -7,29 +7,36 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
 	"kith/cluster"
+	"kith/social"
 	"kith/storage/sqlstore"
 )
 
 // Settings are the flags that every command takes, each with its variable of the
 // environment.
 type Settings struct {
-	Store            string        `default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Where the graph is: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…], one shard each, always in the same order. Default: ${default}."`
-	Redis            string        `env:"KITH_REDIS" placeholder:"URL" help:"Redis beside the store: redis://…, or host:port,host:port… of a cluster. Default: none."`
-	RedisCache       bool          `default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Keep users and lists in the Redis as well. Everything that runs on a store with a Redis has to have the same. Default: ${default}."`
-	Redundancy       string        `env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream or binlog. Default: binlog on several shards of MySQL or MariaDB, else sync."`
+	Store            string        `basic:"" default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Where the graph is: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…], one shard each, always in the same order. Default: ${default}."`
+	Redis            string        `basic:"" env:"KITH_REDIS" placeholder:"URL" help:"Redis beside the store: redis://…, or host:port,host:port… of a cluster. Default: none."`
+	Config           string        `basic:"" env:"KITH_CONFIG" placeholder:"FILE" help:"A YAML file of settings, by the names of flags, which win, as variables do. Default: none."`
 	StatementTimeout time.Duration `bound:"positive" default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
 	ShardConns       int           `bound:"some" default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`
-	FriendRequestTTL time.Duration `bound:"positive" name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted; the same for everything that runs on a store. Default: ${default}."`
-	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
-	LogFormat        string        `default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
+	LogLevel         string        `basic:"" default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
+	LogFormat        string        `basic:"" default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
 
-	modeLeftOpen bool // Redundancy was filled in, and changes to what the servers support
+	StoreSettings `group:"of the store"` // as the process was told until join, from then on those of the store
+
+	told map[string]string // what it was told of them
+	set  map[string]string // what was set in the store when the process joined it
+
+	now        atomic.Pointer[StoreSettings] // as they are in the store; rules and requestTTL are those of them that writes load
+	rules      atomic.Pointer[social.Rules]
+	requestTTL atomic.Int64
 }
 
 // A Preparer is a command that checks its arguments before the store is opened, or made if there is
@@ -38,8 +45,7 @@ type Preparer interface {
 	Prepare(settings *Settings, k *kong.Context) error
 }
 
-// Check refuses settings that cannot be right, before anything is opened, and fills in the
-// redundancy mode if it is not set.
+// Check refuses settings that cannot be right, before anything is opened.
 func (s *Settings) Check() error {
 	if err := sqlstore.Check(s.Store); err != nil {
 		return Misset("store", err)
@@ -49,45 +55,22 @@ func (s *Settings) Check() error {
 			return Misset("redis", err)
 		}
 	}
-	sqlite := strings.HasPrefix(s.Store, "sqlite:")
-	several := strings.Contains(s.Store, ";")
-	switch s.Redundancy {
-	case "":
-		s.Redundancy, s.modeLeftOpen = cluster.Sync, true
-		if several && !sqlite {
-			s.Redundancy = cluster.Binlog
-		}
-	case cluster.Sync:
-	case cluster.Stream:
-		if s.Redis == "" {
-			return Misset("redundancy", errors.New("stream needs a Redis (--redis)"))
-		}
-	case cluster.Binlog:
-		if sqlite {
-			return Misset("redundancy", errors.New("SQLite has no binlog: use sync"))
-		}
-	default:
-		return Misset("redundancy", fmt.Errorf("%q is none of sync, stream, binlog", s.Redundancy))
+	if name, err := s.StoreSettings.check(s.Store, s.Redis); err != nil {
+		return Misset(name, err)
 	}
 	return nil
 }
 
-// OpenStore opens the store, which the caller closes. cfg is what the settings do not say. If the
-// servers have no binlog, a mode that was not set becomes sync.
+// OpenStore opens the store, which the caller closes, and takes over its settings. cfg is what the settings do not say.
 func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store, error) {
-	cfg.Location, cfg.StatementTimeout, cfg.MaxConns, cfg.RequestTTL = s.Store, s.StatementTimeout, s.ShardConns, s.FriendRequestTTL
+	cfg.Location, cfg.StatementTimeout, cfg.MaxConns = s.Store, s.StatementTimeout, s.ShardConns
+	cfg.RequestTTL = &s.requestTTL
 	store, err := sqlstore.Open(ctx, cfg)
 	if err != nil {
 		return nil, Misset("store", err)
 	}
-	if s.modeLeftOpen && s.Redundancy == cluster.Sync && store.Shards() > 1 && store.HasBinlog() {
-		s.Redundancy = cluster.Binlog // the store has grown
-	}
-	if s.Redundancy == cluster.Binlog && !store.HasBinlog() {
-		if !s.modeLeftOpen {
-			return nil, errors.Join(Misset("redundancy", errors.New("TiDB has no binlog: use sync or stream")), store.Close())
-		}
-		s.Redundancy = cluster.Sync
+	if err := s.join(ctx, store); err != nil {
+		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
 }
@@ -110,6 +93,25 @@ func (s *Settings) joinRedis(ctx context.Context, logger *slog.Logger) (redis *c
 	return redis, redis.Client() != nil && away == nil, nil
 }
 
+// askForRedis returns an error if the processes on the store have another Redis.
+func (s *Settings) askForRedis(ctx context.Context, store *sqlstore.Store) error {
+	redis, _, err := s.cluster().JoinRedis(ctx)
+	if err != nil {
+		return Misset("redis", err)
+	}
+	defer redis.Close()
+	return sameRedis(ctx, redis, store, true)
+}
+
+// sameRedis compares the Redis with that of the processes on the store. See [cluster.Redis.Agree].
+func sameRedis(ctx context.Context, redis *cluster.Redis, store *sqlstore.Store, onlyAsk bool) error {
+	err := redis.Agree(ctx, store, onlyAsk)
+	if err != nil && !errors.Is(err, cluster.ErrOtherRedis) {
+		return Misset("store", err)
+	}
+	return err
+}
+
 // forgetAll has the gateways forget what they know: more has changed than could be reported.
 func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
 	if err := s.cluster().ForgetAll(ctx, store); err != nil {
@@ -120,8 +122,11 @@ func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
 
 // Misset says which setting an error comes from, by flag and variable.
 func Misset(flag string, err error) error {
-	return fmt.Errorf("--%s (KITH_%s): %w", flag, strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), err)
+	return fmt.Errorf("--%s (KITH_%s): %w", flag, variable(flag), err)
 }
+
+// variable is the variable of a flag, behind KITH_.
+func variable(flag string) string { return strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) }
 
 // Bytes is a size: a plain number, or one with a unit, such as 256MiB.
 type Bytes uint64

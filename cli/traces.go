@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"math"
 	"os"
 	"strings"
 	"time"
@@ -12,35 +10,14 @@ import (
 	"kith/gateway/traces"
 )
 
-// tracing is where traces are sent, if they are on.
-func (c *ServeCmd) tracing() (traces.Settings, error) {
-	ratio := -1.0
-	if c.TraceRatio != nil {
-		if ratio = *c.TraceRatio; ratio < 0 { // a negative ratio means that it is not set
-			ratio = math.NaN()
-		}
-	}
-	s, err := traces.Read(c.OTLPEndpoint, ratio, os.Getenv)
-	switch {
-	case errors.Is(err, traces.ErrRatio) && c.TraceRatio != nil:
-		return s, Misset("trace-ratio", err)
-	case errors.Is(err, traces.ErrEndpoint) && c.OTLPEndpoint != "":
-		return s, Misset("otlp-endpoint", err)
-	}
-	return s, err
-}
-
-func (c *ServeCmd) openTraces(ctx context.Context, settings *Settings, logger *slog.Logger) (*traces.Traces, error) {
-	where, err := c.tracing()
+// openTraces begins to send traces if the variables of OpenTelemetry say where to.
+func openTraces(ctx context.Context, settings *Settings, logger *slog.Logger) (*traces.Traces, error) {
+	where, err := traces.Read(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	database, _, _ := strings.Cut(settings.Store, ":")
-	opened, err := traces.Open(ctx, traces.Config{Settings: where, Version: ThisBuild().Version, Database: database, Logger: logger})
-	if err != nil {
-		return nil, Misset("otlp-endpoint", err)
-	}
-	return opened, nil
+	return traces.Open(ctx, traces.Config{Settings: where, Version: ThisBuild().Version, Database: database, Logger: logger})
 }
 
 // flushTime bounds how long the end of the program waits for a collector.

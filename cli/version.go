@@ -63,15 +63,17 @@ func (b Build) String() string {
 type VersionCmd struct{}
 
 // BeforeReset prints the version and ends the program before any setting is read.
-func (VersionCmd) BeforeReset(app *kong.Kong) error {
-	return showInstead(app, ThisBuild().String()+"\n", nil)
+func (VersionCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
+	return showInstead(app, given, ThisBuild().String()+"\n", nil)
 }
 
 // versionFlag is `kith --version`.
 type versionFlag bool
 
 // BeforeReset is that of [VersionCmd].
-func (versionFlag) BeforeReset(app *kong.Kong) error { return VersionCmd{}.BeforeReset(app) }
+func (versionFlag) BeforeReset(app *kong.Kong, given *kong.Context) error {
+	return VersionCmd{}.BeforeReset(app, given)
+}
 
 // newRegistry makes a registry with what every process reports about itself: Go's metrics, the
 // operating system's, and which build it is.

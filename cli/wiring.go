@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
+
 	"log/slog"
 	"net/http"
 	"slices"
@@ -54,7 +54,6 @@ type services struct {
 	feeds       *social.Feeds
 	activity    *accounts.Activity
 	documents   *trusted.Documents
-	agreed      cluster.Agreed
 	traces      *traces.Traces
 	registry    *prometheus.Registry
 	logger      *slog.Logger
@@ -72,10 +71,7 @@ func (p *services) close() {
 
 // open opens the parts that have not been set yet, one after another.
 func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (err error) {
-	if p.ids, err = ids.New(ctx, p.store, ids.Config{MachineID: c.MachineID, Logger: p.logger}); err != nil {
-		if errors.Is(err, storage.ErrNoLease) {
-			return Misset("machine-id", err)
-		}
+	if p.ids, err = ids.New(ctx, p.store, ids.Config{Logger: p.logger}); err != nil {
 		return Misset("store", err)
 	}
 	p.closers = append(p.closers, func() { p.ids.Close(context.WithoutCancel(ctx)) })
@@ -87,7 +83,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	bus := cluster.EventsOf(p.store, p.redis, p.hub, metrics)
 	p.caches, err = settings.cluster().OpenCaches(cluster.CacheConfig{
 		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
-		FeedBytes: uint64(c.FeedMemory), Hub: p.hub, Logger: p.logger, Registerer: p.registry})
+		FeedBytes: feedBytes, Hub: p.hub, Logger: p.logger, Registerer: p.registry})
 	if err != nil {
 		return Misset("redis", err)
 	}
@@ -96,7 +92,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	if err != nil {
 		return Misset("store", err)
 	}
-	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Wait: c.ConsistencyWait, Arrived: p.caches.Arrived})
+	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Arrived: p.caches.Arrived})
 	if key, err = p.store.Secret(ctx, "cursors"); err != nil {
 		return Misset("store", err)
 	}
@@ -105,8 +101,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
-	p.agreed = settings.agreedRules(c.followRules)
-	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.redis, p.logger) }))
+	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { settings.watch(ctx, p.store, p.redis, p.logger) }))
 	c.startCaches(settings, p)
 	p.identity.Limits.CountAll = p.redis.CountAll(p.store)
 	return c.openRelations(ctx, settings, p, bus)
@@ -117,7 +112,7 @@ func (c *ServeCmd) startCaches(settings *Settings, p *services) {
 	started := make(chan struct{})
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) {
 		p.caches.Run(ctx, cluster.Hearing{
-			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == cluster.Sync, WarmUp: c.WarmUp,
+			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == cluster.Sync,
 			Logger: p.logger, Started: func() { close(started) },
 		})
 	}))
@@ -136,7 +131,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
-		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
+		Rules: &settings.rules,
 	})
 	p.states = &accounts.States{
 		Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
@@ -154,7 +149,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 		Active: p.signedIn,
 	}
 	p.posts = &social.Posts{Store: p.store, IDs: p.ids, HiddenUsers: p.hiddenUsers, Now: time.Now}
-	c.openFeeds(p)
+	c.openFeeds(settings, p)
 	if p.documents != nil {
 		p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
 	}
@@ -165,17 +160,20 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 }
 
 // openFeeds makes the home feeds, and begins to copy posts in the modes that do so.
-func (c *ServeCmd) openFeeds(p *services) {
+func (c *ServeCmd) openFeeds(settings *Settings, p *services) {
 	p.feeds = &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()}
-	if c.Feed == cluster.Pull {
+	if settings.Feed == cluster.Pull {
 		return
 	}
-	config := cluster.InboxConfig{Redis: p.redis, Active: time.Duration(c.FeedActiveDays) * 24 * time.Hour, Logger: p.logger, Registerer: p.registry}
-	if c.Feed == cluster.Hybrid {
-		config.Hot = c.FeedHot
-	}
+	config := cluster.InboxConfig{Redis: p.redis, Logger: p.logger, Registerer: p.registry, Bounds: func() (hot int64, active time.Duration) {
+		now := settings.now.Load()
+		if settings.Feed == cluster.Hybrid {
+			hot = now.FeedHot
+		}
+		return hot, time.Duration(now.FeedActiveDays) * 24 * time.Hour
+	}}
 	graph := func(ctx context.Context) *social.Graph {
-		return social.New(loaders.For(loaders.Attach(ctx, p.caches.Reader())).Reader(), social.Budget(c.Budget), nil)
+		return social.New(loaders.For(loaders.Attach(ctx, p.caches.Reader())).Reader(), c.budget(), nil)
 	}
 	p.feeds.Inboxes = social.NewInboxes(p.caches.OpenInboxes(config), graph, p.logger)
 	p.closers = append(p.closers,
@@ -192,10 +190,10 @@ func (p *services) signedIn(id storage.UserID) {
 }
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
-func (c *ServeCmd) gateway(p *services) gateway.Config {
+func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 	public := c.shape().schema(false)
 	root := &resolvers.Resolver{
-		Budget:    social.Budget(c.Budget),
+		Budget:    c.budget(),
 		Relations: p.relations,
 		States:    p.states, HiddenUsers: p.hiddenUsers,
 		Accounts: p.accounts, Limits: p.identity.Limits, Activity: p.activity, Posts: p.posts, Feeds: p.feeds,
@@ -206,7 +204,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Declared:  c.declared,
 		Schema:    public,
 		Subgraph:  sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
-		FeedSeen:  p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
+		FeedSeen:  p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, settings.pinnedNow),
 	}
 	schemas := c.shape().schemas(root)
 	return gateway.Config{
@@ -215,16 +213,15 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		PerRequest:     root.Attach,
 		Identify:       identify(p.identity),
 		MayAsk:         identity.MayAsk,
-		H2C:            c.H2C,
+		H2C:            true,
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
 			Init: p.identity.Verifier.FromInit, Expires: identity.Expires, Revoked: p.revoked, Party: party,
-			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: c.MaxAddressConnections,
-			MaxUserConnections: c.MaxUserConnections, MaxUserSubscriptions: c.MaxUserSubscriptions,
+			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: max(1, c.MaxConnections/20),
+			MaxUserConnections: max(1, c.MaxConnections/100), MaxUserSubscriptions: max(1, c.MaxConnections/20),
 		},
 		Limits:         c.limits(),
-		MaxBody:        c.MaxBody,
-		MaxAnswer:      c.MaxAnswer,
+		MaxBody:        int64(c.MaxBody),
 		MaxRequests:    c.MaxRequests,
 		Trusted:        p.documents,
 		OnlyTrusted:    gateway.OnlyTrusted(c.OnlyTrusted),
@@ -235,7 +232,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		CORSHeaders:    c.CORSHeader,
 		Store:          p.store,
 		Consistency:    p.tokens,
-		Checks:         p.checks(),
+		Checks:         p.checks(settings),
 		Metrics:        gateway.NewMetrics(p.registry),
 		Traces:         p.traces,
 		SlowOperation:  c.SlowOperation,
@@ -248,7 +245,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 }
 
 // checks are what /readyz asks.
-func (p *services) checks() (list []gateway.Check) {
+func (p *services) checks(settings *Settings) (list []gateway.Check) {
 	if p.redis.Client() != nil {
 		list = append(list, gateway.Check{Name: "redis", Ask: p.redis.Ready})
 	}
@@ -259,7 +256,7 @@ func (p *services) checks() (list []gateway.Check) {
 		list = append(list, gateway.Check{Name: "trusted-documents", Ask: p.documents.Ready})
 	}
 	return append(list,
-		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return p.agreed.WithRedis(ctx, p.redis).Check(ctx, p.store) }},
+		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return settings.agrees(ctx, p.store, p.redis) }},
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready},
 		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready})
 }
@@ -289,7 +286,7 @@ func (p *services) revoked(ctx context.Context, end func()) (callOff func()) {
 
 // pages are the query page and the app. Without --demo they contain nothing of the demo graph.
 func (c *ServeCmd) pages(p *services, schema string) web.Config {
-	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.servesApp(), WithoutPasswords: p.identity.Issuer == nil}
+	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.serves("graphiql"), WithoutApp: !c.servesApp(), WithoutPasswords: p.identity.Issuer == nil}
 	for _, at := range p.identity.Providers {
 		if at.App != nil {
 			pages.SignIns = append(pages.SignIns, web.SignIn{Issuer: at.Issuer, ClientID: at.App.ClientID, Scopes: at.App.Scopes})

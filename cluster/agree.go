@@ -5,35 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
-	"slices"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/sleep"
 )
 
-// Agreed are the settings in which all processes on a store have to agree, by their flags. They lie in the store while any
-// process runs on it: one with others would cache what nobody corrects, or refuse what others allow.
-type Agreed map[string]string
-
+// Checkpoints that all processes on a store share.
 const (
-	// AgreedCheckpoint is the name under which they lie in the store.
-	AgreedCheckpoint = "settings"
-
-	// agreedRedis is which Redis the processes have.
-	agreedRedis = "redis"
-
-	// ByStore ends the value of a setting that was left open: two such values never differ.
-	ByStore = " (by store)"
-
-	// agreedEvery is how often running processes compare: within the time for which one that starts looks whether they run.
-	agreedEvery = presenceRenew
+	SettingsCheckpoint = "settings of the store" // see [LoadSettings]
+	RedisCheckpoint    = "redis"                 // which Redis the processes have: the text of [Redis.Name]
 )
 
-// ErrDisagrees is the error of settings that are not those of the processes on the store.
-var ErrDisagrees = errors.New("everything that runs on a store has to have the same: change it here, or stop everything else; kith agree records other rules for all before a rolling restart")
+// WatchEvery is how often running processes look at what they share.
+const WatchEvery = presenceRenew
+
+// ErrOtherRedis is the error of a process whose Redis is not that of the processes on the store.
+var ErrOtherRedis = errors.New("everything that runs on a store has to have the same: change it here, or stop everything else")
 
 // AgreeStore is what agreeing needs of a store.
 type AgreeStore interface {
@@ -41,41 +28,32 @@ type AgreeStore interface {
 	storage.Leaser
 }
 
-// Agree returns an error that names a setting which the processes on the store have otherwise, if any run. If there is none,
-// settings that are not recorded yet are recorded, unless the caller only asks.
-func (a Agreed) Agree(ctx context.Context, store AgreeStore, onlyAsk bool) error {
-	all, err := a.compare(ctx, store)
-	if errors.Is(err, ErrDisagrees) {
-		if othersRun(ctx, store) {
-			all, err = a.compare(ctx, store) // if their Redis has lost its data, they have recorded it meanwhile
-		} else {
-			all, err = Agreed{}, nil
-		}
+// LoadSettings returns the settings of a store that have been set, by name; the others have their defaults. They lie in
+// the store, so that all processes on it have the same: one with others would cache what nobody corrects, or refuse what others allow.
+func LoadSettings(ctx context.Context, store storage.Checkpoints) (map[string]string, error) {
+	set := map[string]string{}
+	value, found, err := store.LoadCheckpoint(ctx, SettingsCheckpoint)
+	if err != nil || !found {
+		return set, err
 	}
-	if err != nil || onlyAsk {
+	if err := json.Unmarshal(value, &set); err != nil {
+		return nil, fmt.Errorf("the settings in the store: %w", err)
+	}
+	return set, nil
+}
+
+// SaveSettings replaces all settings of a store at once. Of two that are called at once, the later one counts.
+func SaveSettings(ctx context.Context, store storage.Checkpoints, set map[string]string) error {
+	value, err := json.Marshal(set)
+	if err != nil {
 		return err
 	}
-	for flag, value := range a {
-		if all[flag] == "" || strings.HasSuffix(all[flag], ByStore) {
-			all[flag] = value
-		}
-	}
-	return all.Record(ctx, store)
+	return store.SaveCheckpoint(ctx, SettingsCheckpoint, value)
 }
 
-// WithRedis adds which Redis a process has, if any. One that does not answer is left out.
-func (a Agreed) WithRedis(ctx context.Context, redis *Redis) Agreed {
-	own := maps.Clone(a)
-	if redis.Client() == nil {
-		own[agreedRedis] = "none"
-	} else if id, err := redis.id(ctx); err == nil {
-		own[agreedRedis] = "one whose " + redisID + " is " + id
-	}
-	return own
-}
-
-// othersRun reports whether leases are renewed, whatever their clocks say. Those of dead processes stay as they are.
-func othersRun(ctx context.Context, leaser storage.Leaser) bool {
+// OthersRun reports whether leases of gateways and replicators are renewed, whatever their clocks say. Those of dead processes
+// stay as they are.
+func OthersRun(ctx context.Context, leaser storage.Leaser) bool {
 	before, err := leaser.Holders(ctx, presenceKind)
 	if err != nil || len(before) > 0 && sleep.For(ctx, presenceRenew+2*presenceEvery) != nil {
 		return true
@@ -89,66 +67,70 @@ func othersRun(ctx context.Context, leaser storage.Leaser) bool {
 	return err != nil
 }
 
-// Check returns an error that names a setting which differs from that in the store.
-func (a Agreed) Check(ctx context.Context, store storage.Checkpoints) error {
-	_, err := a.compare(ctx, store)
-	return err
-}
-
-func (a Agreed) compare(ctx context.Context, store storage.Checkpoints) (recorded Agreed, err error) {
-	value, found, err := store.LoadCheckpoint(ctx, AgreedCheckpoint)
+// Name says which Redis a process has: none, or one with an id. It is empty if the Redis does not answer.
+func (r *Redis) Name(ctx context.Context) string {
+	if r.Client() == nil {
+		return "none"
+	}
+	id, err := r.id(ctx)
 	if err != nil {
-		return nil, err
+		return ""
 	}
-	if !found {
-		return Agreed{}, nil
-	}
-	return a.Differs(value)
+	return "one whose " + redisID + " is " + id
 }
 
-// Differs is Check with the value of the checkpoint, which it returns as well.
-func (a Agreed) Differs(value []byte) (recorded Agreed, err error) {
-	if err := json.Unmarshal(value, &recorded); err != nil {
-		return nil, fmt.Errorf("the settings in the store: %w", err)
-	}
-	for _, flag := range slices.Sorted(maps.Keys(a)) {
-		own, open := strings.CutSuffix(a[flag], ByStore)
-		other, left := strings.CutSuffix(recorded[flag], ByStore)
-		if other != "" && own != other && !(open && left) {
-			return recorded, fmt.Errorf("--%s (KITH_%s): it is %s here, and %s for what runs on the store: %w",
-				flag, strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), a[flag], recorded[flag], ErrDisagrees)
+// Agree returns an error if the processes on the store have another Redis, if any run. If there is none, the own one is
+// recorded, unless the caller only asks.
+func (r *Redis) Agree(ctx context.Context, store AgreeStore, onlyAsk bool) error {
+	own, err := r.Name(ctx), r.Agrees(ctx, store)
+	if errors.Is(err, ErrOtherRedis) {
+		if err = nil; OthersRun(ctx, store) {
+			err = r.Agrees(ctx, store) // if their Redis has lost its data, they have recorded it meanwhile
 		}
 	}
-	return recorded, nil
+	if err != nil || onlyAsk || own == "" {
+		return err
+	}
+	return store.SaveCheckpoint(ctx, RedisCheckpoint, []byte(own))
 }
 
-// Record records the settings for all processes on a store.
-func (a Agreed) Record(ctx context.Context, store storage.Checkpoints) error {
-	value, err := json.Marshal(a)
+// Agrees returns [ErrOtherRedis] if another Redis is recorded in the store.
+func (r *Redis) Agrees(ctx context.Context, store storage.Checkpoints) error {
+	recorded, _, err := store.LoadCheckpoint(ctx, RedisCheckpoint)
 	if err != nil {
 		return err
 	}
-	return store.SaveCheckpoint(ctx, AgreedCheckpoint, value)
+	return OtherRedis(r.Name(ctx), string(recorded))
 }
 
-// Watch compares until the context is done, and logs once what differs. If a Redis has another id than the recorded one, it
+// OtherRedis is the error of a process with one Redis on a store whose processes have another; nil if one is not known.
+func OtherRedis(own, recorded string) error {
+	if own == "" || recorded == "" || own == recorded {
+		return nil
+	}
+	return fmt.Errorf("--redis (KITH_REDIS): it is %s here, and %s for what runs on the store: %w", own, recorded, ErrOtherRedis)
+}
+
+// Watch returns what a process does every [WatchEvery]: [Redis.Agrees]. If a Redis has another id than the recorded one, it
 // answers for the first time, or has lost its data, or it is not the one of the other processes. So its id is recorded once when
 // it changes, and once more by those who had the recorded one: if nobody else has another Redis, it stays.
-func (a Agreed) Watch(ctx context.Context, store storage.Checkpoints, redis *Redis, logger *slog.Logger) {
-	for said, last, agreed := "", "", false; sleep.For(ctx, agreedEvery) == nil; {
-		own := a.WithRedis(ctx, redis)
-		recorded, err := own.compare(ctx, store)
-		if id := own[agreedRedis]; id != "" && recorded != nil {
-			differs := recorded[agreedRedis] != id
-			if differs && (agreed || id != last) {
-				recorded[agreedRedis] = id
-				err = recorded.Record(ctx, store)
-			}
-			last, agreed = id, !differs
+func (r *Redis) Watch(store storage.Checkpoints) func(context.Context) error {
+	last, agreed := "", false
+	return func(ctx context.Context) error {
+		recorded, _, err := store.LoadCheckpoint(ctx, RedisCheckpoint)
+		own := r.Name(ctx)
+		if err != nil || own == "" {
+			return err
 		}
-		if errors.Is(err, ErrDisagrees) && err.Error() != said {
-			said = err.Error()
-			logger.ErrorContext(ctx, "a setting is not that of the store", "error", err)
+		differs := own != string(recorded)
+		if differs && (agreed || own != last) {
+			err = store.SaveCheckpoint(ctx, RedisCheckpoint, []byte(own))
+			recorded = []byte(own)
 		}
+		last, agreed = own, !differs
+		if err != nil {
+			return err
+		}
+		return OtherRedis(own, string(recorded))
 	}
 }

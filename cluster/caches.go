@@ -228,9 +228,6 @@ type Hearing struct {
 	// store.
 	SelfSufficient bool
 
-	// WarmUp reads the users who are followed most into memory, before anybody asks for them.
-	WarmUp bool
-
 	// Started is called once other gateways know of this one.
 	Started func()
 	Logger  *slog.Logger
@@ -245,7 +242,7 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	if c.local != nil {
 		defer c.local.Close()
 		var numbered func()
-		if h.WarmUp && c.local.MaxBytes() > 1 {
+		if c.local.MaxBytes() > 1 {
 			warmUp := c.local.WarmUp(c.store, h.Logger)
 			numbered = func() { running.Go(func() { warmUp(ctx) }) }
 		}

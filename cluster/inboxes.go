@@ -19,9 +19,8 @@ const (
 // InboxConfig configures the inboxes of home feeds.
 type InboxConfig struct {
 	Redis      *Redis
-	Hot        int64         // the number of followers from which an author's posts are not copied; 0: all are copied
-	Active     time.Duration // how long an inbox is kept after it was last read
-	Lag        time.Duration // 0: the default
+	Bounds     func() (hot int64, active time.Duration) // see [inbox.Config]
+	Lag        time.Duration                            // 0: the default
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -31,7 +30,7 @@ type InboxConfig struct {
 func (c *Caches) OpenInboxes(cfg InboxConfig) *inbox.Boxes {
 	boxes := inbox.New(inbox.Config{
 		Redis: cfg.Redis.client, Prefix: "kith:" + c.store.UUID(), Cache: c.redis, Counts: c.store, Recent: c.feed.Posts,
-		Hot: cfg.Hot, Active: cfg.Active, Lag: cfg.Lag, Logger: cfg.Logger,
+		Bounds: cfg.Bounds, Lag: cfg.Lag, Logger: cfg.Logger,
 	})
 	boxes.Register(cfg.Registerer)
 	return boxes

@@ -17,7 +17,7 @@ import (
 
 // copies gives the gateway inboxes.
 func (g *feedGateway) copies(t *testing.T, logger *slog.Logger) {
-	boxes := g.caches.OpenInboxes(InboxConfig{Redis: g.redis, Active: time.Hour, Hot: 3, Lag: 100 * time.Millisecond, Logger: logger, Registerer: g.registry})
+	boxes := g.caches.OpenInboxes(InboxConfig{Redis: g.redis, Bounds: func() (int64, time.Duration) { return 3, time.Hour }, Lag: 100 * time.Millisecond, Logger: logger, Registerer: g.registry})
 	inboxes := social.NewInboxes(boxes, g.graph, logger)
 	g.feeds = &social.Feeds{Store: g.caches.FeedStore(), Recent: g.caches.RecentPosts(), Inboxes: inboxes}
 	g.stop = InBackground(boxes.Run)

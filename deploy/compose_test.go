@@ -53,7 +53,7 @@ func TestComposeStartsWhatItSays(t *testing.T) {
 	for name, s := range services {
 		service := document(compose.at("services", name).(map[string]any))
 		p := s.parsed(t)
-		if p.Redundancy != "binlog" || !strings.Contains(p.Store, "tcp(mariadb-1:3306)") || compose.at("services", "redis") == nil {
+		if p.Redundancy != "auto" || !strings.Contains(p.Store, ";") || !strings.Contains(p.Store, "tcp(mariadb-1:3306)") || compose.at("services", "redis") == nil {
 			t.Errorf("%s: %s on %s", s.where, p.Redundancy, p.Store)
 		}
 		if len(s.args) > 0 { // the replicator

@@ -59,10 +59,7 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 		"health": {func(s site) { s.get("/healthz") }, nil},
 	} {
 		spans = nil
-		settings, err := traces.Read(receiver.URL, 1, func(string) string { return "" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		settings := traces.Settings{Endpoint: receiver.URL, Ratio: 1}
 		tracer, err := traces.Open(t.Context(), traces.Config{Settings: settings, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)

@@ -70,7 +70,7 @@ func addInboxes(t *testing.T, ways map[string]feedWay, posts *recent.Posts, stor
 		logger := slog.New(slog.DiscardHandler)
 		c := &copying{posts: posts, reads: prometheus.NewRegistry(), boxes: inbox.New(inbox.Config{
 			Redis: client, Prefix: prefix, Cache: cache, Counts: store, Recent: posts, Logger: logger,
-			Hot: hot, Active: time.Hour, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
+			Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
 		})}
 		c.boxes.Register(c.reads)
 		graph := func(ctx context.Context) *social.Graph {

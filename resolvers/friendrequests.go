@@ -60,8 +60,9 @@ func (r *Resolver) requestList(user storage.UserID, direction model.FriendReques
 	}
 	// Times are rounded, to a minute or so of 90 days, so that caches are asked the same again. About the time when it expires, a request
 	// is neither pending nor expired.
-	step := max(1, r.Relations.RequestTTL/100_000)
-	expired := r.Relations.Now().Add(-r.Relations.RequestTTL).Truncate(step)
+	ttl := r.Relations.Rules.Load().RequestTTL
+	step := max(1, ttl/100_000)
+	expired := r.Relations.Now().Add(-ttl).Truncate(step)
 	switch state {
 	case model.FriendRequestStatePending:
 		list.newerThan = storage.MicrosOf(expired.Add(step))

@@ -103,9 +103,9 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 	if len(rows) == 0 {
 		return nil
 	}
-	now := r.Relations.Now()
+	now, ttl := r.Relations.Now(), r.Relations.Rules.Load().RequestTTL
 	requests := storage.Each(rows, func(row storage.Edge) *model.FriendRequest {
-		return &model.FriendRequest{Row: row, Now: now, TTL: r.Relations.RequestTTL}
+		return &model.FriendRequest{Row: row, Now: now, TTL: ttl}
 	})
 	selected := fieldsOn(on)
 	if asked := aheadOn(selected, fields.Message, storage.Forward); asked != nil {

@@ -74,7 +74,8 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 
 // options bound how many users one may follow, and block.
 func (t *Relations) options() storage.ChangeOptions {
-	return storage.ChangeOptions{MaxFollowing: t.MaxFollowing, MaxBlocks: t.MaxFollowing, Inverse: t.Redundancy.Inline()}
+	limit := t.Rules.Load().MaxFollowing
+	return storage.ChangeOptions{MaxFollowing: limit, MaxBlocks: limit, Inverse: t.Redundancy.Inline()}
 }
 
 // at reads the clock, once for a request.

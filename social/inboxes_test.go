@@ -53,8 +53,8 @@ func newBoxed(t testing.TB, store *oracle.Store, url, prefix string, hot int64, 
 	t.Cleanup(cache.Close)
 	logger := slog.New(slog.DiscardHandler)
 	g.boxes = NewInboxes(inbox.New(inbox.Config{
-		Redis: g.redis, Prefix: prefix, Cache: cache, Counts: store, Recent: g.posts, Logger: logger, Hot: hot,
-		Active: time.Hour, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
+		Redis: g.redis, Prefix: prefix, Cache: cache, Counts: store, Recent: g.posts, Logger: logger,
+		Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
 	}), func(context.Context) *Graph { return New(onRows{store}, 0, nil) }, logger)
 	g.boxes.Register(g.counts)
 	g.feeds = &Feeds{Store: store, Recent: g.posts, Inboxes: g.boxes}

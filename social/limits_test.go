@@ -64,7 +64,7 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.broken.Store = store
-		relations.Store, relations.MaxFollowing = c.broken, c.limit
+		relations.Store, relations.Rules = c.broken, social.NewRules(social.Rules{MaxFollowing: c.limit})
 		outcome, err := relations.Accept(t.Context(), 1, 2)
 		if !errors.Is(err, c.want) || c.want == nil && (err != nil || !outcome.Changed) {
 			t.Errorf("%s: %+v, %v; want %v", name, outcome, err, c.want)

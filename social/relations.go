@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -53,11 +54,8 @@ type Relations struct {
 	RelationsConfig
 }
 
-// RelationsConfig sets the rules.
-type RelationsConfig struct {
-	Store      RelationStore
-	Redundancy Redundancy
-
+// Rules are what operators set for all processes on a store.
+type Rules struct {
 	// MaxFollowing is how many users a user may follow, and how many it may block. 0 means no limit.
 	MaxFollowing int64
 	// RequestTTL is how long a friend request can be accepted. Defaults to
@@ -66,6 +64,23 @@ type RelationsConfig struct {
 	// RequestPause is how long after a decline the same user may not ask again. Defaults to
 	// [DefaultRequestPause].
 	RequestPause time.Duration
+}
+
+// NewRules are rules that may be replaced.
+func NewRules(r Rules) *atomic.Pointer[Rules] {
+	r.RequestTTL, r.RequestPause = cmp.Or(r.RequestTTL, storage.DefaultRequestTTL), cmp.Or(r.RequestPause, DefaultRequestPause)
+	now := new(atomic.Pointer[Rules])
+	now.Store(&r)
+	return now
+}
+
+// RelationsConfig says what relations need.
+type RelationsConfig struct {
+	Store      RelationStore
+	Redundancy Redundancy
+
+	// Rules are loaded at each write: they may change. Defaults to [NewRules] without a limit.
+	Rules *atomic.Pointer[Rules]
 	// MaxPending is how many of a user's requests may be pending. Defaults to
 	// [DefaultMaxPending].
 	MaxPending int
@@ -85,8 +100,9 @@ const (
 
 // NewRelations makes the rules over a store.
 func NewRelations(cfg RelationsConfig) *Relations {
-	cfg.RequestTTL = cmp.Or(cfg.RequestTTL, storage.DefaultRequestTTL)
-	cfg.RequestPause = cmp.Or(cfg.RequestPause, DefaultRequestPause)
+	if cfg.Rules == nil {
+		cfg.Rules = NewRules(Rules{})
+	}
 	cfg.MaxPending = cmp.Or(cfg.MaxPending, DefaultMaxPending)
 	if cfg.HiddenUsers == nil {
 		cfg.HiddenUsers = nobody{}

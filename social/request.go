@@ -52,14 +52,15 @@ func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Out
 
 // roomFor reports whether a user may follow one more, or follows the other already.
 func (t *Relations) roomFor(ctx context.Context, user, other storage.UserID) error {
-	if t.MaxFollowing == 0 {
+	limit := t.Rules.Load().MaxFollowing
+	if limit == 0 {
 		return nil
 	}
 	counts := t.Store.Counts(ctx, []storage.UserID{user})[0]
 	if counts.Err != nil {
 		return fmt.Errorf("read how many user %s follows: %w", user, counts.Err)
 	}
-	if counts.Value.Following < t.MaxFollowing {
+	if counts.Value.Following < limit {
 		return nil
 	}
 	edge := t.Store.Edges(ctx, storage.Forward, []storage.Pair{{From: user, To: other}})[0]
@@ -127,8 +128,9 @@ func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Out
 // request does one act and propagates it to the other shard.
 func (t *Relations) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
 	change.At = t.at()
+	rules := t.Rules.Load()
 	r, err := t.Store.ChangeRequest(ctx, pair, change, storage.RequestOptions{
-		TTL: t.RequestTTL, Pause: t.RequestPause, MaxFollowing: t.MaxFollowing, MaxPending: t.MaxPending,
+		TTL: rules.RequestTTL, Pause: rules.RequestPause, MaxFollowing: rules.MaxFollowing, MaxPending: t.MaxPending,
 		Inverse: t.Redundancy.Inline(),
 	})
 	if err != nil {

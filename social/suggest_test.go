@@ -176,7 +176,7 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 	store.CreateUsers(t.Context(), rows)
 	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 3, Followers: 8}, {User: 1, Followers: 7}, {User: 6, Followers: 6}, {User: 2, Followers: 5}, {User: 4, Followers: 5}, {User: 7, Followers: 0}}}
 	g := New(onRows{store}, 0, NewAudience(1, nil, []storage.UserID{6}))
-	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: NewPopular(source, time.Now).Users}
+	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: NewPopular(source, time.Now, nil).Users}
 	var got []storage.UserID
 	for {
 		s, err := g.Suggest(t.Context(), q)
@@ -206,7 +206,7 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	source := &popular{err: errors.New("shard unavailable")}
-	p := NewPopular(source, func() time.Time { return now })
+	p := NewPopular(source, func() time.Time { return now }, nil)
 	if _, err := p.Users(t.Context()); !errors.Is(err, source.err) {
 		t.Fatalf("error is %v", err)
 	}
@@ -235,7 +235,7 @@ func TestThePinnedComeFirst(t *testing.T) {
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}, {ID: 8, Handle: "h"}})
 	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 2, Followers: 8}, {User: 8, Followers: 7}}}
-	from := NewPopular(source, time.Now, 7, 3, 999, 1, 6, 4, 2)
+	from := NewPopular(source, time.Now, func() []storage.UserID { return []storage.UserID{7, 3, 999, 1, 6, 4, 2} })
 	g := New(onRows{store}, 0, NewAudience(1, nil, []storage.UserID{6}))
 	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: from.Users}
 	var got []storage.UserID

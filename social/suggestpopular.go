@@ -75,17 +75,21 @@ const (
 // minute.
 type Popular struct {
 	store  PopularReader
-	pinned []storage.UserID
+	pinned func() []storage.UserID
 	now    func() time.Time
 
 	mu    sync.Mutex
-	users []storage.PopularUser
+	users []storage.PopularUser // the first of them are those of first that exist
+	first []storage.UserID
 	until time.Time
 }
 
-// NewPopular makes a source. now is the clock; pinned come before all others, in their
-// order, whether they are active and followed or not.
-func NewPopular(store PopularReader, now func() time.Time, pinned ...storage.UserID) *Popular {
+// NewPopular makes a source. now is the clock; pinned are asked for at each call, and come before all others, in their
+// order, whether they are active and followed or not; nil for none.
+func NewPopular(store PopularReader, now func() time.Time, pinned func() []storage.UserID) *Popular {
+	if pinned == nil {
+		pinned = func() []storage.UserID { return nil }
+	}
 	return &Popular{store: store, pinned: pinned, now: now}
 }
 
@@ -94,26 +98,26 @@ func NewPopular(store PopularReader, now func() time.Time, pinned ...storage.Use
 func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
-	if now.Before(p.until) {
+	now, first := p.now(), p.pinned()
+	if now.Before(p.until) && slices.Equal(first, p.first) {
 		return p.users, nil
 	}
-	users, err := p.read(ctx, now)
+	users, err := p.read(ctx, now, first)
 	if err != nil {
 		return nil, fmt.Errorf("read who is popular: %w", err)
 	}
-	p.users, p.until = users, now.Add(popularFor)
+	p.users, p.first, p.until = users, first, now.Add(popularFor)
 	return users, nil
 }
 
-func (p *Popular) read(ctx context.Context, now time.Time) ([]storage.PopularUser, error) {
+func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserID) ([]storage.PopularUser, error) {
 	var users []storage.PopularUser
-	for i, r := range p.store.Users(ctx, p.pinned) {
+	for i, r := range p.store.Users(ctx, first) {
 		switch {
 		case r.Err != nil:
 			return nil, r.Err
 		case r.Found:
-			users = append(users, storage.PopularUser{User: p.pinned[i], Followers: pinned + int64(len(p.pinned)-i)})
+			users = append(users, storage.PopularUser{User: first[i], Followers: pinned + int64(len(first)-i)})
 		}
 	}
 	popular, err := p.store.Popular(ctx, storage.DayOf(storage.MicrosOf(now))-popularDays, popularUsers)
@@ -121,7 +125,7 @@ func (p *Popular) read(ctx context.Context, now time.Time) ([]storage.PopularUse
 		return nil, err
 	}
 	for _, one := range popular {
-		if !slices.Contains(p.pinned, one.User) {
+		if !slices.Contains(first, one.User) {
 			users = append(users, one)
 		}
 	}

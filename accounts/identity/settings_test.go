@@ -33,13 +33,13 @@ func identityFile(t *testing.T, audience, jwks string) string {
 
 func TestSettings(t *testing.T) {
 	s, err := parsed(t)
-	if err != nil || s.TokenTTL != 24*time.Hour || s.SessionTTL != 720*time.Hour || s.MachineID != nil || s.LoginLimit != 10 || s.AddressLimit != 60 {
+	if err != nil || s.TokenTTL != 24*time.Hour || s.SessionTTL != 720*time.Hour || s.LoginLimit != 10 || s.AddressLimit != 60 {
 		t.Errorf("defaults: %+v, %v", s, err)
 	}
 	file := identityFile(t, `["kith"]`, fileOf(t, providerJWKS(t)))
 	for name, value := range map[string]string{
 		"KITH_JWT_SECRET": string(secret), "KITH_IDENTITY": file,
-		"KITH_TOKEN_TTL": "90m", "KITH_SESSION_TTL": "0s", "KITH_MACHINE_ID": "0", "KITH_TRUSTED_PROXY": "10.0.0.0/8,fd00::1",
+		"KITH_TOKEN_TTL": "90m", "KITH_SESSION_TTL": "0s", "KITH_TRUSTED_PROXY": "10.0.0.0/8,fd00::1",
 		"KITH_LOGIN_LIMIT": "0", "KITH_ADDRESS_LIMIT": "7",
 	} {
 		t.Setenv(name, value)
@@ -48,7 +48,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(s.JWTSecret) != string(secret) || s.Identity != file || s.TokenTTL != 90*time.Minute || s.SessionTTL != 0 || s.MachineID == nil || *s.MachineID != 0 ||
+	if string(s.JWTSecret) != string(secret) || s.Identity != file || s.TokenTTL != 90*time.Minute || s.SessionTTL != 0 ||
 		strings.Join(s.TrustedProxy, " ") != "10.0.0.0/8 fd00::1" || s.LoginLimit != 0 || s.AddressLimit != 7 {
 		t.Errorf("%+v", s)
 	}
@@ -80,8 +80,6 @@ func TestSettingsRefused(t *testing.T) {
 		"--token-ttl=0s":                                                         "--token-ttl (KITH_TOKEN_TTL): ",
 		"--token-ttl=-1h":                                                        "--token-ttl (KITH_TOKEN_TTL): ",
 		"--session-ttl=-1s":                                                      "--session-ttl (KITH_SESSION_TTL): ",
-		"--machine-id=-1":                                                        "--machine-id (KITH_MACHINE_ID): ",
-		"--machine-id=1024":                                                      "--machine-id (KITH_MACHINE_ID): ",
 		"--trusted-proxy=proxy.example.org":                                      "--trusted-proxy (KITH_TRUSTED_PROXY): ",
 		"--trusted-proxy=10.0.0.0/8,10.0.0.0/64":                                 "--trusted-proxy (KITH_TRUSTED_PROXY): ",
 		"--login-limit=-1":                                                       "--login-limit (KITH_LOGIN_LIMIT): ",

@@ -23,14 +23,13 @@ import (
 	"kith/storage/sleep"
 )
 
-// The machine ids. Those that are set and those that are leased do not overlap.
+// The machine ids: 1024 … 2047, the most gateways that a store may have. Those below could be set in version 0.1.
 const (
-	setIDs    = 1 << 10 // 0 … 1023 may be set
-	leasedIDs = 1 << 10 // 1024 … 2047 are leased: the most gateways that a store may have
+	firstID   = 1 << 10
+	leasedIDs = 1 << 10
 )
 
-// leaseKind is the kind of the leases of machine ids. A machine id that is set has a kind of its
-// own with a single slot.
+// leaseKind is the kind of the leases of machine ids.
 const leaseKind = "machine"
 
 // ErrEnded: there is no lease at the moment, or the generator is closed.
@@ -41,10 +40,6 @@ var ErrClock = errors.New("the clock was set back")
 
 // Config says how machine ids are obtained; the zero value can be used.
 type Config struct {
-	// MachineID is this gateway's machine id, 0 … 1023, if the operator sets it. It is leased, too,
-	// so that no two gateways have the same. Defaults to any free one.
-	MachineID *int
-
 	// Lease is how long a machine id is leased for; the lease is renewed after a third of that.
 	// Defaults to 60 s.
 	Lease time.Duration
@@ -52,8 +47,7 @@ type Config struct {
 	// LeaseTimeout bounds one renewal. Defaults to 5 s.
 	LeaseTimeout time.Duration
 
-	// Wait bounds New: how long it waits for a machine id that is set and taken, and
-	// for the store. Defaults to 3 s.
+	// Wait bounds New: how long it waits for the store. Defaults to 3 s.
 	Wait time.Duration
 
 	// Logger gets failed renewals. Defaults to [slog.Default].
@@ -79,10 +73,7 @@ func (c Config) withDefaults() Config {
 type Generator struct {
 	cfg    Config
 	leaser storage.Leaser
-	kind   string
 	owner  string
-	base   int // the machine id of slot 0
-	slots  int
 
 	mu     sync.Mutex
 	flake  *flake
@@ -93,49 +84,21 @@ type Generator struct {
 	running sync.WaitGroup
 }
 
-// New leases a machine id and renews the lease in the background until Close. If
-// the configured id is taken, New waits for Config.Wait: its owner may be about to
-// return it. The error wraps [storage.ErrNoLease] if all are taken.
+// New leases a machine id and renews the lease in the background until Close. The error wraps [storage.ErrNoLease] if all are taken.
 func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, error) {
 	cfg = cfg.withDefaults()
 	// Each generator is an owner of its own: if it took over its predecessor's lease, it would not
 	// know which ids that has made.
-	g := &Generator{cfg: cfg, leaser: leaser, kind: leaseKind, owner: rand.Text(), base: setIDs, slots: leasedIDs, ended: make(chan struct{}, 1)}
-	if cfg.MachineID != nil {
-		if *cfg.MachineID < 0 || *cfg.MachineID >= setIDs {
-			return nil, fmt.Errorf("machine id %d is not one of 0 to %d", *cfg.MachineID, setIDs-1)
-		}
-		g.kind, g.base, g.slots = fmt.Sprintf("%s %d", leaseKind, *cfg.MachineID), *cfg.MachineID, 1
-	}
-	if err := g.first(ctx); err != nil {
+	g := &Generator{cfg: cfg, leaser: leaser, owner: rand.Text(), ended: make(chan struct{}, 1)}
+	waiting, cancel := context.WithTimeout(ctx, cfg.Wait)
+	defer cancel()
+	if err := g.lease(waiting); err != nil {
 		return nil, err
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	g.stop = stop
 	g.running.Go(func() { g.keep(background) })
 	return g, nil
-}
-
-// first takes the first lease.
-func (g *Generator) first(ctx context.Context) error {
-	const pause = 100 * time.Millisecond
-	waiting, cancel := context.WithTimeout(ctx, g.cfg.Wait)
-	defer cancel()
-	var taken error
-	for {
-		err := g.lease(waiting)
-		if errors.Is(err, storage.ErrNoLease) && g.slots == 1 {
-			taken = fmt.Errorf("%d is leased by another gateway, or by one that was killed in the last %s: %w", g.base, g.cfg.Lease, err)
-			err = sleep.For(waiting, pause)
-			if err == nil {
-				continue
-			}
-		}
-		if err != nil && taken != nil && ctx.Err() == nil {
-			return taken
-		}
-		return err
-	}
 }
 
 // keep renews the lease: after a third of it, a second after a failed renewal, and at once if the
@@ -174,13 +137,13 @@ func (g *Generator) lease(ctx context.Context) error {
 	defer cancel()
 	now := storage.MicrosOf(g.cfg.Now())
 	until := g.extended(now)
-	slot, err := g.leaser.Lease(ctx, g.kind, g.owner, g.slots, now, until)
+	slot, err := g.leaser.Lease(ctx, leaseKind, g.owner, leasedIDs, now, until)
 	if err != nil {
 		return fmt.Errorf("lease a machine id: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	machine := g.base + slot
+	machine := firstID + slot
 	if g.flake != nil && g.flake.machine == machine {
 		g.flake.renew(now, until)
 		return nil
@@ -278,9 +241,9 @@ func (g *Generator) Close(ctx context.Context) error {
 func (g *Generator) release(ctx context.Context) error {
 	var err error
 	if last := g.flake.end(); last > 0 {
-		_, err = g.leaser.Lease(ctx, g.kind, g.owner, g.slots, storage.MicrosOf(g.cfg.Now()), last)
+		_, err = g.leaser.Lease(ctx, leaseKind, g.owner, leasedIDs, storage.MicrosOf(g.cfg.Now()), last)
 	} else {
-		err = g.leaser.Release(ctx, g.kind, g.owner, 0)
+		err = g.leaser.Release(ctx, leaseKind, g.owner, 0)
 	}
 	if err != nil && !errors.Is(err, storage.ErrNoLease) { // another gateway has it already
 		return fmt.Errorf("give machine id %d back: %w", g.flake.machine, err)

@@ -52,14 +52,13 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// TestRestarts: generators that follow one another at once, on the same machine id, never make the same
-// id.
+// TestRestarts: generators that follow one another at once never make the same id.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
-	l, machine := newLeases(), 7
+	l := newLeases()
 	seen := map[storage.UserID]bool{}
 	for range 50 {
-		g := start(t, l, Config{MachineID: &machine})
+		g := start(t, l, Config{})
 		for range 20 {
 			id := next(t, g)
 			if seen[id] {
@@ -73,20 +72,16 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestMachineIDsDiffer: ids that are leased differ from one another and from ids that are set.
+// TestMachineIDsDiffer: ids that are leased differ from one another.
 func TestMachineIDsDiffer(t *testing.T) {
 	t.Parallel()
 	l := newLeases()
 	seen := map[int]bool{}
 	var mu sync.Mutex
 	var running sync.WaitGroup
-	for i := range 100 {
+	for range 100 {
 		running.Go(func() {
-			cfg := Config{}
-			if i%10 == 0 {
-				cfg.MachineID = &i
-			}
-			g, err := New(t.Context(), l, cfg)
+			g, err := New(t.Context(), l, Config{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -103,27 +98,10 @@ func TestMachineIDsDiffer(t *testing.T) {
 			if seen[machine] || int(id&0xffff) != machine {
 				t.Errorf("machine %d, known %t, in the id %d", machine, seen[machine], id&0xffff)
 			}
-			if (cfg.MachineID != nil) != (machine < setIDs) || cfg.MachineID != nil && machine != i {
-				t.Errorf("machine %d for %d", machine, i)
-			}
 			seen[machine] = true
 		})
 	}
 	running.Wait()
-}
-
-func TestAMachineIDThatIsLeasedIsRefused(t *testing.T) {
-	t.Parallel()
-	l, machine := newLeases(), 5
-	start(t, l, Config{MachineID: &machine}) // takes a lease that is not lost even if the machine pauses
-	began := time.Now()
-	_, err := New(t.Context(), l, Config{MachineID: &machine, Wait: 500 * time.Millisecond})
-	if !errors.Is(err, storage.ErrNoLease) {
-		t.Fatalf("a second gateway of the same machine id: %v", err)
-	}
-	if took := time.Since(began); took < 400*time.Millisecond || took > 10*time.Second {
-		t.Errorf("the error came after %s", took)
-	}
 }
 
 // TestSilentStore: the start ends although the store does not answer.
@@ -140,30 +118,6 @@ type silent struct{ storage.Leaser }
 func (silent) Lease(ctx context.Context, _, _ string, _ int, _, _ storage.Micros) (int, error) {
 	<-ctx.Done()
 	return 0, ctx.Err()
-}
-
-// TestAMachineIDIsFreeAfterItsLease: if an owner never released its lease, the lease is waited for if it ends soon.
-func TestAMachineIDIsFreeAfterItsLease(t *testing.T) {
-	t.Parallel()
-	l, machine := newLeases(), 5
-	until := storage.MicrosOf(time.Now().Add(500 * time.Millisecond))
-	if _, err := l.Lease(t.Context(), "machine 5", "dead", 1, 0, until); err != nil {
-		t.Fatal(err)
-	}
-	g := start(t, l, Config{MachineID: &machine, Lease: 5 * time.Second})
-	if now := storage.MicrosOf(time.Now()); now < until {
-		t.Fatalf("taken %d µs before its end", until-now)
-	}
-	next(t, g)
-}
-
-func TestMachineIDRange(t *testing.T) {
-	t.Parallel()
-	for _, machine := range []int{-1, setIDs} {
-		if _, err := New(t.Context(), newLeases(), Config{MachineID: &machine}); err == nil {
-			t.Errorf("%d is taken", machine)
-		}
-	}
 }
 
 func TestNoSlot(t *testing.T) {

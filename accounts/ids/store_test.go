@@ -2,7 +2,6 @@ package ids
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -60,25 +59,6 @@ func onAStore(t *testing.T, location string) {
 		})
 	}
 	running.Wait()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	machine := 9
-	for range 2 { // the second time after the first generators were closed
-		set, err := New(t.Context(), store, Config{MachineID: &machine, Lease: 3 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		next(t, set)
-		if _, err := New(t.Context(), store, Config{MachineID: &machine, Wait: 300 * time.Millisecond}); !errors.Is(err, storage.ErrNoLease) {
-			t.Errorf("a second gateway of the same machine id: %v", err)
-		}
-		if err := set.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}
 	for _, g := range all {
 		next(t, g)
 		if err := g.Close(context.Background()); err != nil {

@@ -17,7 +17,6 @@ import (
 type BenchSeveralCmd struct {
 	Users    int    `default:"50000" placeholder:"N" help:"How many users, from 250 up. Default: ${default}."`
 	Gateways int    `default:"3" placeholder:"N" help:"How many gateways are on the store, from 1 to 16. Default: ${default}."`
-	WarmUp   bool   `default:"true" negatable:"" help:"Let gateways read into memory, when they start, whom they may be asked about (their own --warm-up)."`
 	Beside   string `placeholder:"PATH" help:"Another build of kith, which is measured in turn with the first."`
 	benchFlags
 }
@@ -40,7 +39,7 @@ func (c *BenchSeveralCmd) Validate() error {
 // --redundancy.
 func (c *BenchSeveralCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
 	return c.measure(ctx, k, report.Several, suite.Config{MixedUsers: c.Users}, func(ctx context.Context, config suite.Config) ([]report.Size, report.Machine, error) {
-		size, machine, err := suite.RunSeveral(ctx, suite.SeveralConfig{Config: config, Gateways: c.Gateways, Redundancy: settings.Redundancy, Beside: c.Beside, NoWarmUp: !c.WarmUp})
+		size, machine, err := suite.RunSeveral(ctx, suite.SeveralConfig{Config: config, Gateways: c.Gateways, Redundancy: settings.Redundancy, Beside: c.Beside})
 		return []report.Size{size}, machine, err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +68,9 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 		env = append(env, "KITH_REDIS="+r.redisURL)
 	}
 	log := r.path(strings.ReplaceAll(s.name(), " ", "-") + ".log")
+	if s.engine == report.MariaDBRedis && s.state != report.Baseline && s.state != report.Inboxes {
+		r.share(ctx, command, location, env)
+	}
 	process, err := private.Start(log, env, command, args...)
 	if err != nil {
 		return nil, err
@@ -85,6 +89,21 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 		return nil, err
 	}
 	return p, nil
+}
+
+// share sets what all gateways on a store take from it, as the next one is told. A gateway that runs keeps its feed mode. Builds
+// before these settings do without.
+func (r *run) share(ctx context.Context, program, location string, told []string) {
+	feed, cache := "pull", "true"
+	if slices.Contains(told, "KITH_FEED=hybrid") {
+		feed = "hybrid"
+	}
+	if slices.Contains(told, "KITH_REDIS_CACHE=false") {
+		cache = "false"
+	}
+	if out, err := exec.CommandContext(ctx, program, "settings", "set", "--store", location, "--redis", r.redisURL, "feed="+feed, "redis-cache="+cache).CombinedOutput(); err != nil {
+		r.Log("settings: %s", out)
+	}
 }
 
 // mostWarming is how long warming up may take: some 100 million follows.

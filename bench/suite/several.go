@@ -23,7 +23,6 @@ type SeveralConfig struct {
 	Gateways   int
 	Redundancy string
 	Beside     string // another build of kith, which is measured in turn with the first; "": none
-	NoWarmUp   bool
 }
 
 // RunSeveral measures deployments of several gateways, with Redis as a cache, with Redis for events only, and without a Redis, in turn: all
@@ -159,9 +158,6 @@ func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int
 	engine := report.MariaDBRedis
 	if state == report.NoRedis {
 		engine = report.MariaDB
-	}
-	if r.what.NoWarmUp {
-		env = append(env, "KITH_WARM_UP=false")
 	}
 	d := &deployment{state: state}
 	if build != "" {

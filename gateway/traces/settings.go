@@ -1,9 +1,7 @@
 package traces
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -28,46 +26,27 @@ const (
 	pathOfTraces = "/v1/traces"
 )
 
-// ErrEndpoint and ErrRatio are the errors of a setting that is not a variable of OpenTelemetry.
-var (
-	ErrEndpoint = errors.New("it has to be the address of a collector, such as http://localhost:4318")
-	ErrRatio    = errors.New("it has to be between 0 and 1")
-)
-
-// Read finds the settings: endpoint and ratio if they are set, otherwise those of OpenTelemetry's variables. A ratio below 0
-// is not set.
-func Read(endpoint string, ratio float64, env func(string) string) (Settings, error) {
-	s := Settings{Ratio: ratio}
-	name, suffix := "", pathOfTraces // the variable that has the endpoint
+// Read finds the settings in OpenTelemetry's variables.
+func Read(env func(string) string) (s Settings, err error) {
+	name := varTraces
 	switch {
-	case ratio > 1 || math.IsNaN(ratio):
-		return s, ErrRatio
-	case endpoint != "":
 	case env(varDisabled) == "true", env(varExporter) == "none":
 		return s, nil
 	case env(varTraces) != "":
-		name, endpoint, suffix = varTraces+": ", env(varTraces), ""
+		s.Endpoint = env(varTraces)
 	case env(varEndpoint) != "":
-		name, endpoint = varEndpoint+": ", env(varEndpoint)
+		name, s.Endpoint = varEndpoint, strings.TrimRight(env(varEndpoint), "/")+pathOfTraces
 	default:
 		return s, nil
 	}
-	if !isAddress(endpoint) {
-		return s, fmt.Errorf("%s%w", name, ErrEndpoint)
-	}
-	if s.Endpoint = endpoint; suffix != "" {
-		s.Endpoint = strings.TrimRight(endpoint, "/") + suffix
+	if !isAddress(s.Endpoint) {
+		return s, fmt.Errorf("%s: it has to be the address of a collector, such as http://localhost:4318", name)
 	}
 	if err := check(env); err != nil {
 		return s, err
 	}
-	if ratio < 0 {
-		var err error
-		if s.Ratio, err = ratioOf(env(varSampler), env(varArgument)); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	s.Ratio, err = ratioOf(env(varSampler), env(varArgument))
+	return s, err
 }
 
 // isAddress reports whether a text is the address of a collector.
@@ -112,7 +91,7 @@ func ratioOf(sampler, argument string) (float64, error) {
 	case strings.HasSuffix(sampler, "traceidratio") && argument != "":
 		ratio, err := strconv.ParseFloat(argument, 64)
 		if err != nil || !(ratio >= 0 && ratio <= 1) {
-			return 0, fmt.Errorf("%s: %w", varArgument, ErrRatio)
+			return 0, fmt.Errorf("%s: it has to be between 0 and 1", varArgument)
 		}
 		return ratio, nil
 	}

@@ -70,16 +70,7 @@ func Read(name string) (*File, error) {
 	if name == "" {
 		return Nothing, nil
 	}
-	info, err := os.Stat(name) // a pipe would be waited for
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file", name)
-	case info.Size() > maxBytes:
-		return nil, fmt.Errorf("%s: it has more than %d bytes", name, maxBytes)
-	}
-	text, err := os.ReadFile(name)
+	text, err := ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -90,12 +81,35 @@ func Read(name string) (*File, error) {
 	return f, nil
 }
 
+// ReadFile reads a file of at most 64 KiB. The error is one line with the name of the file.
+func ReadFile(name string) ([]byte, error) {
+	info, err := os.Stat(name) // a pipe would be waited for
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no file", name)
+	case info.Size() > maxBytes:
+		return nil, fmt.Errorf("%s: it has more than %d bytes", name, maxBytes)
+	}
+	return os.ReadFile(name)
+}
+
+// Decode reads YAML into a value. The error is one line, with the line of the text.
+func Decode(text []byte, into any) error {
+	err := yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+	var where yaml.Error
+	switch {
+	case errors.Is(err, io.EOF): // an empty file
+		return nil
+	case errors.As(err, &where):
+		return fmt.Errorf("line %d: %s", where.GetToken().Position.Line, where.GetMessage())
+	}
+	return err
+}
+
 func (f *File) parse(text []byte) error {
-	if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) { // an empty file
-		var where yaml.Error
-		if errors.As(err, &where) {
-			return fmt.Errorf("line %d: %s", where.GetToken().Position.Line, where.GetMessage())
-		}
+	if err := Decode(text, f); err != nil {
 		return err
 	}
 	for _, of := range []struct {

@@ -147,7 +147,7 @@ func New(t T, store storage.Store, o Options) *API {
 	}
 	relations := social.NewRelations(social.RelationsConfig{
 		Store: store, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
-		MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause, Now: o.Now,
+		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,
 	})
 	states := &accounts.States{
 		Store: posts, Relations: relations, HiddenUsers: hiddenUsers, Now: now,
@@ -170,7 +170,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Feeds: o.Feeds,
 		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
-		FeedSeen: store, Lists: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
+		FeedSeen: store, Lists: store, Popular: social.NewPopular(store, relations.Now, nil), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
 		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
 	}
 	executable := func(schema *ast.Schema) graphql.ExecutableSchema {

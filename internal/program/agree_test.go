@@ -1,59 +1,109 @@
 package program_test
 
 import (
+	"database/sql"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	goredis "github.com/redis/go-redis/v9"
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
 
-// A process whose settings are not those of the processes on the store does not start, and names the setting. The operator
-// changes rules for all by kith agree, and restarts one process after another.
-func TestProcessesAgree(t *testing.T) {
-	t.Parallel()
-	redis := testenv.Redis(t)
-	with := func(more ...string) kithtest.Option {
-		return kithtest.Args(append([]string{"--redis", redis.URL()}, more...)...)
+// refusedToStart starts a process that has to end with one line that contains a text.
+func refusedToStart(t *testing.T, want string, args ...string) {
+	t.Helper()
+	end := kithtest.Run(t, kithtest.Args(args...))
+	if end.Code != 1 && end.Code != misused || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") != 1 {
+		t.Errorf("%v: %+v; want %q", args, end, want)
 	}
-	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	first := kithtest.Serve(t, with(store))
-	refused := func(want string, args ...string) {
-		t.Helper()
-		c := kithtest.Launch(t, with(append(args, store)...))
-		c.Until(t, "it is refused", func() bool { return c.Ended() })
-		if end := c.Wait(t); end.Code != 1 || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") != 1 {
-			t.Errorf("%v: %+v", args, end)
-		}
-	}
-	gateway := []string{"serve", "--addr=127.0.0.1:0"}
-	refused("--redis-cache (KITH_REDIS_CACHE): it is false here, and true for", append(gateway, "--no-redis-cache")...)
-	refused("--friend-request-ttl (KITH_FRIEND_REQUEST_TTL): it is 1h0m0s here, and 2160h0m0s for", append(gateway, "--friend-request-ttl=1h")...)
-	refused("--max-following (KITH_MAX_FOLLOWING): it is 6 here, and 5000 for", append(gateway, "--max-following=6")...)
-	refused("--friend-request-ttl", "reconcile", "full", "--friend-request-ttl=1h")
-	refused("--redis-cache", "agree", "--no-redis-cache")
-	kithtest.Serve(t, with(store)).Interrupt(t) // one with the same starts
+}
 
-	doctor := kithtest.Run(t, with("doctor", "--max-following=6", store))
-	if !strings.Contains(doctor.Stdout, "warn  settings: --max-following") {
+// set sets settings of a store, and returns what is printed.
+func set(t *testing.T, store string, values ...string) string {
+	t.Helper()
+	end := kithtest.Run(t, kithtest.Args(append([]string{"settings", "set", store}, values...)...))
+	if end.Code != 0 {
+		t.Fatalf("%v: %s", values, end.Stderr)
+	}
+	return end.Stdout
+}
+
+// The settings of a store lie in the store. A process that was told another value does not start, and says what to write. What
+// can change while processes run takes effect without a restart; what cannot is set while none runs.
+func TestSettingsLieInTheStore(t *testing.T) {
+	t.Parallel()
+	store := "--store=" + kithtest.DemoStore(t, 1)
+	gateway := []string{"serve", "--addr=127.0.0.1:0", store}
+	g := kithtest.Start(t, kithtest.Args(store, "--jwt-secret", secret, "--write-limit=0", "--friend-request-pause=1h")) // nobody had set it, so it is recorded
+	refusedToStart(t, "--friend-request-pause 2h: this store says 1h; to change it: kith settings set friend-request-pause=2h", append(gateway, "--friend-request-pause=2h")...)
+	refusedToStart(t, "--max-following 6: this store says 5000; to change it: kith settings set max-following=6", append(gateway, "--max-following=6")...)
+	refusedToStart(t, "--redis-cache false: this store says true", append(gateway, "--no-redis-cache")...)
+	refusedToStart(t, "--friend-request-ttl 1h: this store says 2160h", "reconcile", "full", "--friend-request-ttl=1h", store)
+	refusedToStart(t, "redundancy: gateways or replicators run on this store", "settings", "set", "redundancy=stream", "--redis="+testenv.Redis(t).URL(), store)
+	other := kithtest.Start(t, kithtest.Args(store, "--max-following=5000")) // told the same
+	other.Interrupt(t)
+
+	doctor := kithtest.Run(t, kithtest.Args("doctor", "--max-following=6", store))
+	if !strings.Contains(doctor.Stdout, "fail  settings: --max-following 6: this store says 5000") {
 		t.Errorf("doctor: %s", doctor.Stdout)
 	}
-	if end := kithtest.Run(t, with("agree", "--max-following=6", store)); end.Code != 0 {
-		t.Fatal(end.Stderr)
+
+	follow := func(id int) string {
+		body := fmt.Sprintf(`{"query":"mutation { follow(userId: %d) { changed } }"}`, id)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+signed(t, jwt.MapClaims{"sub": "1900"}))
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
-	second := kithtest.Serve(t, with(store, "--max-following=6"))
-	refused("--max-following (KITH_MAX_FOLLOWING): it is 5000 here, and 6 for", gateway...)
-	first.Until(t, "the old one says so", func() bool {
-		_, ready := first.Get(t, "/readyz")
-		return strings.Contains(ready, `{"name":"settings","ok":false`) && strings.Contains(first.Stderr(), "it is 5000 here, and 6 for")
+	if answer := follow(1283); !strings.Contains(answer, `"data"`) || strings.Contains(answer, "errors") {
+		t.Fatal(answer)
+	}
+	if said := set(t, store, "max-following=1", "suggest=77,1999"); !strings.Contains(said, "max-following: 5000 → 1, within 5s, without a restart\n") || !strings.Contains(said, "suggest: none → 77,1999,") {
+		t.Errorf("%s", said)
+	}
+	began, id := time.Now(), 1284
+	g.Until(t, "the limit holds", func() bool {
+		id++
+		return strings.Contains(follow(id), "LIMIT_REACHED")
 	})
-	first.Interrupt(t)
-	second.Interrupt(t)
-	kithtest.Serve(t, with(store, "--max-following=7")) // nothing else runs
+	if took := time.Since(began); took > 15*time.Second { // three times as long as it takes, on a machine under load
+		t.Errorf("after %s", took)
+	}
+	refusedToStart(t, "--max-following 5000: this store says 1", append(gateway, "--max-following=5000")...)
+	if said := set(t, store, "max-following="); !strings.Contains(said, "max-following: 1 → 5000") {
+		t.Errorf("%s", said)
+	}
+	g.Until(t, "no limit holds", func() bool { id++; return !strings.Contains(follow(id), "errors") })
+
+	var shown []struct {
+		Name, Value string
+		Default     bool
+	}
+	end := kithtest.Run(t, kithtest.Args("settings", "get", "max-following", "suggest", "--output=json", store))
+	if err := json.Unmarshal([]byte(end.Stdout), &shown); err != nil || fmt.Sprint(shown) != "[{max-following 5000 true} {suggest 77,1999 false}]" {
+		t.Errorf("%v, %+v", shown, end)
+	}
 }
 
 // Processes on one store have one Redis, or none, by whatever address they reach it. One that answers late, or has lost its data,
@@ -83,7 +133,6 @@ func TestProcessesAgreeOnTheRedis(t *testing.T) {
 	refused("none here, and one whose kith:id is ", append(gateway, "--no-redis-cache")...)
 	refused("one whose kith:id is ", append(gateway, "--no-redis-cache", "--redis", other.URL())...)
 	refused("none here, and one whose kith:id is ", "reconcile", "full", store)
-	refused("none here, and one whose kith:id is ", "agree", store)
 	doctor := kithtest.Run(t, kithtest.Args("doctor", "--no-redis-cache", "--redis", other.URL(), store))
 	if !strings.Contains(doctor.Stdout, "warn  settings: --redis (KITH_REDIS): it is one whose") {
 		t.Errorf("doctor: %s", doctor.Stdout)
@@ -111,16 +160,79 @@ func TestProcessesAgreeOnTheRedis(t *testing.T) {
 	agrees(second, true)
 }
 
-// A gateway does not join a store on which others propagate in another mode.
+// A gateway takes the mode of the store, and does not start if it was told another one. The mode is set while nothing runs.
 func TestProcessesAgreeOnTheMode(t *testing.T) {
 	t.Parallel()
 	testenv.NeedsBinlog(t)
 	store := "--store=mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
-	kithtest.Serve(t, kithtest.Args("--redundancy=binlog", store))
-	for _, args := range [][]string{{"--redundancy=sync"}, {}} {
-		end := kithtest.Run(t, kithtest.Args(append([]string{"serve", "--addr=127.0.0.1:0", store}, args...)...))
-		if want := "--redundancy (KITH_REDUNDANCY): it is sync"; end.Code != 1 || !strings.Contains(end.Stderr, want) || !strings.Contains(end.Stderr, "and binlog for") {
-			t.Errorf("%v: %+v", args, end)
+	first := kithtest.Serve(t, kithtest.Args("--redundancy=binlog", store))
+	const otherwise = "--redundancy sync: this store says binlog; to change it: kith settings set redundancy=sync"
+	refusedToStart(t, otherwise, "serve", "--addr=127.0.0.1:0", store, "--redundancy=sync")
+	mode := func(g *kithtest.Gateway, mode string) {
+		t.Helper()
+		if _, metrics := g.Get(t, "/metrics"); !strings.Contains(metrics, fmt.Sprintf("kith_redundancy{mode=%q} 1", mode)) {
+			t.Errorf("the mode is not %s", mode)
+		}
+	}
+	second := kithtest.Serve(t, kithtest.Args(store))
+	mode(second, "binlog")
+	refusedToStart(t, "redundancy: gateways or replicators run on this store", "settings", "set", "redundancy=sync", store)
+	first.Interrupt(t)
+	second.Interrupt(t)
+	refusedToStart(t, otherwise, "serve", "--addr=127.0.0.1:0", store, "--redundancy=sync")
+	if said := set(t, store, "redundancy=sync"); !strings.Contains(said, "redundancy: binlog → sync, from the next start on\n") || !strings.Contains(said, "kith reconcile full --repair") {
+		t.Errorf("%s", said)
+	}
+	refusedToStart(t, "it is sync: replicate is for stream and binlog", "replicate", store)
+	mode(kithtest.Serve(t, kithtest.Args(store)), "sync")
+}
+
+// A setting that a running gateway cannot take over is in its log and in /readyz until it is started again.
+func TestASettingThatNeedsAStart(t *testing.T) {
+	t.Parallel()
+	redis := testenv.Redis(t)
+	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	with := kithtest.Args(store, "--redis", redis.URL())
+	g := kithtest.Serve(t, with)
+	set(t, store, "feed=push", "--redis="+redis.URL())
+	const says = `feed: this process has to be started again: it was set to "push" in the store`
+	g.Until(t, "it says so", func() bool {
+		_, ready := g.Get(t, "/readyz")
+		return strings.Contains(ready, `{"name":"settings","ok":false`) && strings.Contains(g.Stderr(), strings.ReplaceAll(says, `"`, `\"`))
+	})
+	g.Interrupt(t)
+	again := kithtest.Serve(t, with)
+	again.Until(t, "it has the setting", func() bool {
+		_, ready := again.Get(t, "/readyz")
+		return strings.Contains(ready, `{"name":"settings","ok":true`)
+	})
+	refusedToStart(t, "--feed (KITH_FEED): push needs a Redis", "serve", "--addr=127.0.0.1:0", store)
+}
+
+// A store whose settings a newer program has set, or somebody by hand, is served or refused with one line.
+func TestSettingsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "kith.db")
+	store := "--store=sqlite:" + path
+	if end := kithtest.Run(t, kithtest.Args("migrate", store, "--max-following=7")); end.Code != 0 { // whatever makes the store records what it is told
+		t.Fatal(end.Stderr)
+	}
+	for value, want := range map[string]string{
+		`{"max-following":"8","of-tomorrow":"x"}`: "",
+		`{"max-following":"many"}`:                "max-following",
+		`{"max-following":"-1"}`:                  "must not be negative",
+		`nonsense`:                                "the settings in the store",
+	} {
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), "UPDATE kith_checkpoints SET value = ? WHERE name = 'settings of the store'", []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+		if end := kithtest.Run(t, kithtest.Args("settings", store)); (end.Code == 0) != (want == "") || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") > 1 {
+			t.Errorf("%s: %+v", value, end)
 		}
 	}
 }

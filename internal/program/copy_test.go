@@ -39,6 +39,9 @@ func TestAStoreIsCopied(t *testing.T) {
 	if _, text := askAs(t, old, token, `mutation { follow(userId: 79) { changed } }`); !strings.Contains(text, refused) || !strings.Contains(text, `"retryable":false`) {
 		t.Errorf("a write to the store that has been copied: %s", text)
 	}
+	if end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "--store", location(to...))); !strings.Contains(end.Stdout, " sync ") || !strings.Contains(end.Stdout, " set ") {
+		t.Errorf("the settings of the copy: %+v", end)
+	}
 	copied := serve(to)
 	if got, _ := pageOf(t, copied, ""); got != first {
 		t.Errorf("the copy's first page is %s, want %s", got, first)

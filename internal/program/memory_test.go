@@ -25,7 +25,7 @@ func TestResidentMemoryIsBounded(t *testing.T) {
 			t.Fatal(end.Stderr)
 		}
 	}
-	g := kithtest.Start(t, kithtest.Args("--store", store, "--cache-bytes", strconv.Itoa(cache), "--gc-percent", "2000", "--max-cost", "1000000"))
+	g := kithtest.Start(t, kithtest.Args("--store", store, "--cache-bytes", strconv.Itoa(cache), "--max-cost", "1000000"), kithtest.Env("GOGC=2000"))
 	const query = `query($ids: [ID!]!) { users(by: {ids: $ids}) { id handle name bio followings(first: 50) { edges { followedAt node { id handle name bio followerCount } } } followers(first: 50) { edges { node { id name } } } } }`
 	var asking sync.WaitGroup
 	for asker := range askers {

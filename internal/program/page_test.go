@@ -84,7 +84,7 @@ func TestPlainPageRunsItsExample(t *testing.T) {
 // TestPagesWithoutDemo: without --demo there are no demo query and no demo users. Both pages can be left out.
 func TestPagesWithoutDemo(t *testing.T) {
 	t.Parallel()
-	g := kithtest.Start(t, kithtest.Args("--no-app"))
+	g := kithtest.Start(t, kithtest.Args("--pages", "graphiql"))
 	if status, page := g.Get(t, "/"); status != http.StatusOK || strings.Contains(page, "query Read") || !strings.Contains(page, "# A social graph") {
 		t.Errorf("status %d, %s", status, page)
 	}
@@ -94,7 +94,7 @@ func TestPagesWithoutDemo(t *testing.T) {
 	if status := demoToken(t, g.URL, "127.0.0.1", ""); status != http.StatusForbidden {
 		t.Errorf("a demo token: status %d", status)
 	}
-	g = kithtest.Start(t, kithtest.Args("--no-graphiql"))
+	g = kithtest.Start(t, kithtest.Args("--pages", "app"))
 	if status, _ := g.Get(t, "/"); status != http.StatusNotFound || strings.Contains(g.Stdout(), "GraphiQL") {
 		t.Errorf("GraphiQL answers %d; the program says\n%s", status, g.Stdout())
 	}

@@ -72,29 +72,6 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestMovedSettings: who still has a setting of the identity provider by itself is told where it is now. Without it, the
-// gateway would accept what was not meant.
-func TestMovedSettings(t *testing.T) {
-	t.Parallel()
-	for flag, says := range map[string]string{
-		"jwks": `"jwks": "FILE or URL"`, "jwt-issuer": `"issuer"`, "jwt-audience": `"audience": ["AUD"]`, "jwt-user-claim": `"userClaim": "CLAIM"`, "jwt-subjects": `"subjects": "mapped"`, "jwt-issuers": "KITH_IDENTITY",
-	} {
-		variable := "KITH_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		for way, option := range map[string]kithtest.Option{
-			"flag": kithtest.Args("--" + flag + "=x"), "flag and value": kithtest.Args("serve", "--"+flag, "x"), "variable": kithtest.Env(variable + "=x"), "doctor": kithtest.Args("doctor", "--"+flag+"=x"),
-		} {
-			t.Run(flag+" "+way, func(t *testing.T) {
-				t.Parallel()
-				end := kithtest.Run(t, kithtest.Dir(t.TempDir()), kithtest.Env("KITH_ADDR=127.0.0.1:0"), option)
-				refused(t, end, "--"+flag+" ("+variable+"): ", says, "--identity")
-				if end.Code != misused {
-					t.Errorf("code %d", end.Code)
-				}
-			})
-		}
-	}
-}
-
 // password is a password that no message may show.
 const password = "hush-5791"
 
@@ -115,7 +92,7 @@ func TestBadCommands(t *testing.T) {
 		"import, huge chunk":      {[]string{"import", "--chunk=10000001", "none.txt"}, "--chunk: it must be 1 to 10000000"},
 		"import, unknown store":   {[]string{"import", "--store=x:y", "none.txt"}, "--store (KITH_STORE): "},
 		"import of an empty file": {[]string{"import", "/dev/null"}, "there is nothing to import"},
-		"replicate on SQLite":     {[]string{"replicate"}, "--redundancy (KITH_REDUNDANCY): "},
+		"replicate on SQLite":     {[]string{"replicate"}, "--store (KITH_STORE): "},
 		"migrate, no server":      {[]string{"migrate", "--store=mysql:app:" + password + "@tcp(" + closedPort(t) + ")/kith"}, "--store (KITH_STORE): "},
 	} {
 		t.Run(name, func(t *testing.T) {

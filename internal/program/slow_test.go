@@ -80,7 +80,7 @@ func TestASlowOperationIsFound(t *testing.T) {
 	t.Parallel()
 	shards := newMariaDB(t, 2)
 	g := kithtest.Start(t, kithtest.Args("--store", location(shards...), "--redundancy", "sync", "--jwt-secret", secret, "--cache-bytes", "0",
-		"--statement-timeout", "60s", "--request-timeout", "60s", "--sql-comments", "--slow-operation", "1ms", "--log-format", "json"))
+		"--statement-timeout", "60s", "--request-timeout", "60s", "--log-level", "debug", "--slow-operation", "1ms", "--log-format", "json"))
 	token := adminToken(t)
 	create := "mutation {"
 	for id := range 10 {

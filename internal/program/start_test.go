@@ -210,7 +210,7 @@ func TestHelpReportsSettingsAndDefaults(t *testing.T) {
 	help := strings.Join(strings.Fields(end.Stdout), " ")
 	for _, want := range []string{
 		"Default: 127.0.0.1:8080 ($KITH_ADDR).",
-		"Default: sqlite:data/kith.db ($KITH_STORE).", "($KITH_REDIS)", "($KITH_REDUNDANCY)", "($KITH_CORS_ORIGIN)",
+		"Default: sqlite:data/kith.db ($KITH_STORE).", "($KITH_REDIS)", "($KITH_CORS_ORIGIN)",
 	} {
 		if !strings.Contains(help, want) {
 			t.Errorf("the help does not contain %q:\n%s", want, end.Stdout)

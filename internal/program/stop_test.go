@@ -66,7 +66,7 @@ func frozen(t *testing.T, options ...string) (*testenv.MariaDBServer, *kithtest.
 	server := testenv.MariaDB(t)
 	store := "mysql:" + server.CreateDatabase(t, "kith")
 	importFew(t, store)
-	g := kithtest.Start(t, kithtest.Args("--statement-timeout=60s", "--request-timeout=60s", "--no-warm-up", "--store", store), kithtest.Args(options...))
+	g := kithtest.Start(t, kithtest.Args("--statement-timeout=60s", "--request-timeout=60s", "--cache-bytes=0", "--store", store), kithtest.Args(options...))
 	server.Freeze(t)
 	return server, g, ask(t, g, `{ user(by: {id: "1"}) { handle } }`)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -144,10 +146,22 @@ const tenUsers = `{"query":"query Ten { a: user(by: {id: 1}) { name } b: user(by
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--no-warm-up", "--jwt-secret", secret, "--otlp-endpoint", r.URL, "--log-level", "debug", "--trace-ratio", "0"),
-		kithtest.Env("OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
+	store := kithtest.DemoStore(t, 2)
+	g := kithtest.Start(t, kithtest.Args("--store", store, "--jwt-secret", secret, "--log-level", "debug"),
+		kithtest.Env("OTEL_EXPORTER_OTLP_ENDPOINT="+r.URL, "OTEL_TRACES_SAMPLER=always_off", "OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
 	id := func(n int) string { return fmt.Sprintf("%032x", n) }
 
+	g.Until(t, "warm up", func() bool {
+		users, reading := warmedUp(t, g)
+		return users > 0 && !reading
+	})
+	file := filepath.Join(t.TempDir(), "one.tsv")
+	if err := os.WriteFile(file, []byte("1990\t1991\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if end := kithtest.Run(t, kithtest.Args("import", "--store", store, file)); end.Code != 0 { // gateways forget what they know
+		t.Fatal(end.Stderr)
+	}
 	g.Until(t, "answer from memory", func() bool { // it does so once the gateway knows that it is the only one on its store
 		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(by: {id: 11}) { name } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"), `"statements":0`)
 	})

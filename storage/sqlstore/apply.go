@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"maps"
 	"slices"
+	"time"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -69,7 +70,7 @@ func settle[T any](results []storage.Result[T], at []int, became []T, err error)
 }
 
 // judge makes a Judge for a transaction.
-func (s *Store) judge() *judge.Judge { return judge.New(s.requestTTL) }
+func (s *Store) judge() *judge.Judge { return judge.New(time.Duration(s.requestTTL.Load())) }
 
 // apply does the work of one shard's transaction.
 func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Applied, error) {

@@ -9,6 +9,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -32,8 +33,8 @@ type Config struct {
 	MaxConns int
 
 	// RequestTTL is how long a friend request stays pending: two requests that are further apart do
-	// not accept each other. Defaults to [storage.DefaultRequestTTL].
-	RequestTTL time.Duration
+	// not accept each other. It is a [time.Duration], loaded at each write. Defaults to [storage.DefaultRequestTTL].
+	RequestTTL *atomic.Int64
 
 	// OnStatement, when set, is called with every statement of a look-up or a write.
 	// It is called by many goroutines at once.
@@ -62,7 +63,7 @@ type Store struct {
 	db         *db.DB
 	sql        *db.Dialect
 	shards     *storage.ShardMap
-	requestTTL time.Duration
+	requestTTL *atomic.Int64
 
 	report func(context.Context, storage.Change) // nil: nobody asks
 
@@ -110,8 +111,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.toPack.Close()
 	}
 	d.Rescue = s.rescue
-	if s.requestTTL <= 0 {
-		s.requestTTL = storage.DefaultRequestTTL
+	if s.requestTTL == nil {
+		s.requestTTL = new(atomic.Int64)
+		s.requestTTL.Store(int64(storage.DefaultRequestTTL))
 	}
 	return s, nil
 }
@@ -159,13 +161,15 @@ func (s *Store) Empty(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Examine looks at every shard of a location, and changes nothing. found gets the checkpoint with a name, if there is one. See
-// `kith doctor`.
-func Examine(ctx context.Context, cfg Config, checkpoint string, found func(value []byte)) doctor.List {
+// Examine looks at every shard of a location, and changes nothing. found gets the value of the checkpoint with each of the
+// names, if there is one. See `kith doctor`.
+func Examine(ctx context.Context, cfg Config, found map[string]func(value []byte)) doctor.List {
 	return db.Examine(ctx, db.Config{Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns}, func(shard *sql.DB) {
-		var value []byte
-		if err := shard.QueryRowContext(ctx, sqlLoadCheckpoint, checkpoint).Scan(&value); err == nil { // else the shards are examined
-			found(value)
+		for name, found := range found {
+			var value []byte
+			if err := shard.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value); err == nil { // else the shards are examined
+				found(value)
+			}
 		}
 	})
 }

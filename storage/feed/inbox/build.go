@@ -37,7 +37,7 @@ func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, follow
 	if err != nil {
 		return err
 	}
-	args := []any{s.number, build, int64(floor), s.digest(authors), int64(b.Active / time.Second)}
+	args := []any{s.number, build, int64(floor), s.digest(authors), b.activeSeconds()}
 	for _, p := range posts {
 		args = append(args, int64(p.CreatedAt), memberOf(p.PostID))
 	}
@@ -96,7 +96,7 @@ func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followi
 		most = strconv.FormatInt(int64(from), 10)
 	}
 	of := s.digest(followings)
-	got, err := read.EvalSha(ctx, b.Redis, []string{b.boxKey(user)}, s.number, of, most, n, int64(b.Active/time.Second), int64(renewEvery/time.Second)).StringSlice()
+	got, err := read.EvalSha(ctx, b.Redis, []string{b.boxKey(user)}, s.number, of, most, n, b.activeSeconds(), int64(renewEvery/time.Second)).StringSlice()
 	if err != nil {
 		b.fail(err)
 		return nil, 0, false
@@ -124,4 +124,10 @@ func (b *Boxes) Forget(ctx context.Context, user storage.UserID, gone []storage.
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	b.Redis.ZRem(ctx, b.boxKey(user), storage.Each(gone, func(id storage.PostID) any { return memberOf(id) })...)
+}
+
+// activeSeconds is how long an inbox is kept, as scripts take it.
+func (b *Boxes) activeSeconds() int64 {
+	_, active := b.Bounds()
+	return int64(active / time.Second)
 }

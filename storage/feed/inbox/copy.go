@@ -97,11 +97,12 @@ func (b *Boxes) copyStretch(ctx context.Context, s *State, upTo storage.Micros) 
 
 // findHot finds out who of these authors is hot. It returns what has changed as lead.lua takes it.
 func (b *Boxes) findHot(ctx context.Context, s *State, authors []storage.UserID) (next *State, changes []any) {
+	hot, _ := b.Bounds()
 	next = &State{name: s.name, number: s.number, epoch: s.epoch, turns: maps.Clone(s.turns)}
 	for some := range slices.Chunk(authors, b.Batch) {
 		for i, r := range b.Counts.Counts(ctx, some) {
 			id, n := some[i], r.Value.Follower
-			becomesHot, cools := b.Hot > 0 && n >= b.Hot && !s.isHot(id), s.isHot(id) && (2*n < b.Hot || b.Hot == 0)
+			becomesHot, cools := hot > 0 && n >= hot && !s.isHot(id), s.isHot(id) && (2*n < hot || hot == 0)
 			if r.Err == nil && (becomesHot || cools) {
 				next.turns[id]++
 				changes = append(changes, id.String(), next.turns[id])

@@ -48,12 +48,9 @@ type Config struct {
 	Recent *recent.Posts
 	Logger *slog.Logger
 
-	// Hot is how many followers make an author hot: its posts are not copied. It is hot until it has fewer than
-	// half as many. 0: no author is hot.
-	Hot int64
-
-	// Active is how long an inbox is kept after its user has last read it.
-	Active time.Duration
+	// Bounds may change while inboxes are kept. hot is how many followers make an author hot: its posts are not copied. It is hot
+	// until it has fewer than half as many. 0: no author is hot. active is how long an inbox is kept after its user has last read it.
+	Bounds func() (hot int64, active time.Duration)
 
 	// Values that tests change; zero stands for those below.
 	Lag   time.Duration // behind recent.Posts.Through
@@ -77,7 +74,7 @@ const (
 	lag        = 10 * time.Second
 	buildEvery = 10 * time.Second
 	buildTakes = time.Minute
-	// renewEvery: reading an inbox keeps it for Config.Active from then on, by one write in this time.
+	// renewEvery: reading an inbox keeps it for Config.Bounds from then on, by one write in this time.
 	renewEvery = 24 * time.Hour
 )
 

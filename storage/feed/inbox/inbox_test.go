@@ -46,7 +46,7 @@ func open(t *testing.T, hot int64) *fixture {
 	t.Cleanup(cache.Close)
 	f.Boxes = New(Config{
 		Redis: f.client, Prefix: "kith", Cache: cache, Counts: store, Recent: recent.NewSince(1<<20, time.Now, 0),
-		Logger: slog.New(slog.DiscardHandler), Hot: hot, Active: 48 * time.Hour, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler), Bounds: func() (int64, time.Duration) { return hot, 48 * time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
 	})
 	f.copy()
 	return f

@@ -38,9 +38,7 @@ func Examine(ctx context.Context, cfg Config, first func(*sql.DB)) (all doctor.L
 			}
 		}
 	}()
-	for _, s := range shards {
-		all = append(all, s.List...)
-	}
+	all = append(all, onceAServer(shards)...)
 	examineLayout(&all, shards)
 	examineClocks(&all, shards)
 	examineConnections(&all, shards, cfg)
@@ -55,6 +53,7 @@ type examined struct {
 	meta  *meta  // nil if it is new, or cannot be read
 
 	server      string // which it is on; empty on SQLite
+	address     string // of that
 	connections int    // that it takes
 	ahead       time.Duration
 	timed       bool // whether ahead is known
@@ -78,6 +77,31 @@ func (d *DB) examineShards(ctx context.Context, first int, addresses []string) [
 		return nil
 	})
 	return list
+}
+
+// onceAServer are the findings of the shards, and of each server once, however many shards it has.
+func onceAServer(shards []*examined) (all doctor.List) {
+	type fact struct {
+		server, check string
+		level         doctor.Level
+	}
+	first := map[fact]*examined{}
+	ofServer := doctor.OneOf("version", "isolation", "encryption", "clock", "read_only", "durability", "max_allowed_packet", "binlog_format")
+	for _, s := range shards {
+		for _, f := range s.List {
+			if s.server != "" && ofServer(f.Check) {
+				key := fact{s.server, f.Check, f.Level}
+				if first[key] == nil {
+					first[key] = s
+				} else if first[key] != s {
+					continue
+				}
+				f.Of = "server " + s.address
+			}
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // addedBehind are the addresses of shards that the store has beyond those that are given.

@@ -67,6 +67,7 @@ func (d *DB) examineServer(ctx context.Context, s *examined, dsn string) {
 		return
 	}
 	has := server.Settings
+	s.address = cfg.Addr
 	s.server = has["hostname"] + ":" + has["port"] + has["datadir"]
 	s.connections, _ = strconv.Atoi(has["max_connections"])
 	s.examineSession(asking, cfg, has["time_zone"])

@@ -1,0 +1,176 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// ran is what a command prints.
+func ran(t *testing.T, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = Run(t.Context(), args, &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+var flagInHelp = regexp.MustCompile(`(?m)^ +(?:-\w, +)?--(?:\[no-\])?([a-z0-9-]+)[ =\n]`)
+
+// flagsIn are the flags that a help shows, without those that show something and end.
+func flagsIn(help string) (names []string) {
+	for _, m := range flagInHelp.FindAllStringSubmatch(help, -1) {
+		if name := m[1]; !slices.Contains([]string{"help", "help-all", "version"}, name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// The help of serve shows what most need, and --help-all the rest, but no setting of the store.
+func TestHelpShowsFewFlags(t *testing.T) {
+	const shown, inAll = 15, 40
+	_, help, _ := ran(t, "serve", "--help")
+	if names := flagsIn(help); len(names) != shown {
+		t.Errorf("the help shows %d flags, want %d: %v", len(names), shown, names)
+	}
+	_, help, _ = ran(t, "serve", "--help-all")
+	names := slices.DeleteFunc(flagsIn(help), func(name string) bool { // one setting with --jwks: how tokens of a provider are read
+		return slices.Contains([]string{"jwt-issuer", "jwt-audience", "jwt-user-claim", "jwt-subjects", "jwt-issuers"}, name)
+	})
+	if len(names) > inAll {
+		t.Errorf("--help-all shows %d flags, more than %d: %v", len(names), inAll, names)
+	}
+	_, ofStore := new(StoreSettings).storeFlags()
+	for name := range ofStore {
+		if slices.Contains(names, name) {
+			t.Errorf("--%s is a setting of the store", name)
+		}
+	}
+	for _, args := range [][]string{{"schema"}, {"version"}, {"completion", "bash"}, {"migrate"}} {
+		for _, flag := range []string{"--help", "--help-all"} {
+			if code, help, _ := ran(t, append(args, flag)...); code != 0 || !strings.HasPrefix(help, "Usage: kith "+strings.Join(args, " ")) {
+				t.Errorf("%v %s: %d %.100s", args, flag, code, help)
+			}
+		}
+	}
+}
+
+// A flag, variable or key that is gone is refused with the line that says what to write.
+func TestMovedSettings(t *testing.T) {
+	store := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	file := filepath.Join(t.TempDir(), "kith.yaml")
+	now := settingsOf(model(t).Model.Node)
+	for name, instead := range moved {
+		if now[name] != nil {
+			t.Errorf("--%s is not gone", name)
+		}
+		says := " is gone: " + instead + "\n"
+		refused := func(before string, args ...string) {
+			t.Helper()
+			if code, out, complaints := ran(t, args...); code != 78 || out != "" || complaints != "kith: "+before+says {
+				t.Errorf("%v: %d %s", args, code, complaints)
+			}
+		}
+		if name == "agree" { // a command
+			refused(name, name)
+			continue
+		}
+		refused("--"+name, "serve", "--"+name+"=1")
+		refused("--no-"+name, "serve", "--no-"+name)
+		if err := os.WriteFile(file, []byte(name+": 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused("--config (KITH_CONFIG): "+file+": "+name, "migrate", "--store", store, "--config", file)
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KITH_"+variable(name), "1")
+			if code, _, complaints := ran(t, "migrate", "--store", store); code != 78 || complaints != "kith: KITH_"+variable(name)+says {
+				t.Errorf("%d %s", code, complaints)
+			}
+		})
+	}
+}
+
+// Variables of another spelling are warned of, those of Kubernetes are not.
+func TestUnknownVariables(t *testing.T) {
+	for name, value := range map[string]string{"KITH_STOR": "x", "KITH_ZEBRA": "x", "KITH_PORT": "tcp://10.0.0.1:80", "KITH_PORT_80_TCP_ADDR": "10.0.0.1", "KITH_SERVICE_HOST": "10.0.0.1", "KITH_APP_SERVICE_PORT_HTTP": "80"} {
+		t.Setenv(name, value)
+	}
+	code, _, complaints := ran(t, "migrate", "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+	lines := strings.Split(strings.TrimSpace(complaints), "\n")
+	slices.Sort(lines)
+	want := []string{"kith: warning: KITH_STOR is not a setting: did you mean KITH_STORE?", "kith: warning: KITH_ZEBRA is not a setting"}
+	if code != 0 || !slices.Equal(lines, want) {
+		t.Errorf("%d %q", code, lines)
+	}
+}
+
+// A file sets what flags set, unless a flag or a variable does. Sizes and durations have units.
+func TestConfigFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kith.yaml")
+	if err := os.WriteFile(file, []byte(`
+store: sqlite:of/the/file.db
+shard-conns: 7
+max-cost: 5000 # the flag below wins
+max-body: 1.5MiB
+cache-bytes: 0
+drain: 1d
+stop-delay: 90s
+cors-origin: [https://a.example, https://b.example]
+replicate: false
+friend-request-ttl: 30d
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(args ...string) *Program {
+		var p Program
+		parser := kong.Must(&p, Vars, bounded, configured, days)
+		k, err := parser.Parse(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.noteTold(k)
+		return &p
+	}
+	t.Setenv("KITH_SHARD_CONNS", "9")
+	p := read("serve", "--config", file, "--max-cost=6000")
+	s := p.Serve
+	if p.Store != "sqlite:of/the/file.db" || p.ShardConns != 9 || s.MaxCost != 6000 || s.MaxBody != 3<<19 || s.CacheBytes == nil || *s.CacheBytes != 0 ||
+		s.Drain != 24*time.Hour || s.StopDelay != 90*time.Second || !slices.Equal(s.CORSOrigin, []string{"https://a.example", "https://b.example"}) || s.Replicate {
+		t.Errorf("%+v", p)
+	}
+	if len(p.told) != 1 || p.told["friend-request-ttl"] != "720h" {
+		t.Errorf("told %v", p.told)
+	}
+	t.Setenv("KITH_CONFIG", file)
+	if p := read("migrate"); p.Store != "sqlite:of/the/file.db" {
+		t.Errorf("by the variable: %s", p.Store)
+	}
+	if p := read("migrate", "--store=sqlite:x"); p.Store != "sqlite:x" {
+		t.Errorf("beside a flag: %s", p.Store)
+	}
+}
+
+// Settings of the store have one spelling, whatever they were told as.
+func TestStoreSettingsAreWrittenInOneWay(t *testing.T) {
+	for _, c := range []struct{ name, told, want string }{
+		{"friend-request-ttl", "30d", "720h"}, {"friend-request-pause", "90m", "1h30m"}, {"friend-request-pause", "10s", "10s"}, {"friend-request-pause", "1h0m10s", "1h0m10s"},
+		{"redis-cache", "no", "false"}, {"suggest", "3,1,2", "3,1,2"}, {"max-following", "007", "7"}, {"feed", "push", "push"},
+	} {
+		s, err := readStoreSettings(map[string]string{c.name: c.told})
+		if err != nil {
+			t.Errorf("%s=%s: %v", c.name, c.told, err)
+			continue
+		}
+		_, flags := s.storeFlags()
+		if got := written(flags[c.name]); got != c.want {
+			t.Errorf("%s=%s is written %q, want %q", c.name, c.told, got, c.want)
+		}
+	}
+}

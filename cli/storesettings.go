@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/cluster"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sleep"
+	"kith/storage/sqlstore"
+)
+
+// StoreSettings have to agree among the processes on a store, so they lie in the store: `kith settings` reads and sets them.
+// As flags and variables they are understood, so that a process that was told another value does not start.
+type StoreSettings struct {
+	Redundancy       string        `hidden:"" restart:"all" default:"auto" enum:"auto,sync,stream,binlog" env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream (needs a Redis) or binlog (needs MySQL or MariaDB); auto is binlog on several shards of MySQL or MariaDB, else sync."`
+	RedisCache       bool          `hidden:"" restart:"all" default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Keep users and lists in the Redis as well."`
+	FriendRequestTTL time.Duration `hidden:"" bound:"positive" name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted."`
+	RequestPause     time.Duration `hidden:"" bound:"positive" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends."`
+	MaxFollowing     int64         `hidden:"" bound:"natural" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow, and how many it may block; 0 is no limit."`
+	Suggest          []int64       `hidden:"" env:"KITH_SUGGEST" placeholder:"ID,…" help:"Users who are suggested first to whoever follows nobody, in this order."`
+	Feed             string        `hidden:"" restart:"each" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users."`
+	FeedHot          int64         `hidden:"" bound:"positive" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With feed=hybrid: how many followers an author has whose posts are not copied."`
+	FeedActiveDays   int           `hidden:"" bound:"positive" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With feed=push or hybrid: for how long after its last read of the feed posts are copied for a user, at most 365."`
+}
+
+// auto is the redundancy mode that follows from the store.
+const auto = "auto"
+
+// check refuses values that cannot be right, and names the setting. The Redis is that of the process.
+func (s *StoreSettings) check(location, redis string) (name string, err error) {
+	const mostDays = 365
+	switch {
+	case s.Redundancy == cluster.Stream && redis == "":
+		return "redundancy", errors.New("stream needs a Redis (--redis)")
+	case s.Redundancy == cluster.Binlog && strings.HasPrefix(location, "sqlite:"):
+		return "redundancy", errors.New("SQLite has no binlog: use sync")
+	case len(s.Suggest) > social.MaxPinned:
+		return "suggest", fmt.Errorf("at most %d users can be pinned", social.MaxPinned)
+	case slices.ContainsFunc(s.Suggest, func(id int64) bool { return id < 1 }):
+		return "suggest", errors.New("a user's id is greater than 0")
+	case s.FeedActiveDays > mostDays:
+		return "feed-active-days", fmt.Errorf("it must be at most %d", mostDays)
+	case s.Feed != cluster.Pull && redis == "":
+		return "feed", fmt.Errorf("%s needs a Redis (--redis)", s.Feed)
+	case s.Feed != cluster.Pull && !s.RedisCache:
+		return "feed", fmt.Errorf("%s needs the cache in Redis (redis-cache)", s.Feed)
+	}
+	return "", nil
+}
+
+// modeOn is the redundancy mode on a store.
+func (s *StoreSettings) modeOn(store *sqlstore.Store) (string, error) {
+	switch {
+	case s.Redundancy == cluster.Binlog && !store.HasBinlog():
+		return "", errors.New("TiDB has no binlog: use sync or stream")
+	case s.Redundancy != auto:
+		return s.Redundancy, nil
+	case store.Shards() > 1 && store.HasBinlog():
+		return cluster.Binlog, nil
+	}
+	return cluster.Sync, nil
+}
+
+// apply lets settings hold from now on.
+func (s *Settings) apply(of *StoreSettings) {
+	s.now.Store(of)
+	s.rules.Store(&social.Rules{MaxFollowing: of.MaxFollowing, RequestTTL: of.FriendRequestTTL, RequestPause: of.RequestPause})
+	s.requestTTL.Store(int64(of.FriendRequestTTL))
+}
+
+// pinnedNow are the users who are suggested first, each once.
+func (s *Settings) pinnedNow() (ids []storage.UserID) {
+	for _, id := range s.now.Load().Suggest {
+		if !slices.Contains(ids, storage.UserID(id)) {
+			ids = append(ids, storage.UserID(id))
+		}
+	}
+	return ids
+}
+
+// storeFlags are the settings of a store by name, with the values of s. Variables do not set them.
+func (s *StoreSettings) storeFlags() (*kong.Kong, map[string]*kong.Flag) {
+	parser := kong.Must(s, kong.NoDefaultHelp(), bounded, days)
+	flags := map[string]*kong.Flag{}
+	for _, f := range parser.Model.Flags {
+		f.Envs, f.Tag.Envs = nil, nil
+		flags[f.Name] = f
+	}
+	return parser, flags
+}
+
+// readStoreSettings makes settings of what has been set. It passes over names that only a newer program knows.
+func readStoreSettings(set map[string]string) (*StoreSettings, error) {
+	s := new(StoreSettings)
+	parser, flags := s.storeFlags()
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if flags[name] != nil {
+			args = append(args, "--"+name+"="+set[name])
+		}
+	}
+	_, err := parser.Parse(args)
+	return s, err
+}
+
+// written is a flag's value as it is set.
+func written(f *kong.Flag) string {
+	if ids, ok := f.Target.Interface().([]int64); ok {
+		return strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ","), "[]")
+	}
+	text := fmt.Sprint(f.Target.Interface())
+	if hours, ok := strings.CutSuffix(text, "h0m0s"); ok {
+		return hours + "h"
+	} else if minutes, ok := strings.CutSuffix(text, "m0s"); ok {
+		return minutes + "m"
+	}
+	return text
+}
+
+// noteTold notes which settings of the store a command was told, by flag, variable or file.
+func (s *Settings) noteTold(k *kong.Context) {
+	_, of := new(StoreSettings).storeFlags()
+	s.told = map[string]string{}
+	for _, f := range k.Flags() {
+		_, inEnv := os.LookupEnv("KITH_" + variable(f.Name))
+		if of[f.Name] != nil && (inEnv || slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag == f })) && written(f) != auto {
+			s.told[f.Name] = written(f)
+		}
+	}
+}
+
+// join takes over the settings of the store. What the process was told is recorded if nobody has set it and nothing else runs on
+// the store; otherwise it has to be the same.
+func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
+	set, err := cluster.LoadSettings(ctx, store)
+	if err != nil {
+		return Misset("store", err)
+	}
+	differs, err := s.differing(set, store)
+	if err != nil {
+		return Misset("store", err)
+	}
+	othersRun := sync.OnceValue(func() bool { return cluster.OthersRun(ctx, store) })
+	for _, name := range slices.Sorted(maps.Keys(differs)) {
+		if _, isSet := set[name]; isSet || othersRun() {
+			return unusable{toldOtherwise(name, s.told[name], differs[name])}
+		}
+		set[name] = s.told[name]
+	}
+	of, err := readStoreSettings(set)
+	if err != nil {
+		return Misset("store", err)
+	}
+	if name, err := of.check(s.Store, s.Redis); err != nil {
+		return unusable{Misset(name, err)}
+	}
+	if of.Redundancy, err = of.modeOn(store); err != nil {
+		return unusable{Misset("redundancy", err)}
+	}
+	if len(differs) > 0 {
+		if err := cluster.SaveSettings(ctx, store, set); err != nil {
+			return Misset("store", err)
+		}
+	}
+	s.StoreSettings, s.set = *of, set
+	s.apply(of)
+	return nil
+}
+
+// toldOtherwise is the error of a process that was told another value than the store has.
+func toldOtherwise(name, told, has string) error {
+	return fmt.Errorf("--%s %s: this store says %s; to change it: kith settings set %[1]s=%[2]s", name, told, has)
+}
+
+// differing are the settings that the store has otherwise than the process was told, with the store's values. The store is nil if
+// it has not been opened.
+func (s *Settings) differing(set map[string]string, store *sqlstore.Store) (map[string]string, error) {
+	of, err := readStoreSettings(set)
+	if err != nil {
+		return nil, err
+	}
+	if store != nil {
+		if mode, err := of.modeOn(store); err == nil {
+			of.Redundancy = mode
+		}
+	}
+	_, flags := of.storeFlags()
+	differs := map[string]string{}
+	for name, told := range s.told {
+		if has := written(flags[name]); has != told {
+			differs[name] = has
+		}
+	}
+	return differs, nil
+}
+
+// watch takes over what is set in the store, until the context is done. It logs once what a running process cannot take over,
+// and another Redis than that of the store.
+func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *cluster.Redis, logger *slog.Logger) {
+	sameRedis, last, said := redis.Watch(store), s.set, ""
+	for sleep.For(ctx, cluster.WatchEvery) == nil {
+		err := sameRedis(ctx)
+		set, failed := cluster.LoadSettings(ctx, store)
+		if failed == nil && !maps.Equal(set, last) {
+			if of, failed := readStoreSettings(set); failed != nil {
+				logger.ErrorContext(ctx, "the settings of the store cannot be read: the former ones hold", "error", failed)
+			} else {
+				s.apply(of)
+				logger.InfoContext(ctx, "the settings of the store have changed", "set", set)
+			}
+			last = set
+		}
+		if err = errors.Join(err, s.stale(set)); err != nil && failed == nil && err.Error() != said {
+			said = err.Error()
+			logger.ErrorContext(ctx, "a setting is not that of the store", "error", err)
+		}
+	}
+}
+
+// stale is an error that names a setting with which the process started and which has been set otherwise since.
+func (s *Settings) stale(set map[string]string) error {
+	_, flags := new(StoreSettings).storeFlags()
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		if flags[name].Tag.Has("restart") && set[name] != s.set[name] && set != nil {
+			return fmt.Errorf("%s: this process has to be started again: it was set to %q in the store, and was %q", name, set[name], s.set[name])
+		}
+	}
+	return nil
+}
+
+// agrees is what /readyz asks: whether the process runs with the settings and the Redis of the store.
+func (s *Settings) agrees(ctx context.Context, store *sqlstore.Store, redis *cluster.Redis) error {
+	set, err := cluster.LoadSettings(ctx, store)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.stale(set), redis.Agrees(ctx, store))
+}

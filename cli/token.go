@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/accounts/identity"
+)
+
+// TokenCmd is `kith token`.
+type TokenCmd struct {
+	Scope []string      `enum:"admin,act-as" placeholder:"SCOPE" help:"What the token may do: admin, or act-as, as a backend for its users. Repeat it or separate several by commas."`
+	User  int64         `bound:"natural" placeholder:"ID" help:"The user whose token it is. Default: none, for a token with a scope."`
+	For   time.Duration `default:"5m" help:"How long the token is valid, at least 1s. Default: ${default}."`
+
+	identity.Settings `group:"identity"`
+}
+
+// Run prints the token, and nothing else.
+func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
+	switch c.TokenTTL = c.For; {
+	case c.For < time.Second:
+		return unusable{errors.New("--for: it must be at least 1s")}
+	case c.User == 0 && len(c.Scope) == 0:
+		return unusable{errors.New("token: write --scope admin, --scope act-as or --user ID")}
+	}
+	if err := c.Settings.Check(); err != nil {
+		return unusable{err}
+	}
+	who, err := c.Settings.Open(ctx, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer who.Close()
+	if who.MadeSecret || who.Issuer == nil {
+		return unusable{Misset("jwt-secret", errors.New("the secret of the gateways is missing: set it, or --jwt-secret-file"))}
+	}
+	subject := "kith token"
+	if c.User > 0 {
+		subject = strconv.FormatInt(c.User, 10)
+	}
+	token, err := who.Issuer.IssueTo(subject, c.Scope...)
+	_, unwritten := fmt.Fprintln(k.Stdout, token)
+	return cmp.Or(err, unwritten)
+}
