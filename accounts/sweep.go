@@ -66,7 +66,7 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 			return
 		}
 		if err := bounded(ctx, func(ctx context.Context) error { return s.States.finish(ctx, user) }); err != nil && ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "a deletion goes on later", "user", user.String(), "error", err)
+			s.Logger.WarnContext(ctx, "cannot finish the deletion of an account: will retry", "user", user.String(), "error", err)
 		}
 	}
 	for _, user := range s.States.HiddenUsers.finished(before) {
@@ -82,7 +82,7 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 			return s.States.Relations.EndDue(ctx, shard, func() bool { return s.leased(ctx, owner) })
 		}
 		if err := bounded(ctx, work); err != nil && ctx.Err() == nil {
-			s.Logger.WarnContext(ctx, "relations end later", "shard", shard, "error", err)
+			s.Logger.WarnContext(ctx, "cannot end expired relations: will retry", "shard", shard, "error", err)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (s *Sweeper) leased(ctx context.Context, owner string) bool {
 	now := s.States.Now()
 	_, err := s.Leaser.Lease(ctx, sweepKind, owner, 1, storage.MicrosOf(now), storage.MicrosOf(now.Add(sweepLease)))
 	if err != nil && !errors.Is(err, storage.ErrNoLease) && ctx.Err() == nil {
-		s.Logger.WarnContext(ctx, "no lease for deletions", "error", err)
+		s.Logger.WarnContext(ctx, "cannot get the lease for deletions: will retry", "error", err)
 	}
 	return err == nil
 }

@@ -289,14 +289,14 @@ func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool) {
 	reason := "the events of other processes do not arrive from Redis"
 	switch {
 	case isOn:
-		logger.InfoContext(ctx, "users and lists are kept in memory again")
+		logger.InfoContext(ctx, "cache on: users and lists are kept in memory again")
 		return
 	case c.follows:
 		reason = "other processes use the store, there is no --redis, and the servers' binlogs, which also show their changes, are not followed (yet)"
 	case c.client == nil:
 		reason = "other processes use the store, and without --redis their changes are not heard of"
 	}
-	logger.InfoContext(ctx, "nothing is kept in memory: every request reads the store", "reason", reason)
+	logger.InfoContext(ctx, "cache off: every request reads the databases", "reason", reason)
 }
 
 // mode is what the cache of this process may do. hearing means that the others' events arrive, with a Redis therefore that it answers.

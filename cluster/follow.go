@@ -36,7 +36,7 @@ func (c *Caches) followLogs(ctx context.Context, hearing func(bool), logger *slo
 		}
 		if err.Error() != told {
 			told = err.Error()
-			logger.WarnContext(ctx, "the binlog cannot be followed, and nothing is kept in memory while other processes use the store", "error", err)
+			logger.WarnContext(ctx, "cannot follow the binlog: the cache stays off while other processes use the store", "error", err)
 		}
 		if unfit := (*binlog.StopError)(nil); errors.As(err, &unfit) {
 			pause = unfitPause

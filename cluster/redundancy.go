@@ -173,7 +173,7 @@ func (added) Inline() bool { return false }
 func (a added) Propagate(ctx context.Context, written []storage.Written) error {
 	err := a.producer.Add(ctx, rowsOf(written))
 	if err != nil {
-		a.logger.WarnContext(ctx, "follows not published", "rows", len(written), "error", err)
+		a.logger.WarnContext(ctx, "cannot add rows to the stream: left to kith reconcile", "rows", len(written), "error", err)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func (r *Replicator) Run(ctx context.Context) error {
 		if err != nil || !changed {
 			return err
 		}
-		r.cfg.Logger.InfoContext(ctx, "replication begins again: the store's shards have changed")
+		r.cfg.Logger.InfoContext(ctx, "replication restarts: the store's shards have changed")
 		r.cfg.Resync = false // that has been done
 		r.begin()
 	}

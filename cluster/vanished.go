@@ -30,7 +30,7 @@ func (c *Caches) vanished(ctx context.Context) bool {
 		c.client.Del(ctx, key)
 		return false
 	}
-	slog.WarnContext(ctx, "a process on the store has vanished: all caches forget what it may have changed")
+	slog.WarnContext(ctx, "a process of the store died: all caches are emptied, as it may have changed what they hold")
 	return true
 }
 

@@ -96,7 +96,7 @@ func (s *server) failed(ctx context.Context) func(err error, attempt int) {
 	return func(err error, attempt int) {
 		s.Metrics.unread.Inc()
 		if attempt == 1 {
-			s.Logger.WarnContext(ctx, "a subscription could not read what has changed", "request_id", RequestID(ctx), "error", err)
+			s.Logger.WarnContext(ctx, "subscription cannot read what has changed", "request_id", RequestID(ctx), "error", err)
 		}
 	}
 }

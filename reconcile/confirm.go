@@ -149,7 +149,7 @@ func (f *full) repair(ctx context.Context, c *confirmed) error {
 		}
 		unrepaired := setOf(append(left, m.Left...))
 		if err = cmp.Or(err, failed); err != nil {
-			f.cfg.Logger.ErrorContext(ctx, "edges not repaired", "edges", len(unrepaired), "error", err)
+			f.cfg.Logger.ErrorContext(ctx, "reconcile: cannot repair edges", "edges", len(unrepaired), "error", err)
 		}
 		for _, d := range chunk {
 			if !unrepaired[d.Key()] {

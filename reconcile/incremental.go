@@ -60,7 +60,7 @@ func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
 	}
 	for _, l := range without {
 		p.report.Begun = append(p.report.Begun, l.Title())
-		i.Logger.WarnContext(ctx, "reconcile: there is no checkpoint; changes are looked at from now on, what was before is for kith reconcile full", "log", l.Title())
+		i.Logger.WarnContext(ctx, "reconcile: no checkpoint yet: starting at the end of the log; run kith reconcile full for earlier changes", "log", l.Title())
 	}
 	for _, l := range p.logs {
 		if l.end, err = l.End(ctx); err != nil {

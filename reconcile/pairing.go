@@ -153,9 +153,9 @@ func (p *pairer) read(ctx context.Context, l *pairedLog) error {
 			return nil
 		case isLost:
 			p.Metrics.Lost(p.mode)
-			p.Logger.ErrorContext(ctx, "reconcile: changes are lost; run kith reconcile full", "log", l.Title(), "error", err)
+			p.Logger.ErrorContext(ctx, "reconcile: changes were missed: run kith reconcile full", "log", l.Title(), "error", err)
 		case err != nil:
-			p.Logger.WarnContext(ctx, "reconcile: a log is interrupted; trying again", "log", l.Title(), "error", err)
+			p.Logger.WarnContext(ctx, "reconcile: cannot read a log: retrying", "log", l.Title(), "error", err)
 		}
 		if p.position(l) != before {
 			try, pause = 1, shortest

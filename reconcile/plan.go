@@ -59,7 +59,7 @@ func (f *full) again(ctx context.Context, shard int, statement func() error) err
 	return whileAway(ctx, func() error {
 		err := f.pace.Do(ctx, statement)
 		if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
-			f.cfg.Logger.WarnContext(ctx, "a shard does not answer the scan", "shard", shard, "error", err)
+			f.cfg.Logger.WarnContext(ctx, "reconcile: a shard does not answer: retrying", "shard", shard, "error", err)
 		}
 		return err
 	})

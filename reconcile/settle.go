@@ -103,7 +103,7 @@ func (p *pairer) settle(ctx context.Context, b *batch) error {
 		}
 		p.left(b, again)
 		if len(again) > 0 {
-			p.Logger.WarnContext(ctx, "reconcile: edges cannot be dealt with; trying again", "edges", len(again), "error", err)
+			p.Logger.WarnContext(ctx, "reconcile: cannot check edges: retrying", "edges", len(again), "error", err)
 			if err := sleep.For(ctx, p.Window); err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func (p *pairer) settle(ctx context.Context, b *batch) error {
 	}
 	err := p.done(ctx, b)
 	if err != nil && p.mode == ModeRealtime && ctx.Err() == nil {
-		p.Logger.WarnContext(ctx, "reconcile: the checkpoint cannot be saved; trying again", "error", err)
+		p.Logger.WarnContext(ctx, "reconcile: cannot save the checkpoint: retrying", "error", err)
 		return nil
 	}
 	return err

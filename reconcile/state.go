@@ -101,11 +101,11 @@ func (f *full) load(ctx context.Context) error {
 	}
 	earlier := emptyState()
 	if err := gob.NewDecoder(bytes.NewReader(value)).Decode(&earlier); err != nil {
-		f.cfg.Logger.WarnContext(ctx, "the earlier scan cannot be gone on with", "error", err)
+		f.cfg.Logger.WarnContext(ctx, "reconcile: cannot read the earlier scan: starting a new one", "error", err)
 		return nil
 	}
 	if earlier.Layout != stateLayout || earlier.Repair != f.cfg.Repair {
-		f.cfg.Logger.InfoContext(ctx, "the earlier scan was another, and is begun anew")
+		f.cfg.Logger.InfoContext(ctx, "reconcile: the earlier scan had other settings: starting a new one")
 		return nil
 	}
 	earlier.Report.Resumed = true
@@ -121,7 +121,7 @@ func (f *full) commit(ctx context.Context, change func(*state)) {
 	change(&f.state)
 	if time.Since(f.saved) >= f.cfg.SaveEvery {
 		if err := f.save(ctx); err != nil && ctx.Err() == nil {
-			f.cfg.Logger.WarnContext(ctx, "how far the scan is was not saved", "error", err)
+			f.cfg.Logger.WarnContext(ctx, "reconcile: cannot save the progress of the scan", "error", err)
 		}
 		f.saved = time.Now()
 	}
@@ -151,6 +151,6 @@ func (f *full) saveAtEnd(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.save(ctx); err != nil {
-		f.cfg.Logger.WarnContext(ctx, "how far the scan is was not saved", "error", err)
+		f.cfg.Logger.WarnContext(ctx, "reconcile: cannot save the progress of the scan", "error", err)
 	}
 }

@@ -23,7 +23,7 @@ func (f *full) noteUnsettled(ctx context.Context, keys []Key) {
 		return
 	}
 	if err := f.save(ctx); err != nil && ctx.Err() == nil {
-		f.cfg.Logger.WarnContext(ctx, "how far the scan is was not saved", "error", err)
+		f.cfg.Logger.WarnContext(ctx, "reconcile: cannot save the progress of the scan", "error", err)
 	}
 }
 
@@ -39,7 +39,7 @@ func (f *full) settleUnsettled(ctx context.Context) error {
 	case errors.Is(err, storage.ErrUnavailable):
 		return err // the scan needs that shard, too
 	case err != nil:
-		f.cfg.Logger.ErrorContext(ctx, "edges not repaired", "edges", len(m.Left), "error", err)
+		f.cfg.Logger.ErrorContext(ctx, "reconcile: cannot repair edges", "edges", len(m.Left), "error", err)
 	}
 	f.commit(ctx, func(s *state) { s.Unsettled = nil })
 	return nil

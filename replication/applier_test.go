@@ -255,7 +255,7 @@ func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 		if n := len(g.failed); n < 12 {
 			t.Errorf("%d tries in 20 seconds", n)
 		}
-		if strings.Count(log.String(), "a shard takes no inverse rows") != 1 {
+		if strings.Count(log.String(), "cannot write to a shard") != 1 {
 			t.Errorf("logged: %s", &log)
 		}
 	})

@@ -31,7 +31,7 @@ func (c chain) next(also []storage.Written, logger *slog.Logger) (missing, there
 			there = append(there, w.Row)
 		case slices.Contains(c, w.Row):
 		case len(c) >= longestChain:
-			logger.Error("replication: one row follows from another without end; this one is left to reconcile",
+			logger.Error("replication: rows cause one another without end: one is left to kith reconcile",
 				"table", w.Side.String(), "from", w.Edge.From, "to", w.Edge.To)
 		default:
 			missing = append(missing, w.Row)

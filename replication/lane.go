@@ -271,10 +271,10 @@ func (l *lane) note(err error) {
 	case err != nil:
 		l.cfg.Metrics.failed(l.shard)
 		if before == nil {
-			l.cfg.Logger.Warn("replication: a shard takes no inverse rows; trying again until it does", "shard", l.shard, "error", err)
+			l.cfg.Logger.Warn("replication: cannot write to a shard: retrying", "shard", l.shard, "error", err)
 		}
 	case before != nil:
-		l.cfg.Logger.Info("replication: the shard takes inverse rows again", "shard", l.shard,
+		l.cfg.Logger.Info("replication: writes to the shard succeed again", "shard", l.shard,
 			"after", time.Since(before.Since).Round(time.Millisecond).String())
 	}
 }

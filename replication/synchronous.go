@@ -75,7 +75,7 @@ func (r *Synchronous) Propagate(ctx context.Context, written []storage.Written) 
 		return nil
 	}
 	r.failed.Add(float64(len(failed)))
-	r.logger.WarnContext(ctx, "inverse rows not written", "edges", len(failed), "error", err)
+	r.logger.WarnContext(ctx, "cannot write the other side of edges: will retry", "edges", len(failed), "error", err)
 	select {
 	case r.retries <- failed:
 	default:

@@ -65,7 +65,7 @@ func (v *Verifier) mapped(ctx context.Context, id storage.Identity) (storage.Use
 	}
 	user, err := v.identities.UserOf(ctx, id)
 	if err != nil {
-		v.cfg.Logger.WarnContext(ctx, "the user of a token could not be looked up", "error", err)
+		v.cfg.Logger.WarnContext(ctx, "cannot look up the user of a token", "error", err)
 		return 0, errUnmapped
 	}
 	return user, nil

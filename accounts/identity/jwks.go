@@ -113,7 +113,7 @@ func (j *jwks) refresh(allowed func() bool) <-chan singleflight.Result {
 		}
 		err := j.load(j.lifetime)
 		if err != nil && j.lifetime.Err() == nil {
-			j.logger.Warn("the keys for tokens could not be read; those at hand stay in use", "error", err)
+			j.logger.Warn("cannot read the keys for tokens: keeping the previous ones", "error", err)
 		}
 		return nil, err
 	})

@@ -133,7 +133,7 @@ func (s *Secrets) follow(ctx context.Context, name string, every time.Duration, 
 		switch {
 		case err != nil && err.Error() != failed: // once, not every five seconds
 			failed = err.Error()
-			logger.Warn("the secrets for tokens could not be read; those at hand stay in use", "file", name, "error", err)
+			logger.Warn("cannot read the secrets for tokens: keeping the previous ones", "file", name, "error", err)
 		case err == nil && !slices.EqualFunc(secrets, s.all(), bytes.Equal):
 			s.current.Store(&secrets)
 			failed = ""

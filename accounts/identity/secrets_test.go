@@ -104,7 +104,7 @@ func TestSecretFile(t *testing.T) {
 	if text := log.String(); strings.Contains(text, "thirty-two") || strings.Contains(text, "next secret") {
 		t.Errorf("the log shows a secret: %s", text)
 	}
-	if n := strings.Count(log.String(), "could not be read"); n != 1 {
+	if n := strings.Count(log.String(), "cannot read the secrets"); n != 1 {
 		t.Errorf("the same failure is reported %d times", n)
 	}
 }

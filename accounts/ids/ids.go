@@ -109,7 +109,7 @@ func (g *Generator) keep(ctx context.Context) {
 		err := g.lease(ctx)
 		failed = err != nil
 		if failed && ctx.Err() == nil {
-			g.cfg.Logger.Warn("the machine id's lease could not be renewed; users can be made until it ends", "error", err)
+			g.cfg.Logger.Warn("cannot renew the lease of the machine id: users can be created until it expires", "error", err)
 		}
 	}
 }

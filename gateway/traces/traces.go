@@ -83,13 +83,13 @@ func (r *reporting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) e
 	if err := r.SpanExporter.ExportSpans(ctx, spans); err != nil {
 		r.failed(err)
 	} else if r.failing.Swap(false) {
-		r.logger.Info("traces are sent again")
+		r.logger.Info("traces can be sent again")
 	}
 	return nil // it has been reported
 }
 
 func (r *reporting) failed(err error) {
 	if !r.failing.Swap(true) && !errors.Is(err, context.Canceled) {
-		r.logger.Warn("traces cannot be sent, and are dropped until they can", "error", err)
+		r.logger.Warn("cannot send traces: dropping them until it works again", "error", err)
 	}
 }

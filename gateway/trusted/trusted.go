@@ -160,12 +160,12 @@ func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slo
 		case err != nil && (before == nil || *before != err.Error()): // once, not every five seconds
 			text := err.Error()
 			d.failed.Store(&text)
-			logger.Warn("trusted documents could not be read; those at hand stay in use", "error", err)
+			logger.Warn("cannot read the trusted documents: keeping the previous ones", "error", err)
 		case err == nil:
 			d.failed.Store(nil)
 		}
 		if changed {
-			logger.Info("the trusted documents have changed", "documents", d.Len())
+			logger.Info("trusted documents reloaded", "documents", d.Len())
 		}
 	}
 }

@@ -252,7 +252,7 @@ func TestCollectorIsDown(t *testing.T) {
 			t.Parallel()
 			g := kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...), "--drain", "1s"), kithtest.Env(
 				"OTEL_EXPORTER_OTLP_ENDPOINT=http://"+address, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_EXPORTER_OTLP_TIMEOUT=50"))
-			const says = "traces cannot be sent"
+			const says = "cannot send traces"
 			for range 20 {
 				g.Query(t, "{ __typename }", nil, new(any))
 			}

@@ -70,8 +70,8 @@ func TestTheLogSaysWhyNothingIsKept(t *testing.T) {
 	}
 	g.Until(t, "keep users again", keeps("1"))
 	end := g.Interrupt(t)
-	off := strings.Index(end.Stderr, "nothing is kept in memory: every request reads the store\" reason=\"other processes use the store")
-	on := strings.Index(end.Stderr, "users and lists are kept in memory again")
+	off := strings.Index(end.Stderr, "cache off: every request reads the databases\" reason=\"other processes use the store")
+	on := strings.Index(end.Stderr, "cache on: users and lists are kept in memory again")
 	if off < 0 || on < off {
 		t.Errorf("%+v", end)
 	}

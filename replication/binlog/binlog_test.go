@@ -67,7 +67,7 @@ func TestGoesOnFromTheCheckpoint(t *testing.T) {
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
 	w.settle(t)
-	if n := strings.Count(w.log.String(), "copying the tables"); n != 2 { // once for each server
+	if n := strings.Count(w.log.String(), "copying all edges"); n != 2 { // once for each server
 		t.Errorf("following was copied %d times:\n%s", n, w.log)
 	}
 	if e := w.edge(t, storage.Forward, 2, 1); r.published(e) {
@@ -263,7 +263,7 @@ func TestServerRestarts(t *testing.T) {
 				within(t, func() error { return w.tryWrite(w.follow(20+i, 2), w.follow(2, 20+i)) })
 				w.settle(t)
 			}
-			if n := strings.Count(w.log.String(), "copying the tables"); n != 1 {
+			if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
 				t.Errorf("following was copied %d times:\n%s", n, w.log)
 			}
 		})
@@ -298,7 +298,7 @@ func TestRotationAndPurge(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	w.write(t, w.follow(3, 4))
 	w.settle(t)
-	if n := strings.Count(w.log.String(), "copying the tables"); n != 1 {
+	if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
 		t.Errorf("following was copied %d times:\n%s", n, w.log)
 	}
 	r.stop(t)
@@ -395,7 +395,7 @@ func TestServerIsReset(t *testing.T) {
 			w.settle(t)
 			w.write(t, w.follow(7, 8))
 			w.settle(t)
-			if n := strings.Count(w.log.String(), "copying the tables"); n != 2 {
+			if n := strings.Count(w.log.String(), "copying all edges"); n != 2 {
 				t.Errorf("following was copied %d times:\n%s", n, w.log)
 			}
 		})

@@ -68,18 +68,18 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 	}
 	var c checkpoint
 	if err := json.Unmarshal(value, &c); err != nil {
-		s.log().Warn("replication: the checkpoint cannot be read; beginning anew", "error", err)
+		s.log().Warn("replication: cannot read the checkpoint: starting anew", "error", err)
 		return nil, nil
 	}
 	for _, name := range s.databases {
 		if c.Flavor != s.flavor || !slices.Contains(c.Databases, name) {
-			s.log().Info("replication: a database has come to this server; beginning anew", "database", name)
+			s.log().Info("replication: the server has a new database: starting anew", "database", name)
 			return nil, nil
 		}
 	}
 	at, err := c.position()
 	if err != nil {
-		s.log().Warn("replication: the checkpoint cannot be read; beginning anew", "error", err)
+		s.log().Warn("replication: cannot read the checkpoint: starting anew", "error", err)
 		return nil, nil
 	}
 	p := &progress{server: s, at: at, copy: c.Copy, saved: time.Now()}
@@ -189,7 +189,7 @@ func (p *progress) saveIfDue(ctx context.Context, idle time.Duration) {
 		return
 	}
 	if err := p.save(ctx); err != nil && ctx.Err() == nil {
-		p.server.log().Warn("replication: the checkpoint cannot be saved; trying again", "error", err)
+		p.server.log().Warn("replication: cannot save the checkpoint: retrying", "error", err)
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		}
 	}
 	s.set(Copying, nil)
-	s.log().Info("replication: copying the tables of edges", "databases", s.databases, "table", copied[state.Table].String())
+	s.log().Info("replication: copying all edges", "databases", s.databases, "table", copied[state.Table].String())
 	began, rows := time.Now(), 0
 	for ; state.Table < len(copied); state = (copyState{Table: state.Table + 1}) {
 		for ; state.Database < len(s.databases); state = (copyState{Table: state.Table, Database: state.Database + 1}) {
@@ -68,7 +68,7 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		return err
 	}
 	p.copied(nil)
-	s.log().Info("replication: the tables of edges are copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
+	s.log().Info("replication: all edges copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
 	return p.save(ctx)
 }
 

@@ -48,7 +48,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 		}
 		feed.Silent(silent)
 		s.set(Connecting, err)
-		s.log().Warn("replication: the binlog is interrupted; connecting again", "error", err)
+		s.log().Warn("replication: reading the binlog was interrupted: reconnecting", "error", err)
 		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}

@@ -80,7 +80,7 @@ func (s *server) lock(ctx context.Context) (*lock, error) {
 		s.heard()
 		if s.status().State != Waiting {
 			s.set(Waiting, nil)
-			s.log().Info("replication: another replicator works on this server; waiting")
+			s.log().Info("replication: another replicator is active on this server: standing by")
 		}
 	}
 }

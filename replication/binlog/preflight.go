@@ -76,7 +76,7 @@ func (s *server) try(ctx context.Context) error {
 	} {
 		_, err := tx.ExecContext(ctx, statement, nobodysID)
 		if e := (*driver.MySQLError)(nil); errors.As(err, &e) && e.Number == mysql.ER_OPTION_PREVENTS_STATEMENT {
-			s.log().Warn("replication: the server is read-only: it is followed without having tried a write", "error", err)
+			s.log().Warn("replication: the server is read-only: following it without a test write", "error", err)
 			return nil
 		}
 		if err != nil {

@@ -133,7 +133,7 @@ func (r *Replicator) askUntilAnswered(ctx context.Context, ordinal int, dsn stri
 		case isDriverError(err, 1146): // no such table
 			return nil, errors.Join(fmt.Errorf("%s/%s is no shard of a store: %w", s.name, parsed.DBName, err), s.db.Close())
 		}
-		r.cfg.Logger.Warn("replication: a server does not answer; trying again until it does", "server", s.name, "error", err)
+		r.cfg.Logger.Warn("replication: server does not answer: retrying", "server", s.name, "error", err)
 		_ = sleep.For(ctx, pause)
 	}
 }
@@ -247,7 +247,7 @@ func (s *server) run(ctx context.Context) error {
 			pause = firstPause
 		}
 		s.set(Connecting, err)
-		s.log().Warn("replication is interrupted; trying again", "error", err)
+		s.log().Warn("replication is interrupted: retrying", "error", err)
 		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}
@@ -326,7 +326,7 @@ func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 		if err = s.follow(ctx, feed, at); !errors.Is(err, errHistory) {
 			return err
 		}
-		s.log().Error("replication: the binlog does not go on from the checkpoint; copying all of the tables of edges again", "error", err)
+		s.log().Error("replication: the binlog no longer has the checkpoint: the edges are copied again", "error", err)
 		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
 			return err
 		}

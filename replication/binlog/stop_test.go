@@ -268,7 +268,7 @@ func TestPreflight(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	w.write(t, w.follow(1, 3))
 	w.settle(t)
-	if !strings.Contains(w.log.String(), "without having tried a write") {
+	if !strings.Contains(w.log.String(), "without a test write") {
 		t.Error(w.log)
 	}
 	r.stop(t)

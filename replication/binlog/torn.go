@@ -51,7 +51,7 @@ func (t *tail) pastTorn(ctx context.Context, err error, to sink) error {
 		if !known {
 			return fmt.Errorf("%w: %w", errHistory, err)
 		}
-		t.server.log().Warn("replication: a file of the binlog ends within an event, as after a crash of the server; going on in the next one",
+		t.server.log().Warn("replication: a binlog file ends in the middle of an event, as after a crash of the server: continuing with the next file",
 			"file", torn.file, "next", next)
 		err = t.stream(ctx, start{file: next}, to)
 	}

@@ -57,7 +57,7 @@ func TestTheServerWasKilledWithinAnEvent(t *testing.T) {
 			server.Restart(t)
 			within(t, func() error { return w.tryWrite(w.follow(1, 20)) })
 			w.settle(t)
-			if n := strings.Count(w.log.String(), "copying the tables"); n != 1 {
+			if n := strings.Count(w.log.String(), "copying all edges"); n != 1 {
 				t.Errorf("following was copied %d times:\n%s", n, w.log)
 			}
 			for i, after := range positions {

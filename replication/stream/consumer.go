@@ -141,7 +141,7 @@ func (c *Consumer) Run(ctx context.Context) {
 			failing.since = before.since
 		}
 		c.failing.Store(failing)
-		c.Logger.WarnContext(ctx, "stream is interrupted", "stream", c.Key, "error", err)
+		c.Logger.WarnContext(ctx, "cannot read the stream: retrying", "stream", c.Key, "error", err)
 		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}

@@ -62,7 +62,7 @@ func (c *Consumer) apply(ctx context.Context, batch []entry) (done []entry) {
 	}
 	if ctx.Err() == nil {
 		c.Metrics.failures.Inc()
-		c.Logger.WarnContext(ctx, "stream entries are not applied", "stream", c.Key, "entries", len(batch), "first", batch[0].id, "error", left[0].Err)
+		c.Logger.WarnContext(ctx, "cannot apply entries of the stream: retrying", "stream", c.Key, "entries", len(batch), "first", batch[0].id, "error", left[0].Err)
 	}
 	incomplete := make(map[int]bool)
 	for _, l := range left {
@@ -128,6 +128,6 @@ func (c *Consumer) bury(ctx context.Context, m redis.XMessage, reason error) err
 		return fmt.Errorf("bury entry %s: %w", m.ID, err)
 	}
 	c.Metrics.poison.Inc()
-	c.Logger.ErrorContext(ctx, "stream entry cannot be decoded", "stream", c.Key, "entry", m.ID, "moved to", c.deadLetters(), "reason", reason)
+	c.Logger.ErrorContext(ctx, "cannot decode an entry of the stream: set aside", "stream", c.Key, "entry", m.ID, "moved to", c.deadLetters(), "reason", reason)
 	return nil
 }

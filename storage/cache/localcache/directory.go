@@ -36,7 +36,7 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 	for {
 		if renew {
 			if err := c.number(ctx, users, atMost); err != nil && ctx.Err() == nil {
-				logger.WarnContext(ctx, "users are not numbered in order: sets take more room and time", "error", err)
+				logger.WarnContext(ctx, "cannot number the users in order: sets take more memory and time", "error", err)
 			}
 		}
 		if begun != nil {

@@ -61,7 +61,7 @@ func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 		}
 		if err != nil || len(ids) == 0 || sleep.For(ctx, pause) != nil {
 			if err != nil && ctx.Err() == nil {
-				logger.WarnContext(ctx, "warming up has ended early: what is asked for is read from the store", "users", read, "error", err)
+				logger.WarnContext(ctx, "warm-up ended early", "users", read, "error", err)
 				return
 			}
 			break

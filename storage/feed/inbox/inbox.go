@@ -159,7 +159,7 @@ func (b *Boxes) Run(ctx context.Context) {
 		}
 		err := b.Tick(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			b.Logger.WarnContext(ctx, "inboxes of home feeds are not used until Redis answers", "error", err)
+			b.Logger.WarnContext(ctx, "home feeds do not use their inboxes until Redis answers", "error", err)
 		}
 		failing = err != nil
 		select {

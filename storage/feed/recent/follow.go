@@ -139,7 +139,7 @@ func (f *Follower) load(ctx context.Context) (began storage.Micros, ok bool) {
 			return began, true
 		}
 		if ctx.Err() == nil {
-			f.Logger.WarnContext(ctx, "recent posts not read: pages of home feeds come from the store until they are", "error", err)
+			f.Logger.WarnContext(ctx, "cannot read recent posts: home feeds come from the databases until it works", "error", err)
 		}
 		f.wait(ctx, f.times.retry, nil)
 	}
