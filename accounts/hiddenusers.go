@@ -85,7 +85,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		hidden: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kith_hidden_users", Help: "Users who are hidden, since they have deactivated their accounts, are suspended or are being deleted."}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kith_hidden_users_refresh_failures_total", Help: "Times that a shard could not be asked who is hidden."}),
+			Name: "kith_hidden_users_refresh_failures_total", Help: "Failed attempts to refresh from a shard which users are hidden."}),
 	}
 	registerer.MustRegister(m.hidden, m.failures)
 	return m

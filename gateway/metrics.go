@@ -67,7 +67,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		failures: counters("kith_graphql_errors_total", "Answers with errors, by their code; an answer with several codes counts for each.", "code"),
 		inFlight: gauge("kith_graphql_requests_in_flight", "GraphQL requests being answered."),
 		overload: counters("kith_graphql_requests_overload_total",
-			"GraphQL requests answered 503, by what there was too much of (requests, costly, writing).", "reason"),
+			"GraphQL requests rejected with 503, by the limit that was reached (requests, costly, writing).", "reason"),
 		turned: counter("kith_http_connections_refused_total",
 			"Connections closed as soon as they came, and requests over HTTP/2 answered 503, because too many were open."),
 		foreign: counters("kith_graphql_untrusted_documents_total",
@@ -78,7 +78,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			"Requests with operations of trusted documents, by the operation's name (other: of more than 500) and outcome, as kith_graphql_requests_total.",
 			"name", "outcome"),
 		timeByName: made.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kith_graphql_operation_duration_seconds", Help: "Time of such requests, by the operation's name.",
+			Name: "kith_graphql_operation_duration_seconds", Help: "Duration of requests with operations of trusted documents, by the operation's name.",
 			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 		}, []string{"name"}),
 		resting: gauge("kith_http_connections_idle", "Connections that are open and wait for the next request."),
@@ -90,7 +90,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		ended: counters("kith_subscription_connections_ended_total",
 			"Connections that stayed open and have ended, by transport and reason (client, complete, expired, idle, slow, unresponsive, stopped, refused, violation, error).",
 			"transport", "reason"),
-		running: gauge("kith_subscription_operations", "Operations that run on such connections."),
+		running: gauge("kith_subscription_operations", "Subscriptions that run on open connections."),
 		answers: counters("kith_subscription_answers_total",
 			"Answers made for such operations, by outcome (ok, partial, error, timeout, canceled).", "outcome"),
 		answering: made.NewHistogram(prometheus.HistogramOpts{

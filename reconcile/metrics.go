@@ -34,11 +34,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		found: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_reconcile_found_total",
-			Help: "Disagreements between the two sides of edges, and of counts with their rows, by mode and kind.",
+			Help: "Differences found between the two sides of edges, or between counts and rows, by mode and kind.",
 		}, []string{"mode", "kind"}),
 		repaired: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_reconcile_repaired_total",
-			Help: "Disagreements that were repaired, by mode and kind.",
+			Help: "Differences that were repaired, by mode and kind.",
 		}, []string{"mode", "kind"}),
 		unpaired: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kith_reconcile_oldest_unpaired_seconds",
@@ -46,7 +46,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}, []string{"mode"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_reconcile_lost_total",
-			Help: "Times that a log did not go on from the checkpoint, by mode: a full scan has to look.",
+			Help: "Times that a log no longer had the checkpoint, by mode: run kith reconcile full.",
 		}, []string{"mode"}),
 	}
 	m.lostAt = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lost_at"}, []string{"mode"})

@@ -31,7 +31,7 @@ var (
 	lastRun = prometheus.NewDesc("kith_reconcile_last_run_timestamp_seconds",
 		"When the last run ended, or last reported while it runs, by mode, in Unix seconds.", []string{"mode"}, nil)
 	lastFound = prometheus.NewDesc("kith_reconcile_last_run_found",
-		"Disagreements that the last run has found, by mode and kind.", []string{"mode", "kind"}, nil)
+		"Differences that the last run found, by mode and kind.", []string{"mode", "kind"}, nil)
 	lastRepaired = prometheus.NewDesc("kith_reconcile_last_run_repaired",
 		"Of those, repaired.", []string{"mode", "kind"}, nil)
 	lastUnpaired = prometheus.NewDesc("kith_reconcile_last_run_oldest_unpaired_seconds",

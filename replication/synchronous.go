@@ -49,8 +49,8 @@ func NewSynchronous(store storage.EdgeWriter, publisher Publisher, registerer pr
 	r := &Synchronous{
 		propagator: Propagator{Store: store, Publisher: publisher, Logger: logger}, logger: logger,
 		failed:   counter("kith_sync_inverse_failed_total", "Edges whose inverse row could not be written in the request (redundancy sync)."),
-		repaired: counter("kith_sync_inverse_repaired_total", "Of those, edges whose inverse row a later try has written."),
-		dropped:  counter("kith_sync_inverse_dropped_total", "Of those, edges that are left to reconcile."),
+		repaired: counter("kith_sync_inverse_repaired_total", "Edges whose inverse row could not be written in the request but was written by a retry (redundancy sync)."),
+		dropped:  counter("kith_sync_inverse_dropped_total", "Edges whose inverse row was given up and is left to kith reconcile (redundancy sync)."),
 		retries:  make(chan []storage.Written, maxRetries), stop: stop,
 	}
 	for range retriers {

@@ -36,7 +36,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		failures:    counter("apply_failures_total", "Batches that were not applied in full; what is missing is tried again."),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kith_stream_batch_edges",
-			Help:    "Edges applied at once.",
+			Help:    "Edges of the stream that were applied in one transaction.",
 			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000},
 		}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{

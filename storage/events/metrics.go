@@ -31,8 +31,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		merged:      counter("merged_total", "Events not handed over because one about the same waited for the subscriber."),
 		slow:        counter("slow_subscribers_total", "Subscribers that were dropped because they did not take their events in time."),
 		sent:        counter("sent_total", "Events sent to other gateways."),
-		failures:    counter("send_failures_total", "Attempts to send to other gateways that failed and are repeated."),
-		overflow:    counter("overflow_total", "Events that were thrown away while the others could not be reached; they get a gap instead."),
+		failures:    counter("send_failures_total", "Failed attempts to send events to other gateways; they are retried."),
+		overflow:    counter("overflow_total", "Events dropped while other gateways could not be reached; those empty their caches instead."),
 		received:    counter("received_total", "Events received from other gateways."),
 		gaps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_events_gaps_total",

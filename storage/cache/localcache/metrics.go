@@ -21,16 +21,16 @@ type Metrics struct {
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m, factory := &Metrics{}, promauto.With(registerer)
 	hits := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_cache_hits_total", Help: "Keys that were answered from the gateway's memory, by what they are."}, []string{"kind"})
+		Name: "kith_cache_hits_total", Help: "Keys found in the gateway's memory, by kind."}, []string{"kind"})
 	misses := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_cache_misses_total", Help: "Keys that had to be read, by what they are."}, []string{"kind"})
+		Name: "kith_cache_misses_total", Help: "Keys not in the gateway's memory, which were read from Redis or the databases, by kind."}, []string{"kind"})
 	for k := range kinds {
 		m.hits[k], m.misses[k] = hits.WithLabelValues(k.String()), misses.WithLabelValues(k.String())
 	}
 	m.forgotten = factory.NewCounter(prometheus.CounterOpts{
-		Name: "kith_cache_forgotten_total", Help: "Times that everything in the gateway's memory was forgotten, since changes may have been missed."})
+		Name: "kith_cache_forgotten_total", Help: "Times that the gateway emptied its memory, because changes may have been missed."})
 	m.renewed = factory.NewCounter(prometheus.CounterOpts{
-		Name: "kith_cache_renewed_total", Help: "Lists that were not read again, because the counts of their owners say that they have not changed."})
+		Name: "kith_cache_renewed_total", Help: "Lists in memory that were kept longer because the version of their owner's counts had not changed."})
 	m.built = factory.NewHistogram(prometheus.HistogramOpts{
 		Name: "kith_cache_long_list_seconds", Help: "How long it took to read a long list into memory.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)})
@@ -48,9 +48,9 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			return of(m.cache)
 		})
 	}
-	gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.taken()) })
+	gauge("kith_cache_bytes", "Bytes of the cache in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.taken()) })
 	gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.len() + c.kept.large.EstimatedSize()) })
-	gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) })
+	gauge("kith_cache_directory_bytes", "Bytes of the directory that numbers users for lists in memory.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) })
 	registerer.MustRegister(enabled{m})
 	return m
 }

@@ -16,11 +16,11 @@ func newMetrics() *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kith_feed_" + name, Help: help})
 	}
 	return &metrics{
-		pages:    counter("inbox_pages_total", "Reads of inboxes that were right."),
+		pages:    counter("inbox_pages_total", "Pages of home feeds that were read from a valid inbox."),
 		missed:   counter("inbox_missed_total", "Reads of inboxes that were not there, or for other followings: the page was pulled."),
 		builds:   counter("inbox_builds_total", "Inboxes that this gateway has built."),
-		posts:    counter("copied_posts_total", "Posts that this gateway has copied, those of hot authors among them."),
-		written:  counter("inbox_writes_total", "Inboxes that it has written for that, once for all posts of an author in a round."),
+		posts:    counter("copied_posts_total", "Posts that this gateway copied into inboxes, those of hot authors included."),
+		written:  counter("inbox_writes_total", "Inboxes that were written while copying posts, once for all posts of an author in a round."),
 		failures: counter("inbox_failures_total", "Times that inboxes went out of use because Redis did not answer."),
 	}
 }
