@@ -20,21 +20,22 @@ type TokenCmd struct {
 	User  int64         `bound:"natural" placeholder:"ID" help:"The user whose token it is. Default: none, for a token with a scope."`
 	For   time.Duration `default:"5m" help:"How long the token is valid, at least 1s. Default: ${default}."`
 
-	identity.Settings `group:"identity"`
+	identity.SecretFlags `group:"identity"`
 }
 
 // Run prints the token, and nothing else.
 func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
-	switch c.TokenTTL = c.For; {
+	switch {
 	case c.For < time.Second:
 		return unusable{errors.New("--for: it must be at least 1s")}
 	case c.User == 0 && len(c.Scope) == 0:
 		return unusable{errors.New("token: write --scope admin, --scope act-as or --user ID")}
 	}
-	if err := c.Settings.Check(); err != nil {
+	settings := identity.Settings{SecretFlags: c.SecretFlags, TokenTTL: c.For}
+	if err := settings.Check(); err != nil {
 		return unusable{err}
 	}
-	who, err := c.Settings.Open(ctx, slog.New(slog.DiscardHandler))
+	who, err := settings.Open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func TestExampleSecretsAreRefused(t *testing.T) {
 	for _, file := range append(pages, "kubernetes/secret.yaml", "systemd/kith.env", "compose.yaml", "env.example") {
 		for _, found := range regexp.MustCompile(`KITH_JWT_SECRET[=:] *"?([^\s"$][^"#\n]*)`).FindAllStringSubmatch(read(t, file), -1) {
 			seen++
-			s := identity.Settings{JWTSecret: identity.Secret(strings.TrimSpace(found[1])), TokenTTL: time.Hour}
+			s := identity.Settings{SecretFlags: identity.SecretFlags{JWTSecret: identity.Secret(strings.TrimSpace(found[1]))}, TokenTTL: time.Hour}
 			if err := s.Check(); err == nil || !strings.Contains(err.Error(), "`openssl rand -hex 32`") {
 				t.Errorf("%s: %q: %v", file, found[1], err)
 			}

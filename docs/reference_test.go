@@ -55,7 +55,7 @@ func program(t *testing.T) *kong.Application {
 
 // titles are the headings of settings of `kith serve`, by their group.
 var titles = map[string]string{
-	"store": "Store and log, for every command", "requests": "Requests", "rules": "Rules of the graph", "process": "This process",
+	"store": "Store and log, for every command", "of the store": "In the store", "requests": "Requests", "rules": "Rules of the graph", "process": "This process",
 	"feeds": "Home feeds and suggestions", "schema": "Schema, documents and pages", "connections": "Connections", "identity": "Who may ask",
 }
 
@@ -106,7 +106,7 @@ func TestGeneratedCommands(t *testing.T) {
 			}
 		}
 		own := slices.DeleteFunc(slices.Clone(command.Flags), func(f *kong.Flag) bool {
-			return ofEveryProgram(f) || f.Name == "output" || (name == "doctor" || name == "agree") && // they take those of serve
+			return ofEveryProgram(f) || f.Name == "output" || name == "doctor" && // they take those of serve
 				slices.ContainsFunc(model.DefaultCmd.Flags, func(o *kong.Flag) bool { return o.Name == f.Name })
 		})
 		switch like := covering(tables, command, own); {
@@ -143,7 +143,9 @@ func covering(tables map[*kong.Node][]*kong.Flag, command *kong.Node, own []*kon
 }
 
 // ofEveryProgram are flags that are no settings.
-func ofEveryProgram(f *kong.Flag) bool { return f.Name == "help" || f.Name == "version" }
+func ofEveryProgram(f *kong.Flag) bool {
+	return f.Name == "help" || f.Name == "help-all" || f.Name == "version"
+}
 
 var saidDefault = regexp.MustCompile(` Default: (.*)\.$`)
 
@@ -160,7 +162,9 @@ func flagTable(flags []*kong.Flag) string {
 			continue
 		}
 		name := "`--" + f.Name + "`"
-		if f.Tag.Negatable != "" {
+		if f.Hidden { // it lies in the store
+			name = "`" + f.Name + "`"
+		} else if f.Tag.Negatable != "" {
 			name += ", `--no-" + f.Name + "`"
 		}
 		def, meaning := f.Default, f.Help

@@ -49,7 +49,7 @@ func TestSecretsThatCanBeGuessed(t *testing.T) {
 		strings.Repeat("0", 64), strings.Repeat("changeme", 4), strings.Repeat("geheim-", 5), "12345678901234567890123456789012",
 		strings.Repeat("0", 63) + "1", strings.Repeat("0", 57) + "1234567", "abcdefghijklmnopqrstuvwxyz0123456789", "zyxwvutsrqponmlkjihgfedcba987654", "a-string-secret-at-least-256-bits-long", "<openssl rand -hex 32>",
 	} {
-		s := Settings{JWTSecret: Secret(text), TokenTTL: time.Hour}
+		s := Settings{SecretFlags: SecretFlags{JWTSecret: Secret(text)}, TokenTTL: time.Hour}
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), "`openssl rand -hex 32`") || strings.Contains(err.Error(), text) && !strings.HasPrefix(text, "<") {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -142,7 +142,7 @@ func TestSecretIsMade(t *testing.T) {
 // TestSecretIsConcealed in whatever way settings are printed.
 func TestSecretIsConcealed(t *testing.T) {
 	t.Parallel()
-	s := Settings{JWTSecret: Secret(secret)}
+	s := Settings{SecretFlags: SecretFlags{JWTSecret: Secret(secret)}}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "all", s, "one", s.JWTSecret)
 	encoded, err := json.Marshal(s)

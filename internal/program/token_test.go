@@ -12,13 +12,13 @@ func TestTokenCommand(t *testing.T) {
 	t.Parallel()
 	made := func(args ...string) string {
 		t.Helper()
-		end := kithtest.Run(t, kithtest.Args(append([]string{"token", "--jwt-secret", secret, "--jwt-issuer=us", "--jwt-audience=kith"}, args...)...))
+		end := kithtest.Run(t, kithtest.Args(append([]string{"token", "--jwt-secret", secret}, args...)...))
 		if end.Code != 0 || end.Stderr != "" || strings.Count(end.Stdout, "\n") != 1 {
 			t.Fatalf("%v: %+v", args, end)
 		}
 		return "Bearer " + strings.TrimSpace(end.Stdout)
 	}
-	g := kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--jwt-issuer=us", "--jwt-audience=kith"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret))
 	const operators, viewer = `{"query":"{ __type(name: \"Mutation\") { fields { name } } }"}`, `{"query":"{ viewer { user { id } } }"}`
 	if answer := wholeAnswer(t, g, operators, "Authorization", made("--scope", "admin", "--for", "5m")); !strings.Contains(answer, "createUser") {
 		t.Errorf("with the scope admin: %s", answer)
