@@ -47,14 +47,14 @@ type Field struct {
 
 	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
 	Each   uint64 // what each element of its list costs, if it has a list that does not set its length; 0 means 1
-	Chosen uint64 // what it costs more if an argument of [Choosing] is given
+	Chosen uint64 // what it costs more if an argument of [ChosenBy] is given
 	Queued bool   // its work has a queue of its own
 	Length uint64 // of a list that has no argument for its length, but is not longer than this
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
 }
 
-// Choosing are the arguments for which a field with Chosen reads more.
-var Choosing = []string{"filter", "orderBy", "acceptFollowRequests", "list"}
+// ChosenBy are the arguments for which a field with Chosen reads more.
+var ChosenBy = []string{"filter", "orderBy", "acceptFollowRequests", "list"}
 
 // Needs is what has to be read of an object before one of its fields can be answered.
 type Needs uint16

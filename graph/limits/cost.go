@@ -154,7 +154,7 @@ func (w *costWalk) field(field *ast.Field) amount {
 	if len(rule.inputs) > 0 || len(field.Alias) >= bytesAUnit {
 		weight = sum(weight, w.given(field, rule.inputs))
 	}
-	if rule.chosen > 0 && slices.ContainsFunc(fields.Choosing, func(name string) bool { return w.isGiven(field, name) }) {
+	if rule.chosen > 0 && slices.ContainsFunc(fields.ChosenBy, func(name string) bool { return w.isGiven(field, name) }) {
 		weight = sum(weight, rule.chosen)
 	}
 	switch rule.kind {

@@ -28,7 +28,7 @@ const (
 type rule struct {
 	kind   kind
 	weight uint64
-	chosen uint64 // what an argument of [fields.Choosing] adds to it
+	chosen uint64 // what an argument of [fields.ChosenBy] adds to it
 	queued bool
 	inputs []input                                 // the arguments that have a size
 	length func(*ast.Field, map[string]any) uint64 // of a list or page

@@ -226,6 +226,8 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.FavoritesQuery{User: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.OwnerKind]():
 			key = storage.OwnerKind{Owner: user, Kind: int64(1 + i%3)}
+		case reflect.TypeFor[storage.ListsQuery]():
+			key = storage.ListsQuery{Owner: user, UpTo: int64(1 + i), Public: i%2 == 1, Limit: 2 + i%3}
 		default:
 			panic(fmt.Sprintf("the suite knows no keys of type %s: add them here", t))
 		}
