@@ -87,7 +87,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	attend := caches.Attend(ctx, heard)
 	running.Go(func() { attend(ctx) })
 	defer serveAdmin(admin, gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
-	running.Go(func() { settings.watch(ctx, store, redis, logger) })
+	running.Go(func() { settings.watch(ctx, store, redis, logger, forAll) })
 	return run(ctx)
 }
 

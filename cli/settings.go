@@ -32,7 +32,9 @@ type Settings struct {
 	StoreSettings `group:"of the store"` // as the process was told until join, from then on those of the store
 
 	told map[string]string // what it was told of them
-	set  map[string]string // what was set in the store when the process joined it
+
+	joinsLater bool              // the command joins once the store can be written to
+	set        map[string]string // what was set in the store when the process joined it
 
 	now        atomic.Pointer[StoreSettings] // as they are in the store; rules and requestTTL are those of them that writes load
 	rules      atomic.Pointer[social.Rules]
@@ -69,8 +71,10 @@ func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstor
 	if err != nil {
 		return nil, Misset("store", err)
 	}
-	if err := s.join(ctx, store); err != nil {
-		return nil, errors.Join(err, store.Close())
+	if !s.joinsLater {
+		if err := s.join(ctx, store); err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
 	}
 	return store, nil
 }

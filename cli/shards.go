@@ -253,12 +253,21 @@ type ShardsReadmitCmd struct {
 	Shard int `arg:"" help:"The shard, a number that kith shards status shows."`
 }
 
+// Prepare lets the store be opened although its first shard may not be read for settings yet.
+func (c *ShardsReadmitCmd) Prepare(settings *Settings, _ *kong.Context) error {
+	settings.joinsLater = true
+	return nil
+}
+
 // Run readmits the shard. Caches may have what was read while it was restored.
 func (c *ShardsReadmitCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	if c.Shard < 0 || c.Shard >= store.Shards() {
 		return noShard(store, c.Shard)
 	}
 	if err := store.Readmit(ctx, c.Shard); err != nil {
+		return err
+	}
+	if err := settings.join(ctx, store); err != nil {
 		return err
 	}
 	if err := settings.forgetAll(ctx, store); err != nil {

@@ -35,6 +35,9 @@ type StoreSettings struct {
 	FeedActiveDays   int           `hidden:"" bound:"positive" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With feed=push or hybrid: for how long after its last read of the feed posts are copied for a user, at most 365."`
 }
 
+// Which processes take a setting over only when they start, as its tag "restart" says.
+const forAll, forGateways = "all", "each"
+
 // auto is the redundancy mode that follows from the store.
 const auto = "auto"
 
@@ -157,7 +160,10 @@ func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
 		if _, isSet := set[name]; isSet || othersRun() {
 			return unusable{toldOtherwise(name, s.told[name], differs[name])}
 		}
-		set[name] = s.told[name]
+	}
+	before := len(set)
+	for name, told := range s.told { // also what is as the store would have it: that may change as it grows
+		set[name] = told
 	}
 	of, err := readStoreSettings(set)
 	if err != nil {
@@ -169,8 +175,8 @@ func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
 	if of.Redundancy, err = of.modeOn(store); err != nil {
 		return unusable{Misset("redundancy", err)}
 	}
-	if len(differs) > 0 {
-		if err := cluster.SaveSettings(ctx, store, set); err != nil {
+	if len(set) > before {
+		if err := cluster.SaveSettings(ctx, store, set); err != nil && len(differs) > 0 {
 			return Misset("store", err)
 		}
 	}
@@ -207,8 +213,8 @@ func (s *Settings) differing(set map[string]string, store *sqlstore.Store) (map[
 }
 
 // watch takes over what is set in the store, until the context is done. It logs once what a running process cannot take over,
-// and another Redis than that of the store.
-func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *cluster.Redis, logger *slog.Logger) {
+// and another Redis than that of the store. restarts are the processes that this one is one of.
+func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *cluster.Redis, logger *slog.Logger, restarts ...string) {
 	sameRedis, last, said := redis.Watch(store), s.set, ""
 	for sleep.For(ctx, cluster.WatchEvery) == nil {
 		err := sameRedis(ctx)
@@ -222,7 +228,7 @@ func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *clus
 			}
 			last = set
 		}
-		if err = errors.Join(err, s.stale(set)); err != nil && failed == nil && err.Error() != said {
+		if err = errors.Join(err, s.stale(set, restarts...)); err != nil && failed == nil && err.Error() != said {
 			said = err.Error()
 			logger.ErrorContext(ctx, "a setting is not that of the store", "error", err)
 		}
@@ -230,10 +236,10 @@ func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *clus
 }
 
 // stale is an error that names a setting with which the process started and which has been set otherwise since.
-func (s *Settings) stale(set map[string]string) error {
+func (s *Settings) stale(set map[string]string, restarts ...string) error {
 	_, flags := new(StoreSettings).storeFlags()
 	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		if flags[name].Tag.Has("restart") && set[name] != s.set[name] && set != nil {
+		if slices.Contains(restarts, flags[name].Tag.Get("restart")) && set[name] != s.set[name] && set != nil {
 			return fmt.Errorf("%s: this process has to be started again: it was set to %q in the store, and was %q", name, set[name], s.set[name])
 		}
 	}
@@ -246,5 +252,5 @@ func (s *Settings) agrees(ctx context.Context, store *sqlstore.Store, redis *clu
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.stale(set), redis.Agrees(ctx, store))
+	return errors.Join(s.stale(set, forAll, forGateways), redis.Agrees(ctx, store))
 }

@@ -101,7 +101,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
-	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { settings.watch(ctx, p.store, p.redis, p.logger) }))
+	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { settings.watch(ctx, p.store, p.redis, p.logger, forAll, forGateways) }))
 	c.startCaches(settings, p)
 	p.identity.Limits.CountAll = p.redis.CountAll(p.store)
 	return c.openRelations(ctx, settings, p, bus)

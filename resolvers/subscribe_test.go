@@ -156,7 +156,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 			if n := store.failed.Load(); n == 0 {
 				t.Error("the store has not failed")
 			}
-			if n := strings.Count(log.String(), "could not read"); n != 1 {
+			if n := strings.Count(log.String(), "cannot read what has changed"); n != 1 {
 				t.Errorf("logged %d times: %s", n, log)
 			}
 		})

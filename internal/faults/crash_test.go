@@ -77,7 +77,6 @@ type outage struct{ from, to time.Time }
 func (s schedule) run(t *testing.T, mode string, watched bool) {
 	began := time.Now()
 	r := &running{schedule: s, deployment: deployOn(t, ownServers(t), mode, s.users), seed: seedOf(t)}
-	r.copyPosts(t)
 	if testenv.HasBinlog() {
 		r.reconcile(t, "incremental") // this run sets the beginning
 	}

@@ -17,12 +17,18 @@ type publication struct{ author, number, at int64 }
 
 func (p publication) id() string { return fmt.Sprintf("post_%d_%d", p.author, p.number) }
 
-// copyPosts makes the second gateway copy posts into inboxes. The first one still pulls.
+// copyPosts makes the gateways copy posts into inboxes.
 func (d *deployment) copyPosts(t testing.TB) {
 	t.Helper()
-	d.gateways[1].kill(t)
-	d.gateways[1] = d.serving("gateway 1", "--no-replicate", "--feed=push")
-	d.gateways[1].start(t)
+	for _, n := range d.nodes() {
+		n.kill(t)
+	}
+	if end := d.command("settings", "set", "feed=push")(t).Wait(t); end.Code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	for _, n := range d.nodes() {
+		n.start(t)
+	}
 }
 
 // feedsAreRight compares the home feed of every user, as each gateway gives it, with the tables. A feed has
