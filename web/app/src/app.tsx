@@ -7,6 +7,7 @@ import { FollowRequestAddedDocument, FollowerAddedDocument, ReactivateAccountDoc
 import { Home } from './home';
 import { Face } from './people';
 import { Profile } from './profile';
+import { ListPage, OwnLists } from './lists';
 import { PostPage } from './posts';
 import { Requests } from './requests';
 import { Link, match, navigate, usePath } from './router';
@@ -35,7 +36,7 @@ export function App() {
 
 function SignedOut() {
   const path = usePath();
-  const open = !useEnded() && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path) ?? match('/post/:id', path));
+  const open = !useEnded() && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path) ?? match('/post/:id', path) ?? match('/list/:id', path));
   return (
     <div className="frame signed-out">
       <main id="page">
@@ -75,6 +76,7 @@ function SignedIn() {
     ['/picture', 'picture', 'Network'],
     ['/requests', 'inbox', 'Requests', (data?.viewer?.friendRequests?.totalCount ?? 0) + (data?.viewer?.followRequests?.totalCount ?? 0)],
     ['/marked', 'mark', 'Marked'],
+    ['/lists', 'list', 'Lists'],
     ['/settings', 'settings', 'Settings'],
   ];
   return (
@@ -151,6 +153,7 @@ function Pages({ path }: { path: string }) {
   if (at) return <Profile key={at.handle} handle={at.handle!} tab={at.tab} />;
   if ((at = match('/common/:one/:other', path))) return <Common key={path} one={at.one!} other={at.other!} />;
   if ((at = match('/post/:id', path))) return <PostPage key={at.id} id={at.id!} />;
+  if ((at = match('/list/:id', path))) return <ListPage key={at.id} id={at.id!} />;
   if ((at = match('/picture', path) ?? match('/picture/:id', path))) return <Picture centre={at.id} />;
   switch (path) {
     case '/':
@@ -163,6 +166,8 @@ function Pages({ path }: { path: string }) {
       return <Requests />;
     case '/marked':
       return <Marked />;
+    case '/lists':
+      return <OwnLists />;
     case '/blocked':
       return <Blocked />;
     case '/muted':

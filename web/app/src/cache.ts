@@ -8,7 +8,7 @@ const parts = [
   'FollowConnection', 'FollowEdge', 'MatchConnection', 'MatchEdge', 'BlockConnection', 'BlockEdge', 'FollowRequestConnection', 'FollowRequestEdge', 'UserConnection', 'UserEdge', 'PageInfo',
   'ListVisibility', 'SuggestionConnection', 'SuggestionEdge', 'SuggestionExclusions',
   'FriendRequestConnection', 'FriendRequestEdge', 'UserSearchConnection', 'UserSearchEdge', 'PostConnection', 'PostEdge',
-  'FeedConnection', 'NewerPosts', 'CommentConnection', 'CommentEdge', 'FavoriteConnection', 'Media', 'EdgesAmong', 'FollowOutcome', 'FollowError',
+  'FeedConnection', 'ListConnection', 'NewerPosts', 'CommentConnection', 'CommentEdge', 'FavoriteConnection', 'Media', 'EdgesAmong', 'FollowOutcome', 'FollowError',
 ];
 
 /** forget lets the cache read some fields of an object again. Pages that show them query them at once. */
@@ -65,6 +65,12 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     forget(cache, own, 'mutedUsers', 'feed');
     forget(cache, viewer, 'followSuggestions');
   });
+  const followedMany: UpdateResolver = (_, __, cache) => {
+    forget(cache, own, 'feed');
+    forget(cache, viewer, 'followSuggestions');
+  };
+  const listOf = (id: unknown) => ({ __typename: 'List', id: String(id) });
+  const listsChanged = later((_, __, cache) => forget(cache, viewer, 'lists'));
   const comments = (cache: Cache, postId: string, by: number, change: (keys: string[], isFirst: boolean) => string[]) => {
     const post = { __typename: 'Post', id: postId };
     relist(cache, post, 'comments', change);
@@ -87,6 +93,8 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
       acceptFriend: becomes({ following: true, followedBy: true, received: 'ACCEPTED' }),
       declineFriend: becomes({ received: 'DECLINED' }),
       cancelFriendRequest: becomes({ sent: 'CANCELLED' }),
+      updateList: ({ listId, name, public: isPublic }) => ({ __typename: 'ListPayload', changed: true, list: { ...listOf(listId), name, public: isPublic } }),
+      removeFromList: ({ listId }, cache) => ({ __typename: 'ListPayload', changed: true, list: { ...listOf(listId), ...plus(cache, listOf(listId), 'memberCount', -1) }, outcomes: [] }),
       favorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), true),
       unfavorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), false),
       deletePost: (_, cache) => ({ __typename: 'PostPayload', changed: true, viewer: { ...own, user: { ...viewer, ...plus(cache, viewer, 'postCount', -1) } } }),
@@ -131,9 +139,17 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
           const postId = cache.resolve({ __typename: 'Comment', id: String(commentId) }, 'postId');
           if (deleteComment && postId) comments(cache, String(postId), deleteComment.changed ? -1 : 0, without(`Comment:${commentId}`));
         },
-        followMany: (_, __, cache) => {
+        followMany: followedMany,
+        followList: followedMany,
+        createList: listsChanged,
+        deleteList: listsChanged,
+        addToList: later((_, { listId }, cache) => {
+          forget(cache, listOf(listId), 'members');
           forget(cache, own, 'feed');
-          forget(cache, viewer, 'followSuggestions');
+        }),
+        removeFromList: ({ removeFromList }: { removeFromList?: unknown }, { listId, userIds }, cache, { optimistic }) => {
+          if (removeFromList) for (const id of userIds as string[]) relist(cache, listOf(listId), 'members', without(`User:${id}`));
+          if (!optimistic) forget(cache, own, 'feed');
         },
       },
       Subscription: {

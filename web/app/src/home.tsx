@@ -1,23 +1,17 @@
 // The home feed, and suggestions of whom to follow beside it.
 import { useEffect, useState } from 'react';
-import { useClient, useMutation, useQuery, useSubscription } from 'urql';
-import { FeedDocument, FeedSeenDocument, MarkFeedSeenDocument, PostAddedDocument, PublishDocument, ViewerDocument } from './gql';
-import { Endless, nodesOf } from './people';
-import { Composer, PostCard } from './posts';
+import { useClient, useMutation, useQuery } from 'urql';
+import { FeedSeenDocument, MarkFeedSeenDocument, PublishDocument, ViewerDocument } from './gql';
+import { Composer, Feed } from './posts';
 import { Link } from './router';
 import { SuggestionsBeside } from './suggestions';
 import { Empty, PageTitle } from './ui';
 
 export function Home() {
   const client = useClient();
-  const [fresh, setFresh] = useState(0);
   const [version, setVersion] = useState(0);
   const [{ data }] = useQuery({ query: ViewerDocument });
   const [, publish] = useMutation(PublishDocument);
-  const [item] = useSubscription({ query: PostAddedDocument });
-  useEffect(() => {
-    if (item.data) setFresh(n => n + 1);
-  }, [item.data]);
   // How far the feed has been seen is kept by the gateway, for all devices.
   const [unseen, setUnseen] = useState('');
   useEffect(() => {
@@ -29,11 +23,6 @@ export function Home() {
     };
     void look();
   }, [client, version]);
-  const refresh = async () => {
-    await client.query(FeedDocument, { after: null }, { requestPolicy: 'network-only' }).toPromise();
-    setFresh(0);
-    setVersion(version + 1);
-  };
   return (
     <div className="columns">
       <div>
@@ -47,19 +36,8 @@ export function Home() {
           sent="Posted. Your followers can see it now."
         />
         {unseen && <p className="quiet">{unseen}</p>}
-        {fresh > 0 && (
-          <button type="button" className="button wide" onClick={refresh}>
-            {fresh === 1 ? 'One new post' : `${fresh} new posts`}
-          </button>
-        )}
-        <Endless
-          key={version}
-          document={FeedDocument}
-          variables={{}}
-          pick={data => nodesOf(data.viewer?.feed)}
-          id={post => post.id}
-          row={post => <PostCard post={post} />}
-          label="Posts"
+        <Feed
+          refreshed={() => setVersion(version + 1)}
           empty={
             data?.viewer?.user.followingCount === 0 ? (
               <Empty icon="home" title="You don’t follow anyone yet.">

@@ -24,7 +24,7 @@ export function Marked() {
 }
 
 /** Somebody, with a button that takes the viewer's choice back. */
-function Undo({ person, note, text, undo }: { person: PersonFragment; note?: ReactNode; text: string; undo: () => void }) {
+export function Undo({ person, note, text, undo }: { person: PersonFragment; note?: ReactNode; text: string; undo: () => void }) {
   return (
     <Row
       person={person}

@@ -1,6 +1,6 @@
 // Posts, with the comments below them.
-import { useRef, useState, type FormEvent } from 'react';
-import { useMutation, useQuery, type CombinedError } from 'urql';
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { useClient, useMutation, useQuery, useSubscription, type CombinedError } from 'urql';
 import * as gql from './gql';
 import { Endless, Face, nodesOf } from './people';
 import { Link, navigate } from './router';
@@ -42,6 +42,33 @@ export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; 
       </footer>
       {open && <Comments post={post} />}
     </article>
+  );
+}
+
+/** The viewer's feed, or that of a list. Posts that are added while it is shown wait behind a button. */
+export function Feed({ list, empty, refreshed }: { list?: string; empty: ReactNode; refreshed?: () => void }) {
+  const client = useClient();
+  const [fresh, setFresh] = useState(0);
+  const [version, setVersion] = useState(0);
+  const [item] = useSubscription({ query: gql.PostAddedDocument, variables: { list } });
+  useEffect(() => {
+    if (item.data) setFresh(n => n + 1);
+  }, [item.data]);
+  const refresh = async () => {
+    await client.query(gql.FeedDocument, { list, after: null }, { requestPolicy: 'network-only' }).toPromise();
+    setFresh(0);
+    setVersion(version + 1);
+    refreshed?.();
+  };
+  return (
+    <>
+      {fresh > 0 && (
+        <button type="button" className="button wide" onClick={refresh}>
+          {fresh === 1 ? 'One new post' : `${fresh} new posts`}
+        </button>
+      )}
+      <Endless key={version} document={gql.FeedDocument} variables={{ list }} pick={data => nodesOf(data.viewer?.feed)} id={post => post.id} row={post => <PostCard post={post} />} label="Posts" empty={empty} />
+    </>
   );
 }
 

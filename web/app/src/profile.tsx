@@ -3,6 +3,7 @@ import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery, useSubscription } from 'urql';
 import * as gql from './gql';
 import { Endless, Face, Faces, FollowButton, PeopleList, nodesOf, pageOf } from './people';
+import { ListsDialog, Lists } from './lists';
 import { scopes } from './own';
 import { PostCard } from './posts';
 import { FollowRequest } from './requests';
@@ -46,6 +47,9 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
         ))}
         <Link to={`/u/${handle}/similar`} aria-current={tab === 'similar' ? 'page' : undefined}>
           Similar
+        </Link>
+        <Link to={`/u/${handle}/lists`} aria-current={tab === 'lists' ? 'page' : undefined}>
+          Lists
         </Link>
       </nav>
       <Tab user={user} tab={tab} isOwn={isOwn} />
@@ -116,6 +120,8 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           empty={<Empty icon="people" title={`No one shares enough followers with ${isOwn ? 'you' : name} yet.`} />}
         />
       );
+    case 'lists':
+      return <Lists of={user.id} empty={<Empty icon="list" title={isOwn ? 'You don’t have any lists yet.' : `${name} has no public lists.`} />} />;
     case 'posts':
       return (
         <Endless
@@ -223,7 +229,7 @@ function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil
 /** Everything that the viewer can do with somebody. */
 function Actions({ user, standing }: { user: Person; standing: Standing }) {
   const session = useSession();
-  const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'mute' | 'block'>('');
+  const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'lists' | 'mute' | 'block'>('');
   const [, unblock] = useMutation(gql.UnblockDocument);
   const [{ data }] = useQuery({ query: gql.ViewerDocument, requestPolicy: 'cache-only', pause: !session });
   const close = () => setDialog('');
@@ -255,6 +261,11 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
       <Link to={`/picture/${user.id}`} className="button">
         Network
       </Link>
+      {!standing.blockedBy && (
+        <button type="button" className="button" onClick={() => setDialog('lists')}>
+          Add to list…
+        </button>
+      )}
       <button type="button" className={`button ${standing.muted ? 'on' : ''}`} onClick={() => setDialog('mute')}>
         {standing.muted ? 'Muted' : 'Mute'}
       </button>
@@ -268,6 +279,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
       )}
       {dialog === 'friend' && <AskDialog user={user} close={close} />}
       {dialog === 'mark' && <MarkDialog user={user} standing={standing} close={close} />}
+      {dialog === 'lists' && <ListsDialog user={user} close={close} />}
       {dialog === 'mute' && <MuteDialog user={user} standing={standing} close={close} />}
       {dialog === 'block' && <BlockDialog user={user} standing={standing} close={close} />}
     </div>
