@@ -30,6 +30,8 @@ var pages = []struct {
 	{1, "/muted", `document.querySelector(".empty")`},
 	{1, "/dismissed", `document.querySelector(".empty")`},
 	{1, "/u/mateo_silva/similar", `document.querySelectorAll(".row[data-user]").length > 2`},
+	{1, "/lists", `document.querySelector(".empty")`},
+	{1, "/u/mateo_silva/lists", `document.querySelector(".empty")`},
 	{1, "/settings", `document.querySelector("select")`},
 	{1, "/picture", laid + ` && document.querySelectorAll(".chosen li").length > 20 && document.querySelectorAll(".legend button").length > 2`},
 	{1, "/nothing", `document.querySelector(".empty")`},
@@ -48,18 +50,23 @@ func TestAppIsAccessible(t *testing.T) {
 		if p.user == 0 {
 			tab = visitor
 		}
-		for _, width := range []int64{390, 1440} {
-			for _, scheme := range []string{"light", "dark"} {
-				tab.Looks(width, 900, scheme)
-				tab.Go(s.browser, "/app"+p.path)
-				tab.Until("the page is complete", p.done)
-				where := fmt.Sprintf("%s, %d pixels, %s", p.path, width, scheme)
-				for _, violation := range tab.Axe(axe) {
-					t.Errorf("%s: %s", where, violation)
-				}
-				if wide := tab.Text(`String(document.documentElement.scrollWidth - innerWidth)`); wide[0] != '-' && wide != "0" {
-					t.Errorf("%s: %s pixels too wide", where, wide)
-				}
+		s.accessible(t, tab, axe, p.path, p.done)
+	}
+}
+
+func (s site) accessible(t *testing.T, tab *webtest.Tab, axe, path, done string) {
+	t.Helper()
+	for _, width := range []int64{390, 1440} {
+		for _, scheme := range []string{"light", "dark"} {
+			tab.Looks(width, 900, scheme)
+			tab.Go(s.browser, "/app"+path)
+			tab.Until("the page is complete", done)
+			where := fmt.Sprintf("%s, %d pixels, %s", path, width, scheme)
+			for _, violation := range tab.Axe(axe) {
+				t.Errorf("%s: %s", where, violation)
+			}
+			if wide := tab.Text(`String(document.documentElement.scrollWidth - innerWidth)`); wide[0] != '-' && wide != "0" {
+				t.Errorf("%s: %s pixels too wide", where, wide)
 			}
 		}
 	}
@@ -79,29 +86,34 @@ func TestPagesDoNotMove(t *testing.T) {
 		if p.user == 0 {
 			tab = visitor
 		}
-		for _, width := range []int64{390, 1440} {
-			tab.Looks(width, 900, "light")
-			tab.Go(s.browser, "/app"+p.path)
-			tab.Until("the page is complete", p.done)
-			tab.Run("add up", `
-				window.moved = 0;
-				window.movers = new Set();
-				const add = shifts => shifts.filter(one => !one.hadRecentInput).forEach(one => {
-					moved += one.value;
-					one.sources.forEach(({node, previousRect: a, currentRect: b}) => movers.add(`+"`${node?.className || node?.nodeName} from ${a.y} to ${b.y}`"+`));
-				});
-				const watch = new PerformanceObserver(list => add(list.getEntries()));
-				watch.observe({type: "layout-shift", buffered: true});
-				for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
-				add(watch.takeRecords())`)
-			moved, err := strconv.ParseFloat(tab.Text(`String(moved)`), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%s, %d pixels: %.4f", p.path, width, moved)
-			if moved >= mostMoved {
-				t.Errorf("%s, %d pixels: moved by %.4f, want less than %g: %s", p.path, width, moved, mostMoved, tab.Text(`[...movers].join(", ")`))
-			}
+		s.still(t, tab, p.path, p.done)
+	}
+}
+
+func (s site) still(t *testing.T, tab *webtest.Tab, path, done string) {
+	t.Helper()
+	for _, width := range []int64{390, 1440} {
+		tab.Looks(width, 900, "light")
+		tab.Go(s.browser, "/app"+path)
+		tab.Until("the page is complete", done)
+		tab.Run("add up", `
+			window.moved = 0;
+			window.movers = new Set();
+			const add = shifts => shifts.filter(one => !one.hadRecentInput).forEach(one => {
+				moved += one.value;
+				one.sources.forEach(({node, previousRect: a, currentRect: b}) => movers.add(`+"`${node?.className || node?.nodeName} from ${a.y} to ${b.y}`"+`));
+			});
+			const watch = new PerformanceObserver(list => add(list.getEntries()));
+			watch.observe({type: "layout-shift", buffered: true});
+			for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+			add(watch.takeRecords())`)
+		moved, err := strconv.ParseFloat(tab.Text(`String(moved)`), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s, %d pixels: %.4f", path, width, moved)
+		if moved >= mostMoved {
+			t.Errorf("%s, %d pixels: moved by %.4f, want less than %g: %s", path, width, moved, mostMoved, tab.Text(`[...movers].join(", ")`))
 		}
 	}
 }
@@ -113,7 +125,7 @@ func TestDialogsAreAccessible(t *testing.T) {
 	axe := axeCore(t)
 	s := open(t, 2*time.Minute)
 	tab := s.as(1, "/u/mateo_silva")
-	for _, button := range []string{"Mark", "Mute", "Block", "Friends: Mateo Silva"} {
+	for _, button := range []string{"Mark", "Add to list…", "Mute", "Block", "Friends: Mateo Silva"} {
 		tab.Press(button)
 		tab.Until("the dialog", `document.querySelector("dialog[open]")`)
 		for _, violation := range tab.Axe(axe) {
