@@ -98,6 +98,8 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 	} else {
 		relate(2, 3, storage.Mutes.Number, storage.Detail{EndsAt: 1 << 60})
 		relate(4, 2, storage.PostMutes.Number, storage.Detail{})
+		relate(4, 1, storage.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
+		relate(2, 3, storage.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
 		relate(4, 5, 103, storage.Detail{})
 	}
 	for id := storage.UserID(8); id <= 11; id++ {
