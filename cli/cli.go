@@ -21,28 +21,28 @@ import (
 type Program struct {
 	Settings `group:"store"`
 
-	HelpAll     helpAllFlag `name:"help-all" help:"Show all flags, not only those that most need."`
-	ShowVersion versionFlag `name:"version" help:"Print the version and end."`
+	HelpAll     helpAllFlag `name:"help-all" help:"Show all flags, not only the most needed."`
+	ShowVersion versionFlag `name:"version" help:"Print the version and exit."`
 
-	Serve     ServeCmd     `cmd:"" group:"serving" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
-	Replicate ReplicateCmd `cmd:"" group:"serving" help:"Run the replicator of the modes stream and binlog as a separate process."`
+	Serve     ServeCmd     `cmd:"" group:"serving" default:"withargs" help:"Serve the graph over GraphQL. This is the default command."`
+	Replicate ReplicateCmd `cmd:"" group:"serving" help:"Run the replicator (modes stream and binlog) as a separate process."`
 	Import    ImportCmd    `cmd:"" group:"files" help:"Import follows and users from files."`
-	Export    ExportCmd    `cmd:"" group:"files" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
-	Copy      CopyCmd      `cmd:"" group:"files" help:"Copy the store to another one, of any engine and any number of shards, while it is in use."`
+	Export    ExportCmd    `cmd:"" group:"files" help:"Write everything to files that can be imported into any number of shards."`
+	Copy      CopyCmd      `cmd:"" group:"files" help:"Copy the store, while in use, to one with any engine and number of shards."`
 	Migrate   MigrateCmd   `cmd:"" group:"care" help:"Bring the tables of every shard up to date."`
-	Rules     SettingsCmd  `cmd:"" name:"settings" group:"care" help:"Show and set the settings that lie in the store, for all processes on it."`
-	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find edges whose two sides disagree and wrong counts, and repair them."`
+	Rules     SettingsCmd  `cmd:"" name:"settings" group:"care" help:"Show and change the settings kept in the store, shared by all its processes."`
+	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find and repair edges whose two rows disagree, and wrong counts."`
 	Shards    ShardsCmd    `cmd:"" group:"care" help:"Add shards and move buckets to them, while the store is in use."`
-	Doctor    DoctorCmd    `cmd:"" group:"care" help:"Check settings, servers, grants, clocks and versions, and say how to fix what is wrong. It changes nothing."`
+	Doctor    DoctorCmd    `cmd:"" group:"care" help:"Check settings, servers, grants, clocks and versions, and suggest fixes. It changes nothing."`
 
-	Token       TokenCmd       `cmd:"" group:"care" help:"Make a token of an operator, a backend or a user, signed with the configured secret, and print it."`
-	Healthcheck HealthcheckCmd `cmd:"" group:"care" help:"Ask whether the gateway or replicator with these settings is up: for health checks of containers."`
+	Token       TokenCmd       `cmd:"" group:"care" help:"Print a token for an operator, a backend or a user, signed with the configured secret."`
+	Healthcheck HealthcheckCmd `cmd:"" group:"care" help:"Exit with 0 if the gateway or replicator is up: for container health checks."`
 
-	Bench   BenchCmd   `cmd:"" group:"about" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
-	Schema  SchemaCmd  `cmd:"" group:"about" help:"Print the GraphQL schema, with descriptions and costs, and end."`
-	Version VersionCmd `cmd:"" group:"about" help:"Print the version, the commit, Go's version and the platform, and end."`
+	Bench   BenchCmd   `cmd:"" group:"about" passthrough:"" help:"Generate large graphs and benchmark a gateway. Needs kith-bench next to kith."`
+	Schema  SchemaCmd  `cmd:"" group:"about" help:"Print the GraphQL schema, with descriptions and costs."`
+	Version VersionCmd `cmd:"" group:"about" help:"Print the version, commit, Go version and platform."`
 
-	Completion CompletionCmd `cmd:"" group:"about" help:"Print a script by which a shell completes commands and flags."`
+	Completion CompletionCmd `cmd:"" group:"about" help:"Print a shell script that completes commands and flags."`
 }
 
 // Run is the program: its exit code is 0 or, after one line on stderr, 1, or that of an error that has its own.
@@ -108,6 +108,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	if err != nil {
 		return err
 	}
+	parser.Model.HelpFlag.Help = "Show this help."
 	if len(args) > 0 && args[0] == completeCommand {
 		complete(ctx, parser.Model.Node, args[1:], stdout)
 		return nil

@@ -16,9 +16,9 @@ import (
 
 // CompletionCmd is `kith completion SHELL`.
 type CompletionCmd struct {
-	Bash completionScript `cmd:"" help:"For bash: source <(kith completion bash), in ~/.bashrc."`
-	Zsh  completionScript `cmd:"" help:"For zsh: source <(kith completion zsh), in ~/.zshrc behind compinit."`
-	Fish completionScript `cmd:"" help:"For fish: kith completion fish | source, in ~/.config/fish/config.fish."`
+	Bash completionScript `cmd:"" help:"For bash: add source <(kith completion bash) to ~/.bashrc."`
+	Zsh  completionScript `cmd:"" help:"For zsh: add source <(kith completion zsh) to ~/.zshrc, after compinit."`
+	Fish completionScript `cmd:"" help:"For fish: add kith completion fish | source to ~/.config/fish/config.fish."`
 }
 
 // completionScripts have the shell ask this program what a word may become.

@@ -14,8 +14,8 @@ import (
 
 // CopyCmd is `kith copy LOCATION`.
 type CopyCmd struct {
-	To      string  `arg:"" help:"The store that becomes the copy, as in KITH_STORE: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…]. It has to be empty."`
-	MaxLoad float64 `bound:"share" default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied and compared, above 0; 1 is without pauses. Default: ${default}."`
+	To      string  `arg:"" help:"Target store, as in KITH_STORE: sqlite:PATH[;…] or mysql:DSN[;…]. It must be empty."`
+	MaxLoad float64 `bound:"share" default:"0.5" placeholder:"SHARE" help:"Share of time spent copying and comparing, above 0; 1: no pauses. Default: ${default}."`
 	Output
 }
 

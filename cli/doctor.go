@@ -25,7 +25,7 @@ import (
 // DoctorCmd is `kith doctor`. It takes the settings of `kith serve`, so that what is checked is what would run.
 type DoctorCmd struct {
 	Output
-	Quiet bool `help:"Report only what is wrong."`
+	Quiet bool `help:"Report only warnings and failures."`
 	ServeCmd
 }
 

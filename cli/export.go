@@ -17,7 +17,7 @@ import (
 
 // ExportCmd is `kith export DIR`.
 type ExportCmd struct {
-	Dir   string `arg:"" help:"The folder for the files, made where it is missing. It holds nothing else."`
+	Dir   string `arg:"" help:"Folder for the files and nothing else, created if missing."`
 	Plain bool   `help:"Do not compress the files."`
 	Output
 }

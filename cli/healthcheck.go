@@ -10,9 +10,9 @@ import (
 
 // HealthcheckCmd is `kith healthcheck`: what the HEALTHCHECK of an image that holds nothing else can run.
 type HealthcheckCmd struct {
-	Addr      string        `basic:"" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where the gateway listens, if --admin-addr is not set. Default: ${default}."`
-	AdminAddr string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where the gateway or the replicator has its pages for operators, which are asked first."`
-	Timeout   time.Duration `bound:"positive" default:"3s" help:"How long the answer may take. Default: ${default}."`
+	Addr      string        `basic:"" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Address of the gateway, if --admin-addr is not set. Default: ${default}."`
+	AdminAddr string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Admin address of the gateway or replicator."`
+	Timeout   time.Duration `bound:"positive" default:"3s" help:"How long to wait for the answer. Default: ${default}."`
 }
 
 // Validate is called by kong.

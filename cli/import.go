@@ -20,11 +20,11 @@ import (
 
 // ImportCmd is `kith import FILE…`.
 type ImportCmd struct {
-	Files    []string           `arg:"" name:"file" help:"Edge lists (from, to and perhaps a time on each line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input. A folder is an export (kith export)."`
-	Relation graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), has asked to for friendship (friend_request), or one of the others that an export writes: ${enum}. Lists that name theirs keep it. Default: ${default}."`
-	Strict   bool               `help:"Stop at the first malformed line, with exit code 1."`
-	Chunk    int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
-	MaxLoad  float64            `bound:"share" default:"1" placeholder:"SHARE" help:"The share of time in which rows may be written, above 0, for an import beside gateways that serve; 1 is without pauses. Default: ${default}."`
+	Files    []string           `arg:"" name:"file" help:"Edge lists (from, to and optionally a time per line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped; - for standard input; or the folder of an export."`
+	Relation graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What 'from' does to 'to', in edge lists that do not say: ${enum}. Default: ${default}."`
+	Strict   bool               `help:"Exit with 1 at the first malformed line."`
+	Chunk    int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"Lines written together: more is faster, but more is redone after a kill. Default: ${default}."`
+	MaxLoad  float64            `bound:"share" default:"1" placeholder:"SHARE" help:"Share of time spent writing, above 0, to spare gateways in use; 1: no pauses. Default: ${default}."`
 	Output
 
 	files    *importer.Import

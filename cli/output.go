@@ -24,7 +24,7 @@ func printable(text string) string {
 
 // Output is the flag of all commands that end with a report. Lists of it are never null in JSON.
 type Output struct {
-	Output string `default:"text" enum:"text,json" placeholder:"FORM" help:"How the report is written to the standard output: text or json. Default: ${default}."`
+	Output string `default:"text" enum:"text,json" placeholder:"FORM" help:"Report format: text or json. Default: ${default}."`
 }
 
 // JSON reports whether the report is for programs.

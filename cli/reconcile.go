@@ -18,25 +18,25 @@ import (
 
 // ReconcileCmd is `kith reconcile`.
 type ReconcileCmd struct {
-	Full        ReconcileFullCmd        `cmd:"" help:"Compare everything, mostly inside the databases. A scan that was ended goes on where it was."`
-	Incremental ReconcileIncrementalCmd `cmd:"" help:"Look at what was written since the last time."`
-	Realtime    ReconcileRealtimeCmd    `cmd:"" help:"Watch what is written, and repair what does not arrive within the window."`
+	Full        ReconcileFullCmd        `cmd:"" help:"Compare everything, mostly inside the databases. It continues an interrupted scan."`
+	Incremental ReconcileIncrementalCmd `cmd:"" help:"Check what was written since the last run."`
+	Realtime    ReconcileRealtimeCmd    `cmd:"" help:"Watch writes, and repair what does not arrive within the window."`
 }
 
 // ReconcileFullCmd is `kith reconcile full`.
 type ReconcileFullCmd struct {
 	reconcileFlags
-	MaxLoad  float64 `bound:"share" default:"0.5" placeholder:"SHARE" help:"The share of time in which statements may run on each shard, above 0; 1 is without pauses. Default: ${default}."`
-	MaxEnded float64 `bound:"share" default:"0.01" placeholder:"SHARE" help:"Repair nothing more once more than this share of a shard's rows are missing, so that their other sides would be ended, and more than 1,000 or a tenth, above 0; 1 is no bound. Default: ${default}."`
-	Restart  bool    `help:"Begin anew, whatever an earlier scan has done."`
+	MaxLoad  float64 `bound:"share" default:"0.5" placeholder:"SHARE" help:"Share of time statements may run on each shard, above 0; 1: no pauses. Default: ${default}."`
+	MaxEnded float64 `bound:"share" default:"0.01" placeholder:"SHARE" help:"Stop repairing if a shard lacks more than this share of its rows; 1,000 may always be missing if they are at most a tenth. 1: no limit. Default: ${default}."`
+	Restart  bool    `help:"Start over instead of continuing a scan."`
 }
 
 // reconcileFlags are the flags of the commands that end by themselves.
 type reconcileFlags struct {
-	Repair bool          `help:"Make follower what following is, friend_request_inbox what friend_request is, favorite_inbox what favorite is, and counts what they should be, and end forbidden follows. Otherwise nothing is changed."`
-	Window time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag: what differs is read again after it. Default: ${default}."`
+	Repair bool          `help:"Make follower match following, friend_request_inbox match friend_request and favorite_inbox match favorite, correct counts, and end forbidden follows. Otherwise only report."`
+	Window time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag; differences are read again after that. Default: ${default}."`
 	Output
-	List int `bound:"some" default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
+	List int `bound:"some" default:"100" placeholder:"N" help:"Findings to list; the others are still counted and repaired. Default: ${default}."`
 }
 
 // Run scans. The report goes to the standard output. Findings that are not repaired

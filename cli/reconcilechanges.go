@@ -80,10 +80,10 @@ func (c *ReconcileIncrementalCmd) report(out io.Writer, r reconcile.IncrementalR
 
 // ReconcileRealtimeCmd is `kith reconcile realtime`.
 type ReconcileRealtimeCmd struct {
-	Window     time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
-	DryRun     bool          `help:"Only report what is found."`
-	MaxPending int           `bound:"some" default:"100000" placeholder:"EDGES" help:"How many edges may wait in memory for their second half before reading waits. Default: ${default}."`
-	AdminAddr  string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz and /debug/pprof/, to your own network. Default: nowhere."`
+	Window     time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag before an edge is checked. Default: ${default}."`
+	DryRun     bool          `help:"Only report, repair nothing."`
+	MaxPending int           `bound:"some" default:"100000" placeholder:"EDGES" help:"Edges waiting in memory for their second row; at this many, reading pauses. Default: ${default}."`
+	AdminAddr  string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz and /debug/pprof/. Default: none."`
 }
 
 // Validate is called by kong.

@@ -22,9 +22,9 @@ import (
 // ReplicateCmd is `kith replicate`: the replicator of the modes binlog and stream in a process
 // of its own, the copy service of the seeds ("好友中心" §7).
 type ReplicateCmd struct {
-	AdminAddr string   `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz and /debug/pprof/, to your own network. Default: nowhere."`
-	Resync    bool     `help:"Copy all of following, friend_request and favorite again first: the way on after statements that were not logged row by row."`
-	Skip      []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
+	AdminAddr string   `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz, /readyz and /debug/pprof/. Default: none."`
+	Resync    bool     `help:"First copy all of following, friend_request and favorite again: needed after statements that were not logged row by row."`
+	Skip      []string `placeholder:"GTID" help:"Transactions to skip, as far as they cannot be followed."`
 }
 
 // Validate is called by kong.

@@ -16,11 +16,11 @@ import (
 
 // SchemaCmd is `kith schema`.
 type SchemaCmd struct {
-	Federation bool     `help:"Print what a router of Apollo Federation 2 composes: with keys, and without what only clients of this schema read."`
-	Operators  bool     `help:"Print the schema with the fields that take a token with the scope admin."`
-	Without    []string `placeholder:"PART" help:"Print the schema without parts of it, as serve --without has it."`
-	TypePrefix string   `placeholder:"PREFIX" help:"Print the schema with a prefix, as serve --type-prefix has it."`
-	Relations  string   `placeholder:"FILE" help:"Print the schema with what a file declares, as serve --relations has it."`
+	Federation bool     `help:"Print the Apollo Federation 2 subgraph: with keys, without what only direct clients read."`
+	Operators  bool     `help:"Include fields that need a token with the scope admin."`
+	Without    []string `placeholder:"PART" help:"Parts to leave out: posts, accounts."`
+	TypePrefix string   `placeholder:"PREFIX" help:"Prefix of types and root fields."`
+	Relations  string   `placeholder:"FILE" help:"Include the attributes this file declares."`
 }
 
 // BeforeReset prints the schema as gateways with the same parts have it at /schema.graphql, and ends the program before any

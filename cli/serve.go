@@ -27,31 +27,31 @@ import (
 
 // ServeCmd is `kith serve`.
 type ServeCmd struct {
-	Addr           string        `basic:"" group:"requests" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
-	AdminAddr      string        `basic:"" group:"requests" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where operators find /metrics, /readyz, /schema.graphql and /debug/pprof/. Default: nowhere."`
-	CORSOrigin     []string      `basic:"" group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"Other origins whose pages may ask, such as https://app.example.org. Default: none."`
-	CORSHeader     []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
-	PublicURL      string        `group:"requests" name:"public-url" env:"KITH_PUBLIC_URL" placeholder:"ORIGIN" help:"Where browsers reach the gateways, such as https://kith.example.org: stands before the path of an avatarUrl. Default: none."`
-	RequestTimeout time.Duration `bound:"positive" group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
-	StopDelay      time.Duration `basic:"" bound:"natural" group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"How long to go on answering after the signal to stop, while /readyz answers 503 to load balancers. Default: ${default}."`
-	Drain          time.Duration `bound:"natural" group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
-	MaxCost        int           `bound:"positive" group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
-	MaxBody        Bytes         `bound:"size" group:"requests" default:"256KiB" env:"KITH_MAX_BODY" placeholder:"SIZE" help:"The longest body of a request. Default: ${default}."`
-	MaxRequests    int           `bound:"positive" group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
-	Replicate      bool          `basic:"" group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator in this process as well. Default: ${default}."`
-	SlowOperation  time.Duration `bound:"natural" group:"process" default:"500ms" env:"KITH_SLOW_OPERATION" help:"How long the execution of an operation may take until a line of the log tells of it; 0 is no such log. Default: ${default}."`
-	CacheBytes     *Bytes        `basic:"" group:"process" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"Memory for users and lists, such as 256MiB; 0: none. The process uses at most 1.3 × (this + 150 MB). Default: 1/4 of the container's memory, else 1/8 of the machine's; 32 MiB to 2 GiB."`
+	Addr           string        `basic:"" group:"requests" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Address to listen on. Default: ${default}."`
+	AdminAddr      string        `basic:"" group:"requests" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Address for /metrics, /readyz, /debug/pprof/ and /schema.graphql. Default: none."`
+	CORSOrigin     []string      `basic:"" group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"CORS origins, such as https://app.example.org. Default: none."`
+	CORSHeader     []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"Extra request headers those origins may send, such as X-Tenant. Default: none."`
+	PublicURL      string        `group:"requests" name:"public-url" env:"KITH_PUBLIC_URL" placeholder:"ORIGIN" help:"Public origin, such as https://kith.example.org, put before the path of an avatarUrl. Default: none."`
+	RequestTimeout time.Duration `bound:"positive" group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"Time limit of a request; what is missing by then becomes errors. Default: ${default}."`
+	StopDelay      time.Duration `basic:"" bound:"natural" group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"After a stop signal, keep serving this long with /readyz at 503. Default: ${default}."`
+	Drain          time.Duration `bound:"natural" group:"requests" default:"15s" env:"KITH_DRAIN" help:"After that, time for requests in progress to finish. Default: ${default}."`
+	MaxCost        int           `bound:"positive" group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"Highest cost of a query; lists multiply by their length. Default: ${default}."`
+	MaxBody        Bytes         `bound:"size" group:"requests" default:"256KiB" env:"KITH_MAX_BODY" placeholder:"SIZE" help:"Largest request body. Default: ${default}."`
+	MaxRequests    int           `bound:"positive" group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"Requests processed at once; as many may queue, more get 503. Default: ${default}."`
+	Replicate      bool          `basic:"" group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Also run the replicator in this process. Default: ${default}."`
+	SlowOperation  time.Duration `bound:"natural" group:"process" default:"500ms" env:"KITH_SLOW_OPERATION" help:"Log operations that run longer than this; 0: none. Default: ${default}."`
+	CacheBytes     *Bytes        `basic:"" group:"process" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"Cache size, such as 256MiB; 0: none. Default: 1/4 of the container's memory, else 1/8 of the machine's; 32 MiB to 2 GiB."`
 	HideSchema     bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
-	Federation     bool          `group:"schema" env:"KITH_FEDERATION" help:"Be a subgraph of Apollo Federation 2: answer _entities and _service, by which routers ask."`
-	Without        []string      `group:"schema" env:"KITH_WITHOUT" placeholder:"PART" help:"Leave a part out of the schema: posts, with comments, favorites and feeds, or accounts, with passwords and sessions. Repeat it or separate several by commas. Default: none."`
-	TypePrefix     string        `group:"schema" name:"type-prefix" env:"KITH_TYPE_PREFIX" placeholder:"PREFIX" help:"Put a prefix, such as Kith, in front of the names of types and root fields, which then do not collide with those of other schemas. Default: none."`
-	Relations      string        `group:"schema" env:"KITH_RELATIONS" placeholder:"FILE" help:"What this product keeps for itself, as a file declares it: attributes of users, follows and posts. Default: none."`
-	Trusted        string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. They are looked at again every five seconds. Default: none."`
-	OnlyTrusted    string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
+	Federation     bool          `group:"schema" env:"KITH_FEDERATION" help:"Be an Apollo Federation 2 subgraph, with _entities and _service."`
+	Without        []string      `group:"schema" env:"KITH_WITHOUT" placeholder:"PART" help:"Parts to leave out: posts (with comments, favorites, feeds), accounts (with passwords, sessions). Default: none."`
+	TypePrefix     string        `group:"schema" name:"type-prefix" env:"KITH_TYPE_PREFIX" placeholder:"PREFIX" help:"Prefix of types and root fields, such as Kith, to avoid collisions with other schemas. Default: none."`
+	Relations      string        `group:"schema" env:"KITH_RELATIONS" placeholder:"FILE" help:"File that declares your product's own attributes of users, follows and posts. Default: none."`
+	Trusted        string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests (graphql-codegen, Relay, Apollo) or *.graphql files of documents that clients call by documentId. Reread every 5s. Default: none."`
+	OnlyTrusted    string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"Other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo           bool          `basic:"" group:"schema" env:"KITH_DEMO" help:"Load a demo graph if the store is empty. Visitors who open the pages on this machine may act as any of its users."`
-	Pages          string        `group:"schema" default:"all" enum:"all,app,graphiql,none" env:"KITH_PAGES" placeholder:"WHICH" help:"Pages to serve: the web app at /app, GraphiQL at /, all or none. Default: ${default}."`
+	Pages          string        `group:"schema" default:"all" enum:"all,app,graphiql,none" env:"KITH_PAGES" placeholder:"WHICH" help:"Pages to serve: app (at /app), graphiql (at /), all or none. Default: ${default}."`
 
-	MaxConnections int `bound:"positive" group:"connections" default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
+	MaxConnections int `bound:"positive" group:"connections" default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Open connections; at most half may be WebSockets and event streams. Default: ${default}."`
 
 	identity.Settings `group:"identity"`
 

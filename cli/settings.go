@@ -21,10 +21,10 @@ import (
 // Settings are the flags that every command takes, each with its variable of the
 // environment.
 type Settings struct {
-	Store            string        `basic:"" default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Where the graph is: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…], one shard each, always in the same order. Default: ${default}."`
-	Redis            string        `basic:"" env:"KITH_REDIS" placeholder:"URL" help:"Redis beside the store: redis://…, or host:port,host:port… of a cluster. Default: none."`
-	Config           string        `basic:"" env:"KITH_CONFIG" placeholder:"FILE" help:"A YAML file of settings, by the names of flags, which win, as variables do. Default: none."`
-	StatementTimeout time.Duration `bound:"positive" default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
+	Store            string        `basic:"" default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Shards, in order: sqlite:PATH[;…] or mysql:DSN[;…]. Default: ${default}."`
+	Redis            string        `basic:"" env:"KITH_REDIS" placeholder:"URL" help:"Redis: redis://…, or host:port,… for a cluster. Default: none."`
+	Config           string        `basic:"" env:"KITH_CONFIG" placeholder:"FILE" help:"YAML file of settings, named like flags. Flags and variables win. Default: none."`
+	StatementTimeout time.Duration `bound:"positive" default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"Time limit of one SQL look-up, also on the server. Default: ${default}."`
 	ShardConns       int           `bound:"some" default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`
 	LogLevel         string        `basic:"" default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
 	LogFormat        string        `basic:"" default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`

@@ -17,14 +17,14 @@ import (
 
 // SettingsCmd is `kith settings`.
 type SettingsCmd struct {
-	Get SettingsGetCmd `cmd:"" default:"withargs" help:"Show the settings in the store, and which have their defaults."`
-	Set SettingsSetCmd `cmd:"" help:"Set some of them, all at once. NAME= is the default again."`
+	Get SettingsGetCmd `cmd:"" default:"withargs" help:"Show the settings in the store, and which are defaults."`
+	Set SettingsSetCmd `cmd:"" help:"Change settings in the store, all at once. NAME= restores the default."`
 }
 
 // SettingsGetCmd is `kith settings get`.
 type SettingsGetCmd struct {
 	Output
-	Names []string `arg:"" optional:"" name:"name" help:"Which to show; all if none is named."`
+	Names []string `arg:"" optional:"" name:"name" help:"Settings to show; all if none is named."`
 }
 
 // storeSetting is a setting in the report.
@@ -68,7 +68,7 @@ func (c *SettingsGetCmd) Run(settings *Settings, k *kong.Context) error {
 
 // SettingsSetCmd is `kith settings set`.
 type SettingsSetCmd struct {
-	Values []string `arg:"" name:"name=value" help:"What to set, such as max-following=8000."`
+	Values []string `arg:"" name:"name=value" help:"Settings, such as max-following=8000."`
 }
 
 // Run checks all values before it sets one.

@@ -19,13 +19,13 @@ import (
 
 // ShardsCmd is `kith shards`.
 type ShardsCmd struct {
-	Status  ShardsStatusCmd  `cmd:"" default:"1" help:"Which shards there are, which buckets each has, and what is being moved."`
-	Add     ShardsAddCmd     `cmd:"" help:"Make an empty database the next shard of the store. It has no buckets until some are moved there."`
+	Status  ShardsStatusCmd  `cmd:"" default:"1" help:"Show the shards, their buckets, and moves in progress."`
+	Add     ShardsAddCmd     `cmd:"" help:"Add an empty database as the next shard. It has no buckets until some are moved there."`
 	Move    ShardsMoveCmd    `cmd:"" help:"Move buckets to another shard while the store is in use."`
 	Split   ShardsSplitCmd   `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`
-	Resume  ShardsResumeCmd  `cmd:"" help:"Go on with the moves that have been cut off."`
-	Readmit ShardsReadmitCmd `cmd:"" help:"Let a shard be written to again that has been restored from a backup, once dump and binlogs are all in."`
-	Abort   ShardsAbortCmd   `cmd:"" help:"Take back the moves that have been cut off, as far as they have not been decided."`
+	Resume  ShardsResumeCmd  `cmd:"" help:"Continue interrupted moves."`
+	Readmit ShardsReadmitCmd `cmd:"" help:"Allow writes to a restored shard again, after its dump and binlogs are loaded."`
+	Abort   ShardsAbortCmd   `cmd:"" help:"Undo interrupted moves that have not been decided."`
 }
 
 // ShardsStatusCmd is `kith shards status`.
@@ -85,7 +85,7 @@ func rangesText(ranges []storage.BucketRange) string {
 
 // ShardsAddCmd is `kith shards add ADDRESS`.
 type ShardsAddCmd struct {
-	Address string `arg:"" help:"An empty database: a DSN without a user (tcp(host:port)/database), which is reached by the user and the password of the store's first one, or the path of a file."`
+	Address string `arg:"" help:"Empty database: a file path, or a DSN without a user (tcp(host:port)/database); user and password are those of the store's first one."`
 }
 
 // Run adds the shard.
@@ -108,23 +108,23 @@ func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.C
 
 // movingFlags are the flags of commands that move.
 type movingFlags struct {
-	MaxLoad float64       `bound:"share" default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied, compared and removed, above 0; 1 is without pauses. Default: ${default}."`
-	Keep    time.Duration `bound:"keep" default:"60s" help:"How long the rows stay where they were, for programs that do not know of the move yet. Default: ${default}."`
+	MaxLoad float64       `bound:"share" default:"0.5" placeholder:"SHARE" help:"Share of time spent copying, comparing and removing rows, above 0; 1: no pauses. Default: ${default}."`
+	Keep    time.Duration `bound:"keep" default:"60s" help:"How long moved rows stay on the old shard, for programs that have not noticed the move. Default: ${default}."`
 	Output
 }
 
 // ShardsMoveCmd is `kith shards move`.
 type ShardsMoveCmd struct {
 	fromTo
-	Buckets bucketRange `required:"" placeholder:"FIRST-LAST" help:"Which buckets, of 0 to 1023."`
+	Buckets bucketRange `required:"" placeholder:"FIRST-LAST" help:"Buckets to move, from 0 to 1023."`
 	movingFlags
 }
 
 // fromTo are the flags that name the two shards, and the one that only asks.
 type fromTo struct {
-	From   int  `required:"" bound:"natural" placeholder:"N" help:"The shard that has the buckets."`
-	To     int  `required:"" bound:"natural" placeholder:"N" help:"The shard that gets them."`
-	DryRun bool `help:"Only show how much would be copied, and about how long that takes."`
+	From   int  `required:"" bound:"natural" placeholder:"N" help:"Shard that has the buckets."`
+	To     int  `required:"" bound:"natural" placeholder:"N" help:"Shard that gets them."`
+	DryRun bool `help:"Only estimate how much would be copied, and how long it takes."`
 }
 
 // Run moves the buckets.
@@ -250,7 +250,7 @@ func (c *ShardsResumeCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 
 // ShardsReadmitCmd is `kith shards readmit N`.
 type ShardsReadmitCmd struct {
-	Shard int `arg:"" help:"The shard, a number that kith shards status shows."`
+	Shard int `arg:"" help:"Number of the shard, as in kith shards status."`
 }
 
 // Prepare lets the store be opened although its first shard may not be read for settings yet.

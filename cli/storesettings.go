@@ -24,15 +24,15 @@ import (
 // StoreSettings have to agree among the processes on a store, so they lie in the store: `kith settings` reads and sets them.
 // As flags and variables they are understood, so that a process that was told another value does not start.
 type StoreSettings struct {
-	Redundancy       string        `hidden:"" restart:"all" default:"auto" enum:"auto,sync,stream,binlog" env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream (needs a Redis) or binlog (needs MySQL or MariaDB); auto is binlog on several shards of MySQL or MariaDB, else sync."`
-	RedisCache       bool          `hidden:"" restart:"all" default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Keep users and lists in the Redis as well."`
-	FriendRequestTTL time.Duration `hidden:"" bound:"positive" name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted."`
-	RequestPause     time.Duration `hidden:"" bound:"positive" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends."`
-	MaxFollowing     int64         `hidden:"" bound:"natural" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow, and how many it may block; 0 is no limit."`
-	Suggest          []int64       `hidden:"" env:"KITH_SUGGEST" placeholder:"ID,…" help:"Users who are suggested first to whoever follows nobody, in this order."`
-	Feed             string        `hidden:"" restart:"each" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users."`
-	FeedHot          int64         `hidden:"" bound:"positive" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With feed=hybrid: how many followers an author has whose posts are not copied."`
-	FeedActiveDays   int           `hidden:"" bound:"positive" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With feed=push or hybrid: for how long after its last read of the feed posts are copied for a user, at most 365."`
+	Redundancy       string        `hidden:"" restart:"all" default:"auto" enum:"auto,sync,stream,binlog" env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower is kept equal to following: sync, stream (needs Redis) or binlog (needs MySQL or MariaDB); auto: binlog on several shards of MySQL or MariaDB, else sync."`
+	RedisCache       bool          `hidden:"" restart:"all" default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Also cache users and lists in Redis."`
+	FriendRequestTTL time.Duration `hidden:"" bound:"positive" name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a friend request can be accepted."`
+	RequestPause     time.Duration `hidden:"" bound:"positive" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long to wait after a decline before asking again."`
+	MaxFollowing     int64         `hidden:"" bound:"natural" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow, and how many one may block; 0: no limit."`
+	Suggest          []int64       `hidden:"" env:"KITH_SUGGEST" placeholder:"ID,…" help:"Users suggested first, in this order, to those who follow nobody."`
+	Feed             string        `hidden:"" restart:"each" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are built: pull, or (needs Redis) push or hybrid, which copy posts for active users."`
+	FeedHot          int64         `hidden:"" bound:"positive" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With feed=hybrid: authors with this many followers have no posts copied."`
+	FeedActiveDays   int           `hidden:"" bound:"positive" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With feed=push or hybrid: days after a user's last feed read that posts are still copied, at most 365."`
 }
 
 // Which processes take a setting over only when they start, as its tag "restart" says.

@@ -16,9 +16,9 @@ import (
 
 // TokenCmd is `kith token`.
 type TokenCmd struct {
-	Scope []string      `enum:"admin,act-as" placeholder:"SCOPE" help:"What the token may do: admin, or act-as, as a backend for its users. Repeat it or separate several by commas."`
-	User  int64         `bound:"natural" placeholder:"ID" help:"The user whose token it is. Default: none, for a token with a scope."`
-	For   time.Duration `default:"5m" help:"How long the token is valid, at least 1s. Default: ${default}."`
+	Scope []string      `enum:"admin,act-as" placeholder:"SCOPE" help:"What the token may do: admin, or act-as (a backend, for its users)."`
+	User  int64         `bound:"natural" placeholder:"ID" help:"User the token is for. Default: none, for a token with a scope."`
+	For   time.Duration `default:"5m" help:"Lifetime of the token, at least 1s. Default: ${default}."`
 
 	identity.SecretFlags `group:"identity"`
 }

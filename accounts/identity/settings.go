@@ -13,19 +13,19 @@ import (
 type Settings struct {
 	SecretFlags
 
-	Identity     string        `basic:"" name:"identity" env:"KITH_IDENTITY" placeholder:"FILE" help:"Identity providers whose tokens are accepted, as a JSON list of issuer, jwks, audience, userClaim, subjects, scopes and app. Default: none."`
-	TokenTTL     time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
-	SessionTTL   time.Duration `name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"For how long after a sign-in its tokens can be renewed; 0: not at all. Default: ${default}."`
-	TrustedProxy []string      `basic:"" name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
-	LoginLimit   int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Password attempts a minute for one handle from one address; all unknown addresses together have ten times as many; 0: any number. Default: ${default}."`
-	AddressLimit int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Passwords that may be tried, and users registered, from one address in a minute; 0: any number. Default: ${default}."`
-	WriteLimit   int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"How often one user may call each mutation in a minute, on all gateways of a Redis together, otherwise on each; what changes more than ten objects counts once for each ten; 0: any number. Default: ${default}."`
+	Identity     string        `basic:"" name:"identity" env:"KITH_IDENTITY" placeholder:"FILE" help:"JSON file of identity providers whose tokens are accepted. Default: none."`
+	TokenTTL     time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"Lifetime of tokens that login gives. Default: ${default}."`
+	SessionTTL   time.Duration `name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"How long after a sign-in its tokens can be renewed; 0: never. Default: ${default}."`
+	TrustedProxy []string      `basic:"" name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is trusted. Default: none."`
+	LoginLimit   int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Password attempts per minute for one handle from one address; ten times as many from all unknown addresses together; 0: no limit. Default: ${default}."`
+	AddressLimit int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Password attempts per minute from one address, and as many registrations; 0: no limit. Default: ${default}."`
+	WriteLimit   int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"Calls per minute of each mutation by one user, per Redis or else per gateway; changing more than ten objects counts once per ten; 0: no limit. Default: ${default}."`
 }
 
 // SecretFlags are the flags of what signs tokens: one of the two.
 type SecretFlags struct {
-	JWTSecret     Secret `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes that cannot be guessed; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file or --identity."`
-	JWTSecretFile string `basic:"" name:"jwt-secret-file" env:"KITH_JWT_SECRET_FILE" placeholder:"FILE" help:"A file with one or two secrets for tokens (HS256), each on a line: the first signs, both verify. It is read again every 5s. Default: none."`
+	JWTSecret     Secret `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Secret that signs and verifies tokens (HS256): at least 32 random bytes; prefer the variable. Default: made at the start, unless --jwt-secret-file or --identity is set."`
+	JWTSecretFile string `basic:"" name:"jwt-secret-file" env:"KITH_JWT_SECRET_FILE" placeholder:"FILE" help:"File of HS256 secrets: line 1 signs, line 2 (if any) only verifies."`
 }
 
 // A Secret is a text that does not get into messages and logs.
