@@ -122,7 +122,7 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 	}
 	all.OK("settings", "", "they are valid")
 	if settings.StatementTimeout >= c.RequestTimeout {
-		all.Warn("settings", "", fmt.Sprintf("--statement-timeout (%s) is not shorter than --request-timeout (%s): one slow shard takes all the time of a request", settings.StatementTimeout, c.RequestTimeout), "lower --statement-timeout")
+		all.Warn("settings", "", fmt.Sprintf("--statement-timeout (%s) is not shorter than --request-timeout (%s): one slow shard can use up a request's time", settings.StatementTimeout, c.RequestTimeout), "lower --statement-timeout")
 	}
 	c.examineIdentity(ctx, all)
 	return usable
@@ -151,20 +151,20 @@ func (s *Settings) examineShared(value []byte, all *doctor.List) {
 func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 	who, err := c.Settings.Open(ctx, slog.New(slog.DiscardHandler))
 	if err != nil {
-		all.Fail("secrets", "", err.Error(), "correct the setting, or make its source answer")
+		all.Fail("secrets", "", err.Error(), "correct the setting, or make its source reachable")
 		return
 	}
 	defer who.Close()
 	switch {
 	case who.MadeSecret:
-		all.Warn("secrets", "", "no secret and no keys are set: tokens are valid only on this gateway, until it exits", "set KITH_JWT_SECRET to the output of `openssl rand -hex 32`, the same for all gateways")
+		all.Warn("secrets", "", "no secret or identity provider is set: tokens are valid only on this gateway, until it exits", "set KITH_JWT_SECRET to the output of `openssl rand -hex 32`, the same for all gateways")
 	case c.JWTSecret != "":
 		all.OK("secrets", "", "the secret of tokens has %d bytes", len(c.JWTSecret))
 	default:
 		all.OK("secrets", "", "keys of tokens are read")
 	}
 	if who.Issuer != nil {
-		all.OK("scopes", "tokens signed with the secret", "may have act-as and admin: whoever has the secret acts as anybody")
+		all.OK("scopes", "tokens signed with the secret", "may have act-as and admin: whoever has the secret can act as anybody")
 	}
 	for _, p := range who.Providers {
 		of, scopes := "tokens of "+p.Issuer, "may have "+cmp.Or(strings.Join(p.Scopes, " and "), "none")
@@ -194,7 +194,7 @@ func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
 	}
 	shards := strings.Count(settings.Store, ";") + 1
 	needs := uint64(c.MaxConnections + shards*(settings.ShardConns+max(2, settings.ShardConns/4)) + filesOfAnnotations)
-	says := fmt.Sprintf("%d may be open, --max-connections and the shards take up to %d", limit, needs)
+	says := fmt.Sprintf("the limit is %d; --max-connections and the shards need up to %d", limit, needs)
 	if limit < needs {
 		all.Warn("open files", "", says, fmt.Sprintf("ulimit -Hn %d, LimitNOFILE=%[1]d for systemd, or lower --max-connections", needs))
 		return

@@ -192,7 +192,7 @@ func TestDoctorOnSQLite(t *testing.T) {
 	path := filepath.Join(folder, "data", "kith.db")
 	found, _ := diagnosed(t, "--store=sqlite:"+path)
 	expect(t, found, doctor.OK, "file", "none yet", "")
-	expect(t, found, doctor.OK, "disk", "are free in "+folder, "")
+	expect(t, found, doctor.OK, "disk", "free in "+folder, "")
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("it has made %v: %v", left, err)
 	}

@@ -14,7 +14,7 @@ import (
 // ExamineRedis looks at the Redis, as far as it answers questions. inboxes means that home feeds are copied there.
 func (d Config) ExamineRedis(ctx context.Context, inboxes bool) (all doctor.List) {
 	if d.Redis == "" {
-		all.OK("redis", "", "none is set: gateways do not hear of one another's changes through it")
+		all.OK("redis", "", "none is set: gateways do not share changes through it")
 		return all
 	}
 	r, err := d.OpenRedis(ctx)

@@ -36,7 +36,7 @@ func TestAMoverThatStandsStillIsOvertaken(t *testing.T) {
 		} {
 			run(1, "another kith shards is at work", append([]string{"shards"}, args...)...)
 		}
-		run(-1, "buckets 512–1023 are on their way", "doctor")
+		run(-1, "buckets 512–1023 are being moved", "doctor")
 		first.Signal(syscall.SIGSTOP)
 		time.Sleep(7 * time.Second) // its lease is one of 6 s
 		run(1, "begun before: buckets 512–1023", "shards", "move", "--from", "0", "--to", "1", "--buckets", "0-99")

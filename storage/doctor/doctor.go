@@ -97,7 +97,7 @@ func (l *List) Encryption(check, of, by string, local bool, mend string) {
 	case local:
 		l.OK(check, of, "none, on this machine")
 	default:
-		l.Warn(check, of, "the connection is in the clear", mend+", unless nobody can listen in that network")
+		l.Warn(check, of, "the connection is not encrypted", mend+", unless nobody can eavesdrop on that network")
 	}
 }
 

@@ -135,7 +135,7 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 			s.Fail("tables", s.of, err.Error(), "name a database of Kith's own in KITH_STORE")
 			return
 		}
-		s.OK("tables", s.of, "there are none yet: the first start makes them")
+		s.OK("tables", s.of, "there are none yet: the first start creates them")
 		return
 	case err != nil:
 		s.Fail("tables", s.of, fmt.Sprintf("their version cannot be read: %v", err), "grant SELECT on the database")
@@ -170,9 +170,9 @@ func (s *examined) examineMoves(ctx context.Context) {
 	for _, c := range claims {
 		switch {
 		case c.Other == OtherStore && c.State == Left:
-			s.Warn("moves", s.of, "it has been copied to another store, and takes no writes", "start everything with the copy, or kith shards abort if nobody has written to it")
+			s.Warn("moves", s.of, "it has been copied to another store and takes no writes", "start everything with the copy, or kith shards abort if nobody has written to it")
 		case c.State != Owned:
-			s.Warn("moves", s.of, fmt.Sprintf("buckets %d–%d are on their way", c.First, c.Last), "if no kith shards or kith copy is at work: kith shards resume, or kith shards abort")
+			s.Warn("moves", s.of, fmt.Sprintf("buckets %d–%d are being moved", c.First, c.Last), "if no kith shards or kith copy is running: kith shards resume, or kith shards abort")
 		}
 	}
 }
@@ -186,7 +186,7 @@ func examineLayout(all *doctor.List, shards []*examined) {
 		case s.meta == nil && (len(known) == 0 || s.Count(doctor.Fail) > 0):
 			continue // a new store, or said already
 		case s.meta == nil:
-			all.Fail("layout", s.of, "it is empty, and others are shards of a store", "correct its address in KITH_STORE, or restore it; a store that is only half made is finished by the next start")
+			all.Fail("layout", s.of, "it is empty, and others are shards of a store", "correct its address in KITH_STORE, or restore it; the next start finishes a half-made store")
 		case s.meta.uuid != known[0].meta.uuid:
 			all.Fail("layout", s.of, "it belongs to another store than "+known[0].of, "name the databases of one store, in the order in which they were first given")
 		case s.meta.ordinal != s.shard.Ordinal:
@@ -197,7 +197,7 @@ func examineLayout(all *doctor.List, shards []*examined) {
 		bad = true
 	}
 	if len(known) > 0 && !bad {
-		all.OK("layout", "", "%d of %d shards say that they are of one store, in this order", len(known), len(shards))
+		all.OK("layout", "", "%d of %d shards belong to one store, in this order", len(known), len(shards))
 	}
 }
 

@@ -141,7 +141,7 @@ func (s *examined) examineMemory(ctx context.Context, pool string) {
 	have, _ := strconv.ParseUint(pool, 10, 64)
 	says := fmt.Sprintf("innodb_buffer_pool_size is %s, the database has %s", humanize.IBytes(have), humanize.IBytes(uint64(bytes.Float64)))
 	if float64(have) < bytes.Float64 {
-		s.Warn("memory", s.of, says, "give the buffer pool the room of what is read often: some 70 % of the memory of a machine that does nothing else")
+		s.Warn("memory", s.of, says, "make the buffer pool as large as what is read often: some 70 % of the memory of a dedicated machine")
 		return
 	}
 	s.OK("memory", s.of, "%s", says)
@@ -173,7 +173,7 @@ func (s *examined) examineGrants(server *doctor.Server, database string) {
 			continue
 		}
 		if byRole {
-			need.note, need.says = s.Warn, "%s can only come by a role"
+			need.note, need.says = s.Warn, "%s can only come from a role"
 		}
 		need.note("grants", s.of, fmt.Sprintf(need.says, strings.Join(lacking, ", ")), grant(lacking, on, "'"+user+"'@'"+host+"'"))
 		return

@@ -24,7 +24,7 @@ func (d *DB) examineFile(ctx context.Context, s *examined, path string) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		s.OK("file", s.of, "there is none yet: the first start makes it")
+		s.OK("file", s.of, "there is none yet: the first start creates it")
 		for _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) && folder != filepath.Dir(folder); _, err = os.Stat(folder) {
 			folder = filepath.Dir(folder)
 		}
@@ -62,7 +62,7 @@ func (s *examined) openFile(ctx context.Context, path string, info fs.FileInfo) 
 
 func (s *examined) examineDisk(folder string) {
 	free, err := freeBytes(folder)
-	says := fmt.Sprintf("%s are free in %s", humanize.Bytes(free), folder)
+	says := fmt.Sprintf("%s free in %s", humanize.Bytes(free), folder)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 	case err != nil:
@@ -70,7 +70,7 @@ func (s *examined) examineDisk(folder string) {
 	case free < noRoom:
 		s.Fail("disk", s.of, says, "make room")
 	case free < littleRoom:
-		s.Warn("disk", s.of, says, "make room: a write-ahead log alone may take some hundred MB")
+		s.Warn("disk", s.of, says, "free some space: a write-ahead log alone may take hundreds of MB")
 	default:
 		s.OK("disk", s.of, "%s", says)
 	}
