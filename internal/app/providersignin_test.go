@@ -56,7 +56,7 @@ func TestSignInByProvider(t *testing.T) {
 	tab.Until("the handle is refused", `document.querySelector("form .problem").textContent.length > 5`)
 	tab.Type(`input[name="handle"]`, "_nadia")
 	tab.Press("Create an account")
-	tab.Sees("Whom do you know?")
+	tab.Sees("Who do you know?")
 	tab.Until("she is signed in", `document.querySelector(".me b")?.textContent === "Nadia Berg"`)
 
 	// Sign out and in again. Tokens expire and are renewed, with nobody at the keyboard: the socket ends with its token.
