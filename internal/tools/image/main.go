@@ -16,6 +16,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -72,6 +74,7 @@ func write(dist, dockerfile, source string) error {
 	if err := errors.Join(decode(filepath.Join(dist, "metadata.json"), &of), decode(filepath.Join(dist, "artifacts.json"), &made)); err != nil {
 		return err
 	}
+	slices.SortFunc(made, func(a, b artifact) int { return strings.Compare(a.Path, b.Path) }) // goreleaser lists them as they are ready
 	of.Source = source
 	s, err := lastStage(dockerfile)
 	if err != nil {

@@ -162,7 +162,8 @@ func layer(c *instructions.CopyCommand, program string, of release) ([]byte, err
 	if _, err := w.Write(content); err != nil {
 		return nil, err
 	}
-	return files.Bytes(), w.Close()
+	err = w.Close() // it writes the end
+	return files.Bytes(), err
 }
 
 // parents are the folders in which a file is, from the outermost.
