@@ -129,6 +129,7 @@ func TestH2CDrains(t *testing.T) {
 }
 
 // TestStreamsOfH2CCountAsConnections: four may be open, and an address gets half of them: here the connection itself and one request.
+// Beside the second request net/http may dial another connection, which is refused as well.
 func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s, _, _ := serveH2C(t, gateway.Config{MaxConnections: 4, RequestTimeout: time.Minute, Metrics: gateway.NewMetrics(registry)})
@@ -143,8 +144,8 @@ func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 	})
 	eventually(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
 	got, text := ask(t, client, s, "{ hello }")
-	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || !strings.Contains(text, "UNAVAILABLE") || value(t, registry, "kith_http_connections_refused_total") != 1 {
-		t.Errorf("a second request: %d %s", got.StatusCode, text)
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || !strings.Contains(text, "UNAVAILABLE") || value(t, registry, "kith_http_connections_refused_total") == 0 {
+		t.Errorf("a second request: %d %v %s", got.StatusCode, got.Header, text)
 	}
 	leave()
 	waiting.Wait()
