@@ -103,8 +103,13 @@ func TestReleaseArchives(t *testing.T) {
 		for _, e := range entries {
 			has = append(has, e.Name())
 		}
-		if want := []string{"CHANGELOG.md", "LICENSE", "README.md", "deploy", "kith", "kith-bench"}; !slices.Equal(has, want) {
+		if want := []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "bench", "deploy", "docs", "examples", "kith", "kith-bench"}; !slices.Equal(has, want) {
 			t.Errorf("%s holds %v", name, has)
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)|src="([^"]+)"`).FindAllStringSubmatch(read(t, filepath.Join(into, name, "README.md")), -1) {
+			if _, err := os.Stat(filepath.Join(into, name, link[1]+link[2])); err != nil {
+				t.Errorf("README links to what is not in %s: %v", name, err)
+			}
 		}
 		for _, program := range []string{"kith", "kith-bench"} {
 			builtFor(t, filepath.Join(into, name, program), goos, arch)
