@@ -58,7 +58,7 @@ func RunAs(ctx context.Context, program any, settings *Settings, args []string, 
 		return 0
 	}
 	if !errors.As(err, new(*exec.ExitError)) { // the other program has shown its error itself
-		fmt.Fprintf(stderr, "kith: %s\n", printable(err.Error()))
+		fmt.Fprintf(stderr, "kith: %s\n", printable(worded(err)))
 		if own, ok := errors.AsType[exitCoder](err); ok {
 			return own.ExitCode()
 		}

@@ -114,7 +114,7 @@ var configured = kong.WithBeforeResolve(func(k *kong.Context) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("--config: %w", err) // [named] adds the variable
+		return errors.New("--config: " + worded(err)) // [named] adds the variable, and keeps the text alone
 	}
 	k.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, f *kong.Flag) (any, error) {
 		value, inFile := values[f.Name]

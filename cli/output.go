@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"strings"
+	"syscall"
 	"unicode"
 )
 
@@ -20,6 +25,25 @@ func printable(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// worded is the text of an error without the words of programmers: "/a: no such file or directory" instead of "stat /a: …",
+// "db1:3306: connection refused" instead of "dial tcp db1:3306: connect: …", and "interrupted" instead of "context canceled".
+func worded(err error) string {
+	text := err.Error()
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		text = strings.Replace(text, file.Error(), file.Path+": "+file.Err.Error(), 1)
+	}
+	call, ok := errors.AsType[*net.OpError](err)
+	if errno, is := errors.AsType[syscall.Errno](err); ok && is && call.Addr != nil {
+		before, _, _ := strings.Cut(text, call.Error())
+		why := errno.Error()
+		if !strings.Contains(before, call.Addr.String()) {
+			why = call.Addr.String() + ": " + why
+		}
+		text = strings.Replace(text, call.Error(), why, 1)
+	}
+	return strings.NewReplacer(context.Canceled.Error(), "interrupted", context.DeadlineExceeded.Error(), "it took too long").Replace(text)
 }
 
 // Output is the flag of all commands that end with a report. Lists of it are never null in JSON.

@@ -29,7 +29,7 @@ type StoreSettings struct {
 	FriendRequestTTL time.Duration `hidden:"" bound:"positive" name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a friend request can be accepted."`
 	RequestPause     time.Duration `hidden:"" bound:"positive" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long to wait after a decline before asking again."`
 	MaxFollowing     int64         `hidden:"" bound:"natural" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow, and how many one may block; 0: no limit."`
-	Suggest          []int64       `hidden:"" env:"KITH_SUGGEST" placeholder:"ID,…" help:"Users suggested first, in this order, to those who follow nobody."`
+	Suggest          []int64       `hidden:"" env:"KITH_SUGGEST" placeholder:"ID" help:"Users suggested first, in this order, to those who follow nobody."`
 	Feed             string        `hidden:"" restart:"each" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are built: pull, or (needs Redis) push or hybrid, which copy posts for active users."`
 	FeedHot          int64         `hidden:"" bound:"positive" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With feed=hybrid: authors with this many followers have no posts copied."`
 	FeedActiveDays   int           `hidden:"" bound:"positive" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With feed=push or hybrid: days after a user's last feed read that posts are still copied, at most 365."`

@@ -79,7 +79,7 @@ func shutdown(server *http.Server, open *connections, drain time.Duration) error
 		err = open.wait(ctx) // the server knows nothing of WebSockets
 	}
 	if err != nil {
-		err = fmt.Errorf("drain for %s: %w", drain, err)
+		err = fmt.Errorf("requests were cut off after %s (--drain): %w", drain, err)
 		return errors.Join(err, server.Close())
 	}
 	return nil

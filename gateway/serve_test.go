@@ -111,7 +111,7 @@ func TestDrainEnds(t *testing.T) {
 	}()
 	<-d.started
 	d.stop()
-	if err := <-d.ended; err == nil || !strings.Contains(err.Error(), "drain for 20ms") {
+	if err := <-d.ended; err == nil || !strings.Contains(err.Error(), "cut off after 20ms") {
 		t.Errorf("Serve: %v", err)
 	}
 	if err := <-answered; err == nil {

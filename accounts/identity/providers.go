@@ -127,7 +127,10 @@ func readProviders(name string) ([]Provider, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&list); err != nil {
-		return nil, fmt.Errorf("%s is no list of issuers: %w", name, err)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = fmt.Errorf("no JSON %s may be at byte %d", wrong.Value, wrong.Offset)
+		}
+		return nil, fmt.Errorf("%s is no list of issuers: %s", name, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s has something behind its list", name)

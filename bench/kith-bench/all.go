@@ -23,18 +23,18 @@ import (
 type benchFlags struct {
 	cli.Output
 	checkFlags
-	Engines     []string      `placeholder:"E,…" enum:"sqlite,mariadb,mariadb+redis" help:"On which stores: sqlite, mariadb, mariadb+redis."`
-	States      []string      `default:"${bench_states}" enum:"baseline,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
-	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"A server on which databases may be made and dropped; auto starts a private one. Default: ${default}."`
-	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"A Redis that may be filled; auto starts a private one. Default: ${default}."`
-	Seed        uint64        `default:"42" placeholder:"N" help:"Another seed is another graph, and other requests. Default: ${default}."`
-	Sonyflake   bool          `help:"Ids as Sonyflake makes them, 63 bits, instead of 1, 2, 3 …"`
-	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
-	Rounds      int           `default:"${bench_rounds}" placeholder:"N" help:"How often each is asked each question, in turn with the others. Default: ${default}."`
-	Duration    time.Duration `default:"${bench_duration}" help:"How long, each time. Default: ${default}."`
-	Heat        time.Duration `default:"${bench_heat}" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
-	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law (zipf). Default: ${default}."`
-	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
+	Engines     []string      `placeholder:"E" enum:"sqlite,mariadb,mariadb+redis" help:"Stores to measure on: sqlite, mariadb, mariadb+redis."`
+	States      []string      `default:"${bench_states}" enum:"baseline,cold,warm" placeholder:"S" help:"Variants to measure: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
+	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"Database server on which databases may be created and dropped; auto: start a private one. Default: ${default}."`
+	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"Redis that may be filled with test data; auto: start a private one. Default: ${default}."`
+	Seed        uint64        `default:"42" placeholder:"N" help:"Random seed of the graph and the requests. Default: ${default}."`
+	Sonyflake   bool          `help:"63-bit ids as Sonyflake makes them, instead of 1, 2, 3 …"`
+	Connections int           `default:"16" placeholder:"N" help:"Concurrent requests. Default: ${default}."`
+	Rounds      int           `default:"${bench_rounds}" placeholder:"N" help:"Rounds of each question, alternating between the programs. Default: ${default}."`
+	Duration    time.Duration `default:"${bench_duration}" help:"Time of each measurement. Default: ${default}."`
+	Heat        time.Duration `default:"${bench_heat}" help:"Time to fill the caches of a warm gateway before measuring. Default: ${default}."`
+	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"How users are drawn: uniformly (users), in proportion to followers or followings, or by Zipf's law (zipf). Default: ${default}."`
+	Folder      string        `placeholder:"PATH" help:"Folder for stores, in a subfolder removed at the end. Default: the system's temporary folder."`
 
 	program string // the program that is measured; empty: kith, beside this one
 	self    string // the program that has the baseline; empty: this one
@@ -42,15 +42,15 @@ type benchFlags struct {
 
 // checkFlags say how answers are checked, and where it is written what was wrong.
 type checkFlags struct {
-	CheckEvery int    `default:"50" placeholder:"N" help:"One answer in so many is decoded and checked in full: ids, order, counts, and in the mixed load names and follows against its own writes, unless two of one user overlapped. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
-	Histories  string `placeholder:"PATH" help:"Where the history of wrong answers is written: all that was asked about their users. Default: the system's folder for temporary files."`
+	CheckEvery int    `default:"50" placeholder:"N" help:"Decode and fully check one answer in N: ids, order, counts, and in the mixed load names and follows against its own writes. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
+	Histories  string `placeholder:"PATH" help:"Folder for the history of wrong answers: every request about their users. Default: the system's temporary folder."`
 }
 
 // BenchAllCmd is `kith bench` and `kith bench all`.
 type BenchAllCmd struct {
-	Users      int      `default:"50000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
-	MixedUsers int      `default:"50000" placeholder:"N" help:"How many users the mixed load's own graph has. Default: ${default}."`
-	Questions  []string `placeholder:"Q,…" help:"Which: ${bench_questions}, mixed. Default: all."`
+	Users      int      `default:"50000" placeholder:"N" help:"Users, at least 250; each follows 50 on average. Default: ${default}."`
+	MixedUsers int      `default:"50000" placeholder:"N" help:"Users in the mixed load's own graph. Default: ${default}."`
+	Questions  []string `placeholder:"Q" help:"Questions to measure: ${bench_questions}, mixed. Default: all."`
 	benchFlags
 }
 
@@ -79,14 +79,14 @@ func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
 
 // BenchGrowCmd is `kith bench grow`.
 type BenchGrowCmd struct {
-	Sizes     []string      `default:"10000:100000,50000:1000000,200000:4000000" placeholder:"USERS:FOLLOWS,…" help:"The graphs, ascending. Default: ${default}."`
-	Shards    []int         `default:"1" placeholder:"N,…" help:"How many databases each store has, all on one server; every graph is measured with each number. Default: ${default}."`
-	Questions []string      `placeholder:"Q,…" help:"Which: ${bench_questions}; none asks none. Default: all."`
-	Parts     []string      `default:"bytes,follows,hits,drain,move" enum:"bytes,follows,hits,drain,move,none" placeholder:"P,…" help:"What is measured of a store besides: the bytes of its tables after the import and after inserts; follows a second; keys in memory when users are asked for by Zipf's law; how fast a backlog is replicated (not on SQLite); how fast rows move to another database; none: nothing. Default: ${default}."`
-	Inserts   float64       `default:"0.1" placeholder:"SHARE" help:"How many follows are inserted in random order after the import, as a share of those imported, at most 1. Default: ${default}."`
-	CacheSize []int64       `name:"cache-bytes" default:"16777216,268435456" placeholder:"N,…" help:"For hits: with how much memory of the gateway. Default: ${default}."`
-	HitsHeat  time.Duration `default:"60s" help:"For hits: how long users are asked for before it counts. Gateways keep them for ten minutes, unless they need the room for others. Default: ${default}."`
-	Zipf      float64       `default:"0.8" placeholder:"SHAPE" help:"For hits: users are asked for by their rank to the power of −SHAPE, above 0 and at most 2. LinkBench has 0.8 for lists. Default: ${default}."`
+	Sizes     []string      `default:"10000:100000,50000:1000000,200000:4000000" placeholder:"USERS:FOLLOWS" help:"Sizes of the graphs, ascending. Default: ${default}."`
+	Shards    []int         `default:"1" placeholder:"N" help:"Numbers of databases per store, all on one server; each graph is measured with each number. Default: ${default}."`
+	Questions []string      `placeholder:"Q" help:"Questions to measure: ${bench_questions}; none. Default: all."`
+	Parts     []string      `default:"bytes,follows,hits,drain,move" enum:"bytes,follows,hits,drain,move,none" placeholder:"P" help:"What else to measure of a store: bytes of its tables after import and inserts; follows per second; cache hits under Zipf's law; replication of a backlog (not on SQLite); rows moved to another database; none. Default: ${default}."`
+	Inserts   float64       `default:"0.1" placeholder:"SHARE" help:"Follows to insert in random order after the import, as a share of those imported, up to 1. Default: ${default}."`
+	CacheSize []int64       `name:"cache-bytes" default:"16777216,268435456" placeholder:"N" help:"For hits: cache sizes of the gateway. Default: ${default}."`
+	HitsHeat  time.Duration `default:"60s" help:"For hits: warm-up before hits are counted. Gateways keep users for ten minutes, unless they need the room. Default: ${default}."`
+	Zipf      float64       `default:"0.8" placeholder:"SHAPE" help:"For hits: exponent of Zipf's law by which users are asked for, above 0 and up to 2. LinkBench has 0.8 for lists. Default: ${default}."`
 	benchFlags
 }
 
@@ -224,7 +224,7 @@ func (f *benchFlags) programs() (kith, self string, err error) {
 	}
 	kith = filepath.Join(filepath.Dir(self), "kith")
 	if _, err := os.Stat(kith); err != nil {
-		return "", "", fmt.Errorf("there is no kith beside %s to measure: go build -o %s . makes it", self, kith)
+		return "", "", fmt.Errorf("there is no kith next to %s to measure: go build -o %s . makes it", self, kith)
 	}
 	return kith, self, nil
 }

@@ -15,8 +15,8 @@ import (
 
 // BenchAppCmd is `kith bench app`.
 type BenchAppCmd struct {
-	Users      int      `default:"10000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average and has 10 posts of the last 30 days. Default: ${default}."`
-	Operations []string `default:"app" enum:"${bench_operations}" placeholder:"O,…" help:"Which, one after another: app, all in the shares that they have; ${enum}. Default: ${default}."`
+	Users      int      `default:"10000" placeholder:"N" help:"Users, at least 250; each follows 50 on average and has 10 posts of the last 30 days. Default: ${default}."`
+	Operations []string `default:"app" enum:"${bench_operations}" placeholder:"O" help:"Questions, one after another; app: all, in the app's proportions; ${enum}. Default: ${default}."`
 
 	benchFlags `kong:"set='bench_states=warm',set='bench_rounds=5',set='bench_heat=30s'"`
 }

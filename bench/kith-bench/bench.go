@@ -19,28 +19,28 @@ import (
 
 // BenchCmd is `kith bench`.
 type BenchCmd struct {
-	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this program on private servers: six questions and a mixed load, cold and warm, beside a hand-written handler. This is what bench does when nothing else is said."`
-	Grow     BenchGrowCmd     `cmd:"" help:"Measure what a request costs on graphs of several sizes and numbers of databases, and what their stores take and do."`
-	Feed     BenchFeedCmd     `cmd:"" help:"Measure home feeds: pages beside a join and beside inboxes in Redis, both written by hand, and when a post is seen through another gateway."`
-	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store, before, while and after one of them is restarted, and when others see a write: with Redis as their cache, with Redis for events only, and without a Redis."`
-	Guard    BenchGuardCmd    `cmd:"" help:"Compare this program with another build of it, in turn, and fail if it is slower."`
-	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for users who are signed in, in turn with a hand-written handler: profiles, home feeds, posts, followings."`
-	Cost     BenchCostCmd     `cmd:"" help:"Measure what each field of a query takes, beside what it costs by --max-cost."`
-	Quality  BenchQualityCmd  `cmd:"" help:"Measure how many held-out follows of a graph are suggested, by each order."`
-	Simulate BenchSimulateCmd `cmd:"" help:"Draw a year of a growing graph from measured figures: bytes, servers, connections, moves."`
-	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
-	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`
-	Run      BenchRunCmd      `cmd:"" help:"Ask a gateway that serves such a graph, and measure how fast it answers."`
-	Baseline BenchBaselineCmd `cmd:"" help:"Answer the same requests by hand, from the same store: what Kith is measured beside."`
+	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this build on private servers: six questions and a mixed load, cold and warm, next to a hand-written handler. This is the default."`
+	Grow     BenchGrowCmd     `cmd:"" help:"Measure requests on graphs of several sizes and numbers of databases, and the size and speed of their stores."`
+	Feed     BenchFeedCmd     `cmd:"" help:"Measure home feeds: pages, compared with a hand-written join and hand-written inboxes in Redis, and when a post is seen through another gateway."`
+	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store before, during and after a restart of one, and when others see a write: with Redis as cache, with Redis for events only, and without Redis."`
+	Guard    BenchGuardCmd    `cmd:"" help:"Compare this build with another one, alternately, and fail if it is slower."`
+	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for signed-in users, alternately with a hand-written handler: profiles, home feeds, posts, followings."`
+	Cost     BenchCostCmd     `cmd:"" help:"Measure the time of each field and compare it with its cost for --max-cost."`
+	Quality  BenchQualityCmd  `cmd:"" help:"Measure how many held-out follows of a graph each order of suggestions finds."`
+	Simulate BenchSimulateCmd `cmd:"" help:"Simulate a year of a growing graph from measured figures: bytes, servers, connections, moves."`
+	Report   BenchReportCmd   `cmd:"" help:"Render measurements as the tables and charts of a page."`
+	Generate BenchGenerateCmd `cmd:"" help:"Generate a large graph for kith import."`
+	Run      BenchRunCmd      `cmd:"" help:"Load a running gateway that serves such a graph, and measure its rate and latency."`
+	Baseline BenchBaselineCmd `cmd:"" help:"Serve the hand-written baseline: the same requests, answered from the same store."`
 }
 
 // graphFlags say which graph is meant; they are the same for writing the graph
 // and for asking about it.
 type graphFlags struct {
-	Users     int    `default:"50000" placeholder:"N" help:"How many users, from 250 up. Default: ${default}."`
-	Follows   int    `default:"50" placeholder:"N" help:"How many users each follows on average, from 4 to 500. Default: ${default}."`
-	Seed      uint64 `default:"42" placeholder:"N" help:"Another seed is another graph, and other requests. Default: ${default}."`
-	Sonyflake bool   `help:"Ids as Sonyflake makes them, 63 bits, instead of 1, 2, 3 …"`
+	Users     int    `default:"50000" placeholder:"N" help:"Users, at least 250. Default: ${default}."`
+	Follows   int    `default:"50" placeholder:"N" help:"Average number of follows per user, 4 to 500. Default: ${default}."`
+	Seed      uint64 `default:"42" placeholder:"N" help:"Random seed of the graph and the requests. Default: ${default}."`
+	Sonyflake bool   `help:"63-bit ids as Sonyflake makes them, instead of 1, 2, 3 …"`
 }
 
 func (f graphFlags) graph() (*bench.Graph, error) {
@@ -59,7 +59,7 @@ func (f graphFlags) graph() (*bench.Graph, error) {
 // BenchGenerateCmd is `kith bench generate FILE`.
 type BenchGenerateCmd struct {
 	graphFlags
-	File string `arg:"" help:"Where to write the edge list; gzipped if it ends in .gz. - is standard output."`
+	File string `arg:"" help:"Output file, an edge list; gzipped if it ends in .gz; -: standard output."`
 }
 
 // Run writes the file.
@@ -96,13 +96,13 @@ func writeGraph(g *bench.Graph, out io.Writer, compressed bool) (int64, error) {
 // BenchRunCmd is `kith bench run`.
 type BenchRunCmd struct {
 	graphFlags
-	URL         string        `name:"url" default:"http://127.0.0.1:8080/graphql" help:"The gateway to ask. Default: ${default}."`
-	AdminURL    string        `name:"admin-url" placeholder:"URL" help:"Where its metrics are (its --admin-addr), such as http://127.0.0.1:8081; without them it is not known what the gateway uses. Default: at --url."`
-	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
-	Duration    time.Duration `default:"10s" help:"How long each question is asked. Default: ${default}."`
-	Warmup      time.Duration `default:"2s" help:"How long each is asked before that, uncounted. Default: ${default}."`
-	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law. Default: ${default}."`
-	Questions   []string      `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
+	URL         string        `name:"url" default:"http://127.0.0.1:8080/graphql" help:"URL of the gateway. Default: ${default}."`
+	AdminURL    string        `name:"admin-url" placeholder:"URL" help:"URL of its --admin-addr, such as http://127.0.0.1:8081, to measure the CPU and memory it uses. Default: at --url."`
+	Connections int           `default:"16" placeholder:"N" help:"Concurrent requests. Default: ${default}."`
+	Duration    time.Duration `default:"10s" help:"Time to measure each question. Default: ${default}."`
+	Warmup      time.Duration `default:"2s" help:"Warm-up of each question before it is measured. Default: ${default}."`
+	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"How users are drawn: uniformly (users), in proportion to followers or followings, or by Zipf's law. Default: ${default}."`
+	Questions   []string      `placeholder:"Q" help:"Questions to measure: ${bench_questions}. Default: all."`
 	checkFlags
 	cli.Output
 }

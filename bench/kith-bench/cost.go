@@ -14,9 +14,9 @@ import (
 
 // BenchCostCmd is `kith bench cost`.
 type BenchCostCmd struct {
-	Users  int    `default:"10000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
-	Field  string `placeholder:"TEXT" help:"Only fields whose names contain this, such as User.friends, or ×100 for all of 100 objects."`
-	Random int    `placeholder:"N" help:"Ask N legal queries that are drawn at random, instead of each field."`
+	Users  int    `default:"10000" placeholder:"N" help:"Users, at least 250; each follows 50 on average. Default: ${default}."`
+	Field  string `placeholder:"TEXT" help:"Only fields whose names contain this, such as User.friends; ×100: all fields of 100 objects."`
+	Random int    `placeholder:"N" help:"Measure N random valid queries instead of each field."`
 
 	benchFlags `kong:"set='bench_states=warm',set='bench_rounds=1',set='bench_heat=0s',set='bench_duration=200ms'"`
 }

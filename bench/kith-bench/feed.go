@@ -14,12 +14,12 @@ import (
 
 // BenchFeedCmd is `kith bench feed`.
 type BenchFeedCmd struct {
-	Users      int   `default:"50000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average and has 10 posts of the last 30 days. Default: ${default}."`
-	Followings []int `default:"50,1000,5000" placeholder:"N,…" help:"Readers who follow so many users each. Default: ${default}."`
-	Followers  []int `default:"10,5000,1000000" placeholder:"N,…" help:"Authors with so many followers, of whom one watches until a post is seen. Default: ${default}."`
-	Posts      int   `default:"200" placeholder:"N" help:"How many posts of each of these authors. Default: ${default}."`
-	PerSecond  int   `default:"100" placeholder:"N" help:"How many posts others publish in a second meanwhile. Default: ${default}."`
-	Active     int   `default:"1000" placeholder:"N" help:"How many followers of each of these authors read their feeds, at most, when the writes into their inboxes are counted; 0 does not count. Default: ${default}."`
+	Users      int   `default:"50000" placeholder:"N" help:"Users, at least 250; each follows 50 on average and has 10 posts of the last 30 days. Default: ${default}."`
+	Followings []int `default:"50,1000,5000" placeholder:"N" help:"Follow counts of the readers. Default: ${default}."`
+	Followers  []int `default:"10,5000,1000000" placeholder:"N" help:"Follower counts of authors; one follower of each waits until a post is seen. Default: ${default}."`
+	Posts      int   `default:"200" placeholder:"N" help:"Posts of each of these authors. Default: ${default}."`
+	PerSecond  int   `default:"100" placeholder:"N" help:"Posts per second that others publish meanwhile. Default: ${default}."`
+	Active     int   `default:"1000" placeholder:"N" help:"Followers of each of these authors who read their feeds, at most, while writes into their inboxes are counted; 0: do not count. Default: ${default}."`
 	benchFlags
 }
 

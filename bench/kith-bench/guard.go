@@ -17,10 +17,10 @@ import (
 
 // BenchGuardCmd is `kith bench guard`.
 type BenchGuardCmd struct {
-	Before    string   `arg:"" help:"The other build of kith, such as that of the last release."`
-	Least     float64  `default:"0.93" placeholder:"RATIO" help:"The ratio of rates, this build to the other, below which a question fails. Default: ${default}."`
-	Users     int      `default:"10000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
-	Questions []string `placeholder:"Q,…" help:"Which: ${bench_questions}, mixed. Default: all."`
+	Before    string   `arg:"" help:"The other build of kith, such as the last release's."`
+	Least     float64  `default:"0.93" placeholder:"RATIO" help:"Lowest acceptable ratio of rates, this build to the other. Default: ${default}."`
+	Users     int      `default:"10000" placeholder:"N" help:"Users, at least 250; each follows 50 on average. Default: ${default}."`
+	Questions []string `placeholder:"Q" help:"Questions to measure: ${bench_questions}, mixed. Default: all."`
 
 	benchFlags `kong:"set='bench_states=warm',set='bench_rounds=5',set='bench_heat=5s'"`
 }

@@ -20,7 +20,7 @@ import (
 type program struct {
 	cli.Settings
 
-	Bench BenchCmd `cmd:"" help:"Make large graphs and measure a gateway."`
+	Bench BenchCmd `cmd:"" help:"Generate large graphs and benchmark a gateway."`
 }
 
 var vars = kong.Vars{

@@ -16,10 +16,10 @@ import (
 
 // BenchQualityCmd is `kith bench quality FILE`.
 type BenchQualityCmd struct {
-	File  string `arg:"" help:"An edge list, as kith import reads it; gzipped if it ends in .gz."`
-	Users int    `default:"1000" placeholder:"N" help:"How many users are asked, of those who follow at least 10. Default: ${default}."`
-	Share int    `default:"20" placeholder:"PERCENT" help:"How many of their follows are held out, from 1 to 99. Default: ${default}."`
-	Seed  uint64 `default:"1" placeholder:"N" help:"Another seed asks other users. Default: ${default}."`
+	File  string `arg:"" help:"Edge list as kith import reads it; gzipped if it ends in .gz."`
+	Users int    `default:"1000" placeholder:"N" help:"Users to ask about, among those who follow at least 10. Default: ${default}."`
+	Share int    `default:"20" placeholder:"PERCENT" help:"Follows of each user to hold out, 1 to 99. Default: ${default}."`
+	Seed  uint64 `default:"1" placeholder:"N" help:"Random seed of the users to ask about. Default: ${default}."`
 	cli.Output
 }
 

@@ -15,8 +15,8 @@ import (
 
 // BenchReportCmd is `kith bench report FILE…`.
 type BenchReportCmd struct {
-	Files []string `arg:"" name:"file" help:"What kith bench has written with --output json, in the order of the page."`
-	Page  string   `placeholder:"PATH" help:"The page whose generated part is replaced; its charts go into a folder beside it. Default: the tables are printed."`
+	Files []string `arg:"" name:"file" help:"Files that kith bench has written with --output json, in the order of the page."`
+	Page  string   `placeholder:"PATH" help:"Page whose generated part is replaced; charts go into a folder next to it. Default: print the tables."`
 }
 
 // Run writes the page, or prints the tables.
@@ -40,7 +40,7 @@ func (c *BenchReportCmd) Run(k *kong.Context) error {
 
 // BenchBaselineCmd is `kith bench baseline`.
 type BenchBaselineCmd struct {
-	Addr string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
+	Addr string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Address to listen on. Default: ${default}."`
 }
 
 // Run answers from the store of the settings until the context is done.

@@ -15,9 +15,9 @@ import (
 
 // BenchSeveralCmd is `kith bench several`.
 type BenchSeveralCmd struct {
-	Users    int    `default:"50000" placeholder:"N" help:"How many users, from 250 up. Default: ${default}."`
-	Gateways int    `default:"3" placeholder:"N" help:"How many gateways are on the store, from 1 to 16. Default: ${default}."`
-	Beside   string `placeholder:"PATH" help:"Another build of kith, which is measured in turn with the first."`
+	Users    int    `default:"50000" placeholder:"N" help:"Users, at least 250. Default: ${default}."`
+	Gateways int    `default:"3" placeholder:"N" help:"Gateways on the store, 1 to 16. Default: ${default}."`
+	Beside   string `placeholder:"PATH" help:"Another build of kith to measure alternately with the first."`
 	benchFlags
 }
 

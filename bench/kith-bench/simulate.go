@@ -16,8 +16,8 @@ import (
 
 // BenchSimulateCmd is `kith bench simulate [PLAN]`.
 type BenchSimulateCmd struct {
-	Plan  string `arg:"" optional:"" help:"A JSON file with measured figures, how the graph grows, and the servers there are; what it leaves out is as in bench/results/scale.md."`
-	Print bool   `help:"Print the plan itself, to begin a file with."`
+	Plan  string `arg:"" optional:"" help:"JSON file with measured figures, the graph's growth and the servers available; defaults are those of bench/results/scale.md."`
+	Print bool   `help:"Print the default plan, as a start for such a file."`
 	cli.Output
 }
 

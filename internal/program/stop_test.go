@@ -89,7 +89,7 @@ func TestDrainTimeEndsRequests(t *testing.T) {
 	_, g, question := frozen(t, "--drain=300ms")
 	began := time.Now()
 	end := g.Interrupt(t)
-	if took := time.Since(began); end.Code != 1 || end.Stderr != "kith: drain for 300ms: context deadline exceeded\n" || took > 15*time.Second {
+	if took := time.Since(began); end.Code != 1 || end.Stderr != "kith: requests were cut off after 300ms (--drain): it took too long\n" || took > 15*time.Second {
 		t.Errorf("after %s: %+v", took, end)
 	}
 	if answer := <-question.answer; answer.err == nil {

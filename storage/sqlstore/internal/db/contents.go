@@ -61,8 +61,13 @@ func (d *DB) hasTables(ctx context.Context, n *Shard) (has bool, err error) {
 	return has, err
 }
 
-// errNoStore is the error of a database in which Kith has made nothing.
-var errNoStore = fmt.Errorf("%w: there is no store", storage.ErrLayout)
+// errNoStore is the error of a database in which Kith has made nothing: a [storage.ErrLayout].
+var errNoStore error = noStore{}
+
+type noStore struct{}
+
+func (noStore) Error() string        { return "there is no store" }
+func (noStore) Is(target error) bool { return target == storage.ErrLayout }
 
 // haveTables returns [errNoStore] if a database has no tables of Kith.
 func (d *DB) haveTables(ctx context.Context, shards []*Shard) error {
