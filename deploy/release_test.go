@@ -83,6 +83,25 @@ func builtFor(t *testing.T, program, goos, arch string) {
 // here reports whether this machine runs programs of a platform.
 func here(goos, arch string) bool { return goos == runtime.GOOS && arch == runtime.GOARCH }
 
+// linksLead checks the links of README and of the pages for users in an archive.
+func linksLead(t *testing.T, root string) {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(root, "docs/*/*.md"))
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "deploy/README.md")) {
+		if strings.Contains(page, "/inside/") { // they lead into the source
+			continue
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)|src="([^"]+)"`).FindAllStringSubmatch(read(t, page), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1]+link[2])); err != nil {
+				t.Errorf("%s links to what is not in the archive: %v", page, err)
+			}
+		}
+	}
+}
+
 // TestReleaseArchives: they hold the same files, those of their platform, owned by root; this machine's is run.
 func TestReleaseArchives(t *testing.T) {
 	dist, version := released(t)
@@ -103,14 +122,10 @@ func TestReleaseArchives(t *testing.T) {
 		for _, e := range entries {
 			has = append(has, e.Name())
 		}
-		if want := []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "bench", "deploy", "docs", "examples", "kith", "kith-bench"}; !slices.Equal(has, want) {
+		if want := []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "bench", "deploy", "docs", "examples", "internal", "kith", "kith-bench", "web"}; !slices.Equal(has, want) {
 			t.Errorf("%s holds %v", name, has)
 		}
-		for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)|src="([^"]+)"`).FindAllStringSubmatch(read(t, filepath.Join(into, name, "README.md")), -1) {
-			if _, err := os.Stat(filepath.Join(into, name, link[1]+link[2])); err != nil {
-				t.Errorf("README links to what is not in %s: %v", name, err)
-			}
-		}
+		linksLead(t, filepath.Join(into, name))
 		for _, program := range []string{"kith", "kith-bench"} {
 			builtFor(t, filepath.Join(into, name, program), goos, arch)
 		}
