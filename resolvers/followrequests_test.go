@@ -194,5 +194,9 @@ func TestWhoIsAskedIsNotSuggested(t *testing.T) {
 		suggested(v.d, true) // does not learn of the request
 		v.does(v.b, "declineFollowRequest", v.a)
 		suggested(v.a, true)
+		v.does(v.a, "follow", v.b)
+		suggested(v.a, false)
+		v.api.As(v.b).Ask(`mutation { updateProfile(locked: false) { changed } }`, nil).Is(`{"updateProfile": {"changed": true}}`)
+		suggested(v.a, true) // can be followed at once
 	})
 }

@@ -19,12 +19,10 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, and
-// in what a hidden user is like, and why it is hidden. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones, and 8 to 11 are
-// deactivated in one graph, and suspended in the other.
 // twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, in
-// requests for follows, in what a locked user has published and who has favorited and commented on it, and in what a deactivated user
-// is like. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones, 8 to 11 are deactivated, and 6 and 7 locked.
+// requests for follows, in what a locked user has published and who has favorited and commented on it, and in what a hidden user
+// is like, and why it is hidden. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones but for the followers
+// of 4, 6 and 7 are locked, and 8 to 11 deactivated in one graph, and suspended in the other.
 func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	users := make([]storage.User, 11)
@@ -35,13 +33,16 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 		if id >= 4 {
 			users[i].FollowingsVisibility, users[i].FollowersVisibility = storage.ToNobody, storage.ToNobody
 		}
+		if id == 4 {
+			users[i].FollowersVisibility = storage.ToEveryone
+		}
 	}
 	if other {
 		users[7].Name, users[10] = "Somebody else", storage.User{ID: 12, Handle: "else", CreatedAt: apitest.Epoch, UpdatedAt: apitest.Epoch}
 	}
 	apitest.CreateUsers(t, store, users...)
 	apitest.Follow(t, store, 1, 2, 3, 4, 8)
-	apitest.Follow(t, store, 2, 1, 3, 4, 5, 6)
+	apitest.Follow(t, store, 2, 1, 3, 4, 5, 6, 7)
 	apitest.Follow(t, store, 3, 2, 5, 7)
 	if other {
 		apitest.Follow(t, store, 4, 7, 2)

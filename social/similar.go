@@ -39,7 +39,7 @@ func (g *Graph) similar(ctx context.Context, user storage.UserID) ([]storage.Use
 	if g.audience.hidesAny() {
 		v.topK.Hides = g.audience.Hides
 	}
-	best, err := (&candidateFilter{graph: g, user: user, pool: pool{whole: true}}).best(ctx, v, walkUsers)
+	best, err := (&candidateFilter{graph: g, pool: pool{whole: true}}).best(ctx, v, walkUsers)
 	if err != nil {
 		return nil, false, err
 	}

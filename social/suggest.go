@@ -78,10 +78,10 @@ type SuggestionQuery struct {
 }
 
 // Suggest ranks the users whom a user's followings follow by how many of these do, ties by smaller id (seeds: query 6 of the user
-// relations, friends of friends). It leaves out
-// the user, users it follows already, users who are hidden from the audience or
-// dismissed, locked users whom it has asked to follow, if the audience is the user itself, and users who do not want to be suggested. It returns the first ones behind a
-// mark, each with some of the followings that recommend it. In the order Best it ranks users by the walk over a shared audience.
+// relations, friends of friends). It leaves out the user, users it follows already, users who are hidden from the audience or
+// dismissed, and users who do not want to be suggested. If the audience is the user itself, it also leaves out locked users whom it
+// has asked to follow. It returns the first ones behind a mark, each with some of the followings that recommend it. In the order
+// Best it ranks users by the walk over a shared audience.
 //
 // It uses the newest followings whose lists together fit the budget, and only those whose lists are
 // open to the audience.

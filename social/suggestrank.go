@@ -71,7 +71,7 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 			case len(kept) == want:
 			case edges[i] == storage.Following:
 				s.followedOutside++
-			case edges[i] == storage.Requested && s.graph.audience != nil && s.graph.audience.Viewer == s.user: // others do not learn of it
+			case edges[i] == storage.Requested && rows[i].Value.Locked && s.isOwn(): // others do not learn of it
 			case !rows[i].Value.Undiscoverable:
 				kept = append(kept, c)
 			}
@@ -80,13 +80,18 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 	return kept, nil
 }
 
+// isOwn reports whether the user asks for itself, and so may learn from the answer whom it has asked to follow.
+func (s *candidateFilter) isOwn() bool {
+	return s.user != 0 && s.graph.audience != nil && s.graph.audience.Viewer == s.user
+}
+
 // outside reads the edges from the user to candidates, as far as the pool does not tell: whether it follows them, or has asked to.
 func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID, rows []storage.Result[storage.User]) ([]storage.EdgeType, error) {
 	edges := make([]storage.EdgeType, len(ids))
 	var pairs []storage.Pair
 	var at []int
 	for i, id := range ids {
-		if !s.pool.whole || rows[i].Value.Locked {
+		if !s.pool.whole || rows[i].Value.Locked && s.isOwn() {
 			pairs, at = append(pairs, storage.Pair{From: s.user, To: id}), append(at, i)
 		}
 	}
