@@ -159,6 +159,11 @@ func makeTown(t *testing.T, store storage.Store) town {
 		apitest.CreateUsers(t, store, storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: apitest.Epoch})
 		pairs = append(pairs, name, id.String())
 	}
+	for _, owner := range []storage.UserID{live[0], dead[0]} {
+		if _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 1}, Name: "list", Public: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	apitest.Follow(t, store, live[0], live[2], dead[1], live[1], dead[0])
 	apitest.Follow(t, store, live[1], live[0], live[2])
 	apitest.Follow(t, store, dead[0], live[0], live[2])
@@ -201,6 +206,8 @@ var losses = map[string]lost{
 	"nodes of both types": {`{ nodes(ids: [L1, "rel_D1_L1", D1, "rel_L1_D1"]) { id ... on User { name } ... on Relationship { status t: to { name } } } }`,
 		`{"nodes": [{"id": "L1", "name": "User L1"}, null, null, {"id": "rel_L1_D1", "status": "MUTUAL", "t": null}]}`,
 		[]string{"nodes.1", "nodes.2", "nodes.3.t"}},
+	"nodes that are lists": {`{ nodes(ids: ["list_D1_1", L1, "list_L1_1"]) { ... on User { handle } ... on List { name memberCount } } }`,
+		`{"nodes": [null, {"handle": "uL1"}, {"name": "list", "memberCount": 0}]}`, []string{"nodes.0"}},
 	"levels below": {`{ user(by: {id: L1}) { followings(first: 2) { nodes { handle followings { nodes { handle } } } } l2: relationship(to: L2) { to { followers { nodes { name } } } } } }`,
 		`{"user": {"followings": {"nodes": [null, {"handle": "uL2", "followings": {"nodes": [{"handle": "uL3"}, {"handle": "uL1"}]}}]},
 			"l2": {"to": {"followers": {"nodes": [{"name": "User L1"}]}}}}}`,

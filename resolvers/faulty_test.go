@@ -65,6 +65,11 @@ func (f *faulty) Lists(ctx context.Context, side storage.Side, queries []storage
 	return failing(ctx, f, "lists."+side.String(), queries, owner, f.Store.Lists(ctx, side, queries))
 }
 
+func (f *faulty) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+	owner := func(q storage.ListsQuery) int { return f.shards.Of(q.Owner) }
+	return failing(ctx, f, "user lists", queries, owner, f.Store.UserLists(ctx, queries))
+}
+
 func (f *faulty) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	owner := func(p storage.Pair) int { return f.shards.Of(side.Owner(p)) }
 	return failing(ctx, f, "edges."+side.String(), pairs, owner, f.Store.Edges(ctx, side, pairs))

@@ -54,9 +54,10 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 // readMade reads who is on lists that users have made, and to whom edges of declared kinds lead; false if the viewer does not see one of them.
 func (r *Resolver) readMade(ctx context.Context, g *social.Graph, made []*social.Members) (seen bool, err error) {
 	ids := storage.Each(made, func(m *social.Members) storage.ListID { return m.List })
-	lists, err := seenLists(ctx, slices.DeleteFunc(slices.Clone(ids), func(id storage.ListID) bool { return id.Number <= 0 }))
-	if err != nil || slices.Contains(lists, nil) {
-		return false, err
+	for _, list := range seenLists(ctx, slices.DeleteFunc(slices.Clone(ids), func(id storage.ListID) bool { return id.Number <= 0 })) {
+		if list.Err != nil || !list.Found {
+			return false, list.Err
+		}
 	}
 	for _, kind := range r.Declared.Kinds() {
 		for _, id := range ids {

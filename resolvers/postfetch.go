@@ -243,10 +243,9 @@ func (b *batch) askNodes(l *loaders.Loaders) (asked []loaders.Question) {
 // showPosts adds what is below the posts, comments and lists that have been read, and that the audience may see, to the next level.
 func (b *batch) showPosts(ctx context.Context, a *social.Audience) {
 	for _, w := range b.nodes {
-		lists, _ := seenLists(ctx, w.listIDs) // each field reports the error
-		for _, l := range lists {
-			if l != nil {
-				b.next = append(b.next, wanted{lists: []storage.UserList{*l}, on: w.on})
+		for _, l := range seenLists(ctx, w.listIDs) { // each field reports its error
+			if l.Found {
+				b.next = append(b.next, wanted{lists: []storage.UserList{l.Value}, on: w.on})
 			}
 		}
 		b.next = append(b.next, wanted{posts: visiblePosts(ctx, a, w.postIDs), on: w.on}, wantedByComments(visibleComments(ctx, a, w.comments), w.on))

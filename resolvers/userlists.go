@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -40,24 +41,19 @@ func oneList(id storage.ListID) storage.ListsQuery {
 	return storage.ListsQuery{Owner: id.Owner, UpTo: id.Number, Limit: 1}
 }
 
-// seenLists reads lists. Nil stands for those that do not exist, as for those that the viewer does not see.
-func seenLists(ctx context.Context, ids []storage.ListID) ([]*storage.UserList, error) {
+// seenLists reads lists, each with its own error. Those that the viewer does not see are as those that there are not: not found.
+func seenLists(ctx context.Context, ids []storage.ListID) []storage.Result[storage.UserList] {
+	lists := make([]storage.Result[storage.UserList], len(ids))
 	a, err := audienceOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	lists := make([]*storage.UserList, len(ids))
 	for i, read := range loaders.For(ctx).UserLists().Fetch(storage.Each(ids, oneList)) {
-		if read.Err != nil {
-			return nil, read.Err
-		}
+		lists[i].Err = cmp.Or(err, read.Err)
 		for _, l := range read.Value {
-			if l.ListID == ids[i] && !a.Hides(l.Owner) && (l.Public || isViewer(ctx, l.Owner)) {
-				lists[i] = &l
+			if lists[i].Err == nil && l.ListID == ids[i] && !a.Hides(l.Owner) && (l.Public || isViewer(ctx, l.Owner)) {
+				lists[i] = storage.Result[storage.UserList]{Value: l, Found: true}
 			}
 		}
 	}
-	return lists, nil
+	return lists
 }
 
 // listOf is the list that an argument names; errNoList if the viewer does not see it.
@@ -66,14 +62,11 @@ func listOf(ctx context.Context, argument, text string) (*storage.UserList, erro
 	if err != nil {
 		return nil, err
 	}
-	lists, err := seenLists(ctx, []storage.ListID{id})
-	if err == nil && lists[0] == nil {
-		err = errNoList.In(argument)
+	list := seenLists(ctx, []storage.ListID{id})[0]
+	if list.Err == nil && !list.Found {
+		list.Err = errNoList.In(argument)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return lists[0], nil
+	return &list.Value, list.Err
 }
 
 // ownListOf is a list of the viewer, who is about to change so many objects.

@@ -263,11 +263,14 @@ func nodeOf(ctx context.Context, id nodeID, on []*selections.Object, at paths) (
 	}
 	switch id.typeName {
 	case "List":
-		lists, err := seenLists(ctx, []storage.ListID{id.list()})
-		if err != nil || lists[0] == nil {
-			return nil, err
+		list := seenLists(ctx, []storage.ListID{id.list()})[0]
+		if list.Err != nil {
+			failAt(ctx, at(0), list.Err)
 		}
-		return &model.List{Row: *lists[0]}, nil
+		if !list.Found {
+			return nil, nil
+		}
+		return &model.List{Row: list.Value}, nil
 	case "Relationship":
 		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
 	case "FriendRequest":
