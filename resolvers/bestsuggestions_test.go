@@ -3,6 +3,7 @@ package resolvers_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"kith/internal/apitest"
@@ -77,6 +78,11 @@ func TestADismissalIsUndone(t *testing.T) {
 			v.wantIDs(step.mutation, v.ids(v.a, ""), step.left...)
 		}
 		v.api.As(v.a).Ask(`mutation($id: ID!) { undismissSuggestion(userId: $id) { changed } }`, apitest.Vars{"id": v.a.String()}).Refused("BAD_USER_INPUT")
+		unknown := v.api.As(v.a).Ask(`mutation { dismissSuggestion(userId: 999999) { changed } }`, nil)
+		unknown.Refused("NOT_FOUND")
+		if !strings.Contains(unknown.Text, `"argument":"userId"`) {
+			t.Errorf("it does not name the argument: %s", unknown.Text)
+		}
 	})
 }
 

@@ -178,10 +178,7 @@ func (r mutations) changeDismissal(ctx context.Context, id string, change func(v
 		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
 	}
 	changed := change(viewer, []storage.UserID{other})
-	if changed.Err != nil {
-		return nil, clientError(relationError(changed.Err))
-	}
-	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed}, nil)
+	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed}, relationError(changed.Err))
 }
 
 // viaNeeds is what the `via` fields below a connection of suggestions need.

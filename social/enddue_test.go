@@ -17,8 +17,17 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 	for name, location := range map[string]string{"SQLite": apitest.Location(t, 1), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]} {
 		t.Run(name, func(t *testing.T) {
 			store := apitest.Open(t, sqlstore.Config{Location: location})
-			apitest.Users(t, store, 4)
+			apitest.Users(t, store, 600)
 			began := time.Now()
+			var many []storage.ItemChange // of the first one: more than are read at once
+			for id := storage.UserID(5); id <= 600; id++ {
+				many = append(many, storage.ItemChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.Detail{EndsAt: storage.MicrosOf(began)}})
+			}
+			for _, r := range store.ChangeItems(t.Context(), storage.Relations, 1, many, storage.ItemOptions{Inverse: true}) {
+				if r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
 			for id := storage.UserID(1); id <= 3; id++ {
 				ends := storage.Detail{EndsAt: storage.MicrosOf(began.Add(time.Duration(id) * time.Second))} // the first one's are read first
 				change := storage.ItemChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}

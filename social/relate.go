@@ -42,12 +42,16 @@ func (t *Relations) Relate(ctx context.Context, people People, user storage.User
 	return changed, stale
 }
 
-// triesForRoom is how often Relate makes room for an edge: other calls may take it.
-const triesForRoom = 5
+const (
+	// triesForRoom is how often Relate makes room for an edge: other calls may take it.
+	triesForRoom = 100
+	// surplus is how many edges beyond their bound an import may have left.
+	surplus = 500
+)
 
 // makeRoom ends the oldest edges of a user, so that there may be others: a hundredth of them, so that it is done rarely.
 func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind storage.Kind) error {
-	page := t.Store.Pages(ctx, storage.Relations, []storage.PageQuery{{Owner: user, Post: kind.Number, Limit: int(kind.Max) + dueAtOnce}})[0]
+	page := t.Store.Pages(ctx, storage.Relations, []storage.PageQuery{{Owner: user, Post: kind.Number, Limit: int(kind.Max) + surplus}})[0]
 	if page.Err != nil {
 		return page.Err
 	}
@@ -99,18 +103,28 @@ func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storag
 	return results, stale
 }
 
-// dueAtOnce is how many relations of a shard EndDue ends at a time.
-const dueAtOnce = 500
+const (
+	// dueAtOnce is how many relations of a shard EndDue ends at a time.
+	dueAtOnce = 500
+	// mostPassed is how many relations of users who are being deleted EndDue passes over to come to those of others.
+	mostPassed = 20_000
+)
 
-// EndDue ends the relations of a shard whose time has come, if there are any and the caller may.
+// EndDue ends the relations of a shard whose time has come, if there are any and the caller may. Those of a user who is being
+// deleted go with the user: they are left, and reported as an error.
 func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) error {
+	passed := make(map[storage.Pair]bool)
+	var leaving error
 	for now := t.at(); ; {
-		due, err := t.Store.DueRelations(ctx, shard, now, dueAtOnce)
+		limit := dueAtOnce + len(passed)
+		due, err := t.Store.DueRelations(ctx, shard, now, limit)
 		if err != nil {
 			return fmt.Errorf("read relations that have come to their end: %w", err)
 		}
+		last := len(due) < limit
+		due = slices.DeleteFunc(due, func(e storage.Edge) bool { return passed[e.Pair()] })
 		if len(due) == 0 || !may() {
-			return nil
+			return leaving
 		}
 		byUser := make(map[storage.UserID][]storage.ItemChange)
 		for _, e := range due {
@@ -119,8 +133,13 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 		var written []storage.Written
 		var failed error
 		for _, user := range slices.Sorted(maps.Keys(byUser)) {
-			for _, r := range t.Store.ChangeItems(ctx, storage.Relations, user, byUser[user], storage.ItemOptions{Inverse: t.Redundancy.Inline()}) {
-				if r.Err != nil { // such as that of a user who is being deleted: those of others end all the same
+			for i, r := range t.Store.ChangeItems(ctx, storage.Relations, user, byUser[user], storage.ItemOptions{Inverse: t.Redundancy.Inline()}) {
+				switch {
+				case errors.Is(r.Err, storage.ErrUserUnknown):
+					change := byUser[user][i]
+					passed[storage.Pair{From: user, To: change.To, Post: change.Item}] = true
+					leaving = fmt.Errorf("end relations of user %s: %w", user, r.Err)
+				case r.Err != nil:
 					failed = cmp.Or(failed, fmt.Errorf("end relations of user %s: %w", user, r.Err))
 				}
 				written = append(written, r.Value.Written()...)
@@ -129,8 +148,8 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 		if len(written) > 0 {
 			_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
 		}
-		if failed != nil || len(due) < dueAtOnce {
-			return failed
+		if failed != nil || last || len(passed) > mostPassed {
+			return cmp.Or(failed, leaving)
 		}
 	}
 }

@@ -351,7 +351,7 @@ func TestExportToAFullDisk(t *testing.T) {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "-Urm", "sh", "-c", script, "sh", dir, kithtest.Binary(t), location(from...))
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	err := cmd.Run()
-	want := regexp.MustCompile(`^kith: write .*\.part: no space left on device; make room and run the same command again: it goes on after what is whole\n$`)
+	want := regexp.MustCompile(`^kith: .*\.part: no space left on device; make room and run the same command again: it goes on after what is whole\n$`)
 	if err == nil || !want.MatchString(complaints.String()) {
 		t.Errorf("%v: %s", err, complaints.String())
 	}

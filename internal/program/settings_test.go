@@ -87,7 +87,7 @@ func TestBadCommands(t *testing.T) {
 		"unknown flag":            {[]string{"--color"}, "unknown flag --color"},
 		"unknown command":         {[]string{"dance"}, "unexpected argument dance"},
 		"import of nothing":       {[]string{"import"}, `expected "<file> ..."`},
-		"import of no file":       {[]string{"import", "none.txt"}, "open none.txt: no such file"},
+		"import of no file":       {[]string{"import", "none.txt"}, "none.txt: no such file"},
 		"import, odd chunk":       {[]string{"import", "--chunk=many", "none.txt"}, "--chunk: "},
 		"import, huge chunk":      {[]string{"import", "--chunk=10000001", "none.txt"}, "--chunk: it must be 1 to 10000000"},
 		"import, unknown store":   {[]string{"import", "--store=x:y", "none.txt"}, "--store (KITH_STORE): "},
