@@ -3,6 +3,7 @@ package storage
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 )
 
@@ -13,6 +14,9 @@ const (
 	MaxMembers = 5000
 	// MaxListName is how many characters the name of a list may have.
 	MaxListName = 60
+
+	// MaxListNumber is the greatest number of a list, so that its kind fits.
+	MaxListNumber = math.MaxInt64 - firstList
 
 	firstList int64 = 1 << 20
 )

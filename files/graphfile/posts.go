@@ -27,9 +27,10 @@ const (
 const maxMediaText = 1 << 16
 
 var (
-	errNoComment = fmt.Errorf("text has 1 to %d characters", storage.MaxCommentLength)
-	errMedia     = errors.New(`media must be a JSON array of {"name", "url", "kind"}`)
-	errLongMedia = fmt.Errorf("media take up to %d bytes", maxMediaText)
+	errListNumber = fmt.Errorf("list is at most %d", storage.MaxListNumber)
+	errNoComment  = fmt.Errorf("text has 1 to %d characters", storage.MaxCommentLength)
+	errMedia      = errors.New(`media must be a JSON array of {"name", "url", "kind"}`)
+	errLongMedia  = fmt.Errorf("media take up to %d bytes", maxMediaText)
 )
 
 // mediaKinds are the words for what a file is, from [storage.Image] on.
@@ -74,10 +75,13 @@ var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []col
 
 // ListFormat is the format of the lists of users. Their members are relations.
 var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []column {
-	return []column{id(&l.Owner), number(&l.Number), text(&l.Name, storage.MaxListName), truth(&l.Public, true)}
+	name := checked(&l.Name, func(what, name string) (string, error) { return accounts.CheckName(what, name, 1, storage.MaxListName) })
+	return []column{id(&l.Owner), number(&l.Number), name, truth(&l.Public, true)}
 }, func(l *storage.UserList) error {
-	_, err := accounts.CheckName("name", l.Name, 1, storage.MaxListName)
-	return err
+	if l.Number > storage.MaxListNumber {
+		return errListNumber
+	}
+	return nil
 }}
 
 // RelationFormat is the format of relations of declared kinds. One that has ended is of type [storage.None].

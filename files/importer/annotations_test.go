@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"kith/storage"
@@ -15,6 +16,7 @@ func besideFiles(t *testing.T) []string {
 	return []string{
 		file(t, "marks.csv", besideMarks), file(t, "messages.csv.gz", "from,to,message\n3,1,hello\n1,3,hello\n"),
 		file(t, "dismissals.csv", "from,to,dismissed_at\n1,9,50\n8,9,50\n"),
+		file(t, "lists.csv", "owner,list,name,public\n1,7,Cafe\u0301s,true\n8,7,nobody's,true\n1,9223372036854775807,beyond,true\n"),
 		file(t, "edges.txt", "1 2\n2 1\n1 3\n"), file(t, "asked.txt", "# relation: friend_request\n3 1 77\n"),
 	}
 }
@@ -43,6 +45,10 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 	if got := k.Messages(ctx, []storage.Pair{{From: 3, To: 1}})[0].Value; got != "hello" {
 		t.Errorf("%s: message %q", name, got)
 	}
+	lists := k.UserLists(ctx, []storage.ListsQuery{{Owner: 1, UpTo: math.MaxInt64, Limit: 9}, {Owner: 8, UpTo: math.MaxInt64, Limit: 9}})
+	if len(lists[0].Value) != 1 || lists[0].Value[0].Name != "Caf\u00e9s" || lists[0].Value[0].Number != 7 || len(lists[1].Value) != 0 {
+		t.Errorf("%s: lists %+v", name, lists)
+	}
 	dismissed := storage.Edge{From: 1, To: 9, Post: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
 	ends := storage.Detail{EndsAt: 50e6 + storage.Micros(storage.Dismissals.Lasts.Microseconds())}
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
@@ -64,14 +70,14 @@ func TestBesideEdges(t *testing.T) {
 		got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: lines, Problems: 50, OnProblem: func(p Problem) {
 			problems[fmt.Sprint(len(problems))+p.String()] = p.Reason
 		}})
-		want := Report{Lines: 15, UsersMade: 1, Edges: 3, Beside: 3, Relations: 1, Duplicates: 1, Existed: 2, Malformed: 1, Refused: 3}
+		want := Report{Lines: 18, UsersMade: 1, Edges: 3, Beside: 4, Relations: 1, Duplicates: 1, Existed: 2, Malformed: 2, Refused: 4}
 		if lines == 1 { // each line is a chunk of its own, so the repeated pair exists already
 			want.Duplicates, want.Existed = 0, 3
 		}
 		if bare(got) != want {
 			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
 		}
-		if len(problems) != 4 {
+		if len(problems) != 6 {
 			t.Errorf("problems: %v", problems)
 		}
 		checkAnnotation(t, fmt.Sprint(lines, " lines"), k)
@@ -94,7 +100,7 @@ func TestKilledImportWritesBesideEdgesOnce(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			over := late && len(k.saved) == 0
-			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Relations+got.Existed != 6 {
+			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Relations+got.Existed != 7 {
 				t.Errorf("%s: %+v", name, bare(got))
 			}
 			checkAnnotation(t, name, k)
