@@ -106,5 +106,5 @@ func (a *Activity) write(ctx context.Context, most time.Duration) {
 		delete(a.noted, id)
 	}
 	a.mu.Unlock()
-	a.logger.WarnContext(ctx, "cannot save which users were active: will retry", "users", len(users), "error", err)
+	a.logger.WarnContext(ctx, "cannot save which users were active: they are noted at their next request", "users", len(users), "error", err)
 }

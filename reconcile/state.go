@@ -105,7 +105,7 @@ func (f *full) load(ctx context.Context) error {
 		return nil
 	}
 	if earlier.Layout != stateLayout || earlier.Repair != f.cfg.Repair {
-		f.cfg.Logger.InfoContext(ctx, "reconcile: the earlier scan had other settings: starting a new one")
+		f.cfg.Logger.InfoContext(ctx, "reconcile: the earlier scan was of another version or had other settings: starting a new one")
 		return nil
 	}
 	earlier.Report.Resumed = true

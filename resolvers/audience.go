@@ -52,7 +52,7 @@ type requestState struct {
 // answerName names a page of a field of one object.
 type answerName struct {
 	field *selections.Field
-	of    storage.PostID // the post, or the user without a number
+	of    storage.PostID // the post, or the user without a number, or a list, see listName
 }
 
 // nameOf is one name for all aliases of a field.

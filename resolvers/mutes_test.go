@@ -140,7 +140,7 @@ func TestOfTwoMutesTheWiderIsShown(t *testing.T) {
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{}).As(1)
 	var both []storage.ItemChange
-	for _, kind := range storage.OwnKinds {
+	for _, kind := range []storage.Kind{storage.Mutes, storage.PostMutes} {
 		both = append(both, storage.ItemChange{To: 2, Item: kind.Number, Type: storage.Related, At: apitest.Epoch})
 	}
 	for range 20 { // an order by chance would differ

@@ -77,8 +77,13 @@ func (b *batch) answerSets(ctx context.Context) {
 			sets.add(answerName{name.field.Same, name.of}, nil)
 		}
 	}
-	among := len(sets.keys)
-	e.loaders.Together(among, func(i int, read loaders.Reader) {
+	among := 0 // how many share the budget; pages of relations take none of it
+	for _, name := range sets.keys {
+		if name.field.Ahead < fields.Related {
+			among++
+		}
+	}
+	e.loaders.Together(len(sets.keys), func(i int, read loaders.Reader) {
 		sets.values[i] = e.resolver.answerSet(ctx, sets.keys[i], read, among)
 	})
 	for _, name := range aliases.keys {

@@ -59,7 +59,7 @@ type Rules struct {
 	// MaxFollowing is how many users a user may follow, and how many it may block. 0 means no limit.
 	MaxFollowing int64
 	// RequestTTL is how long a friend request can be accepted. Defaults to
-	// [storage.DefaultRequestTTL]. The store has to be opened with the same value.
+	// [storage.DefaultRequestTTL]. The store has to have the same value.
 	RequestTTL time.Duration
 	// RequestPause is how long after a decline the same user may not ask again. Defaults to
 	// [DefaultRequestPause].

@@ -47,7 +47,7 @@ type RequestOptions struct {
 	Inverse bool
 }
 
-// DefaultRequestTTL is how long a request stays pending. A store must be opened with the value that
+// DefaultRequestTTL is how long a request stays pending. A store needs the value that
 // the gateways use, because it judges crossing requests by it.
 const DefaultRequestTTL = 90 * 24 * time.Hour
 

@@ -133,8 +133,8 @@ const (
 	Via   // the users who recommend a suggestion
 )
 
-// IsSet reports whether an answer is computed from whole lists, in several look-ups, one after
-// another.
+// IsSet reports whether an answer takes several look-ups, one after another: it is computed from whole lists, or a page of
+// relations whose list has to be read first.
 func (a Ahead) IsSet() bool { return BothLists <= a && a <= Members }
 
 // Of is a field by its type's name and its own; nil if there is none.
