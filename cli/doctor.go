@@ -163,6 +163,9 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 	default:
 		all.OK("secrets", "", "keys of tokens are read")
 	}
+	if info, err := os.Stat(c.JWTSecretFile); err == nil && info.Mode().Perm()&0o007 != 0 {
+		all.Warn("secrets", "", "every user of this machine can read the file of the secrets", "chmod o= "+c.JWTSecretFile)
+	}
 	if who.Issuer != nil {
 		all.OK("scopes", "tokens signed with the secret", "may have act-as and admin: whoever has the secret can act as anybody")
 	}

@@ -236,6 +236,13 @@ func TestDoctorChecksSettings(t *testing.T) {
 	expect(t, found, doctor.OK, "scopes", "may have act-as and admin", "")
 	expect(t, found, doctor.Warn, "scopes", "may have none; it names users by their ids: it acts as any user", "mapped")
 
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("c0ffee51deadbeef4a1b9d7e3f60825ac0ffee51deadbeef4a1b9d7e3f60825b"), 0o604); err != nil {
+		t.Fatal(err)
+	}
+	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-secret=", "--jwt-secret-file="+secret)
+	expect(t, found, doctor.Warn, "secrets", "can read the file", "chmod o= "+secret)
+
 	var out, complaints bytes.Buffer
 	if code := Run(t.Context(), []string{"doctor", "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, &out, &complaints); code != 0 {
 		t.Errorf("%d: %s", code, &complaints)

@@ -82,15 +82,18 @@ func (d *DB) examineShards(ctx context.Context, first int, addresses []string) [
 // onceAServer are the findings of the shards, and of each server once, however many shards it has.
 func onceAServer(shards []*examined) (all doctor.List) {
 	type fact struct {
-		server, check string
-		level         doctor.Level
+		server, check, says string // isolation and encryption are those of a connection, and may differ
+		level               doctor.Level
 	}
 	first := map[fact]*examined{}
 	ofServer := doctor.OneOf("version", "isolation", "encryption", "clock", "read_only", "durability", "max_allowed_packet", "binlog_format")
 	for _, s := range shards {
 		for _, f := range s.List {
 			if s.server != "" && ofServer(f.Check) {
-				key := fact{s.server, f.Check, f.Level}
+				key := fact{s.server, f.Check, f.Says, f.Level}
+				if f.Check == "clock" { // measured for each
+					key.says = ""
+				}
 				if first[key] == nil {
 					first[key] = s
 				} else if first[key] != s {

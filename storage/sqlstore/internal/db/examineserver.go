@@ -97,7 +97,7 @@ func unreached(err error, cfg *mysql.Config) string {
 	case isMySQLError(err, 1049):
 		return "CREATE DATABASE " + quoted(cfg.DBName) + ";"
 	case isMySQLError(err, 1045, 1698):
-		return "correct user and password in KITH_STORE, or CREATE USER " + account + " IDENTIFIED BY …;"
+		return "correct user and password in KITH_STORE, or CREATE USER " + account + " IDENTIFIED BY …; if it exists, DROP USER ''@'localhost';"
 	case isMySQLError(err, 1044):
 		return grant(needed, cfg.DBName, account)
 	case isMySQLError(err, 1040, 1203, 1226):
