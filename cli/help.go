@@ -19,7 +19,6 @@ var groups = kong.ExplicitGroups([]kong.Group{
 	{Key: "store", Title: "Store and log, for every command:"},
 	{Key: "requests", Title: "Requests:"},
 	{Key: "process", Title: "This process:"},
-	{Key: "feeds", Title: "Home feeds and suggestions:"},
 	{Key: "schema", Title: "Schema and documents:"},
 	{Key: "connections", Title: "Connections:"},
 	{Key: "identity", Title: "Who may ask:"},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-
 	"log/slog"
 	"net/http"
 	"slices"

@@ -55,8 +55,8 @@ func program(t *testing.T) *kong.Application {
 
 // titles are the headings of settings of `kith serve`, by their group.
 var titles = map[string]string{
-	"store": "Store and log, for every command", "of the store": "In the store", "requests": "Requests", "rules": "Rules of the graph", "process": "This process",
-	"feeds": "Home feeds and suggestions", "schema": "Schema, documents and pages", "connections": "Connections", "identity": "Who may ask",
+	"store": "Store and log, for every command", "of the store": "In the store", "requests": "Requests", "process": "This process",
+	"schema": "Schema, documents and pages", "connections": "Connections", "identity": "Who may ask",
 }
 
 // docs/reference/settings.md has all settings of `kith serve`, by group.
