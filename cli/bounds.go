@@ -24,6 +24,7 @@ var bounds = map[string]struct {
 	"keep": {func(n float64) bool { return n >= float64(2*time.Second) && n <= float64(24*time.Hour) },
 		errors.New("it must be from 2s to 24h: programs look for moves once a second")},
 	"chunk": {func(n float64) bool { return n >= 1 && n <= importer.MaxChunk }, fmt.Errorf("it must be 1 to %d", importer.MaxChunk)},
+	"cost":  {func(n float64) bool { return n >= 1 && n <= 1e9 }, errors.New("it must be greater than 0 and at most 1000000000")},
 	"share": {func(n float64) bool { return n > 0 && n <= 1 }, errors.New("it must be above 0 and at most 1")},
 }
 

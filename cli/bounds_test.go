@@ -11,6 +11,7 @@ import (
 func TestBounds(t *testing.T) {
 	for line, want := range map[string]string{
 		"--max-cost 1": "", "serve --max-cost 0": "--max-cost: it must be greater than 0", "--max-cost=0": "--max-cost: it must be greater than 0",
+		"--max-cost 1000000000": "", "--max-cost 1000000001": "--max-cost: it must be greater than 0 and at most 1000000000",
 		"--drain 0s": "", "--drain=-1ns": "--drain: it must not be negative",
 		"migrate --shard-conns 1": "", "migrate --shard-conns 0": "--shard-conns: it must be at least 1",
 		"import f --chunk 10000000": "", "import f --chunk 10000001": "--chunk: it must be 1 to 10000000",
@@ -25,7 +26,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	t.Setenv("KITH_MAX_COST", "0")
-	if _, err := model(t).Parse(nil); err == nil || named(err).Error() != "--max-cost (KITH_MAX_COST): it must be greater than 0" {
+	if _, err := model(t).Parse(nil); err == nil || named(err).Error() != "--max-cost (KITH_MAX_COST): it must be greater than 0 and at most 1000000000" {
 		t.Errorf("by its variable: %v", err)
 	}
 	err := kong.Visit(model(t).Model, func(node kong.Visitable, next kong.Next) error {

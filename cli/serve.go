@@ -35,7 +35,7 @@ type ServeCmd struct {
 	RequestTimeout time.Duration `bound:"positive" group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"Time limit of a request; what is missing by then becomes errors. Default: ${default}."`
 	StopDelay      time.Duration `basic:"" bound:"natural" group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"After a stop signal, keep serving this long with /readyz at 503. Default: ${default}."`
 	Drain          time.Duration `bound:"natural" group:"requests" default:"15s" env:"KITH_DRAIN" help:"After that, time for requests in progress to finish. Default: ${default}."`
-	MaxCost        int           `bound:"positive" group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"Highest cost of a query; lists multiply by their length. Default: ${default}."`
+	MaxCost        int           `bound:"cost" group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"Highest cost of a query; lists multiply by their length. Default: ${default}."`
 	MaxBody        Bytes         `bound:"size" group:"requests" default:"256KiB" env:"KITH_MAX_BODY" placeholder:"SIZE" help:"Largest request body. Default: ${default}."`
 	MaxRequests    int           `bound:"positive" group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"Requests processed at once; as many may queue, more get 503. Default: ${default}."`
 	Replicate      bool          `basic:"" group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Also run the replicator in this process. Default: ${default}."`
