@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -132,15 +131,25 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 func (s *Settings) examineShared(value []byte, all *doctor.List) {
 	var set map[string]string
 	err := json.Unmarshal(value, &set)
-	differs, unread := s.differing(set, nil)
+	has, unread := valuesOf(set, nil)
 	if err = cmp.Or(err, unread); err != nil {
 		all.Fail("settings", "", fmt.Sprintf("the settings in the store cannot be read: %v", err), "")
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(differs)) {
-		all.Fail("settings", "", toldOtherwise(name, s.told[name], differs[name]).Error(), "or leave the setting out: processes take it from the store")
+	for _, name := range differing(s.told, has) {
+		says := toldOtherwise(name, s.told[name], has[name]).Error()
+		if _, isSet := set[name]; isSet {
+			all.Fail("settings", "", says, "or leave the setting out: processes take it from the store")
+			continue
+		}
+		all.Warn("settings", "", says, "or stop what runs on the store: a start while nothing else runs records the setting")
+		set[name] = s.told[name]
 	}
-	of, _ := readStoreSettings(set)
+	of, err := readStoreSettings(set)
+	if err != nil {
+		all.Fail("settings", "", err.Error(), "correct the setting")
+		return
+	}
 	s.StoreSettings = *of
 	if name, err := of.check(s.Store, s.Redis); err != nil {
 		all.Fail("settings", "", Misset(name, err).Error(), "correct the setting, or kith settings set "+name+"=…")

@@ -31,6 +31,7 @@ type SettingsGetCmd struct {
 type storeSetting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
+	Now     string `json:"now,omitempty"` // what "auto" is on this store
 	Default bool   `json:"default"`
 	help    string
 }
@@ -50,7 +51,11 @@ func (c *SettingsGetCmd) Run(settings *Settings, k *kong.Context) error {
 	var list []storeSetting
 	for _, f := range parser.Model.Flags {
 		if _, isSet := settings.set[f.Name]; len(c.Names) == 0 || slices.Contains(c.Names, f.Name) {
-			list = append(list, storeSetting{f.Name, written(f), !isSet, f.Help})
+			s := storeSetting{Name: f.Name, Value: written(f), Default: !isSet, help: f.Help}
+			if s.Value == auto {
+				s.Now = settings.Redundancy // resolved when this command joined the store
+			}
+			list = append(list, s)
 		}
 	}
 	if c.JSON() {
@@ -61,7 +66,11 @@ func (c *SettingsGetCmd) Run(settings *Settings, k *kong.Context) error {
 		if s.Default {
 			from = "default"
 		}
-		fmt.Fprintf(k.Stdout, "%-21s %-10s %-8s %s\n", s.Name, s.Value, from, s.help)
+		value := s.Value
+		if s.Now != "" {
+			value += " (now " + s.Now + ")"
+		}
+		fmt.Fprintf(k.Stdout, "%-21s %-17s %-8s %s\n", s.Name, value, from, s.help)
 	}
 	return nil
 }
@@ -114,6 +123,9 @@ func (c *SettingsSetCmd) Run(ctx context.Context, settings *Settings, store *sql
 	}
 	needStop := func(name string) bool { return is[name].Tag.Get("restart") == "all" }
 	if i := slices.IndexFunc(changed, needStop); i >= 0 && cluster.OthersRun(ctx, store) {
+		if err := ctx.Err(); err != nil {
+			return err // the look for others was cut off, and says that some run
+		}
 		return fmt.Errorf("%s: gateways or replicators run on this store, and two values at a time would leave wrong values in memory: stop all, set it, start them", changed[i])
 	}
 	if err := cluster.SaveSettings(ctx, store, set); err != nil {

@@ -151,14 +151,18 @@ func (s *Settings) join(ctx context.Context, store *sqlstore.Store) error {
 	if err != nil {
 		return Misset("store", err)
 	}
-	differs, err := s.differing(set, store)
+	has, err := valuesOf(set, store)
 	if err != nil {
 		return Misset("store", err)
 	}
+	differs := differing(s.told, has)
 	othersRun := sync.OnceValue(func() bool { return cluster.OthersRun(ctx, store) })
-	for _, name := range slices.Sorted(maps.Keys(differs)) {
+	for _, name := range differs {
 		if _, isSet := set[name]; isSet || othersRun() {
-			return unusable{toldOtherwise(name, s.told[name], differs[name])}
+			if err := ctx.Err(); err != nil {
+				return err // the look for others was cut off, and says that some run
+			}
+			return unusable{toldOtherwise(name, s.told[name], has[name])}
 		}
 	}
 	before := len(set)
@@ -190,9 +194,9 @@ func toldOtherwise(name, told, has string) error {
 	return fmt.Errorf("--%s %s: this store says %s; to change it: kith settings set %[1]s=%[2]s", name, told, has)
 }
 
-// differing are the settings that the store has otherwise than the process was told, with the store's values. The store is nil if
-// it has not been opened.
-func (s *Settings) differing(set map[string]string, store *sqlstore.Store) (map[string]string, error) {
+// valuesOf are the values of all settings, as they are written, that hold on a store in which some have been set. The store is
+// nil if it has not been opened.
+func valuesOf(set map[string]string, store *sqlstore.Store) (map[string]string, error) {
 	of, err := readStoreSettings(set)
 	if err != nil {
 		return nil, err
@@ -203,13 +207,22 @@ func (s *Settings) differing(set map[string]string, store *sqlstore.Store) (map[
 		}
 	}
 	_, flags := of.storeFlags()
-	differs := map[string]string{}
-	for name, told := range s.told {
-		if has := written(flags[name]); has != told {
-			differs[name] = has
+	values := map[string]string{}
+	for name, f := range flags {
+		values[name] = written(f)
+	}
+	return values, nil
+}
+
+// differing are the names of values that others have otherwise, in order.
+func differing(values, others map[string]string) (names []string) {
+	for name, value := range values {
+		if others[name] != value {
+			names = append(names, name)
 		}
 	}
-	return differs, nil
+	slices.Sort(names)
+	return names
 }
 
 // watch takes over what is set in the store, until the context is done. It logs once what a running process cannot take over,
@@ -220,27 +233,33 @@ func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *clus
 		err := sameRedis(ctx)
 		set, failed := cluster.LoadSettings(ctx, store)
 		if failed == nil && !maps.Equal(set, last) {
-			if of, failed := readStoreSettings(set); failed != nil {
-				logger.ErrorContext(ctx, "the settings of the store cannot be read: the former ones hold", "error", failed)
-			} else {
+			if of, unread := readStoreSettings(set); unread == nil { // otherwise the former ones hold, and stale says so
 				s.apply(of)
 				logger.InfoContext(ctx, "the settings of the store have changed", "set", set)
 			}
 			last = set
 		}
-		if err = errors.Join(err, s.stale(set, restarts...)); err != nil && failed == nil && err.Error() != said {
+		if err = errors.Join(err, s.stale(set, store, restarts...)); err != nil && failed == nil && err.Error() != said {
 			said = err.Error()
 			logger.ErrorContext(ctx, "a setting is not that of the store", "error", err)
 		}
 	}
 }
 
-// stale is an error that names a setting with which the process started and which has been set otherwise since.
-func (s *Settings) stale(set map[string]string, restarts ...string) error {
+// stale is an error that names a setting with which the process started and which is another in the store since.
+func (s *Settings) stale(set map[string]string, store *sqlstore.Store, restarts ...string) error {
+	was, err := valuesOf(s.set, store)
+	if err != nil {
+		return err
+	}
+	is, err := valuesOf(set, store)
+	if err != nil {
+		return fmt.Errorf("the settings in the store cannot be read, the former ones hold: %w", err)
+	}
 	_, flags := new(StoreSettings).storeFlags()
-	for _, name := range slices.Sorted(maps.Keys(flags)) {
-		if slices.Contains(restarts, flags[name].Tag.Get("restart")) && set[name] != s.set[name] && set != nil {
-			return fmt.Errorf("%s: this process has to be started again: it was set to %q in the store, and was %q", name, set[name], s.set[name])
+	for _, name := range differing(was, is) {
+		if slices.Contains(restarts, flags[name].Tag.Get("restart")) {
+			return fmt.Errorf("%s: this process has to be started again: it was set to %q in the store, and was %q", name, is[name], was[name])
 		}
 	}
 	return nil
@@ -252,5 +271,5 @@ func (s *Settings) agrees(ctx context.Context, store *sqlstore.Store, redis *clu
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.stale(set, forAll, forGateways), redis.Agrees(ctx, store))
+	return errors.Join(s.stale(set, store, forAll, forGateways), redis.Agrees(ctx, store))
 }

@@ -96,12 +96,15 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	}
 	g.Until(t, "no limit holds", func() bool { id++; return !strings.Contains(follow(id), "errors") })
 
-	var shown []struct {
-		Name, Value string
-		Default     bool
+	if end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", store)); !strings.HasPrefix(end.Stdout, "redundancy            auto (now sync)   default ") {
+		t.Errorf("%+v", end)
 	}
-	end := kithtest.Run(t, kithtest.Args("settings", "get", "max-following", "suggest", "--output=json", store))
-	if err := json.Unmarshal([]byte(end.Stdout), &shown); err != nil || fmt.Sprint(shown) != "[{max-following 5000 true} {suggest 77,1999 false}]" {
+	var shown []struct {
+		Name, Value, Now string
+		Default          bool
+	}
+	end := kithtest.Run(t, kithtest.Args("settings", "get", "redundancy", "max-following", "suggest", "--output=json", store))
+	if err := json.Unmarshal([]byte(end.Stdout), &shown); err != nil || fmt.Sprint(shown) != "[{redundancy auto sync true} {max-following 5000  true} {suggest 77,1999  false}]" {
 		t.Errorf("%v, %+v", shown, end)
 	}
 }
@@ -194,8 +197,16 @@ func TestASettingThatNeedsAStart(t *testing.T) {
 	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	with := kithtest.Args(store, "--redis", redis.URL())
 	g := kithtest.Serve(t, with)
+	if said := set(t, store, "feed=pull", "--redis="+redis.URL()); said != "nothing changed\n" { // it is the default
+		t.Error(said)
+	}
+	second := kithtest.Serve(t, with, kithtest.Env("KITH_REDIS_CACHE=true")) // records it
+	if _, ready := g.Get(t, "/readyz"); !strings.Contains(ready, `{"name":"settings","ok":true`) {
+		t.Errorf("defaults were set, and nothing differs: %s", ready)
+	}
+	second.Interrupt(t)
 	set(t, store, "feed=push", "--redis="+redis.URL())
-	const says = `feed: this process has to be started again: it was set to "push" in the store`
+	const says = `feed: this process has to be started again: it was set to "push" in the store, and was "pull"`
 	g.Until(t, "it says so", func() bool {
 		_, ready := g.Get(t, "/readyz")
 		return strings.Contains(ready, `{"name":"settings","ok":false`) && strings.Contains(g.Stderr(), strings.ReplaceAll(says, `"`, `\"`))

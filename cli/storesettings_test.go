@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"kith/storage/doctor"
+	"kith/storage/sqlstore"
+)
+
+// A signal while a starting process looks for others ends it as a signal does, and not as a conflict that a service manager
+// would not start again.
+func TestASignalDuringTheLookForOthers(t *testing.T) {
+	t.Parallel()
+	s := &Settings{Store: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), told: map[string]string{"friend-request-ttl": "720h"}}
+	ctx, signal := context.WithCancel(t.Context())
+	_, err := s.OpenStore(ctx, sqlstore.Config{OnStatement: func(_ context.Context, st sqlstore.Statement) {
+		if st.Lookup == "leases" { // who else runs
+			signal()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || errors.As(err, new(unusable)) {
+		t.Error(err)
+	}
+}
+
+// What a store has set otherwise fails. What nobody has set is recorded by a start if nothing else runs.
+func TestDoctorOnSettingsOfTheStore(t *testing.T) {
+	t.Parallel()
+	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	migrate := func(args ...string) {
+		t.Helper()
+		var out, complaints bytes.Buffer
+		if code := Run(t.Context(), append([]string{"migrate", store}, args...), &out, &complaints); code != 0 {
+			t.Fatalf("%v: %s", args, &complaints)
+		}
+	}
+	migrate("--max-following=7")
+	found, code := diagnosed(t, store, "--friend-request-ttl=30d")
+	expect(t, found, doctor.Warn, "settings", "--friend-request-ttl 720h: this store says 2160h", "a start while nothing else runs records")
+	if code != 0 {
+		t.Errorf("it starts, and doctor fails: %+v", found)
+	}
+	migrate("--friend-request-ttl=30d")
+	found, _ = diagnosed(t, store, "--friend-request-ttl=20d")
+	expect(t, found, doctor.Fail, "settings", "--friend-request-ttl 480h: this store says 720h", "leave the setting out")
+}
