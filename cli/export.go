@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
@@ -27,7 +28,7 @@ func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Cont
 	progress := newProgress("export", k.Stderr)
 	export, err := exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: progress.exporting})
 	if err != nil {
-		return err
+		return adviseExport(err)
 	}
 	defer export.Close()
 	report, err := export.Run(ctx, store)
@@ -38,11 +39,11 @@ func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Cont
 	return c.summarise(k.Stdout, report)
 }
 
-// adviseExport adds to an export's error how to continue.
+// adviseExport adds to an export's error how to continue, if that is of use.
 func adviseExport(err error) error {
 	switch {
-	case err == nil || errors.Is(err, exporter.ErrFolder):
-		return err
+	case errors.Is(err, exporter.ErrFolder):
+		return unusable{err}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return fmt.Errorf("%w; make room and run the same command again: it goes on after what is whole", err)
 	}
@@ -55,6 +56,8 @@ type exportReport struct {
 	Bytes         int64                         `json:"bytes"`
 	Shards        int                           `json:"shards"`
 	Kept          int                           `json:"kept"`
+	First         time.Time                     `json:"first"` // when the first part was read
+	Last          time.Time                     `json:"last"`
 	Seconds       float64                       `json:"seconds"`
 	RowsPerSecond float64                       `json:"rowsPerSecond"`
 	Totals        map[graphfile.Kind]exportKind `json:"totals"`
@@ -68,7 +71,7 @@ type exportKind struct {
 // summarise writes what the folder holds, with the digests by which two exports are compared.
 func (c *ExportCmd) summarise(out io.Writer, r exporter.Report) error {
 	if c.JSON() {
-		report := exportReport{r.Rows, r.Bytes, r.Shards, r.Kept, r.Elapsed.Seconds(), r.RowsPerSecond(), map[graphfile.Kind]exportKind{}}
+		report := exportReport{r.Rows, r.Bytes, r.Shards, r.Kept, r.First, r.Last, r.Elapsed.Seconds(), r.RowsPerSecond(), map[graphfile.Kind]exportKind{}}
 		for kind, total := range r.Totals {
 			report.Totals[kind] = exportKind{total.Rows, fmt.Sprintf("%016x", total.Mixed)}
 		}
@@ -84,6 +87,9 @@ func (c *ExportCmd) summarise(out io.Writer, r exporter.Report) error {
 		if total := r.Totals[kind]; total.Rows > 0 {
 			fmt.Fprintf(out, "  %-18s%12s  digest %016x\n", kind, humanize.Comma(total.Rows), total.Mixed)
 		}
+	}
+	if r.Kept > 0 {
+		fmt.Fprintf(out, "went on with an interrupted export: its shards are as of %s to %s\n", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -52,11 +52,13 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Report is what an export has written.
 type Report struct {
-	Rows    int64 // written by this run, of all kinds
-	Bytes   int64 // of the files of all whole parts
-	Shards  int   // of the store
-	Done    int   // shards that have been read
-	Kept    int   // of these, shards that an earlier run has read
+	Rows    int64     // written by this run, of all kinds
+	Bytes   int64     // of the files of all whole parts
+	Shards  int       // of the store
+	Done    int       // shards that have been read
+	Kept    int       // of these, shards that an earlier run has read
+	First   time.Time // when the first whole part was read
+	Last    time.Time // and when the last one was: they are far apart if an interrupted export was continued late
 	Elapsed time.Duration
 
 	// Totals are the rows of all whole parts by kind, with their digests, which are equal for
@@ -161,8 +163,9 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// begin checks that the manifest is of this store, keeps those of its parts whose files exist, and
-// removes what an earlier run has left incomplete.
+// begin checks that the manifest is of this store and not of a whole export, keeps those of its parts whose files exist, and
+// removes what an earlier run has left incomplete. A whole export is not touched: to say that nothing was left to do would take
+// the old rows for a new backup.
 func (e *Export) begin(store Store) error {
 	want := graphfile.Manifest{Format: graphfile.ManifestFormat, Store: store.UUID(), Gzip: !e.config.Plain}
 	e.report.Shards = store.Shards()
@@ -181,6 +184,10 @@ func (e *Export) begin(store Store) error {
 		return fmt.Errorf("%w: the files in %s are %s, or choose another folder", ErrFolder, e.config.Dir, how)
 	}
 	e.manifest.Done = slices.DeleteFunc(e.manifest.Done, func(p graphfile.ExportPart) bool { return p.Check(e.config.Dir) != nil })
+	if !slices.Contains(e.manifest.Missing(), '1') {
+		e.sum()
+		return fmt.Errorf("%w: %s holds a whole export, made %s: choose another folder", ErrFolder, e.config.Dir, e.report.Last.Format(time.RFC3339))
+	}
 	return e.folder.removeBut(e.manifest)
 }
 
@@ -321,7 +328,14 @@ func (e *Export) progress(shard int) {
 // sum fills in what the folder holds.
 func (e *Export) sum() {
 	e.report.Elapsed, e.report.Done, e.report.Totals = time.Since(e.began), e.shardsDone(), e.manifest.Totals()
-	for _, s := range e.manifest.Done {
+	e.report.Bytes = 0
+	for i, s := range e.manifest.Done {
+		if i == 0 || s.At.Before(e.report.First) {
+			e.report.First = s.At
+		}
+		if s.At.After(e.report.Last) {
+			e.report.Last = s.At
+		}
 		for _, f := range s.Files {
 			e.report.Bytes += f.Bytes
 		}

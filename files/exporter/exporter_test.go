@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/files/graphfile"
 	"kith/files/importer"
@@ -337,12 +338,13 @@ func TestOneExportAtATime(t *testing.T) {
 	second.Close()
 }
 
-// Complete shards are kept. A shard is written again if one of its files is missing or shorter.
-func TestAWholeShardIsKept(t *testing.T) {
+// A whole export is neither written anew nor taken for a new one. A shard is written again if one of its files is missing or shorter.
+func TestAWholeExportIsRefused(t *testing.T) {
 	store, dir := filled(t), t.TempDir()
-	mustExport(t, store, Config{Dir: dir, Plain: true})
-	if r := mustExport(t, store, Config{Dir: dir, Plain: true}); r.Kept != 1 || r.Rows != 0 || r.Done != 1 {
-		t.Errorf("again: %+v", r)
+	made := mustExport(t, store, Config{Dir: dir, Plain: true}).Last
+	_, err := run(t.Context(), store, Config{Dir: dir, Plain: true})
+	if want := dir + " holds a whole export, made " + made.Format(time.RFC3339) + ": choose another folder"; !errors.Is(err, ErrFolder) || !strings.HasSuffix(err.Error(), want) || made.IsZero() {
+		t.Errorf("%v, want %q", err, want)
 	}
 	if err := os.Truncate(filepath.Join(dir, "following-0000.txt"), 10); err != nil {
 		t.Fatal(err)
@@ -350,7 +352,7 @@ func TestAWholeShardIsKept(t *testing.T) {
 	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "has 10 bytes") {
 		t.Errorf("cut off: %v", err)
 	}
-	if r := mustExport(t, store, Config{Dir: dir, Plain: true}); r.Kept != 0 || r.Rows == 0 {
+	if r := mustExport(t, store, Config{Dir: dir, Plain: true}); r.Kept != 0 || r.Rows == 0 || !r.Last.After(made) {
 		t.Errorf("after a loss: %+v", r)
 	}
 	if _, err := graphfile.WholeExport(dir); err != nil {
