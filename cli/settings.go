@@ -33,8 +33,8 @@ type Settings struct {
 
 	told map[string]string // what it was told of them
 
-	joinsLater bool              // the command joins once the store can be written to
-	set        map[string]string // what was set in the store when the process joined it
+	readmits bool              // the command readmits a shard, and joins once the store can be written to
+	set      map[string]string // what was set in the store when the process joined it
 
 	now        atomic.Pointer[StoreSettings] // as they are in the store; rules and requestTTL are those of them that writes load
 	rules      atomic.Pointer[social.Rules]
@@ -66,12 +66,12 @@ func (s *Settings) Check() error {
 // OpenStore opens the store, which the caller closes, and takes over its settings. cfg is what the settings do not say.
 func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store, error) {
 	cfg.Location, cfg.StatementTimeout, cfg.MaxConns = s.Store, s.StatementTimeout, s.ShardConns
-	cfg.RequestTTL = &s.requestTTL
+	cfg.RequestTTL, cfg.Readmits = &s.requestTTL, s.readmits
 	store, err := sqlstore.Open(ctx, cfg)
 	if err != nil {
 		return nil, Misset("store", err)
 	}
-	if !s.joinsLater {
+	if !s.readmits {
 		if err := s.join(ctx, store); err != nil {
 			return nil, errors.Join(err, store.Close())
 		}

@@ -253,9 +253,9 @@ type ShardsReadmitCmd struct {
 	Shard int `arg:"" help:"Number of the shard, as in kith shards status."`
 }
 
-// Prepare lets the store be opened although its first shard may not be read for settings yet.
+// Prepare lets the store be opened although its first shard may not be read for settings yet, or the shard is in another database.
 func (c *ShardsReadmitCmd) Prepare(settings *Settings, _ *kong.Context) error {
-	settings.joinsLater = true
+	settings.readmits = true
 	return nil
 }
 

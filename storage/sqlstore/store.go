@@ -48,6 +48,9 @@ type Config struct {
 	// MustExist refuses a location where no store has been made. Otherwise one is made there.
 	MustExist bool
 
+	// Readmits is for [Store.Readmit]: shards that were added may be given at other addresses than the store has for them.
+	Readmits bool
+
 	// PackShort packs short lists in the background once they have been read: for programs that read the same lists again.
 	PackShort bool
 }
@@ -97,7 +100,7 @@ var (
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	d, err := db.Open(ctx, db.Config{
 		Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns, OnStatement: cfg.OnStatement,
-		RequestID: cfg.RequestID, MustExist: cfg.MustExist,
+		RequestID: cfg.RequestID, MustExist: cfg.MustExist, Readmits: cfg.Readmits,
 	})
 	if err != nil {
 		return nil, err

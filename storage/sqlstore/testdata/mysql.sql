@@ -33,6 +33,10 @@ LIMIT 1
 INSERT IGNORE INTO kith_epoch (id, epoch)
 VALUES (1, 1)
 
+-- db.sqlDismiss. Served by PRIMARY.
+DELETE FROM kith_admitted
+WHERE id = 1
+
 -- db.sqlEpoch. Served by PRIMARY.
 SELECT e.epoch
 FROM kith_epoch e

@@ -47,6 +47,9 @@ func numberOf(listed map[int]string, laidOut int) (n int) {
 // learnShards opens the shards that have been added to the store.
 func (d *DB) learnShards(ctx context.Context) error {
 	listed, err := d.listed(ctx)
+	if err == nil {
+		err = d.keepPlaces(ctx, listed)
+	}
 	for n := len(d.All()); err == nil && listed[n] != ""; n++ {
 		err = d.attach(ctx, n, listed[n])
 	}
@@ -55,6 +58,7 @@ func (d *DB) learnShards(ctx context.Context) error {
 
 // attach opens an added shard, which has been laid out, and brings its tables up to date.
 func (d *DB) attach(ctx context.Context, ordinal int, address string) error {
+	listed := address
 	address, err := d.withCredentials(address)
 	if err != nil {
 		return err
@@ -67,6 +71,7 @@ func (d *DB) attach(ctx context.Context, ordinal int, address string) error {
 		err = d.migrate(ctx, opened)
 	}
 	n := opened[0]
+	n.listed = listed
 	var m *meta
 	if err == nil {
 		m, err = d.readMeta(ctx, n)

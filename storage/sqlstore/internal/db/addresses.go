@@ -33,7 +33,7 @@ func (d *DB) withCredentials(address string) (string, error) {
 // first shard.
 func (d *DB) Plain(address string) (string, error) {
 	if d.Dialect == sqliteDialect {
-		return filepath.Abs(address)
+		return d.plain(address)
 	}
 	cfg, err := parseDSN(address)
 	if err != nil {
@@ -45,6 +45,18 @@ func (d *DB) Plain(address string) (string, error) {
 	}
 	if cfg.User != "" && (cfg.User != first.User || cfg.Passwd != first.Passwd) {
 		return "", fmt.Errorf("%s is to be reached by the user and the password of the store's first shard: make that account there", cfg.Addr)
+	}
+	return d.plain(address)
+}
+
+// plain is an address without its credentials, whatever they are.
+func (d *DB) plain(address string) (string, error) {
+	if d.Dialect == sqliteDialect {
+		return filepath.Abs(address)
+	}
+	cfg, err := parseDSN(address)
+	if err != nil {
+		return "", err
 	}
 	plain := mysql.NewConfig()
 	plain.Net, plain.Addr, plain.DBName = cfg.Net, cfg.Addr, cfg.DBName

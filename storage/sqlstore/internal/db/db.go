@@ -22,6 +22,7 @@ type Config struct {
 	OnStatement      func(context.Context, Statement)
 	RequestID        func(context.Context) string // for a comment in each statement; nil: there is none
 	MustExist        bool                         // no store is made
+	Readmits         bool                         // added shards may be given that the store has elsewhere, for [DB.Readmit]
 }
 
 // A Statement is one SQL statement that a store has run.
@@ -94,6 +95,9 @@ type Shard struct {
 	Read    *sql.DB
 	Write   *sql.DB
 
+	listed   string      // where the store has it, if it was added, as last read
+	replaced atomic.Bool // the store has another database for it, see [errReplaced]
+
 	dialect    *Dialect
 	migrations *sql.DB // without the writes' time limit; on SQLite it is Write
 }
@@ -108,6 +112,14 @@ func (d *DB) Close() error {
 	return errors.Join(storage.Each(d.All(), (*Shard).close)...)
 }
 
+// inUse returns [errReplaced] if the store has another database for the shard.
+func (n *Shard) inUse() error {
+	if n.replaced.Load() {
+		return errReplaced
+	}
+	return nil
+}
+
 func (n *Shard) close() error {
 	return errors.Join(n.Read.Close(), n.Write.Close(), n.migrations.Close())
 }
@@ -118,7 +130,10 @@ func (d *DB) Ping(ctx context.Context) []storage.ShardHealth {
 	_ = EveryShard(len(health), func(i int) error {
 		ctx, cancel := context.WithTimeout(ctx, d.cfg.StatementTimeout)
 		defer cancel()
-		err := d.Shard(i).Read.PingContext(ctx)
+		err := d.Shard(i).inUse()
+		if err == nil {
+			err = d.Shard(i).Read.PingContext(ctx)
+		}
 		health[i] = storage.ShardHealth{Shard: i, Name: d.Shard(i).Name, Err: d.Dialect.StorageError(ctx, err)}
 		return nil
 	})

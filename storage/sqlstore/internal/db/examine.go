@@ -25,7 +25,7 @@ func Examine(ctx context.Context, cfg Config, first func(*sql.DB)) (all doctor.L
 	if s := shards[0]; s.shard != nil && s.meta != nil {
 		first(s.shard.Read)
 		d.shards.Store(&[]*Shard{s.shard})
-		added, err := d.addedBehind(ctx, len(addresses), s.meta.shards)
+		added, err := d.addedBehind(ctx, shards, s.meta.shards)
 		if err != nil {
 			s.Fail("layout", s.of, fmt.Sprintf("the list of added shards cannot be read: %v", err), "")
 		}
@@ -107,10 +107,19 @@ func onceAServer(shards []*examined) (all doctor.List) {
 	return all
 }
 
-// addedBehind are the addresses of shards that the store has beyond those that are given.
-func (d *DB) addedBehind(ctx context.Context, given, laidOut int) (addresses []string, err error) {
+// addedBehind are the addresses of shards that the store has beyond those that are given. Of these, it looks whether they are
+// where the store has them.
+func (d *DB) addedBehind(ctx context.Context, given []*examined, laidOut int) (addresses []string, err error) {
 	listed, err := d.listed(ctx)
-	for n := given; err == nil && n < numberOf(listed, laidOut); n++ {
+	for _, s := range given {
+		if s.shard == nil || s.shard.Ordinal < laidOut || listed[s.shard.Ordinal] == "" {
+			continue
+		}
+		if err := d.isPlaced(ctx, s.shard, listed[s.shard.Ordinal]); err != nil {
+			s.Fail("layout", s.of, err.Error(), "")
+		}
+	}
+	for n := len(given); err == nil && n < numberOf(listed, laidOut); n++ {
 		var address string
 		address, err = d.withCredentials(listed[n])
 		addresses = append(addresses, address)

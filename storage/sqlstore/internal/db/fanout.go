@@ -138,7 +138,10 @@ func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool queri
 	began := time.Now()
 	limited, cancel := withStatementTimeout(ctx, limit+d.Dialect.grace)
 	defer cancel()
-	rows, err := scan(limited, pool, d.commented(ctx, text), args, each)
+	rows, err := 0, d.Shard(shard).inUse()
+	if err == nil {
+		rows, err = scan(limited, pool, d.commented(ctx, text), args, each)
+	}
 	if err != nil {
 		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, d.Dialect.StorageError(limited, err))
 	}

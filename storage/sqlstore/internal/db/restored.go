@@ -36,6 +36,11 @@ CREATE TABLE IF NOT EXISTS kith_admitted (id INTEGER NOT NULL PRIMARY KEY)`
 REPLACE INTO kith_admitted (id)
 VALUES (1)`
 
+	// Served by the primary key.
+	sqlDismiss = `
+DELETE FROM kith_admitted
+WHERE id = 1`
+
 	// Served by the primary key. The table is the last one of a dump.
 	sqlLastTable = `
 SELECT 1
@@ -77,7 +82,8 @@ func (d *DB) Admitted(ctx context.Context, ordinal int) error {
 	return nil
 }
 
-// Readmit lets a shard be written to that has been restored, once its tables are there and its buckets are nobody else's.
+// Readmit lets a shard be written to that has been restored, once its tables are there and its buckets are nobody else's. If it
+// was added to the store and is in another database now, the store has it there from then on.
 // [storage.ErrLayout].
 func (d *DB) Readmit(ctx context.Context, ordinal int) error {
 	n := d.Shard(ordinal)
@@ -85,6 +91,9 @@ func (d *DB) Readmit(ctx context.Context, ordinal int) error {
 		return fmt.Errorf("the dump is not loaded: %w", err)
 	}
 	if err := errors.Join(d.Refresh(ctx), claimedOnce(d.Claims())); err != nil {
+		return err
+	}
+	if err := d.replace(ctx, n); err != nil {
 		return err
 	}
 	for _, text := range []string{sqlMakeAdmitted, sqlNewLife, sqlAdmit} {

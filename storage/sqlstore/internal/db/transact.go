@@ -143,6 +143,9 @@ func (d *DB) tryTransaction(ctx context.Context, what string, shard int, write f
 func (d *DB) inTx(ctx context.Context, what string, shard int, conn interface {
 	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
 }, run func(*Tx) error) error {
+	if err := d.Shard(shard).inUse(); err != nil {
+		return err
+	}
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err

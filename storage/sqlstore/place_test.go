@@ -1,0 +1,173 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/doctor"
+	"kith/storage/sqlstore"
+)
+
+// An added shard is one database for all processes, whether their locations name it or not. A copy of it takes its place once it
+// is readmitted: then the former one takes no writes, and processes that have it open say so.
+func TestAnAddedShardIsOneDatabase(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := func(name string) string { return filepath.Join(folder, name) }
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		if err := os.Symlink(file("b.db"), file("link to b")); err != nil {
+			t.Fatal(err)
+		}
+		oneDatabase(t, "sqlite", []string{file("a.db"), file("b.db"), file("c.db")}, file("link to b"), func(t *testing.T, from, to string) {
+			execOn(t, "sqlite", from, "VACUUM INTO '"+to+"'")
+		}, func(t *testing.T, address string) {
+			if err := os.Remove(address); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	t.Run("mysql", func(t *testing.T) {
+		t.Parallel()
+		testenv.NotOn(t, "a store there is one shard", "tidb")
+		server := testenv.SharedMariaDB(t, 1)[0]
+		dsns := testenv.Servers{server}.FreshDatabases(t, 3)
+		bySocket := strings.Replace(dsns[1], "tcp("+server.Addr()+")", "unix("+server.Socket()+")", 1)
+		oneDatabase(t, "mysql", dsns, bySocket, func(t *testing.T, from, to string) {
+			db, err := sql.Open("mysql", from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var table string
+				if err := rows.Scan(&table); err != nil {
+					t.Fatal(err)
+				}
+				there := to[strings.LastIndex(to, "/")+1:] + "." + table
+				execOn(t, "mysql", from, "CREATE TABLE "+there+" LIKE "+table)
+				if strings.HasPrefix(table, "kith_") { // nobody has been registered
+					execOn(t, "mysql", from, "INSERT INTO "+there+" SELECT * FROM "+table)
+				}
+			}
+			if err := rows.Err(); err != nil {
+				t.Fatal(err)
+			}
+		}, func(t *testing.T, address string) {
+			execOn(t, "mysql", address, "DROP DATABASE "+address[strings.LastIndex(address, "/")+1:])
+		})
+	})
+}
+
+func execOn(t *testing.T, driver, address, text string) {
+	t.Helper()
+	db, err := sql.Open(driver, address)
+	if err == nil {
+		_, err = db.Exec(text)
+		db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// oneDatabase adds the second database to a store on the first one, by another name of it, too, and replaces it by the third one.
+func oneDatabase(t *testing.T, driver string, addresses []string, alias string, copied func(t *testing.T, from, to string), lost func(t *testing.T, address string)) {
+	a, b, c := addresses[0], addresses[1], addresses[2]
+	running := open(t, driver+":"+a)
+	if _, err := running.AddShard(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := running.Move(t.Context(), half(0, 1), sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	copied(t, b, c)
+	open(t, driver+":"+a+";"+alias) // the same database
+	refused := func(location, says string) {
+		t.Helper()
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+		if err == nil {
+			store.Close()
+		}
+		if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "kith shards readmit 1") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", location, err)
+		}
+		if found := sqlstore.Examine(t.Context(), sqlstore.Config{Location: location}, nil); !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+			return f.Level == doctor.Fail && f.Check == "layout" && strings.Contains(f.Says, "kith shards readmit 1")
+		}) {
+			t.Errorf("doctor: %+v", found)
+		}
+	}
+	refused(driver+":"+a+";"+c, "is another database")
+
+	there := storage.UserID(1)
+	for running.ShardOf(there) != 1 {
+		there++
+	}
+	register := func(s *sqlstore.Store) error {
+		return s.Register(t.Context(), storage.User{ID: there, Handle: "h" + there.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1}, "")
+	}
+	with, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: driver + ":" + a + ";" + c, Readmits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := with.Readmit(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	with.Close()
+	// Before the process learns of it, too, nothing is written to the former database.
+	if err := register(running); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "nothing is written there before kith shards readmit") {
+		t.Errorf("written to the former database: %v", err)
+	}
+	_ = running.Refresh(t.Context())
+	const says = "start it again, without the old address in KITH_STORE"
+	if err := register(running); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+		t.Errorf("written to the former database: %v", err)
+	}
+	if r := running.Users(t.Context(), []storage.UserID{there})[0]; !errors.Is(r.Err, storage.ErrUnavailable) || !strings.Contains(r.Err.Error(), says) {
+		t.Errorf("read from the former database: %+v", r)
+	}
+	if health := running.Ping(t.Context()); health[0].Err != nil || health[1].Err == nil {
+		t.Errorf("%+v", health)
+	}
+	for i, location := range []string{a, a + ";" + c} {
+		s := open(t, driver+":"+location)
+		if i == 0 {
+			if err := register(s); err != nil {
+				t.Error(err)
+			}
+		}
+		if r := s.Users(t.Context(), []storage.UserID{there})[0]; !r.Found {
+			t.Errorf("%s: not what is in the new database: %+v", location, r)
+		}
+		s.Close()
+	}
+	refused(driver+":"+a+";"+b, "is another database")
+
+	lost(t, c) // then the store takes what is left, once somebody says so
+	refused(driver+":"+a+";"+b, "is perhaps another database, as the former does not answer")
+	if with, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: driver + ":" + a + ";" + b, Readmits: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := with.Readmit(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := register(with); err != nil {
+		t.Error(err)
+	}
+	with.Close()
+	open(t, driver+":"+a)
+}
