@@ -139,7 +139,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 			return unusable{err}
 		}
 	}
-	if name != "serve" && name != "doctor" && name != "healthcheck" && name != "token" && !strings.HasPrefix(name, "bench") {
+	if name != "serve" && name != "doctor" && name != "healthcheck" && name != "token" && name != "shards status" && !strings.HasPrefix(name, "bench") {
 		makes := name == "migrate" || strings.HasPrefix(name, "import ")
 		store, err := settings.OpenStore(ctx, sqlstore.Config{MustExist: !makes})
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // ShardsCmd is `kith shards`.
 type ShardsCmd struct {
-	Status  ShardsStatusCmd  `cmd:"" default:"1" help:"Show the shards, their buckets, and moves in progress."`
+	Status  ShardsStatusCmd  `cmd:"" default:"1" help:"Show the shards, their buckets, and moves in progress. Ends with 1 if a shard does not answer or takes no writes."`
 	Add     ShardsAddCmd     `cmd:"" help:"Add an empty database as the next shard. It has no buckets until some are moved there."`
 	Move    ShardsMoveCmd    `cmd:"" help:"Move buckets to another shard while the store is in use."`
 	Split   ShardsSplitCmd   `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`
@@ -42,38 +42,51 @@ type shardReport struct {
 	Name    string                `json:"name"`
 	Buckets int                   `json:"buckets"`
 	Ranges  []storage.BucketRange `json:"ranges"`
-	Error   string                `json:"error,omitempty"` // why nothing is written to it
+	Error   string                `json:"error,omitempty"` // why it does not answer, or nothing is written to it
 }
 
-// Run prints the status.
-func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	report := shardsReport{[]shardReport{}, append([]sqlstore.Move{}, store.Moves()...)}
-	for _, s := range store.ShardsStatus() {
+// Run prints the status, also of those shards that answer while others do not.
+func (c *ShardsStatusCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
+	status, err := sqlstore.AskShards(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout})
+	if err != nil {
+		return Misset("store", err)
+	}
+	report := shardsReport{[]shardReport{}, append([]sqlstore.Move{}, status.Moves...)}
+	var failing []string
+	for _, s := range status.Shards {
 		r := shardReport{Shard: s.Ordinal, Name: s.Name, Ranges: append([]storage.BucketRange{}, s.Buckets...)}
 		for _, b := range s.Buckets {
 			r.Buckets += b.Len()
 		}
-		if err := store.Admitted(ctx, s.Ordinal); err != nil {
-			r.Error = err.Error()
+		if s.Err != nil {
+			r.Error = s.Err.Error()
+			failing = append(failing, strconv.Itoa(s.Ordinal))
 		}
 		report.Shards = append(report.Shards, r)
 	}
+	if len(failing) > 0 {
+		err = fmt.Errorf("something is wrong with shard %s: kith doctor says what to do", strings.Join(failing, ", "))
+	}
 	if c.JSON() {
-		return WriteJSON(k.Stdout, report)
+		return errors.Join(WriteJSON(k.Stdout, report), err)
 	}
 	for _, s := range report.Shards {
-		fmt.Fprintf(k.Stdout, "shard %d  %s  %d buckets: %s\n", s.Shard, printable(s.Name), s.Buckets, rangesText(s.Ranges))
+		buckets := fmt.Sprintf("%d buckets: %s", s.Buckets, rangesText(s.Ranges))
+		if s.Error != "" && s.Buckets == 0 {
+			buckets = "buckets not known"
+		}
+		fmt.Fprintf(k.Stdout, "shard %d  %s  %s\n", s.Shard, printable(s.Name), buckets)
 		if s.Error != "" {
 			fmt.Fprintf(k.Stdout, "         %s\n", printable(s.Error))
 		}
 	}
-	if store.IsCopied() {
+	if status.Copied {
 		fmt.Fprintln(k.Stdout, "being copied to another store, or copied (kith copy goes on, kith shards abort gives it up)")
 	}
 	for _, m := range report.Moves {
 		fmt.Fprintf(k.Stdout, "begun: %s (kith shards resume goes on, kith shards abort takes it back)\n", m)
 	}
-	return nil
+	return err
 }
 
 func rangesText(ranges []storage.BucketRange) string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/testenv"
 )
 
 // A store in one file gets a second file, and half of its users move there, while a gateway serves it.
@@ -101,5 +102,40 @@ func TestShardsAreAdded(t *testing.T) {
 		if end := run(code, args...); !strings.Contains(end.Stderr, say) {
 			t.Errorf("kith %v says %q, want %q", args, end.Stderr, say)
 		}
+	}
+}
+
+// The list is of the shards that answer, with what is wrong with the others, and ends with 1 then.
+func TestShardsWhileOneIsDown(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t)
+	shards := laidOut(t, database{"mysql", testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]}, database{"mysql", server.CreateDatabase(t, "kith")})
+	list := func(code int, first, second string) {
+		t.Helper()
+		end := kithtest.Run(t, kithtest.Args("shards", "--store", location(shards...)))
+		lines := strings.SplitN(end.Stdout, "\n", 2)
+		if end.Code != code || len(lines) != 2 || !strings.HasSuffix(lines[0], first) || !strings.Contains(lines[1], second) {
+			t.Errorf("%+v, want %q and %q", end, first, second)
+		}
+		if (end.Stderr != "") != (code == 1) || code == 1 && !strings.HasPrefix(end.Stderr, "kith: something is wrong with shard 1: ") {
+			t.Errorf("it says %q", end.Stderr)
+		}
+	}
+	const whole = "  512 buckets: 0–511"
+	list(0, whole, "/kith  512 buckets: 512–1023\n")
+	shards[1].exec(t, "DELETE FROM kith_admitted")
+	list(1, whole, "/kith  512 buckets: 512–1023\n         nothing is written to the shard")
+	server.Kill(t)
+	list(1, whole, "/kith  buckets not known\n         ")
+	end := kithtest.Run(t, kithtest.Args("shards", "status", "--output=json", "--store", location(shards...)))
+	var status struct {
+		Shards []struct {
+			Buckets int
+			Error   string
+		}
+	}
+	if err := json.Unmarshal([]byte(end.Stdout), &status); err != nil || end.Code != 1 || len(status.Shards) != 2 ||
+		status.Shards[0].Buckets != 512 || status.Shards[0].Error != "" || !strings.Contains(status.Shards[1].Error, "connection refused") {
+		t.Errorf("%+v: %+v", end, status)
 	}
 }

@@ -28,6 +28,8 @@ type ShardStatus struct {
 	Ordinal int
 	Name    string // server and database, or file
 	Buckets []storage.BucketRange
+
+	Err error // of [AskShards]: why it does not answer, and its buckets are not known, or why nothing is written to it
 }
 
 // ShardOf is the shard that has a user's rows now.
@@ -46,9 +48,6 @@ func (s *Store) Refresh(ctx context.Context) error { return s.db.Refresh(ctx) }
 func (s *Store) AddShard(ctx context.Context, address string) (ordinal int, err error) {
 	return s.db.Add(ctx, address)
 }
-
-// Admitted returns an error if a shard has been restored and [Store.Readmit] has not been called since. [db.ErrRestored].
-func (s *Store) Admitted(ctx context.Context, ordinal int) error { return s.db.Admitted(ctx, ordinal) }
 
 // Readmit lets a shard be written to that has been restored. [db.DB.Readmit].
 func (s *Store) Readmit(ctx context.Context, ordinal int) error { return s.db.Readmit(ctx, ordinal) }
@@ -76,15 +75,41 @@ func (s *Store) ShardsStatus() []ShardStatus {
 	var list []ShardStatus
 	claims := s.db.Claims()
 	for i, n := range s.db.All() {
-		status := ShardStatus{Ordinal: i, Name: n.Name}
-		for _, c := range claims[i] {
-			if c.State == db.Owned || c.State == db.Leaving || c.State == db.Closed {
-				status.Buckets = append(status.Buckets, c.BucketRange)
-			}
-		}
-		list = append(list, status)
+		list = append(list, ShardStatus{Ordinal: i, Name: n.Name, Buckets: bucketsOf(claims[i])})
 	}
 	return list
+}
+
+func bucketsOf(claims []db.Claim) (buckets []storage.BucketRange) {
+	for _, c := range claims {
+		if c.State == db.Owned || c.State == db.Leaving || c.State == db.Closed {
+			buckets = append(buckets, c.BucketRange)
+		}
+	}
+	return buckets
+}
+
+// A StoreStatus is what the shards of a store have, and what is under way between them.
+type StoreStatus struct {
+	Shards []ShardStatus
+	Moves  []Move
+	Copied bool // see [Store.IsCopied]
+}
+
+// AskShards asks every shard of a location what it has. The others answer for themselves while one is down. Shards that were added
+// are not known while the first one is.
+func AskShards(ctx context.Context, cfg Config) (status StoreStatus, err error) {
+	shards, err := db.AskShards(ctx, db.Config{Location: cfg.Location, StatementTimeout: cfg.StatementTimeout})
+	if err != nil {
+		return status, err
+	}
+	var claims [][]db.Claim
+	for i, n := range shards {
+		status.Shards = append(status.Shards, ShardStatus{i, n.Name, bucketsOf(n.Claims), n.Err})
+		claims = append(claims, n.Claims)
+	}
+	status.Moves, status.Copied = move.Moves(claims), move.IsCopied(claims)
+	return status, nil
 }
 
 // Watch keeps the map fresh until the context is done.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,11 +15,57 @@ import (
 // Examine looks at every shard of a location without changing anything: no table is made, no migration run. Shards
 // that have been added to the store are looked at, too. first gets the first one, if it is a shard.
 func Examine(ctx context.Context, cfg Config, first func(*sql.DB)) (all doctor.List) {
-	cfg = cfg.withDefaults()
-	dialect, addresses, err := parseLocation(cfg.Location)
+	shards, err := examineAll(ctx, cfg, first)
 	if err != nil {
 		all.Fail("store", "", err.Error(), "correct KITH_STORE")
 		return all
+	}
+	defer closeAll(shards)
+	all = append(all, onceAServer(shards)...)
+	examineLayout(&all, shards)
+	examineClocks(&all, shards)
+	examineConnections(&all, shards, cfg.withDefaults())
+	return all
+}
+
+// An Answer is what a shard says of itself.
+type Answer struct {
+	Name   string
+	Claims []Claim // none if it does not answer
+	Err    error   // why it does not answer, is not the store's, or takes no writes
+}
+
+// AskShards reads what each shard has, as far as it answers, in the way of [Examine].
+func AskShards(ctx context.Context, cfg Config) (list []Answer, err error) {
+	shards, err := examineAll(ctx, cfg, func(*sql.DB) {})
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(shards)
+	var all doctor.List
+	examineLayout(&all, shards)
+	store, failed, decides := false, false, doctor.OneOf("server", "file", "tables", "layout")
+	for _, s := range shards {
+		n := Answer{Name: s.name, Claims: s.claims}
+		for _, f := range append(s.List, all...) {
+			if n.Err == nil && f.Level == doctor.Fail && f.Of == s.of && decides(f.Check) {
+				n.Err = errors.New(f.Says)
+			}
+		}
+		store, failed, list = store || s.meta != nil, failed || n.Err != nil, append(list, n)
+	}
+	if !store && !failed {
+		return nil, fmt.Errorf("%w at %s", errNoStore, list[0].Name)
+	}
+	return list, nil
+}
+
+// examineAll examines the shards that are given, and those that the store has beyond them. The caller closes them.
+func examineAll(ctx context.Context, cfg Config, first func(*sql.DB)) ([]*examined, error) {
+	cfg = cfg.withDefaults()
+	dialect, addresses, err := parseLocation(cfg.Location)
+	if err != nil {
+		return nil, err
 	}
 	d := &DB{cfg: cfg, Dialect: dialect}
 	shards := d.examineShards(ctx, 0, addresses)
@@ -31,26 +78,25 @@ func Examine(ctx context.Context, cfg Config, first func(*sql.DB)) (all doctor.L
 		}
 		shards = append(shards, d.examineShards(ctx, len(addresses), added)...)
 	}
-	defer func() {
-		for _, s := range shards {
-			if s.shard != nil {
-				_ = s.shard.close()
-			}
+	return shards, nil
+}
+
+func closeAll(shards []*examined) {
+	for _, s := range shards {
+		if s.shard != nil {
+			_ = s.shard.close()
 		}
-	}()
-	all = append(all, onceAServer(shards)...)
-	examineLayout(&all, shards)
-	examineClocks(&all, shards)
-	examineConnections(&all, shards, cfg)
-	return all
+	}
 }
 
 // examined is what is known of a shard.
 type examined struct {
 	doctor.List
-	of    string
-	shard *Shard // nil if it cannot be reached
-	meta  *meta  // nil if it is new, or cannot be read
+	of     string
+	name   string  // server and database, or file
+	shard  *Shard  // nil if it cannot be reached
+	meta   *meta   // nil if it is new, or cannot be read
+	claims []Claim // if it has a meta
 
 	server      string // which it is on; empty on SQLite
 	address     string // of that
@@ -174,12 +220,11 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 // examineMoves looks for buckets that are being moved, as some may stay that no process moves any more.
 func (s *examined) examineMoves(ctx context.Context) {
 	var epoch int64
-	var claims []Claim
-	_, _ = scan(ctx, s.shard.Read, sqlReadBuckets, nil, claimScan(&epoch, &claims)) // older tables are reported already
+	_, _ = scan(ctx, s.shard.Read, sqlReadBuckets, nil, claimScan(&epoch, &s.claims)) // older tables are reported already
 	if epoch < 0 {
 		s.Fail("layout", s.of, errOutOfUse.Error(), "")
 	}
-	for _, c := range claims {
+	for _, c := range s.claims {
 		switch {
 		case c.Other == OtherStore && c.State == Left:
 			s.Warn("moves", s.of, "it has been copied to another store and takes no writes", "start everything with the copy, or kith shards abort if nobody has written to it")

@@ -52,10 +52,11 @@ func (d *DB) examineServer(ctx context.Context, s *examined, dsn string) {
 		s.Fail("server", s.of, err.Error(), "correct KITH_STORE")
 		return
 	}
-	s.of += " (" + cfg.Addr + "/" + cfg.DBName + ")"
+	s.name = cfg.Addr + "/" + cfg.DBName
+	s.of += " (" + s.name + ")"
 	opened, err := openMySQL(ctx, dsn, Config{StatementTimeout: d.cfg.StatementTimeout, MaxConns: 2})
 	if err != nil {
-		s.Fail("server", s.of, strings.TrimPrefix(err.Error(), cfg.Addr+"/"+cfg.DBName+": "), unreached(err, cfg))
+		s.Fail("server", s.of, strings.TrimPrefix(err.Error(), s.name+": "), unreached(err, cfg))
 		return
 	}
 	s.shard = opened

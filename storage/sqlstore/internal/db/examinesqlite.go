@@ -19,6 +19,7 @@ const (
 
 // examineFile examines a shard on SQLite. A file that is not there is not made.
 func (d *DB) examineFile(ctx context.Context, s *examined, path string) {
+	s.name = path
 	s.of += " (" + path + ")"
 	folder := filepath.Dir(path)
 	info, err := os.Stat(path)
