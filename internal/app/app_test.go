@@ -389,8 +389,21 @@ func keyboard(t *testing.T, s site) {
 	tab.Until("the skip link first", `document.activeElement.className === "skip"`)
 	tab.Keys(kb.Tab + kb.Tab)
 	tab.Until("the search", `document.activeElement.getAttribute("role") === "combobox"`)
+	tab.Keys("ma")
+	found := `document.querySelector("[role=listbox]").ariaBusy === "false" && document.querySelectorAll("[role=option]").length > 1`
+	tab.Until("people are found", found)
+	tab.Run("meddle", meddle)
+	tab.Run("late answers", `hold = "query Search"`)
+	tab.Keys("xzq" + kb.Enter)
+	if at := tab.Text(`location.pathname + " " + document.activeElement.value`); at != "/app/ maxzq" {
+		t.Errorf("Enter before the answer is there leads to %q", at)
+	}
+	tab.Until("it is asked", `held.length === 1`)
+	tab.Run("let it go", `hold = ""; held.pop()()`)
+	tab.Sees("No one found.")
+	tab.Run("another text", `document.activeElement.select()`)
 	tab.Keys("mateo")
-	tab.Until("people are found", `document.querySelectorAll("[role=option]").length > 1`)
+	tab.Until("people are found", found)
 	tab.Keys(kb.ArrowDown)
 	tab.Until("the second is chosen", `document.querySelectorAll("[role=option]")[1].ariaSelected === "true"`)
 	tab.Keys(kb.ArrowUp + kb.Enter)
@@ -403,4 +416,41 @@ func keyboard(t *testing.T, s site) {
 	tab.Until("the dialog has the focus", `document.querySelector("dialog[open]")?.contains(document.activeElement)`)
 	tab.Keys(kb.Escape)
 	tab.Until("it is closed, and the button has the focus again", `!document.querySelector("dialog") && document.activeElement.textContent === "Block"`)
+	for _, c := range []struct{ open, end, then string }{{"Block", "Cancel", "Block"}, {"Mute", "Mute", "Muted"}} {
+		tab.Run("to the button", fmt.Sprintf(`[...document.querySelectorAll(".head-actions button")].find(e => e.textContent === %q).focus()`, c.open))
+		tab.Keys(kb.Enter)
+		tab.Until("the dialog is open", `document.querySelector("dialog[open]")`)
+		tab.Run("to the dialog's button", fmt.Sprintf(`[...document.querySelectorAll("dialog .bar button")].find(e => e.textContent === %q).focus()`, c.end))
+		tab.Keys(kb.Enter)
+		tab.Until("the button has the focus again", fmt.Sprintf(`!document.querySelector("dialog") && document.activeElement.textContent === %q`, c.then))
+	}
+
+	tab.Run("late answers", `hold = "query Profile"`)
+	shows(tab, "/u/maya_okafor")
+	tab.Until("it is asked", `held.length === 1`)
+	tab.Run("to the search", `document.querySelector("[role=combobox]").focus()`)
+	tab.Keys("to")
+	tab.Run("let it go", `hold = ""; held.pop()()`)
+	tab.Until("the profile", `document.querySelector("h1")?.textContent === "Maya Okafor"`)
+	tab.Run("a moment later", `await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)`)
+	tab.Keys("m")
+	tab.Until("the search keeps the focus", `document.querySelector("[role=combobox]").value === "tom"`)
+}
+
+// meddle lets a test fail the page's requests that contain the text cut, and hold back those that contain hold.
+const meddle = `
+	const send = window.fetch;
+	window.cut = window.hold = "";
+	window.held = [];
+	window.fetch = async (...all) => {
+		const asks = text => text && all[1]?.body?.includes(text);
+		if (asks(window.cut)) throw new TypeError("cut off");
+		if (asks(window.hold)) await new Promise(go => held.push(go));
+		return send(...all);
+	}`
+
+// shows leads to another path without loading the page again.
+func shows(tab *webtest.Tab, path string) {
+	tab.Helper()
+	tab.Run("show "+path, fmt.Sprintf(`history.pushState(null, "", "/app%s"); dispatchEvent(new PopStateEvent("popstate"))`, path))
 }

@@ -244,6 +244,7 @@ function Search() {
   const asked = useSettled(text.trim(), 150);
   const [{ data, fetching }] = useQuery({ query: SearchDocument, variables: { text: asked, first: 8 }, pause: !asked });
   const found = asked && text ? present(data?.searchUsers?.nodes) : [];
+  const settled = asked === text.trim() && !fetching;
   const shown = open && text !== '';
   const go = (person: PersonFragment | undefined) => {
     if (!person) return;
@@ -255,7 +256,7 @@ function Search() {
   const key = (event: KeyboardEvent) => {
     if (event.key === 'ArrowDown') setAt(Math.min(at + 1, found.length - 1));
     else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
-    else if (event.key === 'Enter') go(found[at]);
+    else if (event.key === 'Enter') settled && go(found[at]); // people found for an earlier text are not meant
     else if (event.key === 'Escape') setOpen(false);
     else return;
     event.preventDefault();
@@ -284,7 +285,7 @@ function Search() {
         onFocus={() => setOpen(true)}
         onKeyDown={key}
       />
-      <ul id={list} role="listbox" aria-label="People found" className="found" hidden={!shown || found.length === 0}>
+      <ul id={list} role="listbox" aria-label="People found" aria-busy={!settled} className="found" hidden={!shown || found.length === 0}>
         {found.map((person, i) => (
           <li key={person.id} id={`${list}-${i}`} role="option" aria-selected={i === at} onPointerDown={event => event.preventDefault()} onClick={() => go(person)}>
             <Face of={person} size={28} />
@@ -294,7 +295,7 @@ function Search() {
           </li>
         ))}
       </ul>
-      {shown && asked && data && !fetching && found.length === 0 && <p className="found quiet">No one found.</p>}
+      {shown && asked && data && settled && found.length === 0 && <p className="found quiet">No one found.</p>}
     </div>
   );
 }

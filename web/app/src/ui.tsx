@@ -30,14 +30,15 @@ export function Icon({ name }: { name: IconName }) {
   );
 }
 
-/** The heading of a page. It takes the focus when the page changes, so that a screen reader begins there. */
+/** The heading of a page. It takes the focus when the page changes, so that a screen reader begins there, but from nobody who writes. */
 export function PageTitle({ title, children }: { title: string; children?: ReactNode }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => {
     document.title = `${title} · Kith`;
   }, [title]);
   useEffect(() => {
-    if (pageHasChanged) heading.current?.focus({ preventScroll: true });
+    const writes = document.activeElement?.matches('input, textarea, select');
+    if (pageHasChanged && !writes) heading.current?.focus({ preventScroll: true });
     pageHasChanged = true;
   }, []);
   return (
@@ -181,9 +182,14 @@ export function Notes() {
 /** A dialog of the browser's own, which keeps the focus inside and ends with Escape. */
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ReactNode }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    const element = dialog.current!;
+    element.showModal();
+    return () => element.close(); // gives the focus back, which the browser does not do for a dialog that is removed while open
+  }, []);
+  // React's strict mode opens a new dialog twice: the event of its first end comes when it is open again.
   return (
-    <dialog ref={dialog} onClose={close} aria-label={title} className="dialog">
+    <dialog ref={dialog} onClose={event => event.currentTarget.open || close()} aria-label={title} className="dialog">
       <header>
         <h2>{title}</h2>
         <button type="button" className="button plain" onClick={() => dialog.current?.close()} aria-label="Close">
