@@ -102,6 +102,25 @@ func TestSignInByProvider(t *testing.T) {
 	tab.Press(button)
 	tab.Until("she is back", `document.querySelector(".me b")?.textContent === "Nadia Berg" && location.pathname === "/app/settings" && location.search === ""`)
 
+	// The provider is away, and the token is valid: the page goes on with it, and does not ask the provider each time.
+	p.now(func() { p.away = true })
+	asked := p.count("/.well-known/openid-configuration")
+	tab.Run("time to renew", due)
+	for _, page := range []string{"Home", "Discover", "Requests"} {
+		tab.Press(page)
+		tab.Until("the page is there", fmt.Sprintf(`document.querySelector("h1")?.textContent === %q && !document.querySelector(".skeleton")`, page))
+	}
+	if n := p.count("/.well-known/openid-configuration") - asked; n != 1 {
+		t.Errorf("the provider was asked %d times in vain, want once", n)
+	}
+
+	// An answer of a provider is not for somebody who is signed in, and not for later.
+	tab.Go(s.browser, "/app?code=x&state=y")
+	tab.Until("she is still there", `document.querySelector(".me b")?.textContent === "Nadia Berg" && location.search === ""`)
+	tab.Press("Sign out")
+	tab.Until("she is signed out, and nothing went wrong", `document.querySelector(".welcome button")?.disabled === false && !document.querySelector(".problem")`)
+	p.now(func() { p.away = false })
+
 	for name, c := range map[string]struct {
 		change func()
 		says   string

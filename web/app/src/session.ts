@@ -2,7 +2,7 @@
 import { useSyncExternalStore } from 'react';
 
 /** renewAt is when to ask for another token, in milliseconds as in Date.now(); provider is who gives it, if that is not the gateway. */
-export type Session = { token: string; renewAt: number; userId: string; provider?: Provider };
+type Session = { token: string; renewAt: number; userId: string; provider?: Provider };
 
 /** An identity provider, and what leads to its next token, and out. */
 export type Provider = { issuer: string; refreshToken?: string; idToken?: string };
@@ -11,6 +11,9 @@ const key = 'kith-session';
 const listeners = new Set<() => void>();
 let current = read();
 let ended = false;
+
+/** A provider that has not answered is not asked again before this time, in milliseconds as in Date.now(): each time may take it ten seconds, and the token is still valid. */
+let patientUntil = 0;
 
 function read(): Session | null {
   try {
@@ -27,6 +30,7 @@ function set(next: Session | null, end = false) {
 }
 
 function keep(session: Session) {
+  patientUntil = 0;
   localStorage.setItem(key, JSON.stringify(session));
   set(session);
 }
@@ -60,6 +64,8 @@ function subscribe(listener: () => void) {
   return () => listeners.delete(listener);
 }
 
+export const isSignedIn = () => !!current;
+
 export const useSession = () => useSyncExternalStore(subscribe, () => current);
 
 /** Whether a session has ended on this page. After signing in again, one continues on the same page. */
@@ -68,7 +74,7 @@ export const useEnded = () => useSyncExternalStore(subscribe, () => ended);
 /** The token of a user; none once another user is signed in. */
 export const tokenOf = (userId: string | undefined) => (current?.userId === userId ? current?.token : undefined);
 
-const due = () => !!current && Date.now() >= current.renewAt;
+const due = () => !!current && Date.now() >= Math.max(current.renewAt, patientUntil);
 
 /** The token of a user. One of a provider is renewed first if it is time, whatever asks: providers give tokens for minutes. */
 export async function freshToken(userId: string | undefined) {
@@ -79,7 +85,10 @@ export async function freshToken(userId: string | undefined) {
 /** Called when the gateway refuses a token: returns the token of another tab, if there is one, or ends the session. */
 export function refused(token: string): string | undefined {
   const kept = read();
-  if (kept?.token === token && kept.provider?.refreshToken && Date.now() >= kept.renewAt) return undefined; // its provider does not answer now
+  if (kept?.token === token && kept.provider?.refreshToken && Date.now() >= kept.renewAt) {
+    patientUntil = 0; // the provider does not answer now, and nothing goes on before it does
+    return undefined;
+  }
   if (kept?.token === token) localStorage.removeItem(key);
   take(kept?.token === token ? null : kept);
   return current?.token;
@@ -98,6 +107,7 @@ async function inTurn(ask: (session: Session) => Promise<Renewal>) {
     if (read()?.token !== before.token) return; // signed out meanwhile
     if (answer === 'refused') keep({ ...before, renewAt: Number.MAX_SAFE_INTEGER });
     else if (answer) keep({ ...before, ...renewable(answer) });
+    else patientUntil = Date.now() + 30_000;
   };
   // Browsers have locks only in secure contexts. Two tokens do no harm: both are valid.
   await (navigator.locks ? navigator.locks.request(key, renew) : renew());

@@ -5,7 +5,7 @@ import { Mark } from './app';
 import { DemoUsersDocument, LoginDocument, RegisterDocument, ViewerDocument } from './gql';
 import { Face } from './people';
 import { navigate, usePath } from './router';
-import { becomeDemoUser, demoUsers, hasPasswords, hostOf, signIn, signIns, useEnded, type SignIn, type Token } from './session';
+import { becomeDemoUser, demoUsers, hasPasswords, hostOf, isSignedIn, signIn, signIns, useEnded, type SignIn, type Token } from './session';
 import { Count, PageTitle, Skeleton, present, sentence, tell } from './ui';
 
 export function Welcome() {
@@ -61,8 +61,10 @@ function Passwords() {
 
 const providers = isSecureContext ? signIns : []; // elsewhere browsers make no challenge of a code
 
-// The answer of an identity provider, if it has led to this page. It counts once.
-let answer = /[?&](code|error)=/.test(location.search) ? import('./provider').then(({ finish }) => finish()) : undefined;
+// The answer of an identity provider, if it has led to this page. It counts once, and not for somebody who is signed in.
+const answered = /[?&](code|error)=/.test(location.search);
+let answer = answered && !isSignedIn() ? import('./provider').then(({ finish }) => finish()) : undefined;
+if (answered && !answer) history.replaceState(null, '', location.pathname);
 
 /** As whom a provider's token asks before anybody is signed in here. */
 const as = ({ token }: Token) => ({ fetchOptions: { headers: { Authorization: `Bearer ${token}` } } });
@@ -161,7 +163,7 @@ function RegisterForm({ of }: { of?: Required<Token> }) {
   };
   return (
     <form onSubmit={send} aria-label="Register">
-      {of && <p>{hostOf(of.provider.issuer)} has signed you in. You are new here: how shall others call you?</p>}
+      {of && <p>{hostOf(of.provider.issuer)} has signed you in. You are new here: choose a name and a handle.</p>}
       <label className="field">
         Name
         <input name="name" autoComplete="name" maxLength={100} required />
