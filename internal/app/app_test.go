@@ -361,11 +361,23 @@ func suggestions(t *testing.T, s site) {
 	tab.Until("people with reasons", `document.querySelectorAll(".row .stack img").length > 10 && /followed by .* more you follow/.test(document.body.innerText)`)
 	name := tab.Text(`document.querySelector(".row .name").textContent`)
 	tab.Press("Do not suggest " + name)
-	gone := fmt.Sprintf(`document.querySelectorAll(".row").length > 5 && ![...document.querySelectorAll(".row .name")].some(e => e.textContent === %q)`, name)
-	tab.Until("it is gone", gone)
-	tab.Until("it is sent", `!document.querySelector(".note.bad")`)
+	gone := func(name string, most int) string {
+		return fmt.Sprintf(`document.querySelectorAll(".row[data-user]").length > %d && ![...document.querySelectorAll(".row .name")].some(e => e.textContent === %q)`, most, name)
+	}
+	tab.Until("it is gone", gone(name, 5))
+	tab.Sees(name + " won’t be suggested to you for now.")
 	tab.Go(s.browser, "/app/suggestions")
-	tab.Until("it stays away", gone)
+	tab.Until("it stays away", gone(name, 5))
+
+	tab.Press("Home")
+	tab.Until("people beside the feed", `document.querySelectorAll(".beside .row[data-user]").length === 5`)
+	name = tab.Text(`document.querySelector(".beside .name").textContent`)
+	tab.Press("Do not suggest " + name)
+	tab.Sees(name + " won’t be suggested to you for now.")
+	tab.Press("Requests")
+	tab.Sees("No friend requests.")
+	tab.Press("Home")
+	tab.Until("it is gone when one returns", gone(name, 4))
 }
 
 func common(t *testing.T, s site) {

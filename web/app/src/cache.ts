@@ -18,17 +18,18 @@ function forget(cache: Cache, entity: Entity, ...names: string[]) {
   }
 }
 
-/** relist changes which objects are on the pages of a list that have been read. */
-function relist(cache: Cache, entity: Entity, list: string, change: (keys: string[], isFirst: boolean) => string[]) {
+/** relist changes which objects, or edges, are on the pages of a list that have been read. */
+function relist(cache: Cache, entity: Entity, list: string, change: (keys: string[], isFirst: boolean) => string[], items = 'nodes') {
   for (const field of cache.inspectFields(entity)) {
     if (field.fieldName !== list) continue;
     const page = cache.resolve(entity, field.fieldKey) as string | null;
-    const keys = page && (cache.resolve(page, 'nodes') as string[] | null);
-    if (keys) cache.link(page, 'nodes', change(keys, !field.arguments?.after));
+    const keys = page && (cache.resolve(page, items) as string[] | null);
+    if (keys) cache.link(page, items, change(keys, !field.arguments?.after));
   }
 }
 
 const without = (key: string) => (keys: string[]) => keys.filter(one => one !== key);
+const withoutUser = (cache: Cache, userId: unknown) => (edges: string[]) => edges.filter(edge => cache.resolve(edge, 'node') !== `User:${userId}`);
 const withFirst = (key: string) => (keys: string[], isFirst: boolean) => (isFirst && !keys.includes(key) ? [key, ...keys] : keys);
 
 // The lists of a user that a block closes, or that a locked user shows to its followers alone.
@@ -89,6 +90,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
       removeFollower: becomes({ followedBy: false }),
       block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
       unblock: becomes({ blocking: false }),
+      dismissSuggestion: () => ({ __typename: 'RelationshipPayload', changed: true }),
       setFollowMark: ({ userId, ...mark }, cache) => changed(cache, viewer.id, String(userId), mark),
       acceptFriend: becomes({ following: true, followedBy: true, received: 'ACCEPTED' }),
       declineFriend: becomes({ received: 'DECLINED' }),
@@ -114,11 +116,14 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         declineFollowRequest: answered('followRequests'),
         mute: mutesChanged,
         unmute: mutesChanged,
-        dismissSuggestion: later((_, __, cache) => forget(cache, own, 'dismissedUsers')),
-        undismissSuggestion: later((_, __, cache) => {
-          forget(cache, own, 'dismissedUsers');
+        dismissSuggestion: ({ dismissSuggestion }: { dismissSuggestion?: unknown }, { userId }, cache, { optimistic }) => {
+          if (dismissSuggestion) relist(cache, viewer, 'followSuggestions', withoutUser(cache, userId), 'edges');
+          if (!optimistic) forget(cache, own, 'dismissedUsers');
+        },
+        undismissSuggestion: ({ undismissSuggestion }: { undismissSuggestion?: unknown }, { userId }, cache) => {
+          if (undismissSuggestion) relist(cache, own, 'dismissedUsers', withoutUser(cache, userId), 'edges');
           forget(cache, viewer, 'followSuggestions');
-        }),
+        },
         acceptFriend: answered('friendRequests'),
         declineFriend: answered('friendRequests'),
         cancelFriendRequest: requestsChanged,

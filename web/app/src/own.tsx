@@ -101,11 +101,7 @@ export function Muted() {
 }
 
 export function Dismissed() {
-  const [back, setBack] = useState<ReadonlySet<string>>(new Set());
   const [, undismiss] = useMutation(UndismissSuggestionDocument);
-  const again = async (id: string, name: string) => {
-    if (await report(undismiss({ userId: id }), `${name} may be suggested to you again.`)) setBack(now => new Set([...now, id]));
-  };
   return (
     <>
       <PageTitle title="Dismissed suggestions" />
@@ -113,12 +109,9 @@ export function Dismissed() {
       <PeopleList
         document={DismissedDocument}
         variables={{}}
-        pick={data => {
-          const page = pageOf(data.viewer?.list);
-          return page && { ...page, items: page.items.filter(person => !back.has(person.id)) };
-        }}
+        pick={data => pageOf(data.viewer?.list)}
         label="dismissed suggestions"
-        row={person => <Undo text="Suggest again" person={person} undo={() => again(person.id, person.name)} />}
+        row={person => <Undo text="Suggest again" person={person} undo={() => report(undismiss({ userId: person.id }), `${person.name} may be suggested to you again.`)} />}
         empty={<Empty icon="check" title="You haven’t dismissed anyone." />}
       />
     </>

@@ -1,7 +1,7 @@
 // Suggestions of whom to follow, with the reasons; and the first page after registering, which follows many at once.
 import { useState, type ReactNode } from 'react';
 import { useMutation, useQuery } from 'urql';
-import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type PersonFragment, type SuggestionsQuery } from './gql';
+import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type SuggestionsQuery } from './gql';
 import { Endless, Face, Faces, FollowButton, Row } from './people';
 import { Link, navigate } from './router';
 import { Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
@@ -29,24 +29,15 @@ function Reason({ of }: { of: Suggestion }): ReactNode {
   );
 }
 
-// The users whom the viewer has dismissed since the page was opened: they disappear at once from every list.
-function useDismissed() {
-  const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set());
+function SuggestionRow({ of }: { of: Suggestion }) {
   const [, send] = useMutation(DismissSuggestionDocument);
   const [, undo] = useMutation(UndismissSuggestionDocument);
-  const show = (id: string) => setDismissed(now => new Set([...now].filter(one => one !== id)));
-  const dismiss = async ({ id, name }: { id: string; name: string }) => {
-    setDismissed(now => new Set([...now, id]));
-    const { error } = await send({ userId: id });
-    if (!error) return tell(`${name} won’t be suggested to you for now.`, 'good', async () => (await report(undo({ userId: id }))) && show(id));
-    tell(sentence(error), 'bad');
-    show(id);
-  };
-  return { dismissed, dismiss };
-}
-
-function SuggestionRow({ of, dismiss }: { of: Suggestion; dismiss: (person: PersonFragment) => void }) {
   const person = of.node!;
+  const dismiss = async () => {
+    const { error } = await send({ userId: person.id });
+    if (error) return tell(sentence(error), 'bad');
+    tell(`${person.name} won’t be suggested to you for now.`, 'good', () => report(undo({ userId: person.id })));
+  };
   return (
     <Row
       person={person}
@@ -54,7 +45,7 @@ function SuggestionRow({ of, dismiss }: { of: Suggestion; dismiss: (person: Pers
       actions={
         <>
           <FollowButton person={person} />
-          <button type="button" className="button plain" aria-label={`Do not suggest ${person.name}`} onClick={() => dismiss(person)}>
+          <button type="button" className="button plain" aria-label={`Do not suggest ${person.name}`} onClick={dismiss}>
             <Icon name="close" />
           </button>
         </>
@@ -64,7 +55,6 @@ function SuggestionRow({ of, dismiss }: { of: Suggestion; dismiss: (person: Pers
 }
 
 export function Suggestions() {
-  const { dismissed, dismiss } = useDismissed();
   return (
     <>
       <PageTitle title="Discover" />
@@ -77,8 +67,7 @@ export function Suggestions() {
           return page ? { items: present(page.edges).filter(edge => edge.node), pageInfo: page.pageInfo } : null;
         }}
         id={edge => edge.node!.id}
-        keep={edge => !dismissed.has(edge.node!.id)}
-        row={edge => <SuggestionRow of={edge} dismiss={dismiss} />}
+        row={edge => <SuggestionRow of={edge} />}
         label="suggestions"
         empty={<Empty icon="people" title="No suggestions right now.">People you follow or have dismissed are left out.</Empty>}
       />
@@ -88,9 +77,8 @@ export function Suggestions() {
 
 /** The best few, beside the feed. */
 export function SuggestionsBeside() {
-  const { dismissed, dismiss } = useDismissed();
   const [{ data, fetching, error }] = useQuery({ query: SuggestionsDocument, variables: { first: 8 } });
-  const edges = present(data?.viewer?.user.followSuggestions?.edges).filter(edge => edge.node && !dismissed.has(edge.node.id));
+  const edges = present(data?.viewer?.user.followSuggestions?.edges).filter(edge => edge.node);
   if (error && !data) return null;
   return (
     <aside className="beside card" aria-labelledby="beside-title">
@@ -101,7 +89,7 @@ export function SuggestionsBeside() {
       <div className="cards">
         {!data && fetching && <Skeleton rows={5} />}
         {edges.slice(0, 5).map(edge => (
-          <SuggestionRow key={edge.node!.id} of={edge} dismiss={dismiss} />
+          <SuggestionRow key={edge.node!.id} of={edge} />
         ))}
       </div>
       {data && edges.length === 0 && <p className="quiet pad">No suggestions right now.</p>}
