@@ -112,6 +112,7 @@ func TestAppFurther(t *testing.T) {
 		"suggestions":                  suggestions,
 		"in common":                    common,
 		"keyboard":                     keyboard,
+		"no answers, late answers":     troubles,
 	})
 }
 
@@ -465,4 +466,40 @@ const meddle = `
 func shows(tab *webtest.Tab, path string) {
 	tab.Helper()
 	tab.Run("show "+path, fmt.Sprintf(`history.pushState(null, "", "/app%s"); dispatchEvent(new PopStateEvent("popstate"))`, path))
+}
+
+// troubles cuts pages off from the gateway: they say so, and ask again when they are told to. What is being sent is not sent twice.
+func troubles(_ *testing.T, s site) {
+	const cutOff = "The server can’t be reached."
+	visitor := s.browser.Tab("/app/")
+	visitor.Until("users of the demo graph", `document.querySelectorAll(".demo-users li").length === 12`)
+	visitor.Run("meddle", meddle)
+	visitor.Run("cut off", `cut = "query DemoUsers"`)
+	visitor.Press("Show others")
+	visitor.Sees(cutOff)
+	visitor.Run("end of the trouble", `cut = ""`)
+	visitor.Press("Try again")
+	visitor.Until("they are there", `document.querySelectorAll(".demo-users li").length === 12`)
+
+	tab := s.as(880, "/")
+	tab.Until("the feed", `document.querySelector(".post, .empty")`)
+	tab.Run("meddle", meddle)
+	tab.Run("late answers", `hold = "mutation Publish"`)
+	tab.Type("textarea", "Only once")
+	tab.Press("Post")
+	tab.Until("it is being sent", `held.length === 1 && document.querySelector(".composer .primary").disabled`)
+	tab.Type("textarea", "This would be lost")
+	tab.Until("nothing is typed meanwhile", `document.querySelector("textarea").value === "Only once"`)
+	tab.Run("let it go", `hold = ""; held.pop()()`)
+	tab.Sees("Posted.")
+
+	tab.Run("cut off", `cut = "query TwoPeople"`)
+	shows(tab, "/common/maya_okafor/mateo_silva")
+	tab.Sees(cutOff)
+	tab.Run("end of the trouble", `cut = ""`)
+	tab.Press("Try again")
+	tab.Until("it is there", `document.querySelector("h1")?.textContent === "In common"`)
+
+	tab.Go(s.browser, "/app/post/1") // the id of a user
+	tab.Until("no post", isEmptyAs("This post was deleted, or you can’t see it."))
 }

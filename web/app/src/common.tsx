@@ -4,12 +4,12 @@ import { useQuery } from 'urql';
 import { CommonFollowersDocument, CommonFollowingsDocument, TwoPeopleDocument } from './gql';
 import { Face, PeopleList, pageOf } from './people';
 import { Link } from './router';
-import { Empty, PageTitle, Skeleton } from './ui';
+import { Empty, Failure, PageTitle, Skeleton, sentence } from './ui';
 
 export function Common({ one, other }: { one: string; other: string }) {
-  const [{ data }] = useQuery({ query: TwoPeopleDocument, variables: { handles: [one, other] } });
+  const [{ data, error }, ask] = useQuery({ query: TwoPeopleDocument, variables: { handles: [one, other] } });
   const [fans, setFans] = useState(false);
-  if (!data) return <Skeleton />;
+  if (!data) return error ? <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} /> : <Skeleton />;
   const [a, b] = data.users;
   if (!a || !b) {
     return (

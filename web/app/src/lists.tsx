@@ -53,6 +53,7 @@ async function reported(change: Change, good?: string) {
 function ListForm({ list, person, done, children }: { list?: Card; person?: Person; done?: () => void; children?: ReactNode }) {
   const [, create] = useMutation(gql.CreateListDocument);
   const [, update] = useMutation(gql.UpdateListDocument);
+  const [busy, setBusy] = useState(false);
   const send = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
@@ -60,7 +61,9 @@ function ListForm({ list, person, done, children }: { list?: Card; person?: Pers
     const named = { name: String(given.get('name')).trim(), public: given.get('public') === 'on' };
     done?.();
     if (list) return report(update({ id: list.id, ...named }), 'Saved.');
+    setBusy(true);
     if (await reported(create({ ...named, userIds: person ? [person.id] : [] }), `Created “${named.name}”.`)) form.reset();
+    setBusy(false);
   };
   return (
     <form onSubmit={send} className={person || list ? undefined : 'card'}>
@@ -72,7 +75,9 @@ function ListForm({ list, person, done, children }: { list?: Card; person?: Pers
         <input type="checkbox" name="public" defaultChecked={list?.public} /> Everyone can see this list
       </label>
       <div className="bar">
-        <button className="button primary">{list ? 'Save' : 'Create list'}</button>
+        <button className="button primary" disabled={busy}>
+          {list ? 'Save' : 'Create list'}
+        </button>
         {children}
       </div>
     </form>

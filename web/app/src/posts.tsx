@@ -55,7 +55,8 @@ export function Feed({ list, empty, refreshed }: { list?: string; empty: ReactNo
     if (item.data) setFresh(n => n + 1);
   }, [item.data]);
   const refresh = async () => {
-    await client.query(gql.FeedDocument, { list, after: null }, { requestPolicy: 'network-only' }).toPromise();
+    const { error } = await client.query(gql.FeedDocument, { list, after: null }, { requestPolicy: 'network-only' }).toPromise();
+    if (error) return tell(sentence(error), 'bad');
     setFresh(0);
     setVersion(version + 1);
     refreshed?.();
@@ -74,19 +75,19 @@ export function Feed({ list, empty, refreshed }: { list?: string; empty: ReactNo
 
 /** One post, at an address of its own. */
 export function PostPage({ id }: { id: string }) {
-  const [{ data, error }, ask] = useQuery({ query: gql.PostDocument, variables: { id }, requestPolicy: 'cache-and-network' });
+  const [{ data, error, fetching }, ask] = useQuery({ query: gql.PostDocument, variables: { id }, requestPolicy: 'cache-and-network' });
   const post = data?.node && 'text' in data.node ? data.node : null;
   return (
     <>
       <PageTitle title={post?.author ? `Post by ${post.author.name}` : 'Post'} />
       {post ? (
         <PostCard post={post} alone />
-      ) : data ? (
-        <Empty icon="search" title="This post was deleted, or you can’t see it." />
+      ) : fetching ? (
+        <Skeleton rows={1} />
       ) : error ? (
         <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />
       ) : (
-        <Skeleton rows={1} />
+        <Empty icon="search" title="This post was deleted, or you can’t see it." />
       )}
     </>
   );
@@ -157,11 +158,14 @@ type ComposerProps = {
 /** Writes a post, or a comment. */
 export function Composer({ label, prompt, button, longest, send, sent }: ComposerProps) {
   const [text, setText] = useState('');
+  const [busy, setBusy] = useState(false);
   // The key stays the same until the text has been accepted: if the text is sent twice, it is published once.
   const clientKey = useRef(newKey());
   const submit = async (event: FormEvent) => {
     event.preventDefault();
+    setBusy(true);
     const { error } = await send(text.trim(), clientKey.current);
+    setBusy(false);
     if (error) return tell(sentence(error), 'bad');
     clientKey.current = newKey();
     setText('');
@@ -171,9 +175,9 @@ export function Composer({ label, prompt, button, longest, send, sent }: Compose
     <form className="composer card" onSubmit={submit} aria-label={label}>
       <label>
         <span className="visually-hidden">{prompt}</span>
-        <textarea rows={2} maxLength={longest} placeholder={prompt} value={text} onChange={event => setText(event.target.value)} />
+        <textarea rows={2} maxLength={longest} placeholder={prompt} value={text} readOnly={busy} onChange={event => setText(event.target.value)} />
       </label>
-      <button className="button primary" disabled={text.trim() === ''}>
+      <button className="button primary" disabled={busy || text.trim() === ''}>
         {button}
       </button>
     </form>

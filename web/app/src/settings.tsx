@@ -5,7 +5,7 @@ import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type 
 import { Face } from './people';
 import { Link, navigate } from './router';
 import { signOut } from './session';
-import { PageTitle, Select, Skeleton, report } from './ui';
+import { Failure, PageTitle, Select, Skeleton, report, sentence } from './ui';
 
 const audiences: [Visibility, string][] = [
   ['EVERYONE', 'Everyone'],
@@ -14,12 +14,12 @@ const audiences: [Visibility, string][] = [
 ];
 
 export function Settings() {
-  const [{ data }] = useQuery({ query: ViewerDocument });
+  const [{ data, error }, ask] = useQuery({ query: ViewerDocument });
   const [, update] = useMutation(UpdateProfileDocument);
   const [, end] = useMutation(SignOutEverywhereDocument);
   const [face, setFace] = useState<string>();
   const me = data?.viewer?.user;
-  if (!me) return <Skeleton />;
+  if (!me) return error ? <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} /> : <Skeleton />;
 
   const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();

@@ -6,7 +6,7 @@ import { DemoUsersDocument, LoginDocument, RegisterDocument, ViewerDocument } fr
 import { Face } from './people';
 import { navigate, usePath } from './router';
 import { becomeDemoUser, demoUsers, hasPasswords, hostOf, isSignedIn, signIn, signIns, useEnded, type SignIn, type Token } from './session';
-import { Count, PageTitle, Skeleton, present, sentence, tell } from './ui';
+import { Count, Failure, PageTitle, Skeleton, present, sentence, tell } from './ui';
 
 export function Welcome() {
   const ended = useEnded();
@@ -195,7 +195,7 @@ const demoPage = 12;
 function DemoUsers() {
   const [from, setFrom] = useState(1);
   const ids = Array.from({ length: Math.min(demoPage, demoUsers - from + 1) }, (_, i) => String(from + i));
-  const [{ data }] = useQuery({ query: DemoUsersDocument, variables: { ids } });
+  const [{ data, error }, ask] = useQuery({ query: DemoUsersDocument, variables: { ids } });
   const become = async (id: string) => {
     try {
       await becomeDemoUser(id);
@@ -203,7 +203,7 @@ function DemoUsers() {
       tell(problem instanceof Error ? problem.message : String(problem), 'bad');
     }
   };
-  const another = () => setFrom(1 + Math.floor(Math.random() * (demoUsers - demoPage)));
+  const another = () => setFrom(1 + Math.floor(Math.random() * Math.max(0, demoUsers - demoPage + 1)));
   return (
     <section className="card demo" aria-labelledby="demo-title">
       <header>
@@ -224,6 +224,8 @@ function DemoUsers() {
             </li>
           ))}
         </ul>
+      ) : error ? (
+        <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />
       ) : (
         <Skeleton rows={4} />
       )}
