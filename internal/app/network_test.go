@@ -66,6 +66,19 @@ func TestNetwork(t *testing.T) {
 	tab.Until("those after whom communities are named have their names in the drawing", `[...document.querySelectorAll(".legend-name")].every(name =>
 		[...document.querySelectorAll(".node-face.named span")].some(e => e.textContent === name.textContent))`)
 
+	// The pointer is moved over somebody who has a face and no name, and away again.
+	const move = `document.querySelector(".sigma-mouse").dispatchEvent(new MouseEvent("mousemove", {clientX: box.left + at.x, clientY: box.top + at.y, bubbles: true}))`
+	tab.Run("find somebody without a name", `
+		window.box = document.querySelector(".canvas").getBoundingClientRect();
+		const place = e => new DOMMatrix(getComputedStyle(e).transform);
+		const amid = ({e: x, f: y}) => x > 90 && x < box.width - 90 && y > 40 && y < box.height - 40;
+		window.hovered = [...document.querySelectorAll(".node-face:not(.named)")].find(e => amid(place(e)));
+		window.at = {x: place(hovered).e, y: place(hovered).f}`)
+	tab.Run("point there", move)
+	tab.Until("the name shows", `hovered.isConnected && hovered.classList.contains("named")`)
+	tab.Run("point elsewhere", `window.at = {x: 2, y: 2}; `+move)
+	tab.Until("the name is gone", `!hovered.classList.contains("named")`)
+
 	tab.Press("Only mutual")
 	tells(tab, fmt.Sprintf("%d people", 1+maya.FriendCount))
 	tab.Until("all others are gone from the drawing", `document.querySelectorAll(".node-face").length > 5`)
@@ -84,9 +97,17 @@ func TestNetwork(t *testing.T) {
 	tab.Until("its members are listed", `document.querySelector(".chosen h2").textContent === "In this community" && document.querySelectorAll(".chosen li").length > 2`)
 	tab.Press("Mateo Silva")
 	tab.Until("Mateo is chosen", `document.querySelector(".chosen .who b")?.textContent === "Mateo Silva"`)
+	tab.Run("meddle", meddle)
+	tab.Run("cut off", `cut = "query EdgesAmong"`)
 	tab.Press("Add who they follow")
+	tab.Sees("The server can’t be reached.")
+	tab.Run("end of the trouble", `cut = ""`)
+	tab.Press("Try again")
 	tab.Until("there are more people", fmt.Sprintf(`document.querySelector(".canvas").dataset.nodes > %d`, all+10))
+	tab.Run("late answers", `hold = "query Audience"`)
 	tab.Press("Open network")
+	tab.Until("nobody's network yet", `held.length === 1 && document.querySelector("h1").textContent === "Network"`)
+	tab.Run("let it go", `hold = ""; held.pop()()`)
 	tab.Sees("Mateo Silva’s network")
 	tab.Press("Back to your network")
 	tab.Sees("Your network")

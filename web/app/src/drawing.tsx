@@ -12,7 +12,7 @@ import { navigate } from './router';
 /** So many communities have a colour of their own; members of smaller ones are grey. */
 export const mostCommunities = 8;
 
-export type Looks = {
+type Looks = {
   /** Whether to show the person at an index. */
   shows: (i: number) => boolean;
   mutual: boolean;
@@ -132,11 +132,15 @@ function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject
       return setFailed(true);
     }
     sigma.current = drawing;
-    const hovered = { id: null as string | null };
+    let hovered: string | null = null;
     const faces = new Map<string, HTMLElement>();
-    drawing.on('afterRender', () => showPeople(drawing, people.current!, faces, hovered.id, state.current));
-    drawing.on('enterNode', ({ node }) => (hovered.id = node));
-    drawing.on('leaveNode', () => (hovered.id = null));
+    drawing.on('afterRender', () => showPeople(drawing, people.current!, faces, hovered, state.current));
+    const hover = (id: string | null) => {
+      hovered = id;
+      drawing.scheduleRender(); // Sigma itself draws only the dots again, without an event
+    };
+    drawing.on('enterNode', ({ node }) => hover(node));
+    drawing.on('leaveNode', () => hover(null));
     drawing.on('clickNode', ({ node }) => choose(node));
     drawing.on('clickStage', () => choose(null));
     drawing.on('doubleClickNode', ({ node, preventSigmaDefault }) => {

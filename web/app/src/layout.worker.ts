@@ -35,10 +35,10 @@ const golden = 2.399963; // an angle by which points on a spiral lie evenly
 
 /** Gives every node a size of which a fifth of the picture is full: while nodes are laid out with their sizes, they do not lie on one another. */
 function makeRoom(nodes: Float32Array, n: number) {
-  let [far, of] = [0, 0];
+  let far = 0;
   for (let i = 0; i < n; i++) far = Math.max(far, Math.hypot(nodes[i * perNode + x]!, nodes[i * perNode + y]!));
-  of = far * Math.min(0.05, Math.sqrt(0.2 / n));
-  for (let i = 0; i < n; i++) nodes[i * perNode + size] = of;
+  const each = far * Math.min(0.05, Math.sqrt(0.2 / n));
+  for (let i = 0; i < n; i++) nodes[i * perNode + size] = each;
 }
 
 onmessage = ({ data: { pairs, weights, positions, steps } }: MessageEvent<LayoutTask>) => {

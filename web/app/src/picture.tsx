@@ -23,7 +23,7 @@ function Around({ id }: { id: string }) {
   const [shown, setShown] = useState<Shown>();
   const [communities, setCommunities] = useState<Uint16Array>();
   const [progress, setProgress] = useState('');
-  const [problem, setProblem] = useState('');
+  const [problem, setProblem] = useState<{ text: string; retry: () => void }>();
   const [chosen, setChosen] = useState<string | null>(isOwn ? null : id);
   const [community, setCommunity] = useState<number | null>(null);
   const [mutual, setMutual] = useState(false);
@@ -31,7 +31,7 @@ function Around({ id }: { id: string }) {
 
   /** Shows somebody's circle, or adds the people whom somebody follows to those who are shown. */
   const load = async (more?: string) => {
-    setProblem('');
+    setProblem(undefined);
     try {
       const found = await circleOf(client, more ?? id, more ? 101 : mostPeople, !more, n => setProgress(`Loading ${n} people …`));
       const people = new Map([...(more ? shown!.people : []), ...found.people].map(one => [one.id, one]));
@@ -39,7 +39,7 @@ function Around({ id }: { id: string }) {
       const next = await followsAmong(client, [...people.values()].slice(0, mostPeople));
       setShown({ ...next, circle: more ? shown!.circle : found });
     } catch (failure) {
-      setProblem('graphQLErrors' in (failure as object) ? sentence(failure as CombinedError) : String((failure as Error).message));
+      setProblem({ text: 'graphQLErrors' in (failure as object) ? sentence(failure as CombinedError) : String((failure as Error).message), retry: () => load(more) });
     }
     setProgress('');
   };
@@ -54,14 +54,14 @@ function Around({ id }: { id: string }) {
   const nobody = shown?.people.length === 1;
   return (
     <div className="picture">
-      <PageTitle title={isOwn || !centre ? 'Your network' : `${centre.name}’s network`}>
+      <PageTitle title={isOwn ? 'Your network' : centre ? `${centre.name}’s network` : 'Network'}>
         {!isOwn && (
           <Link to="/picture" className="button">
             Back to your network
           </Link>
         )}
       </PageTitle>
-      {problem && <Failure text={problem} retry={() => load()} />}
+      {problem && <Failure {...problem} />}
       {nobody ? (
         <Empty icon="people" title={isOwn ? 'Your network is empty so far.' : `${centre!.name}’s network is empty so far.`}>
           {isOwn && (
