@@ -117,8 +117,16 @@ func TestLists(t *testing.T) {
 	b.Go(s.browser, "/app/u/"+ownerHandle+"/lists")
 	b.Until("the public list only", card("Climbers of Oslo", "Public · 4 people")+` && document.querySelectorAll(".item .lines").length === 1`)
 	b.Press("Climbers of Oslo")
+	b.Run("meddle", meddle)
+	b.Run("cut off", `cut = "mutation FollowList"`)
 	b.Press("Follow everyone on this list")
-	b.Sees("1 followed, 1 already, 1 private.")
+	b.Sees("The server can’t be reached.")
+	b.Run("end of the trouble", `cut = ""`)
+	b.Press("Follow everyone on this list")
+	b.Sees("You now follow 1 more person. 1 you followed before, 1 has to approve you.")
+	if notes := b.Text(`document.querySelector(".notes").innerText`); strings.Contains(notes, "follow 0 more") {
+		t.Errorf("a failure is counted, too: %s", notes)
+	}
 	b.Press("Members")
 	b.Until("followed", fmt.Sprintf(`document.querySelector(".row[data-user=%s] .follow")?.dataset.following === "true"`, oneHandle))
 	visitor := s.browser.Tab("/app" + path)

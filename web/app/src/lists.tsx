@@ -200,7 +200,8 @@ function FollowAll({ list }: { list: Card }) {
   const all = async () => {
     setBusy(true);
     const counts = { followed: 0, already: 0, private: 0, refused: 0 };
-    for (let after: string | null | undefined = null; after !== undefined; ) {
+    let after: string | null | undefined = null; // of the next page: null before the first, undefined after the last
+    while (after !== undefined) {
       const change: ReturnType<typeof follow> = follow({ id: list.id, after });
       if (!(await report(change))) break;
       const { outcomes, pageInfo } = (await change).data!.followList!;
@@ -208,7 +209,13 @@ function FollowAll({ list }: { list: Card }) {
       after = pageInfo.hasNextPage ? pageInfo.endCursor : undefined;
     }
     setBusy(false);
-    tell(`${Object.entries(counts).filter(([what, n]) => n > 0 || what === 'followed').map(([what, n]) => `${n} ${what}`).join(', ')}.`);
+    if (after === null) return;
+    const others = [
+      counts.already && `${counts.already} you followed before`,
+      counts.private && `${counts.private} ${counts.private === 1 ? 'has' : 'have'} to approve you`,
+      counts.refused && `${counts.refused} could not be followed`,
+    ].filter(Boolean);
+    tell(`You now follow ${counts.followed} more ${counts.followed === 1 ? 'person' : 'people'}.${others.length ? ` ${others.join(', ')}.` : ''}`);
   };
   return (
     <button type="button" className="button primary" disabled={busy} onClick={all}>

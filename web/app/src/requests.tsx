@@ -66,7 +66,7 @@ export function FollowRequest({ person }: { person: gql.PersonFragment }) {
   const userId = person.id;
   return (
     <>
-      <button type="button" className="button primary" aria-label={`Let ${person.name} follow you`} onClick={() => report(accept({ userId }), `${person.name} now follows you.`)}>
+      <button type="button" className="button primary" aria-label={`Let ${person.name} follow you`} onClick={() => report(accept({ userId }), 'Request accepted.')}>
         Accept
       </button>
       <button type="button" className="button" aria-label={`Do not let ${person.name} follow you`} onClick={() => report(decline({ userId }), 'Request declined.')}>
