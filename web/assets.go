@@ -14,8 +14,8 @@ var assetsFS embed.FS
 //go:embed page
 var pageFS embed.FS
 
-// Assets returns the files embedded in this binary: the folder graphiql, or nothing if GraphiQL had
-// not been built.
+// Assets returns the files embedded in this binary: the folders graphiql and app, as far as
+// they were built.
 func Assets() fs.FS { return sub(assetsFS, "assets") }
 
 // HasGraphiQL reports whether assets hold a built GraphiQL; otherwise / is the plain page.

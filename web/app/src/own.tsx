@@ -46,10 +46,8 @@ export function Blocked() {
       <PeopleList
         document={BlockedDocument}
         variables={{}}
-        pick={data => {
-          const page = pageOf(data.viewer?.list);
-          return page && { ...page, items: page.items.filter(person => person.viewerRelationship?.blocking !== false) };
-        }}
+        pick={data => pageOf(data.viewer?.list)}
+        keep={person => person.viewerRelationship?.blocking !== false}
         label="blocked people"
         row={person => <Undo text="Unblock" person={person} undo={() => report(unblock({ userId: person.id }), `You unblocked ${person.name}.`)} />}
         empty={<Empty icon="check" title="You haven’t blocked anyone." />}
@@ -81,10 +79,8 @@ export function Muted() {
         key={scope}
         document={MutedDocument}
         variables={{ scope }}
-        pick={data => {
-          const page = pageOf(data.viewer?.list);
-          return page && { ...page, items: page.items.filter(person => person.viewerRelationship?.muted) };
-        }}
+        pick={data => pageOf(data.viewer?.list)}
+        keep={person => !!person.viewerRelationship?.muted}
         label="muted people"
         row={person => (
           <Undo

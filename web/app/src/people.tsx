@@ -119,7 +119,7 @@ type EndlessProps<Data, Variables extends AnyVariables, T> = {
 const pagesAtOnce = 40;
 
 /**
-* A list that continues as one scrolls. Each page is a query of its own, from the cursor where the page
+ * A list that continues as one scrolls. Each page is a query of its own, from the cursor where the page
  * before ended; cursors stay valid, so pages do not shift while others follow and unfollow.
  */
 export function Endless<Data, Variables extends AnyVariables, T>(props: EndlessProps<Data, Variables, T>) {
@@ -211,6 +211,8 @@ type PeopleListProps<Data, Variables extends AnyVariables, P extends PersonFragm
   document: TypedDocumentNode<Data, Variables>;
   variables: Omit<NonNullable<Variables>, 'after'>;
   pick: (data: Data) => Page<P> | null | undefined;
+  /** Which of the people to show. */
+  keep?: (person: P) => boolean;
   empty: ReactNode;
   closed?: ReactNode;
   label: string;
@@ -221,7 +223,7 @@ type PeopleListProps<Data, Variables extends AnyVariables, P extends PersonFragm
 };
 
 /** A list of people, with a field that finds them by name or handle. */
-export function PeopleList<Data, Variables extends AnyVariables, P extends PersonFragment>({ searchable = true, filtered = false, row, empty, ...rest }: PeopleListProps<Data, Variables, P>) {
+export function PeopleList<Data, Variables extends AnyVariables, P extends PersonFragment>({ searchable = true, filtered = false, keep = () => true, row, empty, ...rest }: PeopleListProps<Data, Variables, P>) {
   const [text, setText] = useState('');
   const wanted = fold(text.trim());
   const match = useSettled(filtered ? text.trim() : '', 150);
@@ -240,7 +242,7 @@ export function PeopleList<Data, Variables extends AnyVariables, P extends Perso
         variables={variables}
         id={person => person.id}
         row={row ?? (person => <Row person={person} />)}
-        keep={wanted && !filtered ? person => fold(person.name).includes(wanted) || person.handle.includes(wanted) : undefined}
+        keep={person => keep(person) && (!wanted || filtered || fold(person.name).includes(wanted) || person.handle.includes(wanted))}
         empty={wanted ? <p className="quiet pad">No one here matches “{text.trim()}”.</p> : empty}
       />
     </>

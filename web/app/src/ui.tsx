@@ -249,7 +249,7 @@ export const short = (n: number) => compact.format(n);
 export const Count = ({ of }: { of: number }) => <span title={of < 1_000 ? undefined : of.toLocaleString('en')}>{short(of)}</span>;
 
 export const day = (at: string) => new Date(at).toLocaleDateString('en', { day: 'numeric', month: 'long', year: 'numeric' });
-export const moment = (at: string) => new Date(at).toLocaleString('en', { dateStyle: 'long', timeStyle: 'short' });
+const moment = (at: string) => new Date(at).toLocaleString('en', { dateStyle: 'long', timeStyle: 'short' });
 
 const ages: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
