@@ -135,6 +135,12 @@ func checkPage(t *testing.T, p user, out []byte) {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
 		}
 	}
+	waits, _ := got["waits"].([]any)
+	for i, bounds := range [][2]float64{{2_000, 4_000}, {15_000, 30_000}, {2_000, 4_000}, {15_000, 30_000}} {
+		if wait, _ := waits[i].(float64); wait < bounds[0] || wait > bounds[1] {
+			t.Errorf("wait %d is %v ms, want between %v", i, waits[i], bounds)
+		}
+	}
 	written, _ := got["written"].(string)
 	if longest, _ := got["longest"].(float64); written == "" || longest < 2_000 || longest > 3_000 {
 		t.Errorf("the first write has the token %q, and after 80 more %v characters are sent, want up to 3,000", written, longest)

@@ -75,6 +75,7 @@ export function socketOptions(
   connectionParams: () => Promise<Record<string, string>>;
   on: { connected: () => void; closed: (event: unknown) => void };
   retryAttempts: number;
+  retryWait: (retries: number) => Promise<void>;
   shouldRetry: () => boolean;
 };
 /** The same for graphql-sse. */
@@ -82,7 +83,7 @@ export function streamOptions(
   url: string,
   session: Session,
   connected?: () => void,
-): { url: string; fetchFn: typeof globalThis.fetch; on: { connected: () => void }; retryAttempts: number };
+): { url: string; fetchFn: typeof globalThis.fetch; on: { connected: () => void }; retryAttempts: number; retryWait: (retries: number) => Promise<void> };
 
 /** Options of Apollo Client's `InMemoryCache`, given its `relayStylePagination`. */
 export function apolloCache<Policy>(relayStylePagination: (keyArgs: string[]) => Policy): {

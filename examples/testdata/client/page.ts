@@ -60,12 +60,19 @@ const caches = { apollo: new InMemoryCache(apolloCache(relayStylePagination)), u
 const socket: SocketOptions = socketOptions(url, session);
 const stream: StreamOptions = streamOptions(url, session);
 
+// Waits between attempts, without waiting.
+const waits: number[] = [];
+const setTimeoutOf = globalThis.setTimeout;
+globalThis.setTimeout = ((go: () => void, wait: number) => void (waits.push(wait), go())) as typeof setTimeout;
+for (const { retryWait } of [socket, stream]) for (const retries of [0, 100]) await retryWait?.(retries);
+globalThis.setTimeout = setTimeoutOf;
+
 console.log(JSON.stringify({
   exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, refusedLogin,
   renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
   anonymous: anonymous.data, keys: Object.keys(caches.urql.keys).length, apollo: Object.keys(caches.apollo.policies).length > 0,
-  urls: [socket.url, stream.url],
+  urls: [socket.url, stream.url], waits,
 }));
 process.exit();

@@ -135,6 +135,9 @@ const inTurn: Exchange = ({ client, forward }) => {
 /** The event of the window after which the page may show old data. */
 export const reconnected = 'kith-reconnected';
 
+// The library's own waits double without an end. This one ends at half a minute, and spreads clients that were cut off together.
+const retryWait = (retries: number) => new Promise<void>(go => setTimeout(go, Math.min(4_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2)));
+
 function socketExchange(userId: string): Exchange {
   const url = new URL(endpoint, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
@@ -144,6 +147,7 @@ function socketExchange(userId: string): Exchange {
     connectionParams: async () => ({ Authorization: `Bearer ${await freshToken(userId)}` }),
     lazyCloseTimeout: 5_000,
     retryAttempts: Infinity,
+    retryWait,
     shouldRetry: () => true,
     on: {
       // Events that came meanwhile were missed.
