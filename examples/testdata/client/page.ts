@@ -62,10 +62,8 @@ const stream: StreamOptions = streamOptions(url, session);
 
 // Waits between attempts, without waiting.
 const waits: number[] = [];
-const setTimeoutOf = globalThis.setTimeout;
-globalThis.setTimeout = ((go: () => void, wait: number) => void (waits.push(wait), go())) as typeof setTimeout;
-for (const { retryWait } of [socket, stream]) for (const retries of [0, 100]) await retryWait?.(retries);
-globalThis.setTimeout = setTimeoutOf;
+Object.assign(globalThis, { setTimeout: (go: () => void, wait: number) => (waits.push(wait), go()) });
+for (const { retryWait } of [socketOptions(url, session), streamOptions(url, session)]) for (const retries of [0, 100]) await retryWait(retries);
 
 console.log(JSON.stringify({
   exports: Object.keys(client).sort(), signIns, handles, changed, code, written, longest, refusedLogin,
