@@ -1,13 +1,16 @@
 package accounts_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -265,6 +268,35 @@ func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
 }
 
 func (stuck) EndDue(context.Context, int, func() bool) error { return nil }
+
+// away is a shard that is down during ticks 1 to 3 and 5 of a sweeper.
+type away struct {
+	stuck
+	asked atomic.Int32
+}
+
+func (a *away) EndDue(context.Context, int, func() bool) error {
+	if n := a.asked.Add(1); n <= 3 || n == 5 {
+		return storage.ErrUnavailable
+	}
+	return nil
+}
+
+func TestSweeperLogsAnOutageOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := open(t, oracle.New(), time.Now)
+		work := &away{}
+		var log bytes.Buffer
+		g.states.Relations, g.sweeper.Logger = work, slog.New(slog.NewTextHandler(&log, nil))
+		g.sweeper.Shards = func() int { return 1 }
+		ctx, cancel := context.WithTimeout(t.Context(), 13*time.Second)
+		defer cancel()
+		g.sweeper.Run(ctx)
+		if n := strings.Count(log.String(), "cannot end expired relations"); work.asked.Load() != 6 || n != 2 {
+			t.Errorf("%d lines for 2 outages in %d sweeps:\n%s", n, work.asked.Load(), &log)
+		}
+	})
+}
 
 // A client does not wait for a long deletion, and if the client leaves, the deletion continues.
 func TestDeletionGoesOnWithoutTheClient(t *testing.T) {

@@ -23,6 +23,8 @@ type Sweeper struct {
 	Leaser storage.Leaser
 	Shards func() int // of the store
 	Logger *slog.Logger
+
+	failing map[int]bool // shards whose last sweep has failed: an outage is logged once
 }
 
 const (
@@ -40,6 +42,7 @@ const (
 
 // Run sweeps until the context is done.
 func (s *Sweeper) Run(ctx context.Context) {
+	s.failing = map[int]bool{}
 	owner := rand.Text()
 	defer func() {
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -81,9 +84,14 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 		work := func(ctx context.Context) error {
 			return s.States.Relations.EndDue(ctx, shard, func() bool { return s.leased(ctx, owner) })
 		}
-		if err := bounded(ctx, work); err != nil && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // a silent shard is reported by what asks it for requests
+		err := bounded(ctx, work)
+		if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) { // a silent shard is reported by what asks it for requests
+			continue
+		}
+		if err != nil && !s.failing[shard] {
 			s.Logger.WarnContext(ctx, "cannot end expired relations: will retry", "shard", shard, "error", err)
 		}
+		s.failing[shard] = err != nil
 	}
 }
 
