@@ -77,6 +77,9 @@ func (t *tail) complete() bool { return false }
 // take implements [sink]: it passes a transaction to the applier, and changes that concern caches to the
 // events.
 func (t *tail) take(ctx context.Context, done *transaction) error {
+	if done.skips > 0 {
+		t.server.log().Warn("replication: skipped what cannot be followed", "transaction", done.gtid.String(), "first", done.skipped, "count", done.skips)
+	}
 	if t.server.cfg.Changed != nil {
 		if list := changed(done); len(list) > 0 {
 			t.server.cfg.Changed(ctx, list)

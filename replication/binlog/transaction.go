@@ -27,6 +27,8 @@ type transaction struct {
 	posts       []storage.PostID    // whose rows of post_counts were written
 	comments    []storage.CommentID // that were written
 	bookkeeping bool                // nothing but checkpoints, leases and the like
+	skipped     string              // the first thing in it that was skipped, as told
+	skips       int                 // how many there were
 
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have been read
 	// where they were written.
@@ -243,7 +245,7 @@ func (a *assembler) rows(what operation, e *replication.RowsEvent) error {
 	case hints:
 	case a.xa:
 		return a.stop("an XA transaction wrote "+nameOf(e)+", and the binlog shows its rows before it is known whether they stay",
-			"write this table in ordinary transactions; "+alike+", then go on with --skip="+a.open.gtid.String())
+			"write this table in ordinary transactions; "+a.remedyBySkipping())
 	case len(e.Table.ColumnName) == 0:
 		return a.stop("rows of "+nameOf(e)+" are logged without the names of their columns",
 			"run: SET GLOBAL binlog_row_metadata = 'FULL'; then start again with --resync")
@@ -329,10 +331,10 @@ func (a *assembler) edge(what operation, t table, e *replication.RowsEvent, l la
 		return nil
 	case what == deleted:
 		return a.stop(fmt.Sprintf("a DELETE took %d row(s) of %s, the first %v", len(e.Rows), nameOf(e), e.Rows[0]),
-			"rows end by type 0 and are not deleted: bring them back with a newer update_time, or make sure that the other table of the pair lost them too, then go on with --skip="+a.open.gtid.String())
+			"rows end by type 0 and are not deleted: "+putBack+", then "+a.remedyBySkipping())
 	case was.Pair() != edge.Pair():
 		err := a.stop(fmt.Sprintf("an UPDATE of %s turned %d→%d into %d→%d", nameOf(e), was.From, was.To, edge.From, edge.To),
-			"the key of an edge does not change: make sure that the other table of the pair lost the old one, then go on with --skip="+a.open.gtid.String())
+			"the key of an edge does not change: "+a.remedyBySkipping())
 		if err != nil {
 			return err
 		}
@@ -341,10 +343,17 @@ func (a *assembler) edge(what operation, t table, e *replication.RowsEvent, l la
 	return nil
 }
 
-// alike is the condition under which replication may continue after an event that it cannot follow.
-const alike = "make sure that follower has what following has, friend_request_inbox what friend_request has, and favorite_inbox what favorite has"
+// After an event that cannot be followed, a full scan makes the other tables agree with these, also where rows came back as they
+// were or stay away.
+const (
+	putBack           = "put back what is missing from following, friend_request and favorite"
+	thenRepair        = "; when it has caught up, run: kith reconcile full --repair"
+	remedyOfStatement = putBack + ", then run: kith replicate --resync" + thenRepair
+)
 
-const remedyOfStatement = alike + ", then start again with --resync"
+func (a *assembler) remedyBySkipping() string {
+	return "run: kith replicate --skip=" + a.open.gtid.String() + thenRepair
+}
 
 // stop returns the error for an event that cannot be followed; nil if the event is to be skipped.
 func (a *assembler) stop(what, remedy string) error {
@@ -352,6 +361,9 @@ func (a *assembler) stop(what, remedy string) error {
 	if a.open != nil {
 		id = a.open.gtid.String()
 		if slices.Contains(a.skip, id) {
+			if a.open.skips++; a.open.skips == 1 {
+				a.open.skipped = what
+			}
 			return nil
 		}
 	}
