@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"sync"
 
 	"github.com/alecthomas/kong"
@@ -86,7 +84,9 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	defer stop()
 	attend := caches.Attend(ctx, heard)
 	running.Go(func() { attend(ctx) })
-	defer serveAdmin(admin, gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
+	shown := gateway.Config{Gatherer: registry, HideSchema: true,
+		Checks: []gateway.Check{{Name: "replication", Ask: replicator.Ready, Details: replicator.Report}}}
+	defer serveAdmin(admin, shown.Admin(ctx))()
 	running.Go(func() { settings.watch(ctx, store, redis, logger, forAll) })
 	return run(ctx)
 }
@@ -103,15 +103,4 @@ func (c *ReplicateCmd) replicator(d cluster.Config, with cluster.Redundant) (_ c
 	}
 	binlogs := d.NewReplicator(with, binlog.Config{Skip: c.Skip, Resync: c.Resync, FailFast: true})
 	return binlogs, binlogs.Run
-}
-
-// statusOf answers /readyz: whether the servers or the stream are followed, and how far.
-func statusOf(replicator cluster.Replication) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if replicator.Ready(r.Context()) != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		_ = json.NewEncoder(w).Encode(replicator.Report()) // it fails only if the reader has disconnected
-	}
 }

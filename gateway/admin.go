@@ -32,7 +32,7 @@ type Admin struct {
 	Schema http.Handler
 }
 
-// Admin is what a gateway shows. It is not ready once the context of [Serve] is done.
+// Admin is what a gateway shows, or a process that has only its Checks. It is not ready once the context is done.
 func (c Config) Admin(serving context.Context) Admin {
 	ready := &readiness{store: c.Store, checks: c.Checks, stopping: func() bool { return serving.Err() != nil }}
 	a := Admin{Ready: ready}

@@ -76,7 +76,7 @@ type Config struct {
 	// and those of tracing and of Apollo Client, which they may always send. Defaults to none.
 	CORSHeaders []string
 
-	// Store is asked for its shards by /readyz. Defaults to none.
+	// Store is asked for its shards by /readyz. Defaults to none: then the Checks decide.
 	Store storage.Pinger
 
 	// Consistency reads the tokens of requests, and writes the tokens of

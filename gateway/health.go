@@ -24,7 +24,7 @@ const (
 )
 
 // Check is something that the gateway uses besides the store. /readyz shows it; without it, the gateway still answers
-// requests, and is ready.
+// requests, and is ready. A process that serves no store, such as a replicator, is ready while all its checks succeed.
 type Check struct {
 	Name string // such as "redis"; shown in the answer
 	Ask  func(context.Context) error
@@ -103,7 +103,11 @@ func (h *readiness) ask(ctx context.Context) report {
 		wg.Go(func() { body.Shards, stuck = h.askShards(ctx) })
 	}
 	wg.Wait()
-	body.Ready = !stuck && (len(body.Shards) == 0 || slices.ContainsFunc(body.Shards, func(s shardReport) bool { return s.OK }))
+	if h.store == nil {
+		body.Ready = !slices.ContainsFunc(body.Checks, func(c checkReport) bool { return !c.OK })
+	} else {
+		body.Ready = !stuck && (len(body.Shards) == 0 || slices.ContainsFunc(body.Shards, func(s shardReport) bool { return s.OK }))
+	}
 	if stuck {
 		body.Checks = append(body.Checks, checkReport{Name: "store", Error: "timeout"})
 	}
@@ -111,7 +115,7 @@ func (h *readiness) ask(ctx context.Context) report {
 }
 
 var (
-	readyDesc    = prometheus.NewDesc("kith_ready", "1 while /readyz says that this gateway should get requests.", nil, nil)
+	readyDesc    = prometheus.NewDesc("kith_ready", "1 while /readyz answers 200.", nil, nil)
 	degradedDesc = prometheus.NewDesc("kith_degraded", "1 while a shard (shard0, shard1, …) or a check of /readyz fails, by part.", []string{"part"}, nil)
 )
 

@@ -56,6 +56,10 @@ func TestReady(t *testing.T) {
 	if status, body, text := serve(t, gateway.Config{}).ready(); status != 200 || !body.Ready {
 		t.Errorf("with nothing to ask: %d %s", status, text)
 	}
+	failing := gateway.Check{Name: "replication", Ask: func(context.Context) error { return errors.New("stopped") }}
+	if status, body, text := serve(t, gateway.Config{Checks: []gateway.Check{failing}}).ready(); status != 503 || body.Ready || body.Checks[0].OK {
+		t.Errorf("a process that has only checks, of which one fails: %d %s", status, text)
+	}
 }
 
 // TestDegraded: a gateway of which a shard or a check fails still gets requests. The answer lists each failing part by name, with the kind of its
