@@ -46,7 +46,7 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 	return nil
 }
 
-// Run replicates until the context is done, or a server cannot be followed.
+// Run replicates until the context is done, or no server can be followed.
 func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
@@ -101,6 +101,6 @@ func (c *ReplicateCmd) replicator(d cluster.Config, with cluster.Redundant) (_ c
 			return nil
 		}
 	}
-	binlogs := d.NewReplicator(with, binlog.Config{Skip: c.Skip, Resync: c.Resync, FailFast: true})
+	binlogs := d.NewReplicator(with, binlog.Config{Skip: c.Skip, Resync: c.Resync})
 	return binlogs, binlogs.Run
 }

@@ -24,7 +24,7 @@ type Replicator struct {
 	shards  int // that the store had when the parts were made
 }
 
-// NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and FailFast of cfg,
+// NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and Watch of cfg,
 // and no other field.
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	cfg.Events = with.Bus
@@ -63,7 +63,7 @@ func (r *Replicator) running() (*replication.Applier, *binlog.Replicator) {
 	return r.applier, r.logs
 }
 
-// Run replicates until the context is done, or a server cannot be followed.
+// Run replicates until the context is done, or no server can be followed.
 func (r *Replicator) Run(ctx context.Context) error {
 	for {
 		changed, err := r.run(ctx)

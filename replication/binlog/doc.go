@@ -14,7 +14,7 @@
 //
 // The replicator cannot follow everything: deleted edges that were not tombstones, TRUNCATE, DROP,
 // statements logged as text, XA. If it meets one of these, it stops with a [StopError] that names the
-// statement and the remedy. Stopping is per server; see [Config.FailFast].
+// statement and the remedy. The other servers are followed further.
 //
 // In addition, a [Reader] passes the changes of all tables of edges to callers that compare them;
 // it takes no lock and applies nothing.

@@ -134,7 +134,7 @@ type running struct {
 	binlog  *binlog.Replicator
 	cancel  context.CancelFunc
 	ended   chan struct{}
-	err     error
+	err     error // of Run
 }
 
 // replicate starts a replicator that is stopped when t ends.
@@ -155,7 +155,7 @@ func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(
 		Store: to, Shards: len(w.dsns), Publisher: r.witness, Logger: logger,
 	})
 	cfg := binlog.Config{
-		DSNs: w.dsns, Applier: r.applier, Checkpoints: w.store, Events: r.witness, Logger: logger, FailFast: true,
+		DSNs: w.dsns, Applier: r.applier, Checkpoints: w.store, Events: r.witness, Logger: logger,
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -186,17 +186,21 @@ func (r *running) stop(t testing.TB) {
 	}
 }
 
-// stopped waits until the replicator has stopped permanently, and returns the reason.
-func (r *running) stopped(t testing.TB) *binlog.StopError {
+// stopped waits until the replication of a server has stopped, ends that of the others, and returns the reason.
+func (r *running) stopped(t testing.TB) (stop *binlog.StopError) {
 	t.Helper()
-	select {
-	case <-r.ended:
-	case <-time.After(patience):
-		t.Fatalf("the replicator goes on: %+v", r.binlog.Status())
-	}
-	var stop *binlog.StopError
-	if !errors.As(r.err, &stop) {
-		t.Fatalf("it ended with %v", r.err)
+	within(t, func() error {
+		list := r.binlog.Status()
+		for _, s := range list {
+			if s.State == binlog.Stopped && errors.As(s.Err, &stop) {
+				return nil
+			}
+		}
+		return fmt.Errorf("no server is stopped: %+v", list)
+	})
+	r.stop(t)
+	if followed := func(s binlog.Status) bool { return s.State != binlog.Stopped }; slices.ContainsFunc(r.binlog.Status(), followed) && r.err != nil {
+		t.Errorf("it followed another server until it was to end, and fails: %v", r.err)
 	}
 	return stop
 }

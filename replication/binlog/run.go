@@ -48,9 +48,6 @@ type Config struct {
 	// lag grows while none does.
 	Watch bool
 
-	// FailFast ends Run as soon as one server is stopped. Otherwise the others go on.
-	FailFast bool
-
 	// Logger logs what happens. Defaults to slog.Default().
 	Logger *slog.Logger
 }
@@ -96,9 +93,8 @@ type nobody struct{}
 
 func (nobody) Send(context.Context, ...events.Event) {}
 
-// Run replicates until the context ends, and then returns nil. If servers cannot be followed, it
-// returns an error: at once with [Config.FailFast], otherwise when all are stopped or the context
-// ends. If a server is away, it waits for it.
+// Run replicates until the context ends, and then returns nil. If a server cannot be followed, the
+// others go on; once none is left, Run returns why. If a server is away, it waits for it.
 func (r *Replicator) Run(ctx context.Context) error {
 	servers, err := r.identify(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -108,18 +104,15 @@ func (r *Replicator) Run(ctx context.Context) error {
 	r.servers = servers
 	r.mu.Unlock()
 
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	errs := make([]error, len(servers))
 	var wg sync.WaitGroup
 	for i, s := range servers {
-		wg.Go(func() {
-			if errs[i] = s.run(ctx); errs[i] != nil && r.cfg.FailFast {
-				cancel()
-			}
-		})
+		wg.Go(func() { errs[i] = s.run(ctx) })
 	}
 	wg.Wait()
+	if ctx.Err() != nil {
+		return nil // what has stopped is in the log
+	}
 	return errors.Join(errs...)
 }
 
