@@ -130,7 +130,7 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	r.running.Go(func() { consumer.Run(ctx) })
 	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "kith_replication_lag_seconds",
-		Help:        "How long ago the oldest row was committed that is not on the inverse side yet, by source. 0 when there is none.",
+		Help:        "How long ago the oldest row was committed that is not on the inverse side yet, or how long nobody has followed the log, by source. 0 when all is applied.",
 		ConstLabels: prometheus.Labels{"source": "stream"},
 	}, func() float64 { return consumer.State().Age.Seconds() }))
 	r.Replication = consumed{consumer}

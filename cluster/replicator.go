@@ -98,13 +98,13 @@ func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// Ready returns an error if a shard takes no rows, or if a server is no longer followed.
+// Ready returns an error if a shard takes no rows, or if a server is not followed, by whichever process.
 func (r *Replicator) Ready(context.Context) error {
 	applier, logs := r.running()
 	err := applier.Status().Err()
 	for _, s := range logs.Status() {
-		if s.State == binlog.Stopped {
-			return errors.Join(err, fmt.Errorf("replication of %s has stopped: %w", s.Server, s.Err))
+		if s.State == binlog.Stopped || s.State == binlog.NoReplicator {
+			return errors.Join(err, fmt.Errorf("replication of %s is %s: %w", s.Server, s.State, s.Err))
 		}
 	}
 	return err

@@ -48,7 +48,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 
 var (
 	lagDesc = prometheus.NewDesc("kith_replication_lag_seconds",
-		"How long ago the oldest row was committed that is not on the inverse side yet, by source. 0 when there is none.",
+		"How long ago the oldest row was committed that is not on the inverse side yet, or how long nobody has followed the log, by source. 0 when all is applied.",
 		[]string{"source"}, nil)
 	pendingDesc = prometheus.NewDesc("kith_replication_pending_rows",
 		"Rows that wait or are being applied, by source.",

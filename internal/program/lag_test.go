@@ -34,7 +34,9 @@ func TestGatewaysSeeThatNobodyReplicates(t *testing.T) {
 					return false
 				}
 			}
-			return len(lags) == 2 && r.ok["replication"] != grows
+			_, readyz := g.Get(t, "/readyz")
+			state := map[bool]string{true: "no-replicator", false: "waiting"}[grows]
+			return len(lags) == 2 && r.ok["replication"] != grows && strings.Count(readyz, `"state":"`+state+`"`) == 2
 		})
 	}
 	until("nobody replicates", true)
@@ -42,6 +44,9 @@ func TestGatewaysSeeThatNobodyReplicates(t *testing.T) {
 	until("a replicator works", false)
 	replicator.Kill(t)
 	until("it is dead", true)
+	if n := strings.Count(g.Stderr(), "no replicator works on this server"); n != 4 {
+		t.Errorf("%d lines for two outages of two servers:\n%s", n, g.Stderr())
+	}
 }
 
 // TestTheStreamsRedisIsAway kills the Redis of a gateway in the mode stream: the lag grows, and /readyz says that the stream is not

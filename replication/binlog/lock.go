@@ -46,13 +46,13 @@ func (s *server) watch(ctx context.Context) error {
 			feed.Silent(time.Time{})
 			s.set(Waiting, nil)
 			continue
-		case err == nil:
-			err = errNobody
+		case err != nil:
+			s.set(Connecting, err)
+		case time.Since(alive) > unattended && s.status().State != NoReplicator:
+			s.set(NoReplicator, errNobody)
+			s.log().Warn("replication: no replicator works on this server: none runs, or it has stopped")
 		}
 		feed.Silent(alive)
-		if time.Since(alive) > unattended {
-			s.set(Stopped, err)
-		}
 	}
 	return nil
 }

@@ -56,11 +56,12 @@ type Config struct {
 type State string
 
 const (
-	Connecting State = "connecting" // the server has not been reached, or is being reached for the first time
-	Waiting    State = "waiting"    // another replicator has the lock
-	Copying    State = "copying"    // the forward tables are being copied
-	Tailing    State = "tailing"    // the binlog is being followed
-	Stopped    State = "stopped"    // for good: see Err; with Watch, no replicator works on the server
+	Connecting   State = "connecting"    // the server has not been reached, or is being reached for the first time
+	Waiting      State = "waiting"       // another replicator has the lock
+	Copying      State = "copying"       // the forward tables are being copied
+	Tailing      State = "tailing"       // the binlog is being followed
+	Stopped      State = "stopped"       // for good: see Err
+	NoReplicator State = "no-replicator" // with Watch: no replicator works on the server
 )
 
 // Status is the state of the replication of one server.
