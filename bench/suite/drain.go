@@ -113,16 +113,23 @@ func (p *replicator) awaitTail(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var state struct{ Servers []struct{ State string } }
-		if err := json.Unmarshal([]byte(text), &state); err != nil {
-			return err
-		}
-		for _, s := range state.Servers {
-			if s.State != "tailing" {
-				return fmt.Errorf("a server is %s", s.State)
+		var ready struct {
+			Checks []struct {
+				Details struct{ Servers []struct{ State string } }
 			}
 		}
-		if len(state.Servers) == 0 {
+		if err := json.Unmarshal([]byte(text), &ready); err != nil {
+			return err
+		}
+		servers := 0
+		for _, c := range ready.Checks {
+			for _, s := range c.Details.Servers {
+				if servers++; s.State != "tailing" {
+					return fmt.Errorf("a server is %s", s.State)
+				}
+			}
+		}
+		if servers == 0 {
 			return errors.New("there is no server yet")
 		}
 		return nil

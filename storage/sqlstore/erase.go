@@ -124,8 +124,6 @@ WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	erased(11, "relation_counts", "owner", "kind", "", db.CountRow),
 	// Served by the primary key.
 	erased(12, "user_list", "owner", "number", "", db.UserRows),
-	// Served by the primary key. A gateway of 0.1 may have written it behind the migration that emptied the table.
-	erased(13, "suggestion_dismissals", "user_id", "dismissed_id", "", db.UserRows),
 }
 
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.

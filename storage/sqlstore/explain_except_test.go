@@ -31,6 +31,7 @@ var unexplained = map[string]string{
 	"sqlLastTable":        "observers do not see it",
 	"sqlNewLife":          "observers do not see it",
 	"sqlAdmitted":         "observers do not see it",
+	"sqlDismiss":          "observers do not see it",
 	"sqlLockEpoch":        "its table has one row",
 	"sqlRaiseEpoch":       "its table has one row",
 	"sqlClaims":           "its table has few rows",

@@ -155,15 +155,6 @@ WHERE owner = ? LIMIT ?
 DELETE FROM user_list
 WHERE owner = ? AND number IN (?)
 
--- erasedRows, 13 0. Served by PRIMARY.
-SELECT 13, dismissed_id
-FROM suggestion_dismissals
-WHERE user_id = ? LIMIT ?
-
--- erasedRows, 13 1. Served by PRIMARY.
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id IN (?)
-
 -- erasedRows, 2 0. Served by PRIMARY, idx_post_key, idx_post_list.
 SELECT 2, post_id
 FROM post
