@@ -91,7 +91,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	if err != nil {
 		return Misset("store", err)
 	}
-	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Arrived: p.caches.Arrived})
+	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Arrived: p.caches.Required})
 	if key, err = p.store.Secret(ctx, "cursors"); err != nil {
 		return Misset("store", err)
 	}

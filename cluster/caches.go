@@ -205,13 +205,18 @@ func eventsOf(w storage.Change) (list []events.Event) {
 }
 
 // Arrived reports to the caches rows that were read from the store itself: later answers must not be
-// older. It reports each row once: this process may have written the row, and reads that wait for
-// it and subscriptions may read it again and again.
-func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
+// older. It reports each row once: this process may have written the row, and subscriptions may read it again and again.
+func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) { c.arrived(ctx, false, rows) }
+
+// Required is Arrived for rows that the next answer must show. It reports them even if an event has told of them: the process that
+// wrote them may not have been able to report them to Redis yet.
+func (c *Caches) Required(ctx context.Context, rows []storage.Row) { c.arrived(ctx, true, rows) }
+
+func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row) {
 	if c.local == nil { // then there is none in Redis either
 		return
 	}
-	if rows = c.local.Unreported(rows); len(rows) == 0 {
+	if rows = c.local.Unreported(required, rows); len(rows) == 0 {
 		return
 	}
 	if c.redis != nil {

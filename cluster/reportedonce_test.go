@@ -17,6 +17,7 @@ import (
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/cache/localcache"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
@@ -77,11 +78,46 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	}
 }
 
+// TestARequiredRowPassesARedisThatIsBehind: the event of a row tells of a change that its writer could not report to Redis. An answer
+// that must show the row does not take the old value from there.
+func TestARequiredRowPassesARedisThatIsBehind(t *testing.T) {
+	s := openReported(t, Stream)
+	s.change(t, s.caches.store, storage.Following)
+	s.caches.local.Switch(localcache.On)
+	running, stop := context.WithCancel(t.Context())
+	follow := s.caches.local.Follow(running, s.hub)
+	done := make(chan struct{})
+	go func() { follow(); close(done) }()
+	t.Cleanup(func() { stop(); <-done })
+	s.fill(t)
+	dead := s.dead(t)
+	ended := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
+	changed := dead.ChangeEdges(t.Context(), s.from, []storage.EdgeChange{ended}, storage.ChangeOptions{})[0]
+	rows := []storage.Row{{Side: storage.Inverse, Edge: changed.Value.Row}}
+	if r := dead.Apply(t.Context(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0]; changed.Err != nil || r.Err != nil {
+		t.Fatal(changed.Err, r.Err)
+	}
+	s.caches.bus.Send(t.Context(), events.Edge(changed.Value.Row))
+	for deadline := time.Now().Add(10 * time.Second); len(s.caches.local.Unreported(false, rows)) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the event has not come")
+		}
+	}
+	if _, to := s.profiles(t); to.Counts.Follower != 1 {
+		t.Fatalf("Redis knows of it already: %+v", to)
+	}
+	s.caches.Required(t.Context(), rows)
+	if _, to := s.profiles(t); to.Counts.Follower != 0 {
+		t.Errorf("after it was required, Redis has %+v", to)
+	}
+}
+
 // reportSetup is a gateway that propagates its rows itself, and two users on different shards.
 type reportSetup struct {
 	location   string
 	store      *sqlstore.Store
 	redis      *Redis
+	hub        *events.Hub
 	caches     *Caches
 	redundancy *Redundancy
 	heard      *events.Subscription
@@ -106,9 +142,9 @@ func openReported(t *testing.T, mode string) *reportSetup {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.redis.Close() })
-	hub := events.NewHub(nil)
-	s.heard = hub.Subscribe(t.Context(), s.from, s.to)
-	bus := EventsOf(s.store, s.redis, hub, nil)
+	s.hub = events.NewHub(nil)
+	s.heard = s.hub.Subscribe(t.Context(), s.from, s.to)
+	bus := EventsOf(s.store, s.redis, s.hub, nil)
 	registry := prometheus.NewRegistry()
 	if s.caches, err = d.OpenCaches(CacheConfig{Store: s.store, Bus: bus, Redis: s.redis, Registerer: registry}); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func TestTheRowsReportedLastAreKnown(t *testing.T) {
 	const last = 2*reportedKept + 10
 	for n := 1; n <= last; n++ {
 		for range 2 { // if it is reported again, a row does not displace another
-			rows.add([]storage.Row{row(n)})
+			rows.add(true, row(n))
 		}
 		if !rows.has(row(n)) || rows.has(row(n+1)) {
 			t.Fatalf("row %d of %d", n, last)
@@ -45,8 +45,8 @@ func TestRowsAreReportedOnce(t *testing.T) {
 		{func() { c.RequireRows(all[:1]) }, all[1:]},
 		{func() { c.Wrote(storage.ChangedRows(all[1])) }, all[2:]},
 	} {
-		if step.report(); !slices.Equal(c.Unreported(all), step.left) {
-			t.Errorf("%v are unreported, want %v", c.Unreported(all), step.left)
+		if step.report(); !slices.Equal(c.Unreported(false, all), step.left) {
+			t.Errorf("%v are unreported, want %v", c.Unreported(false, all), step.left)
 		}
 	}
 }

@@ -17,7 +17,7 @@ var errFill = errors.New("the read that others waited for has failed")
 // Wrote applies what a transaction of this process has changed: rows, and the counts and profiles of users, as far as they are at
 // hand. It forgets what else has changed. It is called after the commit and before the writer is answered.
 func (c *Cache) Wrote(w storage.Change) {
-	defer c.reported.add(w.Rows) // after they have been applied
+	defer c.reported.add(true, w.Rows...) // after they have been applied
 	if c.Mode() == Off {
 		return
 	}
@@ -197,7 +197,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 					doubtful[side] = append(doubtful[side], e.Edge)
 				}
 				c.forgetRecommender(side, e.Edge)
-				c.reported.add([]storage.Row{{Side: side, Edge: e.Edge}}) // it may come again, in another way
+				c.reported.add(false, storage.Row{Side: side, Edge: e.Edge}) // it may come again, in another way
 			}
 		case events.UserChanged, events.CountsChanged:
 			if e.Kind == events.UserChanged {
@@ -268,7 +268,7 @@ func (c *Cache) lookOrAbandon(side storage.Side, k key) entry {
 // RequireRows makes sure that answers show the given rows, which are known to be in the tables, each on
 // the side it names, even if their events have not come yet.
 func (c *Cache) RequireRows(rows []storage.Row) {
-	defer c.reported.add(rows)
+	defer c.reported.add(true, rows...)
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
 		c.forget(profileKey(owner))
@@ -288,31 +288,36 @@ func (c *Cache) RequireRows(rows []storage.Row) {
 }
 
 // reported are the rows that were reported to the caches last: when their events come, or when they are read again, nothing has to
-// be forgotten again.
+// be forgotten again. The value is whether this process has reported the row itself, to all caches.
 type reported struct {
-	rows *lru.Cache[storage.Row, struct{}]
+	rows *lru.Cache[storage.Row, bool]
 }
 
 // reportedKept is how many rows are remembered: some 3 MB.
 const reportedKept = 1 << 14
 
 func newReported() reported {
-	rows, err := lru.New[storage.Row, struct{}](reportedKept)
+	rows, err := lru.New[storage.Row, bool](reportedKept)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
 	return reported{rows}
 }
 
-func (r reported) add(rows []storage.Row) {
+func (r reported) add(itself bool, rows ...storage.Row) {
 	for _, row := range rows {
-		r.rows.Add(row, struct{}{})
+		if before, _ := r.rows.Peek(row); itself || !before {
+			r.rows.Add(row, itself)
+		}
 	}
 }
 
 func (r reported) has(row storage.Row) bool { return r.rows.Contains(row) }
 
-// Unreported returns those rows that were not reported to the caches lately.
-func (c *Cache) Unreported(rows []storage.Row) []storage.Row {
-	return slices.DeleteFunc(slices.Clone(rows), c.reported.has)
+// Unreported returns those rows that were not reported to the caches lately: by anybody, or by this process itself.
+func (c *Cache) Unreported(itself bool, rows []storage.Row) []storage.Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row storage.Row) bool {
+		by, known := c.reported.rows.Peek(row)
+		return known && (by || !itself)
+	})
 }
