@@ -426,8 +426,19 @@ func comments(t *testing.T, s site, b *between) {
 	tab.Until("it is back", texts+`[0] === "One-likes-rain" && `+talk+` === 26`)
 	tab.Press("Delete the comment by " + name)
 	tab.Until("it is gone", `!`+texts+`.includes("One-likes-rain")`)
+	tab.Run("count answers", `
+		const send = window.fetch;
+		window.answers = 0;
+		window.fetch = async (...all) => {
+			const answer = await send(...all);
+			if (all[1]?.body?.includes("mutation DeleteComment")) window.answers++;
+			return answer;
+		}`)
 	tab.Press("Delete the comment by " + other) // the author of the post may do so
 	tab.Until("so is another", texts+`.length === 24 && !`+texts+`.includes("n24") && `+talk+` === 24`)
+	tab.Until("it is answered", `answers > 0`)
+	tab.Run("draw the answer", `await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame)`)
+	tab.Until("the count is that of the answer", talk+` === 24`)
 	says(t, tab, "false true false true false")
 
 	tab.Press("Favorite, 0")

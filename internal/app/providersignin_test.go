@@ -92,8 +92,9 @@ func TestSignInByProvider(t *testing.T) {
 	}
 
 	// Sign out, here and there; in all tabs.
+	tab.Run("mark the page", "window.before = true")
 	tab.Press("Sign out")
-	tab.Until("she is signed out", `document.querySelector(".welcome") && !`+session)
+	tab.Until("she is back, signed out", `!window.before && document.querySelector(".welcome") && !`+session)
 	s.Until(t, "the session at the provider has ended", func() bool { return p.count("/end") == 2 })
 	beside.Until("the other tab, too", `!document.querySelector(".me b")`)
 
@@ -110,8 +111,8 @@ func TestSignInByProvider(t *testing.T) {
 		tab.Press(page)
 		tab.Until("the page is there", fmt.Sprintf(`document.querySelector("h1")?.textContent === %q && !document.querySelector(".skeleton")`, page))
 	}
-	if n := p.count("/.well-known/openid-configuration") - asked; n != 1 {
-		t.Errorf("the provider was asked %d times in vain, want once", n)
+	if n := p.count("/.well-known/openid-configuration") - asked; n < 1 || n > 2 {
+		t.Errorf("the provider was asked %d times in vain, want once by each of the two tabs at most", n)
 	}
 
 	// An answer of a provider is not for somebody who is signed in, and not for later.

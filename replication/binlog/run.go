@@ -111,10 +111,12 @@ func (r *Replicator) Run(ctx context.Context) error {
 		wg.Go(func() { errs[i] = s.run(ctx) })
 	}
 	wg.Wait()
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil // what has stopped is in the log
+	default:
+		return errors.Join(errs...)
 	}
-	return errors.Join(errs...)
 }
 
 // Status returns the state of each server. It is empty until the servers are known.

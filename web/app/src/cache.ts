@@ -140,9 +140,9 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
           const comment = addComment?.comment;
           if (comment) comments(cache, comment.postId, 0, withFirst(`Comment:${comment.id}`));
         },
-        deleteComment: ({ deleteComment }: { deleteComment?: { changed: boolean } | null }, { commentId }, cache) => {
+        deleteComment: ({ deleteComment }: { deleteComment?: { changed: boolean } | null }, { commentId }, cache, { optimistic }) => {
           const postId = cache.resolve({ __typename: 'Comment', id: String(commentId) }, 'postId');
-          if (deleteComment && postId) comments(cache, String(postId), deleteComment.changed ? -1 : 0, without(`Comment:${commentId}`));
+          if (deleteComment && postId) comments(cache, String(postId), optimistic ? -1 : 0, without(`Comment:${commentId}`)); // the answer has the count
         },
         followMany: followedMany,
         followList: followedMany,

@@ -108,6 +108,7 @@ async function inTurn(ask: (session: Session) => Promise<Renewal>) {
     if (answer === 'refused') keep({ ...before, renewAt: Number.MAX_SAFE_INTEGER });
     else if (answer) keep({ ...before, ...renewable(answer) });
     else patientUntil = Date.now() + 30_000;
+    await new Promise(go => setTimeout(go, 200)); // what one tab stores, another one in a process of its own reads a moment later
   };
   // Browsers have locks only in secure contexts. Two tokens do no harm: both are valid.
   await (navigator.locks ? navigator.locks.request(key, renew) : renew());
