@@ -52,6 +52,11 @@ func TestPeopleAreFoundByTheirNames(t *testing.T) {
 		api.As(2).Ask(`{ user(by: {id: 1}) { followings(filter: {special: false}) { totalCount } followers(filter: {match: "ann"}) { nodes { id } } } }`, nil).
 			Is(`{"user": {"followings": null, "followers": {"nodes": ` + ids(5) + `}}}`)
 
+		// Whom the viewer mutes is not found, and no other user takes the place for that.
+		api.As(1).Ask(`mutation { mute(userId: 2) { changed } }`, nil).Whole()
+		api.As(1).Ask(`{ sota: searchUsers(text: "sota") { nodes { id } } muller: searchUsers(text: "muller") { nodes { id } } }`, nil).
+			Is(`{"sota": {"nodes": ` + ids(3, 8, 9) + `}, "muller": {"nodes": []}}`)
+
 		// A cursor belongs to its filter and order.
 		p := pageOf(t, api, 1, `followings(first: 1, filter: {match: "sota"})`)
 		for _, other := range []string{`followings(filter: {match: "so"}, `, `followings(filter: {match: "sota"}, orderBy: CLOSEST, `, `followings(`, `followers(filter: {match: "sota"}, `, "friends("} {

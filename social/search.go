@@ -49,12 +49,12 @@ func (g *Graph) Search(ctx context.Context, q SearchQuery) (found []Found, compl
 }
 
 func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, complete bool, err error) {
-	word, others := longest(q.Words)
+	word, otherWords := longest(q.Words)
 	rows, complete, err := g.namedFirst(ctx, q.Names, word)
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err := haveWords(ctx, q.Names, distinct(rows), others)
+	ids, err := haveWords(ctx, q.Names, distinct(rows), otherWords)
 	if err != nil {
 		return nil, false, err
 	}
@@ -86,16 +86,18 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 		ids = slices.DeleteFunc(ids, func(id storage.UserID) bool { return has(muted, id) })
 	}
 	found = make([]Found, len(ids))
+	others := len(ids) // whom the viewer does not follow
 	for i, r := range g.store.Counts(ctx, ids) {
 		if r.Err != nil {
 			return nil, false, r.Err
 		}
 		if found[i] = (Found{User: ids[i], Followers: r.Value.Follower}); has(followed, ids[i]) {
 			found[i].Near = 2
+			others--
 		}
 	}
 	slices.SortFunc(found, Found.Compare)
-	if err := g.addFriendsOfFriends(ctx, found[len(followed):]); err != nil {
+	if err := g.addFriendsOfFriends(ctx, found[len(found)-others:]); err != nil {
 		return nil, false, err
 	}
 	slices.SortFunc(found, Found.Compare)

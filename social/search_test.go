@@ -52,8 +52,22 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 		words, a := drawWords(t), g.audience
 		followings := listOf(store, List{storage.Forward, a.Viewer})
 		var want []Found
+		var muted []storage.UserID
+		for id := storage.UserID(1); a.Viewer != 0 && id <= people; id++ {
+			if id != a.Viewer && rapid.IntRange(0, 3).Draw(t, "mutes") == 0 {
+				muted = append(muted, id)
+			}
+		}
+		mutes := storage.Each(muted, func(id storage.UserID) storage.ItemChange {
+			return storage.ItemChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: 1}
+		})
+		for _, r := range store.ChangeItems(t.Context(), storage.Relations, a.Viewer, mutes, storage.ItemOptions{Inverse: true}) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
 		for id, u := range users {
-			if a.Hides(id) || !hasWords(u, words) {
+			if slices.Contains(muted, id) || a.Hides(id) || !hasWords(u, words) {
 				continue
 			}
 			f := Found{User: id, Followers: store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower}

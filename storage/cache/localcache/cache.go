@@ -246,6 +246,7 @@ func (c *Cache) Forget() {
 	for _, reads := range c.reads[:answerKind] { // a read of an answer is kept under the version from before it
 		reads.abandonAll()
 	}
+	c.names.Add(1) // but no version covers the index of words
 	c.kept.flat.clear()
 	c.kept.large.InvalidateAll()
 	c.unlockAll()

@@ -50,6 +50,12 @@ func (s *slow) Neighbours(ctx context.Context, side storage.Side, owners []stora
 	return r
 }
 
+func (s *slow) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
+	ids, err := s.Store.WithWord(ctx, prefix, limit)
+	s.held("words")
+	return ids, err
+}
+
 func (s *slow) held(what string) {
 	if s.hold != nil {
 		s.hold(what)
@@ -159,7 +165,8 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 // ask reads everything that a cache keeps of a user.
 func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 	ids := []storage.UserID{id}
-	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids), recommender(ctx, r, id)}
+	named, err := r.WithWord(ctx, "n", 5)
+	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids), recommender(ctx, r, id), named, err}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		answers = append(answers,
 			r.Pages(ctx, side, []storage.PageQuery{{Owner: id, Limit: 100}}),
@@ -322,6 +329,11 @@ func overtake(t *testing.T, mode localcache.Mode) {
 			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
 			c.Forget()
 		},
+		"words, of which all are forgotten": func(s *oracle.Store, c *localcache.Cache) {
+			name := "new"
+			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
+			c.Forget()
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			inner := oracle.New()
@@ -419,6 +431,10 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 			t.Fatalf("of user %d %d kinds of things are at hand: the test shows little", id+1, n)
 		}
 	}
+	name := "new"
+	if _, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 5); err != nil {
+		t.Fatal(err)
+	}
 	hub.Publish(events.Event{Kind: events.Corrected, User: 1})
 	for deadline := time.Now().Add(30 * time.Second); atHand(cache, 1) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -427,6 +443,9 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	}
 	if n := atHand(cache, 2); n != 4 {
 		t.Errorf("of another user %d kinds of things are at hand", n)
+	}
+	if named, err := cache.WithWord(t.Context(), "n", 5); err != nil || !slices.Equal(named, []storage.UserID{1}) {
+		t.Errorf("by the corrected name %v are found, %v", named, err)
 	}
 }
 

@@ -212,6 +212,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			c.forget(recommenderKey(e.User))
 		case events.Corrected:
 			c.reported.rows.Purge() // a row may come back as it was
+			c.names.Add(1)
 			for k := range postKind {
 				c.forget(key{kind: k, id: e.User})
 			}
