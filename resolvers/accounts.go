@@ -163,7 +163,8 @@ func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (
 }
 
 func (r viewerFields) Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error) {
-	linked, err := r.Accounts.IdentitiesOf(ctx, obj.User.UserID)
+	type key struct{}
+	linked, err := shared(ctx, key{}, func() ([]storage.LinkedIdentity, error) { return r.Accounts.IdentitiesOf(ctx, obj.User.UserID) })
 	if err != nil {
 		return nil, err
 	}

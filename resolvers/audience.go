@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"kith/accounts/identity"
-	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
@@ -46,7 +45,7 @@ type requestState struct {
 	opens    smallMap[social.List, bool] // which lists are open
 	sizes    smallMap[social.List, storage.Result[social.Size]]
 	answers  smallMap[answerName, any] // the pages that have been read, see answerTo
-	among    smallMap[*selections.Field, func() (*model.EdgesAmong, error)]
+	shared   smallMap[any, any]        // what fields have worked out, see shared
 }
 
 // answerName names a page of a field of one object.
@@ -80,6 +79,18 @@ func mustHave[K comparable, V any](r *requestState, of *smallMap[K, V], name K) 
 		panic(fmt.Sprintf("the plan has not read %+v", name))
 	}
 	return value
+}
+
+// shared works something out once in a request, for all aliases that ask for it: those with equal keys, whose type says what is asked.
+// What is worked out knows no field: neither its path nor what is selected below it. Answers that [loaders.Loaders.Together] works out
+// share nothing: they run in turn, and none may wait for another.
+func shared[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
+	request := stateOf(ctx)
+	request.mu.Lock()
+	request.shared.add(key, sync.OnceValues(work))
+	answer, _ := request.shared.get(key)
+	request.mu.Unlock()
+	return answer.(func() (T, error))()
 }
 
 func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }

@@ -27,7 +27,8 @@ func (r queries) Consistency(ctx context.Context) (*model.Consistency, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
-	statuses, err := reconcile.Statuses(ctx, r.Statuses)
+	type key struct{}
+	statuses, err := shared(ctx, key{}, func() ([]reconcile.Status, error) { return reconcile.Statuses(ctx, r.Statuses) })
 	if err != nil {
 		return nil, fmt.Errorf("read what reconciling has found: %w", err)
 	}

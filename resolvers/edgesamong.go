@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"sync"
 
 	"kith/graph/limits"
 	"kith/graph/model"
@@ -15,12 +14,7 @@ import (
 const mostAmong = 100_000
 
 func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
-	field, request := fetchQuery(ctx).Same, stateOf(ctx)
-	request.mu.Lock()
-	request.among.add(field, sync.OnceValues(func() (*model.EdgesAmong, error) { return r.edgesAmong(ctx, texts) }))
-	answer, _ := request.among.get(field)
-	request.mu.Unlock()
-	return answer()
+	return shared(ctx, fetchQuery(ctx).Same, func() (*model.EdgesAmong, error) { return r.edgesAmong(ctx, texts) })
 }
 
 func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAmong, error) {

@@ -36,7 +36,7 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 		return nil, err
 	}
 	if f.Below[0].Named("unseen") != nil {
-		seen, err := r.FeedSeen.FeedSeen(ctx, viewer)
+		seen, err := r.feedSeen(ctx, viewer)
 		if err == nil && seen > 0 {
 			c.Unseen, err = r.newerPosts(ctx, g, of, storage.Place{CreatedAt: seen, Number: math.MaxInt64})
 		}
@@ -105,12 +105,17 @@ func (r *Resolver) newerPosts(ctx context.Context, g *social.Graph, of social.Fe
 }
 
 func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error) {
-	seen, err := r.FeedSeen.FeedSeen(ctx, obj.User.UserID)
+	seen, err := r.feedSeen(ctx, obj.User.UserID)
 	if err != nil || seen == 0 {
 		return nil, err
 	}
 	at := seen.Time()
 	return &at, nil
+}
+
+func (r *Resolver) feedSeen(ctx context.Context, viewer storage.UserID) (storage.Micros, error) {
+	type key struct{}
+	return shared(ctx, key{}, func() (storage.Micros, error) { return r.FeedSeen.FeedSeen(ctx, viewer) })
 }
 
 // MarkFeedSeen keeps the time of the post, because that is what stays when the post is gone.

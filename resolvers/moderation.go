@@ -76,7 +76,7 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 			return nil, err
 		}
 	}
-	rows, err := r.States.Store.ModerationLog(ctx, q)
+	rows, err := shared(ctx, q, func() ([]storage.ModerationEntry, error) { return r.States.Store.ModerationLog(ctx, q) })
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,9 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 	}
 	p = setAnswer{complete: true, info: &model.PageInfo{}}
 	if n.total {
-		p.total.Value, p.complete, p.total.Err = l.size(ctx, r, read, a)
+		var size social.Size
+		size, p.total.Err = l.size(ctx, r, read, a)
+		p.total.Value, p.complete = size.Total, size.Complete
 	}
 	if !n.rows {
 		return p, nil
@@ -117,20 +119,30 @@ const (
 	countStep = 1000
 )
 
-// size counts the users on the list, without hidden users. complete is false if there are more than
-// were counted.
-func (l ownList) size(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (n int64, complete bool, err error) {
-	if a.HidesAtMost() > maxProbed {
-		return l.sizeRead(ctx, read, a)
+// size counts the users on the list, without hidden users.
+func (l ownList) size(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (social.Size, error) {
+	count := func() (social.Size, error) {
+		if a.HidesAtMost() > maxProbed {
+			return l.sizeRead(ctx, read, a)
+		}
+		return l.sizeCounted(ctx, r, read, a)
 	}
+	if l.item != 0 { // it may be worked out together with others, and takes one look-up for all of them
+		return count()
+	}
+	return shared(ctx, l, count)
+}
+
+// sizeCounted counts without reading the list.
+func (l ownList) sizeCounted(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
 	all, err := l.count(ctx, r, read, l.newerThan)
 	if err != nil {
-		return 0, false, err
+		return size, err
 	}
 	newer := int64(0)
 	if l.upTo > 0 {
 		if newer, err = l.count(ctx, r, read, l.upTo); err != nil {
-			return 0, false, err
+			return size, err
 		}
 	}
 	hidden := a.Hidden()
@@ -139,19 +151,16 @@ func (l ownList) size(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		pair.Post = l.item
 		return pair
 	})
-	n = all - newer
-	if len(pairs) == 0 {
-		return n, l.item != 0 || all < maxCounted, nil
-	}
+	n := all - newer
 	for _, e := range read.Edges(ctx, l.side, pairs) {
 		if e.Err != nil {
-			return 0, false, e.Err
+			return size, e.Err
 		}
 		if e.Found && l.holds(e.Value) {
 			n--
 		}
 	}
-	return max(n, 0), l.item != 0 || all < maxCounted, nil
+	return social.Size{Total: max(n, 0), Complete: l.item != 0 || all < maxCounted}, nil
 }
 
 // count counts the edges of the list's kind that are newer than a time, hidden users included.
@@ -169,22 +178,23 @@ func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, si
 }
 
 // sizeRead counts by reading.
-func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience) (n int64, complete bool, err error) {
+func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
 	var after storage.Position
 	for examined := 0; examined < maxCounted; examined += countStep {
 		page := read.Pages(ctx, l.side, []storage.PageQuery{l.query(after, countStep)})[0]
 		if page.Err != nil {
-			return 0, false, page.Err
+			return social.Size{}, page.Err
 		}
 		for _, e := range page.Value {
 			after = storage.PositionOf(l.side, e)
 			if !a.Hides(after.Peer) {
-				n++
+				size.Total++
 			}
 		}
 		if len(page.Value) < countStep {
-			return n, true, nil
+			size.Complete = true
+			break
 		}
 	}
-	return n, false, nil
+	return size, nil
 }

@@ -61,9 +61,26 @@ func (r queries) LatestPosts(ctx context.Context, _ *int32, _ *string) (*model.P
 	if err != nil {
 		return nil, err
 	}
-	a, err := audienceOf(ctx)
+	page, err := shared(ctx, latestPage{args.after, args.size}, func() (social.Page[storage.Post], error) { return r.latest(ctx, args) })
 	if err != nil {
 		return nil, err
+	}
+	if items := f.Below[0].Items; items != nil {
+		fetch(ctx, wanted{posts: page.Rows, on: items})
+	}
+	return r.postConnection(ctx, f, cursor.LatestPosts, page), nil
+}
+
+// latestPage is a page of the newest posts.
+type latestPage struct {
+	after storage.Place
+	size  int
+}
+
+func (r queries) latest(ctx context.Context, args pageArguments) (page social.Page[storage.Post], err error) {
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return page, err
 	}
 	e := accessOf(ctx)
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
@@ -75,17 +92,10 @@ func (r queries) LatestPosts(ctx context.Context, _ *int32, _ *string) (*model.P
 	}
 	rows, err := read(args.after, args.size+1)
 	if err != nil {
-		return nil, err
+		return page, err
 	}
 	shows := func(p storage.Post) bool { return e.isShown(a, p.Author) }
-	page, err := social.Show(rows, args.size+1, args.size, shows, storage.Post.Place, read)
-	if err != nil {
-		return nil, err
-	}
-	if items := f.Below[0].Items; items != nil {
-		fetch(ctx, wanted{posts: page.Rows, on: items})
-	}
-	return r.postConnection(ctx, f, cursor.LatestPosts, page), nil
+	return social.Show(rows, args.size+1, args.size, shows, storage.Post.Place, read)
 }
 
 func (r postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {

@@ -461,3 +461,23 @@ func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualAliasesAreOneAnswer: fields that no level reads ahead take the statements of one, under however many aliases.
+func TestEqualAliasesAreOneAnswer(t *testing.T) {
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
+	for _, of := range []struct{ around, field string }{
+		{"%s", `latestPosts(first: 2) { nodes { text } }`}, {"%s", `latestPosts(first: 2) { pageInfo { endCursor } }`},
+		{"%s", `moderationLog(first: 1) { nodes { reason } }`},
+		{"viewer { %s }", `feedSeenUpTo`}, {"viewer { %s }", `identities { subject }`}, {"viewer { %s }", `blockedUsers { totalCount }`},
+		{"viewer { %s }", `friendRequests(direction: RECEIVED, state: EXPIRED) { totalCount nodes { id } }`},
+		{"viewer { %s }", `followRequests(direction: SENT) { totalCount nodes { id } }`}, {"viewer { %s }", `mutedUsers(scope: POSTS) { totalCount }`},
+	} {
+		ask := func(field string) string {
+			api.Admin().Ask("{ "+fmt.Sprintf(of.around, field)+" }", nil).Whole()
+			return recorder.Take().String()
+		}
+		if one, many := ask(of.field), ask(aliased(20, of.field)); many != one || one == "" {
+			t.Errorf("%s takes %s, and under 20 aliases %s", of.field, one, many)
+		}
+	}
+}
