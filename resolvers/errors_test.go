@@ -160,7 +160,7 @@ func makeTown(t *testing.T, store storage.Store) town {
 		pairs = append(pairs, name, id.String())
 	}
 	for _, owner := range []storage.UserID{live[0], dead[0]} {
-		if _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 1}, Name: "list", Public: true}); err != nil {
+		if _, _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 1}, Name: "list", Public: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -68,7 +68,7 @@ func clientError(err error) error {
 	case errors.Is(err, social.ErrSelf):
 		return apierr.Self.Error("you cannot do this to yourself")
 	case errors.Is(err, storage.ErrListUnknown):
-		return errNoList
+		return errNoList.In("listId")
 	case errors.Is(err, storage.ErrNoRequest):
 		return apierr.RequestNotFound.Error("there is no such request")
 	case errors.Is(err, storage.ErrUserUnknown):

@@ -16,23 +16,19 @@ import (
 // muteKinds are the kinds of relations that mute, by what they leave out.
 var muteKinds = map[model.MuteScope]storage.Kind{model.MuteScopeEverything: storage.Mutes, model.MuteScopePosts: storage.PostMutes}
 
-// Mute makes a relation of one kind, and ends that of the other.
 func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	detail := storage.Detail{}
+	var detail storage.DetailChange
 	if until != nil {
 		if detail.EndsAt, err = accounts.CheckEnd("until", *until, r.Relations.Now()); err != nil {
 			return nil, err
 		}
 	}
 	made, stale := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, muteKinds[scope], []storage.UserID{other}, detail)
-	if err := made[0].Err; err != nil {
-		return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, relationError(err))
-	}
-	return r.endMutes(ctx, viewer, other, social.Outcome{Changed: made[0].Value.Changed, Stale: stale}, scope)
+	return r.muted(ctx, viewer, other, made[0], stale)
 }
 
 func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPayload, error) {
@@ -40,30 +36,20 @@ func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPa
 	if err != nil {
 		return nil, err
 	}
-	return r.endMutes(ctx, viewer, other, social.Outcome{}, "")
+	ended, stale := r.Relations.Unrelate(ctx, viewer, storage.Mutes, []storage.UserID{other}) // of whatever scope
+	return r.muted(ctx, viewer, other, ended[0], stale)
 }
 
-// relationError says that there are too many relations of a kind.
+func (r *Resolver) muted(ctx context.Context, viewer, other storage.UserID, made storage.Result[storage.Changed], stale bool) (*model.RelationshipPayload, error) {
+	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: made.Value.Changed, Stale: stale}, relationError(made.Err))
+}
+
+// relationError says that there are too many relations of a kind, or that their attributes are too long.
 func relationError(err error) error {
 	if errors.Is(err, storage.ErrLimitReached) {
 		return apierr.TooManyRelations.Error("you have as many of these as one may")
 	}
-	return err
-}
-
-// endMutes ends the mutes of a user, but for one scope.
-func (r mutations) endMutes(ctx context.Context, viewer, other storage.UserID, o social.Outcome, but model.MuteScope) (*model.RelationshipPayload, error) {
-	for scope, kind := range muteKinds {
-		if scope == but {
-			continue
-		}
-		ended, stale := r.Relations.Unrelate(ctx, viewer, kind, []storage.UserID{other})
-		if err := ended[0].Err; err != nil {
-			return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, err)
-		}
-		o.Changed, o.Stale = o.Changed || ended[0].Value.Changed, o.Stale || stale
-	}
-	return r.relationshipPayload(ctx, viewer, other, o, nil)
+	return attributesError(err)
 }
 
 func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {
@@ -86,7 +72,7 @@ func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
 		if r == nil || !e.isViewers(r.Pair) {
 			continue
 		}
-		for _, scope := range model.AllMuteScope { // of two, which a crash may have left, the later one is the wider one
+		for _, scope := range model.AllMuteScope { // of two, which an older version may have left, the later one is the wider one
 			pair := muteKinds[scope].Pair(r.Pair.From, r.Pair.To)
 			edge := e.loaders.Edges(storage.Relations).Load(pair)
 			if edge.Err == nil && edge.Value.Type == storage.Related {

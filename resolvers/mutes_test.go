@@ -134,7 +134,7 @@ type nobodyElse struct{}
 func (nobodyElse) Inline() bool                                       { return true }
 func (nobodyElse) Propagate(context.Context, []storage.Written) error { return nil }
 
-// A crash between the two writes of a change of scope leaves mutes of both: the wider one is shown, and what follows ends both.
+// An older version, killed between its two writes of a change of scope, has left mutes of both: the wider one is shown, and what follows ends both.
 func TestOfTwoMutesTheWiderIsShown(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 2)

@@ -222,7 +222,7 @@ func (r mutations) Relate(ctx context.Context, value string, ids []string, until
 	if err != nil {
 		return nil, err
 	}
-	var detail storage.Detail
+	var detail storage.DetailChange
 	if until != nil {
 		if !kind.Timed {
 			return nil, apierr.InvalidValue.Error("edges of this kind have no end").In("until")
@@ -231,15 +231,9 @@ func (r mutations) Relate(ctx context.Context, value string, ids []string, until
 			return nil, err
 		}
 	}
-	change, err := attributeChange(r.Declared.Attributes.Edge, attributes)
-	if err != nil {
+	if detail.Attributes, err = attributeChange(r.Declared.Attributes.Edge, attributes); err != nil {
 		return nil, err
 	}
-	kept, err := change.Apply("")
-	if err != nil {
-		return nil, attributesError(err)
-	}
-	detail.Attributes = string(kept)
 	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) ([]storage.Result[storage.Changed], bool) {
 		return r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, kind, ends, detail)
 	})

@@ -28,7 +28,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 	n := nulls{t: t, schema: generated.NewSchema(generated.Config{}).Schema(), seen: map[string]bool{}}
 
 	for _, number := range []int64{5, 6} {
-		if _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: 1, Number: number}, Name: "A list", Public: true}); err != nil {
+		if _, _, err := store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: 1, Number: number}, Name: "A list", Public: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -153,12 +152,9 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
-		before := loaders.For(ctx).Edges(storage.Relations).Get(storage.Dismissals.Pair(viewer, other[0]))
-		results, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.Detail{}) // nobody reads the inverse side
-		made := results[0]
-		made.Value.Changed = before.Value.Type != storage.Related // otherwise it only lasts longer
-		made.Err = cmp.Or(made.Err, before.Err)
-		return made
+		results, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.DetailChange{}) // nobody reads the inverse side
+		results[0].Value.Changed = results[0].Value.Changed && !results[0].Value.Kept                                               // otherwise it only lasts longer
+		return results[0]
 	})
 }
 

@@ -69,17 +69,25 @@ func listOf(ctx context.Context, argument, text string) (*storage.UserList, erro
 	return &list.Value, list.Err
 }
 
-// ownListOf is a list of the viewer, who is about to change so many objects.
-func (r *Resolver) ownListOf(ctx context.Context, text string, objects int) (*storage.UserList, error) {
+// ownListID is the id of a list of the viewer, who is about to change so many objects. Whether there is the list is not known.
+func (r *Resolver) ownListID(ctx context.Context, text string, objects int) (storage.ListID, error) {
 	viewer, err := r.actorOf(ctx, objects)
 	if err != nil {
+		return storage.ListID{}, err
+	}
+	id, err := parseListID("listId", text)
+	if err == nil && id.Owner != viewer {
+		err = errNoList.In("listId")
+	}
+	return id, err
+}
+
+// ownListOf is ownListID of a list that there is.
+func (r *Resolver) ownListOf(ctx context.Context, text string, objects int) (*storage.UserList, error) {
+	if _, err := r.ownListID(ctx, text, objects); err != nil {
 		return nil, err
 	}
-	list, err := listOf(ctx, "listId", text)
-	if err == nil && list.Owner != viewer {
-		return nil, errNoList.In("listId")
-	}
-	return list, err
+	return listOf(ctx, "listId", text)
 }
 
 // listsOfUser are the lists of a user that the viewer sees, newest first.
@@ -173,45 +181,45 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 		return nil, err
 	}
 	id := storage.ListID{Owner: viewer, Number: int64(storage.MicrosOf(r.Relations.Now()))}
-	list, err := r.Lists.CreateList(ctx, storage.UserList{ListID: id, Name: name, Public: public})
+	list, created, err := r.Lists.CreateList(ctx, storage.UserList{ListID: id, Name: name, Public: public})
 	if errors.Is(err, storage.ErrLimitReached) {
 		err = apierr.TooManyLists.Error("you have as many lists as one may, which is %d", storage.MaxLists)
 	}
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	return r.changeMembers(ctx, &list, texts, true, true)
+	return r.changeMembers(ctx, &list, texts, created, true)
 }
 
 func (r mutations) UpdateList(ctx context.Context, id string, name *string, public *bool) (*model.ListPayload, error) {
-	list, err := r.ownListOf(ctx, id, 1)
+	which, err := r.ownListID(ctx, id, 1)
 	if err != nil {
 		return nil, err
 	}
 	if name != nil {
-		if list.Name, err = accounts.CheckName("name", *name, 1, storage.MaxListName); err != nil {
+		checked, err := accounts.CheckName("name", *name, 1, storage.MaxListName)
+		if err != nil {
 			return nil, err
 		}
+		name = &checked
 	}
-	if public != nil {
-		list.Public = *public
-	}
-	changed, err := r.Lists.UpdateList(ctx, *list)
+	list, changed, err := r.Lists.UpdateList(ctx, which, storage.ListChange{Name: name, Public: public})
 	if err != nil {
 		return nil, clientError(err)
 	}
-	return r.changeMembers(ctx, list, nil, changed, true)
+	return r.changeMembers(ctx, &list, nil, changed, true)
 }
 
 func (r mutations) DeleteList(ctx context.Context, id string) (*model.ListPayload, error) {
-	list, err := r.ownListOf(ctx, id, 1)
+	list, err := r.ownListID(ctx, id, 1)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Relations.DeleteList(ctx, r.Lists, list.ListID); err != nil {
+	err = r.Relations.DeleteList(ctx, r.Lists, list)
+	if err != nil && !errors.Is(err, storage.ErrListUnknown) {
 		return nil, clientError(err)
 	}
-	return &model.ListPayload{Changed: true, Viewer: payloadSelection(ctx).readViewer(ctx, list.Owner), Outcomes: []*model.FollowOutcome{}}, nil
+	return &model.ListPayload{Changed: err == nil, Viewer: payloadSelection(ctx).readViewer(ctx, list.Owner), Outcomes: []*model.FollowOutcome{}}, nil
 }
 
 func (r mutations) AddToList(ctx context.Context, id string, texts []string) (*model.ListPayload, error) {
@@ -239,7 +247,7 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 	var results []storage.Result[storage.Changed]
 	var stale bool
 	if add {
-		results, stale = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.good, storage.Detail{})
+		results, stale = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.good, storage.DetailChange{})
 	} else {
 		results, stale = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.good)
 	}

@@ -64,7 +64,9 @@ func TestListsAreChanged(t *testing.T) {
 		me.Ask(`mutation($ids: [ID!]!) { createList(name: "x", userIds: $ids) { changed } }`, apitest.Vars{"ids": make([]string, 501)}).Refused("BAD_USER_INPUT")
 		me.Ask(`mutation($id: ID!) { deleteList(listId: $id) { changed list { id } outcomes { changed } } }`, apitest.Vars{"id": id}).
 			Is(`{"deleteList": {"changed": true, "list": null, "outcomes": []}}`)
-		me.Ask(`mutation($id: ID!) { deleteList(listId: $id) { changed } }`, apitest.Vars{"id": id}).Refused("NOT_FOUND")
+		me.Ask(`mutation($id: ID!) { deleteList(listId: $id) { changed list { id } outcomes { changed } } }`, apitest.Vars{"id": id}).
+			Is(`{"deleteList": {"changed": false, "list": null, "outcomes": []}}`)
+		me.Ask(`mutation($id: ID!) { updateList(listId: $id, name: "x") { changed } }`, apitest.Vars{"id": id}).Refused("NOT_FOUND")
 		me.Ask(`query($id: ID!, $me: ID!) { node(id: $id) { id } user(by: {id: $me}) { lists { nodes { id } } } }`, apitest.Vars{"id": id, "me": v.a.String()}).
 			Is(`{"node": null, "user": {"lists": {"nodes": []}}}`)
 		counts := v.store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: v.a, Kind: listID(t, id).Kind().Number}})[0]

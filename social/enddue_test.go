@@ -21,7 +21,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			began := time.Now()
 			var many []storage.ItemChange // of the first one: more than are read at once
 			for id := storage.UserID(5); id <= 600; id++ {
-				many = append(many, storage.ItemChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.Detail{EndsAt: storage.MicrosOf(began)}})
+				many = append(many, storage.ItemChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.DetailChange{EndsAt: storage.MicrosOf(began)}})
 			}
 			for _, r := range store.ChangeItems(t.Context(), storage.Relations, 1, many, storage.ItemOptions{Inverse: true}) {
 				if r.Err != nil {
@@ -29,7 +29,7 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 				}
 			}
 			for id := storage.UserID(1); id <= 3; id++ {
-				ends := storage.Detail{EndsAt: storage.MicrosOf(began.Add(time.Duration(id) * time.Second))} // the first one's are read first
+				ends := storage.DetailChange{EndsAt: storage.MicrosOf(began.Add(time.Duration(id) * time.Second))} // the first one's are read first
 				change := storage.ItemChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
 				if r := store.ChangeItems(t.Context(), storage.Relations, id, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0]; r.Err != nil {
 					t.Fatal(r.Err)

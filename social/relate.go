@@ -11,12 +11,12 @@ import (
 	"kith/storage"
 )
 
-// Relate makes edges of a declared kind from a user to others, or, with an end, changes when they end. Each has its own outcome, in their
+// Relate makes edges of a declared kind from a user to others, or changes their ends and attributes. Each has its own outcome, in their
 // order: [ErrSelf]; [storage.ErrUserUnknown] for an end that is no user, unless the kind leads elsewhere; [storage.ErrLimitReached];
-// [storage.ErrForbidden] where the kind asks for peace. [ActorMissing] if the user itself is unknown.
+// [storage.ErrAttributesTooLong]; [storage.ErrForbidden] where the kind asks for peace. [ActorMissing] if the user itself is unknown.
 //
 // stale reports that the inverse side lags for a reason that waiting does not repair.
-func (t *Relations) Relate(ctx context.Context, people People, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.Detail) (changed []storage.Result[storage.Changed], stale bool) {
+func (t *Relations) Relate(ctx context.Context, people People, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.DetailChange) (changed []storage.Result[storage.Changed], stale bool) {
 	switch {
 	case kind.Lasts > 0:
 		detail.EndsAt = t.at() + storage.Micros(kind.Lasts.Microseconds())
@@ -85,13 +85,20 @@ func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storag
 		first[end] = i
 		change.To, change.Item, change.At = end, kind.Number, t.at()
 		changes, at = append(changes, change), append(at, i)
+		if kind.Excludes != 0 {
+			changes, at = append(changes, storage.ItemChange{To: end, Item: kind.Excludes, At: change.At, With: true}), append(at, i)
+		}
 	}
 	o := storage.ItemOptions{Max: kind.Max, Peace: kind.Peace, Inverse: t.Redundancy.Inline()}
 	var written []storage.Written
 	for j, r := range t.Store.ChangeItems(ctx, storage.Relations, user, changes, o) {
 		r.Err = gone(user, r.Err)
-		results[at[j]] = r
 		written = append(written, r.Value.Written()...)
+		if made := &results[at[j]]; changes[j].With && made.Value.Changed {
+			made.Value.Also = r.Value.Written()
+		} else if !changes[j].With || r.Value.Changed {
+			*made = r
+		}
 	}
 	stale = len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil
 	for i, end := range ends { // named twice

@@ -46,7 +46,7 @@ func newKeeper(t *testing.T, store storage.Store, under social.RelationStore) *k
 
 func (k *keeper) relate(t *testing.T, ends ...storage.UserID) (errs []error) {
 	t.Helper()
-	results, _ := k.Relate(t.Context(), k.store, 1, few, ends, storage.Detail{})
+	results, _ := k.Relate(t.Context(), k.store, 1, few, ends, storage.DetailChange{})
 	for _, r := range results {
 		errs = append(errs, r.Err)
 	}
@@ -112,12 +112,12 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 			k.wants(t, "four at once", 13, 12, 11)
 
 			many := storage.Kind{Number: 301, Max: 400, KeepsNewest: true} // room for four at a time
-			k.Relate(t.Context(), store, 1, many, users(2, 401), storage.Detail{})
+			k.Relate(t.Context(), store, 1, many, users(2, 401), storage.DetailChange{})
 			var group sync.WaitGroup
 			for n := range 4 {
 				group.Go(func() {
 					for _, id := range users(402+20*n, 421+20*n) {
-						if r, _ := k.Relate(t.Context(), store, 1, many, []storage.UserID{id}, storage.Detail{}); r[0].Err != nil {
+						if r, _ := k.Relate(t.Context(), store, 1, many, []storage.UserID{id}, storage.DetailChange{}); r[0].Err != nil {
 							t.Error(r[0].Err)
 						}
 					}

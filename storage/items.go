@@ -9,8 +9,21 @@ type ItemChange struct {
 	Type EdgeType // [Favorited], [Related] or [None]
 	At   Micros   // the clock, read once per request
 
-	Detail Detail // of a new relation
-	IfDue  bool   // of [None]: only if the relation's EndsAt has come At
+	Detail DetailChange // of a relation that is made, or is there
+	IfDue  bool         // of [None]: only if the relation's EndsAt has come At
+	With   bool         // only together with the change before it, whose error it shares
+}
+
+// DetailChange is another end of a relation, and new values of its attributes.
+type DetailChange struct {
+	EndsAt     Micros // 0: never
+	Attributes AttributeChange
+}
+
+// Apply returns a detail after a change. [ErrAttributesTooLong].
+func (c DetailChange) Apply(to Detail) (Detail, error) {
+	attributes, err := c.Attributes.Apply(Attributes(to.Attributes))
+	return Detail{EndsAt: c.EndsAt, Attributes: string(attributes)}, err
 }
 
 // Detail is what is stored with a relation, beside the forward row.
@@ -32,12 +45,12 @@ type ItemOptions struct {
 // ItemChanger writes what users do with items, as [EdgeChanger] does.
 type ItemChanger interface {
 	// ChangeItems makes or ends edges of one user on the Favorites or the Relations side, in one transaction on the user's shard. A
-	// row that already has the wanted type keeps its time; a relation takes the new Detail. Otherwise its new time is the greater
+	// row that already has the wanted type keeps its time; the Detail of a relation is changed. Otherwise its new time is the greater
 	// of At and the row's time plus 1. Ending an edge that never existed writes nothing. ChangeItems does not check that the post
 	// or the other end exists: callers have read it. No two changes have the same end and item.
 	//
-	// A single change may fail with [ErrLimitReached] or [ErrForbidden], or with [ErrListUnknown] as a new member of a list that there
-	// is not; the others go through. [ErrUserUnknown] if the user does not exist or is being deleted.
+	// A single change may fail with [ErrLimitReached], [ErrForbidden] or [ErrAttributesTooLong], or with [ErrListUnknown] as a new
+	// member of a list that there is not; the others go through. [ErrUserUnknown] if the user does not exist or is being deleted.
 	ChangeItems(ctx context.Context, side Side, user UserID, changes []ItemChange, o ItemOptions) []Result[Changed]
 
 	// RestoreDetails writes the details of relations that have none, for imports. Without an Err, the Value reports whether they

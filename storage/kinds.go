@@ -19,6 +19,9 @@ type Kind struct {
 	// KeepsNewest says that an edge beyond Max ends the oldest ones, a hundredth of them at a time. Otherwise it is refused.
 	KeepsNewest bool
 
+	// Excludes is the number of the kind of which a user has no edge to the same end: to make or to end an edge ends that one. 0: none.
+	Excludes int64
+
 	// Hides says from which of a user's answers those are left out to whom it has such an edge.
 	Hides Answers
 }
@@ -44,9 +47,9 @@ const (
 // Kinds that Kith itself has. Products declare theirs from [FirstDeclared] on.
 var (
 	// Mutes hides a user's posts, and hides it from suggestions and searches.
-	Mutes = Kind{Number: 1, Name: "mutes", Max: MaxMutes, Timed: true, Hides: FeedAnswers | SuggestionAnswers | SearchAnswers}
+	Mutes = Kind{Number: 1, Name: "mutes", Max: MaxMutes, Timed: true, Excludes: 2, Hides: FeedAnswers | SuggestionAnswers | SearchAnswers}
 	// PostMutes hides only a user's posts.
-	PostMutes = Kind{Number: 2, Name: "postMutes", Max: MaxMutes, Timed: true, Hides: FeedAnswers}
+	PostMutes = Kind{Number: 2, Name: "postMutes", Max: MaxMutes, Timed: true, Excludes: 1, Hides: FeedAnswers}
 
 	// Dismissals keeps users out of a user's suggestions.
 	Dismissals = Kind{Number: 3, Name: "dismissals", Max: MaxDismissals, Lasts: 180 * 24 * time.Hour, KeepsNewest: true, Hides: SuggestionAnswers}

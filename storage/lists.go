@@ -45,6 +45,18 @@ type UserList struct {
 	Public bool   // everybody may see it, otherwise only the owner
 }
 
+// ListChange holds the new values; nil leaves a value as it is.
+type ListChange struct {
+	Name   *string
+	Public *bool
+}
+
+// Apply changes a list accordingly.
+func (c ListChange) Apply(to *UserList) {
+	set(&to.Name, c.Name)
+	set(&to.Public, c.Public)
+}
+
 // ListsQuery asks for lists of an owner, newest first.
 type ListsQuery struct {
 	Owner  UserID
@@ -64,11 +76,12 @@ type ListStore interface {
 	ListReader
 
 	// CreateList creates an empty list. Its number is the given one or, unless that is greater, the number of the owner's newest
-	// list plus 1. [ErrUserUnknown]; [ErrLimitReached] beyond [MaxLists].
-	CreateList(ctx context.Context, list UserList) (UserList, error)
+	// list plus 1. If the owner has a list with this name that the same may see, CreateList returns the newest of them instead.
+	// [ErrUserUnknown]; [ErrLimitReached] beyond [MaxLists] and [MaxListNumber].
+	CreateList(ctx context.Context, list UserList) (made UserList, created bool, err error)
 
-	// UpdateList changes a list's name and who may see it. [ErrListUnknown].
-	UpdateList(ctx context.Context, list UserList) (changed bool, err error)
+	// UpdateList changes a list's name or who may see it, and returns the list as it is afterwards. [ErrListUnknown].
+	UpdateList(ctx context.Context, id ListID, change ListChange) (list UserList, changed bool, err error)
 
 	// DeleteList removes a list that has no members; otherwise nothing is removed. [ErrListUnknown]. From then on
 	// ChangeItems adds no members: they get [ErrListUnknown].

@@ -120,6 +120,7 @@ type Changed struct {
 	Side    Side // on which it is
 	Changed bool
 	Inverse bool // the Inverse side was written too
+	Kept    bool // the edge was there already: only what is stored with it has changed
 
 	// Also is what followed from the change: a pending request that a block has cancelled and, with
 	// [ChangeOptions.Inverse], the consequences on the other side (see [EdgeWriter]).

@@ -154,7 +154,7 @@ func publish(t *testing.T, s storage.Store) {
 	relate := func(user, to storage.UserID, kind int64, related storage.EdgeType, at storage.Micros) {
 		change := storage.ItemChange{To: to, Item: kind, Type: related, At: 1_700_000_000_000_080 + at}
 		if at%2 == 0 {
-			change.Detail = storage.Detail{EndsAt: 1_900_000_000_000_000, Attributes: fmt.Sprintf(`{"a":"%d, \n"}`, at)}
+			change.Detail = storage.DetailChange{EndsAt: 1_900_000_000_000_000, Attributes: storage.AttributeChange{"a": fmt.Appendf(nil, `"%d, \n"`, at)}}
 		}
 		r := s.ChangeItems(ctx, storage.Relations, user, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0]
 		if r.Err != nil {
@@ -170,7 +170,7 @@ func publish(t *testing.T, s storage.Store) {
 	}
 	relate(1, storage.Foreign(3), 102, storage.None, 30)
 	for n := range int64(9) { // two or more of a user, some with members
-		list, err := s.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: storage.UserID(1 + n%4), Number: 1_700_000_000_000_000 + n/8}, Name: fmt.Sprintf("List, %d\"", n), Public: n%2 == 0})
+		list, _, err := s.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: storage.UserID(1 + n%4), Number: 1_700_000_000_000_000 + n/8}, Name: fmt.Sprintf("List, %d\"", n), Public: n%2 == 0})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,8 +42,9 @@ func (e *Error) Error() string { return e.Message }
 
 // In names the argument that is refused.
 func (e *Error) In(argument string) *Error {
-	e.Argument = argument
-	return e
+	own := *e // it may be a variable
+	own.Argument = argument
+	return &own
 }
 
 // In is an error about an argument: if a check has refused the value, which may have another name there, the error names the argument.
@@ -52,8 +53,7 @@ func In(argument string, err error) error {
 	if !ok || known.Code != CodeBadInput {
 		return err
 	}
-	own := *known // it may be a variable
-	return own.In(argument)
+	return known.In(argument)
 }
 
 // Over adds what a query costs, and the limit, in the unit that the sentence names.

@@ -4040,7 +4040,10 @@ type FriendRequestEdge {
 }
 
 extend type Mutation {
-  "Creates a list of users, of which a user has at most 1,000. Fails with LIMIT_REACHED beyond that."
+  """
+  Creates a list of users, or adds to the one of this name, and as public, that the viewer has already. A user has at most 1,000 lists:
+  fails with LIMIT_REACHED beyond that.
+  """
   createList(
     "1 to 60 characters."
     name: String!
@@ -4058,7 +4061,7 @@ extend type Mutation {
     "Whether everybody sees the list; left out: as it is."
     public: Boolean
   ): ListPayload @semanticNonNull
-  "Deletes a list of the viewer. Fails with NOT_FOUND for any other."
+  "Deletes a list of the viewer. If it is gone, nothing changes. Fails with NOT_FOUND for a list of somebody else."
   deleteList(
     "The list."
     listId: ID!
@@ -4336,7 +4339,7 @@ type Mutation {
     ids: [ID!]!
     "When they end by themselves, if the kind allows that; left out: never."
     until: DateTime
-    "What is kept beside each; left out: nothing."
+    "What is kept beside each. A name that is left out stays as it is; null removes a value."
     attributes: EdgeAttributesInput
   ): RelatePayload @semanticNonNull
   "Ends edges of a declared kind from the viewer, at most 100 at once. Where there is none, nothing changes."

@@ -117,13 +117,19 @@ func (a Answer) Is(data string) {
 // DataIs is Is for an answer that may also have errors.
 func (a Answer) DataIs(data string) {
 	a.t.Helper()
+	if !a.HasData(data) {
+		a.t.Errorf("got\n\t%s\nwant data\n\t%s", abridged(a.Text), data)
+	}
+}
+
+// HasData reports whether the answer's data are these, written as JSON.
+func (a Answer) HasData(data string) bool {
+	a.t.Helper()
 	var want map[string]any
 	if err := decode([]byte(data), &want); err != nil {
 		a.t.Fatalf("%s: %v", data, err)
 	}
-	if !reflect.DeepEqual(a.Data, want) {
-		a.t.Errorf("got\n\t%s\nwant data\n\t%s", abridged(a.Text), data)
-	}
+	return reflect.DeepEqual(a.Data, want)
 }
 
 // Refused fails the test unless there is one error and it has this code. It

@@ -7,17 +7,40 @@ import (
 	"kith/storage"
 )
 
-// Item judges a user's change of an edge that names an item, see [storage.ItemChanger]. The rows of the change are known, and with
-// [storage.ItemOptions].Peace those between the user and the other end. Of each kind, outgoing has how many edges leave the user.
-func (j *Judge) Item(side storage.Side, user storage.UserID, ch storage.ItemChange, o storage.ItemOptions, outgoing map[int64]int64) storage.Result[storage.Changed] {
+// Items judges a user's changes of edges that name items, one after another, see [storage.ItemChanger]. The rows of the changes are
+// known, and with [storage.ItemOptions].Peace those between the user and the other ends. Of each kind, outgoing has how many edges
+// leave the user. It returns when the user has changed something itself; 0: not at all.
+func (j *Judge) Items(
+	side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions, outgoing map[int64]int64, results []storage.Result[storage.Changed],
+) (active storage.Micros) {
+	for i, ch := range changes {
+		if ch.With && results[i-1].Err != nil {
+			results[i] = storage.Result[storage.Changed]{Err: results[i-1].Err}
+			continue
+		}
+		if results[i] = j.item(side, user, ch, o, outgoing); results[i].Value.Changed && !ch.IfDue {
+			active = max(active, ch.At)
+		}
+	}
+	return active
+}
+
+func (j *Judge) item(side storage.Side, user storage.UserID, ch storage.ItemChange, o storage.ItemOptions, outgoing map[int64]int64) storage.Result[storage.Changed] {
 	pair := storage.Pair{From: user, To: ch.To, Post: ch.Item}
 	old, _ := j.row(side, pair)
 	unchanged := storage.Result[storage.Changed]{Value: storage.Changed{Row: old}, Found: true}
-	detail := j.Details[pair]
+	var detail storage.Detail
+	var tooLong error
+	was := j.Details[pair]
+	if ch.Type != storage.None {
+		detail, tooLong = ch.Detail.Apply(was)
+	}
 	switch {
-	case ch.IfDue && (old.Type == storage.None || detail.EndsAt == 0 || detail.EndsAt > ch.At):
+	case tooLong != nil:
+		return storage.Result[storage.Changed]{Err: tooLong}
+	case ch.IfDue && (old.Type == storage.None || was.EndsAt == 0 || was.EndsAt > ch.At):
 		return unchanged
-	case old.Type == ch.Type && (ch.Type == storage.None || detail == ch.Detail):
+	case old.Type == ch.Type && detail == was:
 		return unchanged
 	case old.Type == ch.Type:
 		j.put(side, old) // its time stays
@@ -35,10 +58,11 @@ func (j *Judge) Item(side storage.Side, user storage.UserID, ch storage.ItemChan
 		outgoing[ch.Item]++
 	}
 	if side == storage.Relations {
-		j.Details[pair] = ch.Detail
+		j.Details[pair] = detail
 	}
 	written := j.propagate([]storage.Written{{Row: storage.Row{Side: side, Edge: j.Now(side, pair)}}})
-	return storage.Result[storage.Changed]{Value: storage.Changed{Row: written[0].Edge, Side: side, Changed: true, Inverse: written[0].Inverse}, Found: true}
+	changed := storage.Changed{Row: written[0].Edge, Side: side, Changed: true, Inverse: written[0].Inverse, Kept: old.Type == ch.Type}
+	return storage.Result[storage.Changed]{Value: changed, Found: true}
 }
 
 // PostDiffs are the differences that the changed rows make to the numbers of favorites of posts that

@@ -65,15 +65,14 @@ func isScan(st Statement) bool { return strings.HasPrefix(st.Lookup, "reconcile.
 func changeLists(t *testing.T, s *Store, user storage.UserID) {
 	t.Helper()
 	list := storage.UserList{ListID: storage.ListID{Owner: user, Number: 5}, Name: "x"}
-	for range 2 { // one of them is deleted
-		made, err := s.CreateList(t.Context(), list)
+	for _, list.Name = range []string{"x", "y"} { // one of them is deleted
+		made, _, err := s.CreateList(t.Context(), list)
 		if err != nil {
 			t.Fatal(err)
 		}
 		list = made
 	}
-	list.Public = true
-	_, failed := s.UpdateList(t.Context(), list)
+	_, _, failed := s.UpdateList(t.Context(), list.ListID, storage.ListChange{Public: new(!list.Public)})
 	_, err := s.DeleteList(t.Context(), list.ListID)
 	read := s.UserLists(t.Context(), []storage.ListsQuery{{Owner: user, UpTo: 9, Limit: 9}})
 	if err := errors.Join(failed, err, read[0].Err); err != nil {

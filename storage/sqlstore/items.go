@@ -231,13 +231,7 @@ func (w *writer) changeItems(
 	if err != nil {
 		return err
 	}
-	var latest storage.Micros
-	for i, ch := range changes {
-		results[i] = c.Item(side, user, ch, o, outgoing)
-		if results[i].Value.Changed && !ch.IfDue {
-			latest = max(latest, ch.At)
-		}
-	}
+	latest := c.Items(side, user, changes, o, outgoing, results)
 	if len(c.Owners()) == 0 {
 		w.unchanged(nil)
 		return nil

@@ -24,9 +24,9 @@ SELECT name, public
 FROM user_list
 WHERE owner = ? AND number = ?`
 
-	// Served by the primary key.
-	sqlNewestUserList = `
-SELECT COUNT(*), COALESCE(MAX(number), 0)
+	// How many lists there are, the newest one, and the newest like another. Served by the primary key.
+	sqlListsLike = `
+SELECT COUNT(*), COALESCE(MAX(number), 0), COALESCE(MAX(CASE WHEN name = ? AND public = ? THEN number END), 0)
 FROM user_list
 WHERE owner = ?`
 
@@ -95,34 +95,34 @@ func numberOf(b bool) int64 {
 }
 
 // CreateList implements [storage.ListStore].
-func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
-	var made storage.UserList
-	err := s.changeLists(ctx, "list.create", list.Owner, func(w *writer) error {
-		newest := int64(0)
-		err := w.mayAddList(list.Owner, &newest)
-		if made = list; err == nil {
-			made.Number = max(list.Number, newest+1)
-			err = w.addList(made)
+func (s *Store) CreateList(ctx context.Context, list storage.UserList) (made storage.UserList, created bool, err error) {
+	err = s.changeLists(ctx, "list.create", list.Owner, func(w *writer) error {
+		lists, newest, same, err := w.listsLike(list)
+		if made, created = list, same == 0; err != nil || !created {
+			made.Number = same
+			return err
 		}
-		return err
+		made.Number = max(list.Number, newest+1)
+		return w.addList(made, lists)
 	})
 	if err != nil {
-		return storage.UserList{}, err
+		return storage.UserList{}, false, err
 	}
-	return made, nil
+	return made, created, nil
 }
 
-// mayAddList fails if a user, who is locked, has as many lists as one may.
-func (w *writer) mayAddList(owner storage.UserID, newest *int64) error {
-	lists := 0
-	_, err := w.readOne(sqlNewestUserList, []any{int64(owner)}, &lists, newest)
-	if err == nil && lists >= storage.MaxLists {
-		err = fmt.Errorf("%w: user %s has %d lists", storage.ErrLimitReached, owner, lists)
-	}
-	return err
+// listsLike returns how many lists the owner of a list has, who is locked, the number of the newest one, and that of the newest one
+// that differs from the list only in its number; 0 if there is none.
+func (w *writer) listsLike(l storage.UserList) (lists int, newest, same int64, err error) {
+	_, err = w.readOne(sqlListsLike, []any{l.Name, numberOf(l.Public), int64(l.Owner)}, &lists, &newest, &same)
+	return lists, newest, same, err
 }
 
-func (w *writer) addList(l storage.UserList) error {
+// addList adds a list to so many of its owner.
+func (w *writer) addList(l storage.UserList, to int) error {
+	if to >= storage.MaxLists || l.Number > storage.MaxListNumber {
+		return fmt.Errorf("%w: user %s has %d lists", storage.ErrLimitReached, l.Owner, to)
+	}
 	_, err := w.Exec(1, sqlAddUserList, int64(l.Owner), l.Number, l.Name, numberOf(l.Public))
 	return err
 }
@@ -141,8 +141,9 @@ func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []st
 			r := &results[i]
 			_, err := w.list(l.ListID)
 			if r.Found = true; errors.Is(err, storage.ErrListUnknown) {
-				if err = w.mayAddList(owner, new(int64)); err == nil {
-					err, r.Value = w.addList(l), true
+				lists := 0
+				if lists, _, _, err = w.listsLike(l); err == nil {
+					err, r.Value = w.addList(l, lists), true
 				}
 			}
 			if errors.Is(err, storage.ErrLimitReached) {
@@ -157,16 +158,18 @@ func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []st
 }
 
 // UpdateList implements [storage.ListStore].
-func (s *Store) UpdateList(ctx context.Context, list storage.UserList) (changed bool, err error) {
-	err = s.changeLists(ctx, "list.update", list.Owner, func(w *writer) error {
-		old, err := w.list(list.ListID)
+func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (list storage.UserList, changed bool, err error) {
+	err = s.changeLists(ctx, "list.update", id.Owner, func(w *writer) error {
+		old, err := w.list(id)
+		list = old
+		change.Apply(&list)
 		if changed = err == nil && old != list; !changed {
 			return err
 		}
 		_, err = w.Exec(1, sqlUpdateUserList, list.Name, numberOf(list.Public), int64(list.Owner), list.Number)
 		return err
 	})
-	return changed && err == nil, err
+	return list, changed && err == nil, err
 }
 
 // DeleteList implements [storage.ListStore].

@@ -24,6 +24,12 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 	pair := storage.Pair{From: user.ID, To: s.id()}
 	s.apply(t, storage.Forward, follow(storage.Forward, pair.From, pair.To, 1))
 	wantList(t, "outcomes", beside(s).add(t, storage.AnnotationMark, storage.Annotation{Pair: pair, Special: true, Attributes: has}), []string{added})
+	relation := storage.Pair{From: user.ID, To: pair.To, Post: oneKind}
+	s.apply(t, storage.Relations, relation.Edge(storage.Related, at(1)))
+	found(t, s.store.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: relation.Edge(storage.Related, at(1)), Detail: storage.Detail{Attributes: string(has)}}}), 1)
+	detail := func() storage.Attributes {
+		return storage.Attributes(s.store.Details(t.Context(), []storage.Pair{relation})[0].Value.Attributes)
+	}
 	return map[string]attributedObject{
 		"user": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
 			u, changed, err := s.store.UpdateProfile(t.Context(), user.ID, storage.ProfileChange{Attributes: c}, at(5))
@@ -38,6 +44,11 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 		}, func() storage.Attributes {
 			return found(t, s.store.Posts(t.Context(), []storage.PostID{n.PostID}), 1)[0].Attributes
 		}},
+		"relation": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
+			change := storage.ItemChange{To: relation.To, Item: relation.Post, Type: storage.Related, At: at(5), Detail: storage.DetailChange{Attributes: c}}
+			r := s.store.ChangeItems(t.Context(), storage.Relations, user.ID, []storage.ItemChange{change}, storage.ItemOptions{})[0]
+			return detail(), r.Value.Changed, r.Err
+		}, detail},
 		"mark": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
 			m, changed, err := s.store.SetMark(t.Context(), pair, storage.MarkChange{Attributes: c})
 			return m.Attributes, changed, err

@@ -230,12 +230,12 @@ func (p *pair) relate(t *rapid.T) {
 		return storage.ItemChange{
 			To: rapid.SampledFrom(ends).Draw(t, "to"), Item: rapid.Int64Range(101, 103).Draw(t, "kind"), At: drawTime(t),
 			Type: rapid.SampledFrom([]storage.EdgeType{storage.None, storage.Related, storage.Related}).Draw(t, "type"), IfDue: rapid.IntRange(0, 5).Draw(t, "due") == 0,
-			Detail: storage.Detail{EndsAt: rapid.SampledFrom([]storage.Micros{0, at(2), at(4)}).Draw(t, "end"), Attributes: rapid.SampledFrom([]string{"", "x"}).Draw(t, "attributes")},
+			Detail: storage.DetailChange{EndsAt: rapid.SampledFrom([]storage.Micros{0, at(2), at(4)}).Draw(t, "end"), Attributes: values("a", rapid.SampledFrom([]string{"null", "1"}).Draw(t, "attributes"))},
 		}
 	}), 1, 6, func(ch storage.ItemChange) [2]int64 { return [2]int64{int64(ch.To), ch.Item} }).Draw(t, "changes")
 	for i := range batch {
 		if batch[i].Type == storage.None {
-			batch[i].Detail = storage.Detail{}
+			batch[i].Detail = storage.DetailChange{}
 		} else {
 			batch[i].IfDue = false
 		}

@@ -19,15 +19,15 @@ const (
 func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	pair := storage.Pair{From: users[0], To: users[1], Post: oneKind}
-	until := storage.Detail{EndsAt: at(500), Attributes: `{"a":1}`}
+	until := storage.DetailChange{EndsAt: at(500), Attributes: values("a", "1")}
 	for n, want := range []struct {
 		change  storage.ItemChange
 		row     storage.Edge
 		changed bool
 	}{
 		{s.end(pair, 1), pair.Edge(storage.None, 0), false},
-		{s.make(pair, 5, storage.Detail{}), pair.Edge(storage.Related, at(5)), true},
-		{s.make(pair, 7, storage.Detail{}), pair.Edge(storage.Related, at(5)), false},
+		{s.make(pair, 5, storage.DetailChange{}), pair.Edge(storage.Related, at(5)), true},
+		{s.make(pair, 7, storage.DetailChange{}), pair.Edge(storage.Related, at(5)), false},
 		{s.make(pair, 9, until), pair.Edge(storage.Related, at(5)), true},
 		{s.make(pair, 11, until), pair.Edge(storage.Related, at(5)), false},
 		{s.end(pair, 3), pair.Edge(storage.None, at(6)), true},
@@ -35,7 +35,8 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 		{s.make(pair, 8, until), pair.Edge(storage.Related, at(8)), true},
 	} {
 		got := found(t, s.change(t, pair.From, storage.ItemOptions{}, want.change), 1)[0]
-		if got.Row != want.row || got.Changed != want.changed || got.Inverse || len(got.Also) > 0 {
+		kept := want.changed && want.change.Detail.EndsAt != 0 && want.row.UpdateTime == at(5)
+		if got.Row != want.row || got.Changed != want.changed || got.Kept != kept || got.Inverse || len(got.Also) > 0 {
 			t.Errorf("%d: %+v, want %+v", n, got, want)
 		}
 		if want.changed {
@@ -46,7 +47,7 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	other.Post = anotherKind
 	wantMissing(t, s.store.Edges(t.Context(), storage.Relations, []storage.Pair{other}), 1)
 	wantMissing(t, s.store.Edges(t.Context(), storage.RelationInbox, []storage.Pair{pair}), 1)
-	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], until)
+	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], storage.Detail{EndsAt: at(500), Attributes: `{"a":1}`})
 	found(t, s.change(t, pair.From, storage.ItemOptions{}, s.end(pair, 20)), 1)
 	wantMissing(t, s.store.Details(t.Context(), []storage.Pair{pair, other}), 2)
 }
@@ -56,13 +57,13 @@ func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 	users := idsOf(s.newUsers(t, 6))
 	var changes []storage.ItemChange
 	for i, to := range users[1:] {
-		changes = append(changes, s.make(storage.Pair{From: users[0], To: to, Post: oneKind}, i, storage.Detail{}))
+		changes = append(changes, s.make(storage.Pair{From: users[0], To: to, Post: oneKind}, i, storage.DetailChange{}))
 	}
 	o := storage.ItemOptions{Max: 4, Inverse: true}
 	results := s.change(t, users[0], o, changes...)
 	found(t, results[:4], 4)
 	wantIs(t, results[4].Err, storage.ErrLimitReached)
-	found(t, s.change(t, users[0], o, s.make(storage.Pair{From: users[0], To: users[1], Post: anotherKind}, 9, storage.Detail{})), 1)
+	found(t, s.change(t, users[0], o, s.make(storage.Pair{From: users[0], To: users[1], Post: anotherKind}, 9, storage.DetailChange{})), 1)
 	for _, r := range results[:4] {
 		if !r.Value.Inverse {
 			s.apply(t, storage.RelationInbox, r.Value.Row)
@@ -81,7 +82,7 @@ func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 func (s relations) TheyLeadAnywhere(t *testing.T) {
 	user, show := s.newUsers(t, 1)[0].ID, storage.Foreign(7)
 	pair := storage.Pair{From: user, To: show, Post: oneKind}
-	row := found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 5, storage.Detail{})), 1)[0].Row
+	row := found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 5, storage.DetailChange{})), 1)[0].Row
 	s.apply(t, storage.RelationInbox, row)
 	s.wantKind(t, show, oneKind, storage.KindCount{Incoming: 1})
 	wantList(t, "page", s.page(t, storage.RelationInbox, storage.PageQuery{Owner: show, Post: oneKind, Limit: 5}), []storage.Edge{row})
@@ -91,7 +92,7 @@ func (s relations) TheyLeadAnywhere(t *testing.T) {
 func (s relations) ABlockForbidsThoseOfPeace(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	s.apply(t, storage.Forward, storage.Edge{From: users[0], To: users[1], Type: storage.Blocking, UpdateTime: at(1)})
-	make := s.make(storage.Pair{From: users[0], To: users[1], Post: oneKind}, 5, storage.Detail{})
+	make := s.make(storage.Pair{From: users[0], To: users[1], Post: oneKind}, 5, storage.DetailChange{})
 	wantIs(t, s.change(t, users[0], storage.ItemOptions{Peace: true}, make)[0].Err, storage.ErrForbidden)
 	found(t, s.change(t, users[0], storage.ItemOptions{}, make), 1)
 }
@@ -101,7 +102,7 @@ func (s relations) PagesAreOfOneKind(t *testing.T) {
 	var rows []storage.Edge
 	for i, to := range s.ids(9) {
 		for _, kind := range []int64{oneKind, anotherKind} {
-			row := found(t, s.change(t, users[0], storage.ItemOptions{}, s.make(storage.Pair{From: users[0], To: to, Post: kind}, i/2, storage.Detail{})), 1)[0].Row
+			row := found(t, s.change(t, users[0], storage.ItemOptions{}, s.make(storage.Pair{From: users[0], To: to, Post: kind}, i/2, storage.DetailChange{})), 1)[0].Row
 			if kind == oneKind {
 				rows = append(rows, row)
 			}
@@ -123,7 +124,7 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 	for i, to := range s.ids(3) {
 		pair := storage.Pair{From: user, To: to, Post: oneKind}
 		pairs = append(pairs, pair)
-		found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 1, storage.Detail{EndsAt: at(100 + 10*i)})), 1)
+		found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 1, storage.DetailChange{EndsAt: at(100 + 10*i)})), 1)
 	}
 	var due []storage.Pair
 	for shard := range s.shards() {
@@ -136,13 +137,36 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 		}
 	}
 	wantList(t, "due", due, pairs[:2])
-	longer := s.make(pairs[1], 90, storage.Detail{EndsAt: at(500)})
+	longer := s.make(pairs[1], 90, storage.DetailChange{EndsAt: at(500)})
 	found(t, s.change(t, user, storage.ItemOptions{}, longer), 1)
 	for i, pair := range pairs {
 		end := s.end(pair, 110)
 		end.IfDue = true
 		wantEqual(t, "ended", found(t, s.change(t, user, storage.ItemOptions{}, end), 1)[0].Changed, i == 0)
 	}
+}
+
+// One edge takes the place of another, in one transaction: if it cannot be made, the other one stays.
+func (s relations) AChangeGoesWithTheOneBefore(t *testing.T) {
+	user, ends := s.newUsers(t, 1)[0].ID, s.ids(2)
+	of := func(kind int64, end int) storage.Pair { return storage.Pair{From: user, To: ends[end], Post: kind} }
+	instead := func(kind, other int64, end, n int) []storage.Result[storage.Changed] {
+		ended := s.end(of(other, end), n)
+		ended.With = true
+		return s.change(t, user, storage.ItemOptions{Max: 1}, s.make(of(kind, end), n, storage.DetailChange{}), ended)
+	}
+	for i, changed := range []bool{false, true} {
+		results := found(t, instead([]int64{oneKind, anotherKind}[i], []int64{anotherKind, oneKind}[i], 0, 5+i), 2)
+		wantEqual(t, "made", results[0].Changed, true)
+		wantEqual(t, "ended", results[1].Changed, changed)
+	}
+	found(t, s.change(t, user, storage.ItemOptions{}, s.make(of(oneKind, 1), 7, storage.DetailChange{})), 1)
+	for _, r := range instead(anotherKind, oneKind, 1, 9) {
+		wantIs(t, r.Err, storage.ErrLimitReached)
+	}
+	wantEqual(t, "the one that stays", s.edgeOf(t, storage.Relations, of(oneKind, 1)).Type, storage.Related)
+	s.wantKind(t, user, oneKind, storage.KindCount{Outgoing: 1})
+	s.wantKind(t, user, anotherKind, storage.KindCount{Outgoing: 1})
 }
 
 // For imports.
@@ -169,7 +193,7 @@ func (s relations) CountsAreExactWhereManyWrite(t *testing.T) {
 	together(func(worker int) {
 		for i := range 12 {
 			pair := storage.Pair{From: users[worker], To: users[(worker+1+i%3)%workers], Post: oneKind + int64(i%2)}
-			change := s.make(pair, i, storage.Detail{})
+			change := s.make(pair, i, storage.DetailChange{})
 			if i%4 == 3 {
 				change = s.end(pair, i)
 			}
@@ -200,7 +224,7 @@ func (s relations) RepairsAreCounted(t *testing.T) {
 	s.wantAllRight(t)
 }
 
-func (s relations) make(pair storage.Pair, n int, d storage.Detail) storage.ItemChange {
+func (s relations) make(pair storage.Pair, n int, d storage.DetailChange) storage.ItemChange {
 	return storage.ItemChange{To: pair.To, Item: pair.Post, Type: storage.Related, At: at(n), Detail: d}
 }
 

@@ -14,14 +14,19 @@ func (s userLists) TheyAreCreatedChangedAndDeleted(t *testing.T) {
 	owner := s.newUsers(t, 1)[0].ID
 	one := s.createList(t, owner, 5, "one")
 	wantEqual(t, "number", one.Number, 5)
+	name, public := "first", true
 	for n, step := range []struct {
-		name            string
-		public, changed bool
-	}{{"one", false, false}, {"first", false, true}, {"first", true, true}, {"first", true, false}} {
-		one.Name, one.Public = step.name, step.public
-		changed, err := s.store.UpdateList(t.Context(), one)
+		change  storage.ListChange
+		changed bool
+	}{
+		{storage.ListChange{}, false}, {storage.ListChange{Name: &one.Name, Public: &one.Public}, false},
+		{storage.ListChange{Name: &name}, true}, {storage.ListChange{Public: &public}, true}, {storage.ListChange{Name: &name, Public: &public}, false},
+	} {
+		step.change.Apply(&one)
+		now, changed, err := s.store.UpdateList(t.Context(), one.ListID, step.change)
 		wantIs(t, err, nil)
 		wantEqual(t, fmt.Sprintf("changed in step %d", n), changed, step.changed)
+		wantEqual(t, fmt.Sprintf("list in step %d", n), now, one)
 		s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 9, Limit: 9}, one)
 	}
 	deleted, err := s.store.DeleteList(t.Context(), one.ListID)
@@ -30,7 +35,7 @@ func (s userLists) TheyAreCreatedChangedAndDeleted(t *testing.T) {
 	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 9, Limit: 9})
 	_, err = s.store.DeleteList(t.Context(), one.ListID)
 	wantIs(t, err, storage.ErrListUnknown)
-	_, err = s.store.UpdateList(t.Context(), one)
+	_, _, err = s.store.UpdateList(t.Context(), one.ListID, storage.ListChange{Public: &public})
 	wantIs(t, err, storage.ErrListUnknown)
 }
 
@@ -38,15 +43,15 @@ func (s userLists) TheyAreCreatedChangedAndDeleted(t *testing.T) {
 func (s userLists) TheNewestComeFirst(t *testing.T) {
 	owner, other := s.newUsers(t, 1)[0].ID, s.newUsers(t, 1)[0].ID
 	var lists []storage.UserList
-	for _, number := range []int64{5, 5, 3, 100} {
-		lists = append(lists, s.createList(t, owner, number, "x"))
+	for i, number := range []int64{5, 5, 3, 100} {
+		lists = append(lists, s.createList(t, owner, number, fmt.Sprint(i)))
 	}
 	s.createList(t, other, 6, "y")
 	for i, want := range []int64{5, 6, 7, 100} {
 		wantEqual(t, "number", lists[i].Number, want)
 	}
 	lists[1].Public = true
-	_, err := s.store.UpdateList(t.Context(), lists[1])
+	_, _, err := s.store.UpdateList(t.Context(), lists[1].ListID, storage.ListChange{Public: &lists[1].Public})
 	wantIs(t, err, nil)
 	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 1000, Limit: 2}, lists[3], lists[2])
 	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 7, Limit: 9}, lists[2], lists[1], lists[0])
@@ -74,19 +79,49 @@ func (s userLists) MembersNeedAList(t *testing.T) {
 func (s userLists) TheirNumberIsBounded(t *testing.T) {
 	owner := s.newUsers(t, 1)[0].ID
 	for i := range storage.MaxLists {
-		s.createList(t, owner, int64(i+1), "x")
+		s.createList(t, owner, int64(i+1), fmt.Sprint(i))
 	}
-	_, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"})
+	_, _, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"})
 	wantIs(t, err, storage.ErrLimitReached)
 	wantIs(t, s.store.RestoreLists(t.Context(), []storage.UserList{{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"}})[0].Err, storage.ErrLimitReached)
 	_, err = s.store.DeleteList(t.Context(), storage.ListID{Owner: owner, Number: 7})
 	wantIs(t, err, nil)
 	s.createList(t, owner, 9000, "x")
+	last := s.newUsers(t, 1)[0].ID
+	s.createList(t, last, storage.MaxListNumber, "the last number")
+	_, _, err = s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: last, Number: 5}, Name: "x"})
+	wantIs(t, err, storage.ErrLimitReached)
+}
+
+// A list that is created again is the one that there is: the newest, if there are several.
+func (s userLists) OneIsCreatedOnce(t *testing.T) {
+	owner, other := s.newUsers(t, 1)[0].ID, s.newUsers(t, 1)[0].ID
+	s.createList(t, other, 4, "x")
+	same := s.createList(t, owner, 5, "x")
+	capital := s.createList(t, owner, 5, "X")
+	public := storage.UserList{ListID: storage.ListID{Owner: owner, Number: 8}, Name: "x", Public: true}
+	for i, created := range []bool{true, false} {
+		public.Number = 8 + int64(i)
+		made, now, err := s.store.CreateList(t.Context(), public)
+		wantIs(t, err, nil)
+		wantEqual(t, "created", now, created)
+		wantEqual(t, "number", made.Number, 8)
+	}
+	public.Number = 8
+	same.Number = 20
+	found(t, s.store.RestoreLists(t.Context(), []storage.UserList{same}), 1)
+	again, created, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 30}, Name: "x"})
+	wantIs(t, err, nil)
+	wantEqual(t, "created", created, false)
+	wantEqual(t, "the newest", again, same)
+	first := same
+	first.Number = 5
+	s.wantLists(t, storage.ListsQuery{Owner: owner, UpTo: 99, Limit: 9}, same, public, capital, first)
 }
 
 func (s userLists) NobodyHasLists(t *testing.T) {
 	nobody := storage.ListID{Owner: s.id(), Number: 5}
-	_, err := s.store.CreateList(t.Context(), storage.UserList{ListID: nobody, Name: "x"})
+	_, _, err := s.store.CreateList(t.Context(), storage.UserList{ListID: nobody, Name: "x"})
 	wantIs(t, err, storage.ErrUserUnknown)
 	s.wantLists(t, storage.ListsQuery{Owner: nobody.Owner, UpTo: 9, Limit: 9})
 }
@@ -143,8 +178,9 @@ func (s userLists) TheyAreRestored(t *testing.T) {
 
 func (s userLists) createList(t *testing.T, owner storage.UserID, number int64, name string) storage.UserList {
 	t.Helper()
-	made, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: number}, Name: name})
+	made, created, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: number}, Name: name})
 	wantIs(t, err, nil)
+	wantEqual(t, "created", created, true)
 	return made
 }
 

@@ -17,6 +17,7 @@ var listMistakes = []struct {
 	caught  caught
 }{
 	{"every update of a list is a change", func(s *oracle.Store) storage.Store { return updatesAgain{s} }, "userLists/TheyAreCreatedChangedAndDeleted", promiseOnly},
+	{"a list is created again", func(s *oracle.Store) storage.Store { return createsAgain{s} }, "userLists/OneIsCreatedOnce", promiseOnly},
 	{"private lists are among the public ones", func(s *oracle.Store) storage.Store { return nothingPrivate{s} }, "userLists/TheNewestComeFirst", promiseOnly},
 	{"anything may have members", func(s *oracle.Store) storage.Store { return anyMembers{s} }, "userLists/MembersNeedAList", promiseOnly},
 	{"lists have no limit", func(s *oracle.Store) storage.Store { return listsUnlimited{s} }, "userLists/TheirNumberIsBounded", promiseOnly},
@@ -29,9 +30,21 @@ func init() { wrongStores = append(wrongStores, listMistakes...) }
 
 type updatesAgain struct{ *oracle.Store }
 
-func (s updatesAgain) UpdateList(ctx context.Context, list storage.UserList) (bool, error) {
-	_, err := s.Store.UpdateList(ctx, list)
-	return err == nil, err
+func (s updatesAgain) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (storage.UserList, bool, error) {
+	list, _, err := s.Store.UpdateList(ctx, id, change)
+	return list, err == nil, err
+}
+
+type createsAgain struct{ *oracle.Store }
+
+func (s createsAgain) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
+	made, created, err := s.Store.CreateList(ctx, list)
+	if err == nil && !created {
+		list.Number = made.Number + 1
+		created = s.RestoreLists(ctx, []storage.UserList{list})[0].Value
+		made = list
+	}
+	return made, created, err
 }
 
 type nothingPrivate struct{ *oracle.Store }
@@ -55,12 +68,12 @@ func (s anyMembers) ChangeItems(ctx context.Context, side storage.Side, user sto
 
 type listsUnlimited struct{ *oracle.Store }
 
-func (s listsUnlimited) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
-	made, err := s.Store.CreateList(ctx, list)
+func (s listsUnlimited) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
+	made, created, err := s.Store.CreateList(ctx, list)
 	if errors.Is(err, storage.ErrLimitReached) {
-		made, err = list, nil
+		made, created, err = list, true, nil
 	}
-	return made, err
+	return made, created, err
 }
 
 type restoresOver struct{ *oracle.Store }
@@ -68,16 +81,16 @@ type restoresOver struct{ *oracle.Store }
 func (s restoresOver) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
 	results := s.Store.RestoreLists(ctx, lists)
 	for _, l := range lists {
-		_, _ = s.UpdateList(ctx, l)
+		_, _, _ = s.UpdateList(ctx, l.ListID, storage.ListChange{Name: &l.Name, Public: &l.Public})
 	}
 	return results
 }
 
 type anybodysLists struct{ *oracle.Store }
 
-func (s anybodysLists) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, error) {
+func (s anybodysLists) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
 	if r := s.Users(ctx, []storage.UserID{list.Owner})[0]; !r.Found {
-		return list, nil
+		return list, true, nil
 	}
 	return s.Store.CreateList(ctx, list)
 }

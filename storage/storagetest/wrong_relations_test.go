@@ -2,6 +2,7 @@ package storagetest_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"kith/storage"
@@ -22,6 +23,7 @@ var relationMistakes = []struct {
 	{"blocks do not end relations", func(s *oracle.Store) storage.Store { return warlike{s} }, "relations/ABlockForbidsThoseOfPeace", promiseOnly},
 	{"pages are of all kinds", func(s *oracle.Store) storage.Store { return allKinds{s} }, "relations/PagesAreOfOneKind", promiseOnly},
 	{"relations end that have been prolonged", func(s *oracle.Store) storage.Store { return alwaysDue{s} }, "relations/TheyEndByThemselves", promiseOnly},
+	{"changes do not go together", func(s *oracle.Store) storage.Store { return apart{s} }, "relations/AChangeGoesWithTheOneBefore", promiseOnly},
 	{"details are restored again", func(s *oracle.Store) storage.Store { return restoresAgain{s} }, "relations/DetailsAreRestoredOnce", promiseOnly},
 	{"kinds are counted without a lock", func(s *oracle.Store) storage.Store {
 		return &unlockedKinds{Store: s, extra: map[storage.UserID]int64{}}
@@ -39,6 +41,16 @@ func (s firstDetail) ChangeItems(ctx context.Context, side storage.Side, user st
 		if r := s.Edges(ctx, side, pair)[0]; side == storage.Relations && r.Value.Type == ch.Type && !ch.IfDue {
 			return []storage.Result[storage.Changed]{{Value: storage.Changed{Row: r.Value, Side: side}, Found: true}}
 		}
+	}
+	return s.Store.ChangeItems(ctx, side, user, changes, o)
+}
+
+type apart struct{ *oracle.Store }
+
+func (s apart) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	changes = slices.Clone(changes)
+	for i := range changes {
+		changes[i].With = false
 	}
 	return s.Store.ChangeItems(ctx, side, user, changes, o)
 }

@@ -1370,6 +1370,11 @@ LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
   ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
   AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
 
+-- sqlListsLike. Served by PRIMARY.
+SELECT COUNT(*), COALESCE(MAX(number), 0), COALESCE(MAX(CASE WHEN name = ? AND public = ? THEN number END), 0)
+FROM user_list
+WHERE owner = ?
+
 -- sqlLoadCheckpoint. Served by PRIMARY.
 SELECT value
 FROM kith_checkpoints
@@ -1575,11 +1580,6 @@ WHERE from_user_id = ? AND type = 1
 SELECT from_user_id
 FROM friend_request_inbox
 WHERE to_user_id = ? AND type = 1
-
--- sqlNewestUserList. Served by PRIMARY.
-SELECT COUNT(*), COALESCE(MAX(number), 0)
-FROM user_list
-WHERE owner = ?
 
 -- sqlNextOwner. Served by PRIMARY.
 SELECT user_id

@@ -43,11 +43,8 @@ func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage
 			outgoing[of.Kind] = n.Outgoing
 		}
 	}
-	for i, ch := range changes {
-		results[i] = j.Item(side, user, ch, o, outgoing)
-		if results[i].Value.Changed && !ch.IfDue {
-			s.activeOn(user, ch.At)
-		}
+	if active := j.Items(side, user, changes, o, outgoing, results); active > 0 {
+		s.activeOn(user, active)
 	}
 	s.save(j)
 	return results

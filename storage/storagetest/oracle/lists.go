@@ -24,24 +24,29 @@ func (s *Store) UserLists(ctx context.Context, queries []storage.ListsQuery) []s
 }
 
 // CreateList implements [storage.ListStore].
-func (s *Store) CreateList(ctx context.Context, list storage.UserList) (made storage.UserList, err error) {
+func (s *Store) CreateList(ctx context.Context, list storage.UserList) (made storage.UserList, created bool, err error) {
 	err = s.changeLists(ctx, list.Owner, func() error {
-		n := 0
-		number := list.Number
-		for id := range s.lists {
-			if id.Owner == list.Owner {
-				n, number = n+1, max(number, id.Number+1)
+		n, number, same := 0, list.Number, int64(0)
+		for id, l := range s.lists {
+			if id.Owner != list.Owner {
+				continue
+			}
+			n, number = n+1, max(number, id.Number+1)
+			if l.Name == list.Name && l.Public == list.Public {
+				same = max(same, id.Number)
 			}
 		}
-		if n >= storage.MaxLists {
+		made, created = list, same == 0
+		if made.Number = cmp.Or(same, number); !created {
+			return nil
+		}
+		if n >= storage.MaxLists || number > storage.MaxListNumber {
 			return fmt.Errorf("create a list of user %d: %w", list.Owner, storage.ErrLimitReached)
 		}
-		made = list
-		made.Number = number
 		s.lists[made.ListID] = made
 		return nil
 	})
-	return made, err
+	return made, created && err == nil, err
 }
 
 // RestoreLists implements [storage.ListStore].
@@ -81,17 +86,19 @@ func (m *moment) Lists(ctx context.Context, after storage.ListID, limit int) ([]
 }
 
 // UpdateList implements [storage.ListStore].
-func (s *Store) UpdateList(ctx context.Context, list storage.UserList) (changed bool, err error) {
-	err = s.changeLists(ctx, list.Owner, func() error {
-		old, exists := s.lists[list.ListID]
+func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (list storage.UserList, changed bool, err error) {
+	err = s.changeLists(ctx, id.Owner, func() error {
+		old, exists := s.lists[id]
 		if !exists {
 			return storage.ErrListUnknown
 		}
+		list = old
+		change.Apply(&list)
 		changed = old != list
-		s.lists[list.ListID] = list
+		s.lists[id] = list
 		return nil
 	})
-	return changed, err
+	return list, changed, err
 }
 
 // DeleteList implements [storage.ListStore].
