@@ -157,7 +157,8 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int) error {
 	a.mu.Lock()
 	last := a.shards[shard].last
 	a.mu.Unlock()
-	after := storage.StatePosition{At: max(0, last.At-overlap)}
+	// What a clock ahead has written is read again until its time has come: it must not hide what others write.
+	after := storage.StatePosition{At: max(0, min(last.At, storage.MicrosOf(a.now()))-overlap)}
 	for {
 		changes, err := a.store.StateChanges(ctx, shard, after, changesAtOnce)
 		if err != nil {
@@ -220,12 +221,13 @@ func (a *HiddenUsers) apply(changes []storage.StateChange) {
 		if delete(a.ending, c.User); isSuspended {
 			a.ending[c.User] = c
 		}
-		delete(a.leaving, c.User)
-		if c.State == storage.Deleting {
-			a.leaving[c.User] = c.At
+		if since, known := a.leaving[c.User]; c.State != storage.Deleting {
+			delete(a.leaving, c.User)
+		} else if at := min(c.At, now); !known || at < since {
+			a.leaving[c.User] = at
 		}
 		if _, known := a.gone[c.User]; !known && isRecent {
-			a.gone[c.User] = departure{at: c.At}
+			a.gone[c.User] = departure{at: min(c.At, now)}
 		}
 	}
 	change(&a.deleted, bury) // first, so that no user is visible in between

@@ -149,6 +149,52 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	}
 }
 
+// One change with a time ahead, of a user or by the reader's own clock, does not hide what others write by the right time.
+func TestAClockAheadHidesNothing(t *testing.T) {
+	store := oracle.New()
+	makeUsers(t, store, 9)
+	now := time.Now()
+	g := open(t, store, func() time.Time { return now })
+	wants := func(hidden ...storage.UserID) {
+		t.Helper()
+		if err := g.hiddenUsers.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.hiddenUsers.IDs(); !slices.Equal(got, hidden) {
+			t.Errorf("hidden are %v, want %v", got, hidden)
+		}
+	}
+	write := func(user storage.UserID, state storage.UserState, ahead time.Duration) {
+		t.Helper()
+		if _, err := store.SetState(t.Context(), user, state, storage.MicrosOf(now.Add(ahead))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1, storage.Deactivated, time.Hour)
+	wants(1)
+	write(2, storage.Deactivated, time.Second)
+	change := storage.PasswordChange{New: "hash", At: storage.MicrosOf(now.Add(2 * time.Second)), EndsTokens: true}
+	if _, err := store.SetPassword(t.Context(), 4, change); err != nil {
+		t.Fatal(err)
+	}
+	wants(1, 2)
+	if got := g.hiddenUsers.Passwords.ChangedAt(4); got != change.At {
+		t.Errorf("the password changed at %d, want %d", got, change.At)
+	}
+	now = now.Add(2 * time.Hour)
+	wants(1, 2)
+	now = now.Add(-2 * time.Hour)
+	write(3, storage.Deactivated, time.Second)
+	wants(1, 2, 3)
+
+	// The deletion of a user whose last change is of the future is finished in time.
+	write(1, storage.Deleting, 0)
+	wants(1, 2, 3)
+	now = now.Add(time.Minute)
+	during(t, g.sweeper.Run)
+	eventually(t, "the deletion ends", func() bool { return !store.Users(t.Context(), []storage.UserID{1})[0].Found })
+}
+
 // failing is a store that returns an error when it is asked who is hidden.
 type failing struct {
 	storage.Store

@@ -105,10 +105,11 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 		return false, err
 	}
 	last, err := w.lastModeration(e.Owner, storage.CommentRemoved)
+	at := e.At // the log may be ahead of the clock
 	if e.At = max(e.At, last.At+1); err != nil || user.User == 0 {
 		return err == nil, err
 	}
-	return true, w.writeSuspension(user, e.At, *e)
+	return true, w.writeSuspension(user, at, *e)
 }
 
 // lastModeration is the owner's newest entry with an action up to one.
@@ -163,7 +164,12 @@ func scanModeration(rows *sql.Rows) (e storage.ModerationEntry, err error) {
 
 // RestoreModeration implements [storage.ModerationStore].
 func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
+	now := at
 	return storage.Each(entries, func(e storage.ModerationEntry) (r storage.Result[bool]) {
+		if e.At > now {
+			now++
+			e.At = now
+		}
 		r.Err = s.transact(ctx, "moderation", s.ownerOf(e.Owner), func(w *writer) (err error) {
 			r.Value, err = w.restoreModeration(e, at)
 			return err

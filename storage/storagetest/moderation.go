@@ -72,6 +72,15 @@ func (s moderation) TimesRise(t *testing.T) {
 	}
 }
 
+// A log that is ahead of the clock does not take the changes of states along: readers of changes would not find them.
+func (s moderation) ALogAheadLeavesChangesAtTheClock(t *testing.T) {
+	user := s.newUsers(t, 1)[0].ID
+	remove := storage.ModerationEntry{Owner: user, At: at(90_000), User: user, Action: storage.PostRemoved, By: "operator", Reason: "spam", Number: s.post(t, user, 1).Number}
+	s.moderate(t, remove, true)
+	wantEqual(t, "time of the entry", s.moderate(t, suspend(user, 10, 2000), true).At, at(90_001))
+	wantEqual(t, "time of the change", s.changesOf(t, user)[0].At, at(10))
+}
+
 func (s moderation) NobodyIsSuspended(t *testing.T) {
 	leaving := s.newUsers(t, 1)[0].ID
 	s.setState(t, leaving, storage.Deleting, 1, true)
@@ -216,6 +225,16 @@ func (s moderation) RestoredTheNewestDecides(t *testing.T) {
 	}
 	wantList(t, "log", s.log(t, users[0]), entries[:3])
 	wantList(t, "log of nobody", s.log(t, nobody), []storage.ModerationEntry{entries[6], entries[5]})
+}
+
+// Otherwise all later entries of their owners would be of the future, too.
+func (s moderation) RestoredNoneIsOfTheFuture(t *testing.T) {
+	user := s.newUsers(t, 1)[0].ID
+	entries := []storage.ModerationEntry{suspend(user, 10, 90_000), reinstate(user, 70_000), suspend(user, 80_000, 95_000)}
+	found(t, s.store.RestoreModeration(t.Context(), entries, at(5000)), len(entries))
+	log := s.log(t, user)
+	wantList(t, "times", storage.Each(log, func(e storage.ModerationEntry) storage.Micros { return e.At }), []storage.Micros{at(5002), at(5001), at(10)})
+	s.wantSuspension(t, user, storage.Suspension{Until: at(95_000), Reason: entries[2].Reason})
 }
 
 func (s moderation) EveryEntryComesOnceWithItsShard(t *testing.T) {

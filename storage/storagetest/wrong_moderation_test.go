@@ -17,6 +17,8 @@ var moderationMistakes = []struct {
 	{"a suspension is a state", func(s *oracle.Store) storage.Store { return moderates{s, suspendsByState} }, "moderation/ASuspensionLeavesTheState", promiseOnly},
 	{"suspended again is an entry", func(s *oracle.Store) storage.Store { return moderates{s, addsAlways} }, "moderation/TheSameAgainChangesNothing", promiseOnly},
 	{"entries have the gateway's time", func(s *oracle.Store) storage.Store { return moderates{s, byClock} }, "moderation/TimesRise", promiseOnly},
+	{"a change has its entry's time", func(s *oracle.Store) storage.Store { return changesByEntry{s} }, "moderation/ALogAheadLeavesChangesAtTheClock", promiseOnly},
+	{"entries of the future are restored", func(s *oracle.Store) storage.Store { return restoresTheFuture{s} }, "moderation/RestoredNoneIsOfTheFuture", promiseOnly},
 	{"nobody is suspended without an error", func(s *oracle.Store) storage.Store { return moderates{s, takesAnybody} }, "moderation/NobodyIsSuspended", promiseOnly},
 	{"a comment's entry is about the post's author", func(s *oracle.Store) storage.Store { return moderates{s, aboutTheOwner} }, "moderation/WhatIsRemovedIsDeleted", promiseOnly},
 	{"a removed post stays", func(s *oracle.Store) storage.Store { return moderates{s, removesNothing} }, "moderation/WhatIsRemovedIsDeleted", promiseOnly},
@@ -87,6 +89,28 @@ type logs struct {
 func (s logs) ModerationLog(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
 	s.ask(&q)
 	return s.Store.ModerationLog(ctx, q)
+}
+
+// changesByEntry gives changes of suspended users the times of their newest entries.
+type changesByEntry struct{ *oracle.Store }
+
+func (s changesByEntry) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	changes, err := s.Store.StateChanges(ctx, shard, after, limit)
+	for i, c := range changes {
+		if log, _ := s.ModerationLog(ctx, storage.ModerationQuery{User: c.User, Limit: 1}); len(log) > 0 {
+			changes[i].At = max(c.At, log[0].At)
+		}
+	}
+	return changes, err
+}
+
+type restoresTheFuture struct{ *oracle.Store }
+
+func (s restoresTheFuture) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
+	for _, e := range entries {
+		at = max(at, e.At)
+	}
+	return s.Store.RestoreModeration(ctx, entries, at)
 }
 
 // restoresInOrder has each entry that is added decide.

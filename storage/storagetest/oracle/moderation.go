@@ -20,6 +20,7 @@ func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storag
 	if err != nil || !changed {
 		return e, false, err
 	}
+	at := e.At
 	for _, other := range s.moderation {
 		if other.Owner == e.Owner {
 			e.At = max(e.At, other.At+1)
@@ -27,7 +28,7 @@ func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storag
 	}
 	s.moderation = append(s.moderation, e)
 	if e.Action <= storage.Reinstated {
-		s.suspend(e.User, e.Until, e.At)
+		s.suspend(e.User, e.Until, at)
 	}
 	return e, true, nil
 }
@@ -95,7 +96,12 @@ func (s *Store) RestoreModeration(ctx context.Context, entries []storage.Moderat
 		return refuse(results, err)
 	}
 	defer s.write(ctx)()
+	now := at
 	for i, e := range entries {
+		if e.At > now {
+			now++
+			e.At = now
+		}
 		results[i].Found = true
 		if slices.ContainsFunc(s.moderation, func(other storage.ModerationEntry) bool { return compareKeys(e, other) == 0 }) {
 			continue
