@@ -99,7 +99,7 @@ func (w *authorWatch[K, R, A]) read(ctx context.Context, e events.Event) (rows [
 		w.missed = w.missed[len(keys):]
 	}
 	for _, row := range rows {
-		w.latest = max(w.latest, w.news.facts(row).at)
+		w.latest = reached(w.latest, w.news.facts(row).at)
 	}
 	return rows, len(w.missed) > 0, nil
 }

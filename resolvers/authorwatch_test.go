@@ -164,6 +164,10 @@ func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 					}
 					deed.does(v, first, posts[0])
 				})
+				v.later.Store(int64(time.Hour)) // what is ahead of the clock hides nothing
+				deed.does(v, 38, posts[0])
+				v.later.Store(0)
+				hears(t, answers, 38, posts[0], first)
 				var others []storage.UserID
 				for by := storage.UserID(20); len(others) < 15; by++ {
 					if by != v.a {

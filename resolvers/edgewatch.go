@@ -37,7 +37,7 @@ func (n *edgeNews[A]) begin(ctx context.Context) error {
 				return page.Err
 			}
 			for _, row := range page.Value {
-				n.newest[i] = max(n.newest[i], row.UpdateTime)
+				n.newest[i] = reached(n.newest[i], row.UpdateTime)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (n *edgeNews[A]) read(ctx context.Context, e events.Event) (rows []storage.
 	for _, row := range rows {
 		for i, side := range n.sides {
 			if side.Owner(row.Pair()) == n.viewer {
-				n.newest[i] = max(n.newest[i], row.UpdateTime)
+				n.newest[i] = reached(n.newest[i], row.UpdateTime)
 			}
 		}
 	}

@@ -311,6 +311,9 @@ func TestFeedItems(t *testing.T) {
 				}
 			}
 		}
+		v.later.Store(int64(time.Hour)) // a post that is ahead of the clock
+		want(v.b)
+		v.later.Store(0)
 		want(v.b)
 		write(v.c) // the viewer does not follow c
 		v.hub.Publish(events.Event{Kind: events.Gap})

@@ -101,7 +101,7 @@ func (w *feedWatch) read(ctx context.Context, e events.Event) (rows []storage.Po
 	}
 	rows = slices.DeleteFunc(rows, w.isOld)
 	for _, p := range rows {
-		w.newest = max(w.newest, p.CreatedAt)
+		w.newest = reached(w.newest, p.CreatedAt)
 	}
 	return rows, false, nil
 }

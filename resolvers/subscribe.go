@@ -188,6 +188,12 @@ const maxSeen = 1000
 // that were sent are remembered, and not sent twice.
 const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
 
+// reached is up to when a subscription has read once it has read a row of a time. A row that is ahead of the clock must not make
+// all that comes until then look old.
+func reached(newest, at storage.Micros) storage.Micros {
+	return max(newest, min(at, storage.MicrosOf(time.Now())))
+}
+
 // noteSent notes the version of what has been sent. If that becomes too much, it forgets what is
 // too old to be read again, or else everything.
 func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {

@@ -191,7 +191,7 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 			publish := func(row storage.Edge) { hub.Publish(events.Row(storage.Row{Side: c.side, Edge: row})) }
 			last := storage.UserID(20)
 			until(t, answers, func(int) { last++; at++; publish(write(last, at)) })
-			publish(write(10, at+storage.Micros(5*time.Second/time.Microsecond)))
+			publish(write(10, at+storage.Micros(time.Hour/time.Microsecond)))
 			next := func() (got string) {
 				select {
 				case got = <-answers:
