@@ -2,6 +2,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +144,7 @@ func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 
 var errCredentials = apierr.CredentialsWrong.Error("handle or password is wrong")
 
-// credentials returns an empty hash if the user does not exist. It makes the same two look-ups for
+// credentials returns an empty hash if nobody has the handle, which may be claimed in vain. It makes the same three look-ups for
 // any valid handle.
 func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, storage.Password, error) {
 	if !storage.ValidHandle(handle) {
@@ -153,11 +154,12 @@ func (a *Accounts) credentials(ctx context.Context, handle string) (storage.User
 	if found.Err != nil {
 		return 0, storage.Password{}, found.Err
 	}
-	password := a.Store.Passwords(ctx, []storage.UserID{max(found.Value, 1)})[0]
-	if password.Err != nil {
-		return 0, storage.Password{}, password.Err
+	id := []storage.UserID{max(found.Value, 1)}
+	user, password := a.Store.Users(ctx, id)[0], a.Store.Passwords(ctx, id)[0]
+	if err := cmp.Or(user.Err, password.Err); err != nil {
+		return 0, storage.Password{}, err
 	}
-	if !found.Found || !password.Found {
+	if user.Value.Handle != handle || !password.Found {
 		return 0, storage.Password{}, nil
 	}
 	return found.Value, password.Value, nil

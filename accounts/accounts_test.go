@@ -350,3 +350,17 @@ func TestRenew(t *testing.T) {
 	_, err = a.Renew(t.Context(), viewer)
 	wantCode(t, "where a provider signs in", err, apierr.CodeForbidden)
 }
+
+// A handle that was claimed for a user who has another one signs nobody in.
+func TestNobodySignsInByAClaim(t *testing.T) {
+	a, _, store := service(t, identity.LimitsConfig{})
+	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Claim(t.Context(), "late", made.User, 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Login(t.Context(), "late", "correct horse")
+	wantCode(t, "by a claim", err, apierr.CodeUnauthenticated)
+}

@@ -10,6 +10,7 @@ import (
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // Users who have been deleted are in no list and no total, although the lists in memory lag
@@ -80,4 +81,18 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 	for name, call := range lists {
 		look(aware, name+" with one unrelated user who is hidden", call, true)
 	}
+}
+
+// A handle that was claimed for a user who has another one is nobody's.
+func TestAHandleIsThatOfItsUser(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 2)
+	if err := store.Claim(t.Context(), "late", 2, apitest.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	api := apitest.New(t, store, apitest.Options{})
+	api.Ask(`{ user(by: {handle: "late"}) { id } users(by: {handles: ["late", "u2", "U2"]}) { id handle } }`, nil).
+		Is(`{"user": null, "users": [null, {"id": "2", "handle": "u2"}, {"id": "2", "handle": "u2"}]}`)
+	api.Ask(`{ _entities(representations: [{__typename: "User", handle: "late"}, {__typename: "User", handle: "u2"}]) { ... on User { id } } }`, nil).
+		Is(`{"_entities": [null, {"id": "2"}]}`)
 }

@@ -178,7 +178,9 @@ func usersBy(ctx context.Context, at paths) ([]*model.User, error) {
 	}
 	users := make([]*model.User, len(ids.good))
 	for k, u := range usersOf(ctx, found, where.of(indexes...)) {
-		users[indexes[k]] = u
+		if i := indexes[k]; ids.good[i].isOf(u) {
+			users[i] = u
+		}
 	}
 	return placed(ctx, ids, users, at), nil
 }
@@ -207,12 +209,17 @@ func withIDs(ctx context.Context, nodes []nodeID, failed func(i int, err error))
 		if err != nil {
 			failed(i, err)
 		}
-		all[i] = nodeID{typeName: id.typeName, numbers: storage.Pair{From: user}}
+		all[i].numbers.From = user
 	}
 	return all
 }
 
-// byHandle is the user with a folded handle, which has been fetched; 0 if the handle belongs to
+// isOf reports whether a user has the handle by which it was found: somebody may have claimed the handle for it in vain.
+func (id nodeID) isOf(u *model.User) bool {
+	return u == nil || id.handle == "" || id.handle == u.Row.Handle
+}
+
+// byHandle is the user for whom a folded handle is claimed, which has been fetched; 0 if the handle belongs to
 // nobody.
 func byHandle(ctx context.Context, handle string) (storage.UserID, error) {
 	if !storage.ValidHandle(handle) { // nobody has it
@@ -251,6 +258,9 @@ func nodes(ctx context.Context, at paths) ([]model.Node, error) {
 		if all[i] != nil && on.Err != nil {
 			all[i] = nil
 			failAt(ctx, where(i), on.Err)
+		}
+		if u, is := all[i].(*model.User); is && !id.isOf(u) {
+			all[i] = nil
 		}
 	}
 	return placed(ctx, ids, all, at), nil

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -92,7 +93,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	if err := s.claim(ctx, user); err != nil {
 		return err
 	}
-	return s.transact(ctx, "register", s.ownerOf(user.ID), func(w *writer) error {
+	err := s.transact(ctx, "register", s.ownerOf(user.ID), func(w *writer) error {
 		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
 			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
 			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable, user.Locked, string(user.Attributes))
@@ -104,6 +105,20 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 		}
 		return w.insertBeside([]storage.User{user})
 	})
+	if errors.Is(err, exists) {
+		s.giveBack(ctx, []storage.User{user})
+	}
+	return err
+}
+
+// giveBack releases the claims of those users who exist, because others have made them at the same time, with other handles. If that
+// fails, the claims stay until somebody else registers with the handles.
+func (s *Store) giveBack(ctx context.Context, users []storage.User) {
+	for i, r := range s.Users(ctx, storage.Each(users, func(u storage.User) storage.UserID { return u.ID })) {
+		if r.Found && r.Value.Handle != users[i].Handle {
+			_ = s.releaseHandle(ctx, r.Value.ID, users[i].Handle)
+		}
+	}
 }
 
 func nullable(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }

@@ -34,9 +34,9 @@ ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded
 )
 
 // CreateUsers implements [storage.UserWriter]: it claims the handles, each on
-// its own shard, and then writes the users whose claims held. One user whose handle is on its own shard
-// takes one transaction. A crash in between leaves claims that the next call with the same users
-// recognises as their own.
+// its own shard, and then writes the users whose claims held. Claims for users whom others have made
+// meanwhile are given back. One user whose handle is on its own shard takes one transaction. A crash in
+// between leaves claims that the next call with the same users recognises as their own.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
 		return s.createByShard(ctx, storage.Chosen(users, at))
@@ -54,6 +54,8 @@ func (s *Store) createByShard(ctx context.Context, users []storage.User) []stora
 	wanted := s.firstOfEach(ctx, users, results)
 	wanted = s.claimHandles(ctx, users, wanted, results)
 	s.insertUsers(ctx, users, wanted, results)
+	late := slices.DeleteFunc(wanted, func(i int) bool { return results[i].Value || results[i].Err != nil })
+	s.giveBack(ctx, storage.Chosen(users, late))
 	return results
 }
 

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,33 @@ func (s accounts) AnExistingUserIsRefused(t *testing.T) {
 		wantMissing(t, s.store.UserIDs(t.Context(), []string{again.Handle}), 1)
 		again.ID = s.id()
 		s.register(t, again)
+	}
+}
+
+// Whoever is late has no handle: others may have it.
+func (s accounts) AUserWhoIsMadeAtOnceHasOneHandle(t *testing.T) {
+	for n := range 10 {
+		id := s.id()
+		tries := make([]storage.User, workers)
+		made := make([]error, workers)
+		for i := range tries {
+			tries[i] = person(id)
+			tries[i].Handle = fmt.Sprintf("at_once_%d_%d", n, i)
+		}
+		together(func(worker int) {
+			if worker%2 == 0 {
+				made[worker] = s.store.Register(t.Context(), tries[worker], "")
+			} else if r := s.store.CreateUsers(t.Context(), tries[worker:worker+1])[0]; r.Err != nil || !r.Value {
+				made[worker] = cmp.Or(r.Err, storage.ErrUserExists)
+			}
+		})
+		user := s.userOf(t, id)
+		for i, r := range answers(t, s.store.UserIDs(t.Context(), handlesOf(tries)), workers) {
+			wantEqual(t, "owner of a handle", r, map[bool]storage.UserID{tries[i].Handle == user.Handle: id}[true])
+			if (made[i] == nil) != (tries[i].Handle == user.Handle) || made[i] != nil && !errors.Is(made[i], storage.ErrUserExists) {
+				t.Errorf("%s is made: %v; the user has %s", tries[i].Handle, made[i], user.Handle)
+			}
+		}
 	}
 }
 

@@ -67,6 +67,16 @@ func (s unlockedRegister) Register(ctx context.Context, user storage.User, hash 
 	return err
 }
 
+type keepsClaims struct{ *oracle.Store }
+
+func (s keepsClaims) Register(ctx context.Context, user storage.User, hash string) error {
+	err := s.Store.Register(ctx, user, hash)
+	if errors.Is(err, storage.ErrUserExists) && !s.UserIDs(ctx, []string{user.Handle})[0].Found {
+		_ = s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
+	}
+	return err
+}
+
 type noPasswordNoUser struct{ *oracle.Store }
 
 func (s noPasswordNoUser) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {

@@ -108,6 +108,7 @@ var wrongStores = []struct {
 	{"old users lose their handles", func(s *oracle.Store) storage.Store { return oldUsersLoseHandles{s} }, "accounts/AnOldClaimWithAUserIsKept", historiesToo},
 	{"existing users claim handles", func(s *oracle.Store) storage.Store { return existingUsersClaim{s} }, "accounts/AnExistingUserIsRefused", historiesToo},
 	{"handles are registered without a lock", func(s *oracle.Store) storage.Store { return unlockedRegister{s} }, "accounts/OneHandleIsRegisteredOnce", lostRace},
+	{"whoever is late keeps a claim", func(s *oracle.Store) storage.Store { return keepsClaims{s} }, "accounts/AUserWhoIsMadeAtOnceHasOneHandle", promiseOnly},
 	{"without a password there is no user", func(s *oracle.Store) storage.Store { return noPasswordNoUser{s} }, "accounts/UsersMadeOtherwiseHaveNoPassword", historiesToo},
 	{"any password is replaced", func(s *oracle.Store) storage.Store { return anyPasswordGoes{s} }, "accounts/OnlyTheOldPasswordIsReplaced", historiesToo},
 	{"nobody hears of a password", func(s *oracle.Store) storage.Store { return passwordsInSilence{s} }, "accounts/ChangedPasswordsAreListed", historiesToo},
