@@ -18,7 +18,8 @@ import (
 // the account's counts, so they are written one after another in any case. But each transaction that
 // waits for the lock would hold one of the few connections for writes, and when all are held, the
 // writes of all users wait for the one account. So only one transaction that writes to the same
-// account is under way, and the other writes wait here, too.
+// account is under way, and the other writes wait here, too. A write of two such accounts would hardly ever
+// find both free at once: those of the write that has waited longest are kept for it.
 
 // GroupCommit lets a bounded number of calls with the same key be served at a time, and those that
 // wait as groups.
@@ -53,8 +54,17 @@ type queue[J any] struct {
 	waiting []*waiting[J]
 }
 
-func (q *queue[J]) isFree(accounts []storage.UserID) bool {
-	return !slices.ContainsFunc(accounts, func(id storage.UserID) bool { return q.busy[id] })
+// isFree reports whether accounts are neither being written to nor kept for another write.
+func (q *queue[J]) isFree(accounts, kept []storage.UserID) bool {
+	return !slices.ContainsFunc(accounts, func(id storage.UserID) bool { return q.busy[id] || slices.Contains(kept, id) })
+}
+
+// kept is the accounts of the write that has waited longest.
+func (q *queue[J]) kept() []storage.UserID {
+	if i := slices.IndexFunc(q.waiting, func(w *waiting[J]) bool { return !w.taken }); i >= 0 {
+		return q.waiting[i].accounts
+	}
+	return nil
 }
 
 func (q *queue[J]) begin(accounts []storage.UserID) {
@@ -116,7 +126,7 @@ func (t *GroupCommit[K, J]) Do(ctx context.Context, at Slots[K], job J, run func
 // admits reports whether a call can run at once. The caller holds the lock.
 func (t *GroupCommit[K, J]) admits(at Slots[K]) bool {
 	q := t.queues[at.Key]
-	return q == nil || q.serving < q.atOnce && q.isFree(at.Accounts)
+	return q == nil || q.serving < q.atOnce && q.isFree(at.Accounts, q.kept())
 }
 
 // release lets calls go on that came while accounts were being written to.
@@ -153,13 +163,15 @@ func (t *GroupCommit[K, J]) release(key K, accounts []storage.UserID, run func(c
 // full.
 func (q *queue[J]) next() (group []*waiting[J]) {
 	var left []*waiting[J]
+	var kept []storage.UserID // for the first that is left
 	for _, w := range q.waiting {
 		switch {
 		case w.taken: // its caller has given up
-		case len(group) < groupSize && q.isFree(w.accounts):
+		case len(group) < groupSize && q.isFree(w.accounts, kept):
 			group = append(group, w)
 		default:
 			left = append(left, w)
+			kept = left[0].accounts
 		}
 	}
 	for _, w := range group {

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -105,4 +106,62 @@ func TestAnAccountIsWrittenToByOneTransactionAtATime(t *testing.T) {
 	}
 	close(g.end)
 	g.calls.Wait()
+}
+
+// TestTheOldestWriteIsNotPassed: a write of two popular accounts would hardly ever find both free at once. Neither writes that come later
+// nor others that wait take one of them while the other is being written to.
+func TestTheOldestWriteIsNotPassed(t *testing.T) {
+	const famous, popular = 9, 8
+	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g.do(t, 1, famous)
+	g.wantGroup(t, 1)
+	g.do(t, 2, famous, popular)
+	g.waits(t, 1)
+	g.do(t, 3, popular)
+	g.waits(t, 2)
+	g.do(t, 4) // a stranger goes on
+	g.wantGroup(t, 4)
+	g.end <- struct{}{} // either of the two that are running
+	g.end <- struct{}{}
+	g.wantGroup(t, 2, 3)
+	g.end <- struct{}{}
+	g.ends(t)
+
+	g.do(t, 1, famous)
+	g.wantGroup(t, 1)
+	g.do(t, 2, popular)
+	g.wantGroup(t, 2)
+	for i, accounts := range [][]storage.UserID{{famous, popular}, {famous}, {popular}} {
+		g.do(t, storage.UserID(3+i), accounts...)
+		g.waits(t, 1+i)
+	}
+	g.end <- struct{}{}
+	g.end <- struct{}{}
+	g.wantGroup(t, 3, 4, 5)
+	close(g.end)
+	g.calls.Wait()
+	g.ends(t)
+}
+
+func TestAWriteThatWasGivenUpHoldsNobodyUp(t *testing.T) {
+	const famous, popular = 9, 8
+	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g.do(t, 1, famous)
+	g.wantGroup(t, 1)
+	ctx, giveUp := context.WithCancelCause(t.Context())
+	gaveUp := make(chan error)
+	go func() {
+		at := db.Slots[string]{Key: "shard", AtOnce: 2, Accounts: []storage.UserID{famous, popular}}
+		gaveUp <- g.Do(ctx, at, 2, func(context.Context, []storage.UserID) { t.Error("it was made") })
+	}()
+	g.waits(t, 1)
+	giveUp(errors.New("gave up"))
+	if err := <-gaveUp; err == nil || err.Error() != "gave up" {
+		t.Error(err)
+	}
+	g.do(t, 3, popular)
+	g.wantGroup(t, 3)
+	close(g.end)
+	g.calls.Wait()
+	g.ends(t)
 }
