@@ -110,44 +110,32 @@ func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storag
 	return results, stale
 }
 
-const (
-	// dueAtOnce is how many relations of a shard EndDue ends at a time.
-	dueAtOnce = 500
-	// mostPassed is how many relations of users who are being deleted EndDue passes over to come to those of others.
-	mostPassed = 20_000
-)
+// dueAtOnce is how many relations of a shard EndDue ends at a time.
+const dueAtOnce = 500
 
-// EndDue ends the relations of a shard whose time has come, if there are any and the caller may. Those of a user who is being
-// deleted go with the user: they are left, and reported as an error.
+// EndDue ends the relations of a shard whose time has come, if there are any and the caller may. Those that cannot end are left, and
+// reported as an error: those of a user who is being deleted go with the user.
 func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) error {
-	passed := make(map[storage.Pair]bool)
-	var leaving error
-	for now := t.at(); ; {
-		limit := dueAtOnce + len(passed)
-		due, err := t.Store.DueRelations(ctx, shard, now, limit)
+	var failed error
+	now, after := t.at(), storage.RelationRow{}
+	for more := true; more; {
+		due, err := t.Store.DueRelations(ctx, shard, after, now, dueAtOnce)
 		if err != nil {
 			return fmt.Errorf("read relations that have come to their end: %w", err)
 		}
-		last := len(due) < limit
-		due = slices.DeleteFunc(due, func(e storage.Edge) bool { return passed[e.Pair()] })
 		if len(due) == 0 || !may() {
-			return leaving
+			return failed
 		}
+		after, more = due[len(due)-1], len(due) == dueAtOnce
 		byUser := make(map[storage.UserID][]storage.ItemChange)
 		for _, e := range due {
 			byUser[e.From] = append(byUser[e.From], storage.ItemChange{To: e.To, Item: e.Post, Type: storage.None, At: now, IfDue: true})
 		}
 		var written []storage.Written
-		var failed error
 		for _, user := range slices.Sorted(maps.Keys(byUser)) {
-			for i, r := range t.Store.ChangeItems(ctx, storage.Relations, user, byUser[user], storage.ItemOptions{Inverse: t.Redundancy.Inline()}) {
-				switch {
-				case errors.Is(r.Err, storage.ErrUserUnknown):
-					change := byUser[user][i]
-					passed[storage.Pair{From: user, To: change.To, Post: change.Item}] = true
-					leaving = fmt.Errorf("end relations of user %s: %w", user, r.Err)
-				case r.Err != nil:
-					failed = cmp.Or(failed, fmt.Errorf("end relations of user %s: %w", user, r.Err))
+			for _, r := range t.Store.ChangeItems(ctx, storage.Relations, user, byUser[user], storage.ItemOptions{Inverse: t.Redundancy.Inline()}) {
+				if r.Err != nil {
+					failed = fmt.Errorf("end relations of user %s: %w", user, r.Err)
 				}
 				written = append(written, r.Value.Written()...)
 			}
@@ -155,10 +143,8 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 		if len(written) > 0 {
 			_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
 		}
-		if failed != nil || last || len(passed) > mostPassed {
-			return cmp.Or(failed, leaving)
-		}
 	}
+	return failed
 }
 
 // LeftOut lists the users whom a user does not want in some answers, ascending: those whom it has muted there, or dismissed.

@@ -57,8 +57,9 @@ type ItemChanger interface {
 	// were written. A relation that does not exist, or is of another time, is not Found.
 	RestoreDetails(ctx context.Context, relations []RelationRow) []Result[bool]
 
-	// DueRelations lists relations of one shard whose EndsAt is not after a time, the earliest first, at most limit.
-	DueRelations(ctx context.Context, shard int, upTo Micros, limit int) ([]Edge, error)
+	// DueRelations lists relations of one shard behind one whose EndsAt is not after a time, the earliest first, at most limit. The zero
+	// row is the beginning. Their attributes are not read.
+	DueRelations(ctx context.Context, shard int, after RelationRow, upTo Micros, limit int) ([]RelationRow, error)
 }
 
 // RelationRow is a relation with its detail.

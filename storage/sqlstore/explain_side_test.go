@@ -302,7 +302,9 @@ func runLimited(t *testing.T, s *Store, limit int) {
 		check(s.WithWord(ctx, prefix, limit))
 	}
 	for _, upTo := range []storage.Micros{1, 5000, 1 << 60} {
-		check(s.DueRelations(ctx, 0, upTo, limit))
+		for _, after := range []storage.RelationRow{{}, {Edge: storage.Edge{From: 900, To: 1000, Post: 3}, Detail: storage.Detail{EndsAt: 3000}}} {
+			check(s.DueRelations(ctx, 0, after, upTo, limit))
+		}
 	}
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
 		check(s.Popular(ctx, since, limit))

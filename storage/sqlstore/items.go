@@ -55,12 +55,13 @@ ON CONFLICT (from_user_id, to_user_id, kind) DO UPDATE SET
   type = excluded.type, update_time = excluded.update_time, ends_at = excluded.ends_at, attributes = excluded.attributes`)
 )
 
-// Served by idx_relation_end.
+// The first bound is that of SQLite's index. Served by idx_relation_end.
 const sqlDueRelations = `
-SELECT from_user_id, to_user_id, kind, update_time
+SELECT from_user_id, to_user_id, kind, update_time, ends_at
 FROM relation
-WHERE ends_at > 0 AND ends_at <= ?
-ORDER BY ends_at LIMIT ?`
+WHERE ends_at > 0 AND ends_at >= ? AND ends_at <= ?
+  AND (ends_at > ? OR from_user_id > ? OR from_user_id = ? AND (to_user_id > ? OR to_user_id = ? AND kind > ?))
+ORDER BY ends_at, from_user_id, to_user_id, kind LIMIT ?`
 
 // Details implements [storage.ItemReader].
 func (s *Store) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
@@ -123,17 +124,17 @@ func eachKindCount(take func(storage.OwnerKind, storage.KindCount)) func(*sql.Ro
 }
 
 // DueRelations implements [storage.ItemChanger].
-func (s *Store) DueRelations(ctx context.Context, shard int, upTo storage.Micros, limit int) ([]storage.Edge, error) {
-	var due []storage.Edge
-	err := s.db.Query(ctx, "relations.due", shard, limit, sqlDueRelations, []any{int64(upTo), limit}, func(rows *sql.Rows) error {
-		e := storage.Edge{Type: storage.Related}
-		err := rows.Scan(&e.From, &e.To, &e.Post, &e.UpdateTime)
-		if s.shards.Of(e.From) == shard { // otherwise it has moved, and its rows here are to be removed
-			due = append(due, e)
-		}
-		return err
+func (s *Store) DueRelations(ctx context.Context, shard int, after storage.RelationRow, upTo storage.Micros, limit int) ([]storage.RelationRow, error) {
+	return ownPage(limit, func(limit int, own func(storage.RelationRow, bool)) error {
+		at, from, to := int64(after.EndsAt), int64(after.From), int64(after.To)
+		args := []any{at, int64(upTo), at, from, from, to, to, after.Post, limit}
+		return s.db.Query(ctx, "relations.due", shard, limit, sqlDueRelations, args, func(rows *sql.Rows) error {
+			after.Type = storage.Related
+			err := rows.Scan(&after.From, &after.To, &after.Post, &after.UpdateTime, &after.EndsAt)
+			own(after, s.shards.Of(after.From) == shard)
+			return err
+		})
 	})
-	return due, err
 }
 
 // Served by the primary key.

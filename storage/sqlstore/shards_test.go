@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -414,6 +415,94 @@ func TestBucketsMoveUnderLoad(t *testing.T) {
 		g.check()
 		if left := g.mover.Moves(); len(left) > 0 {
 			t.Errorf("moves are left: %v", left)
+		}
+	})
+}
+
+// Lists are as long as asked for although the first rows are of users who have moved, and have changed where they are now.
+func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
+	grow(t, 120, func(g *grower) {
+		t, ctx, s := g.t, g.t.Context(), g.mover
+		to, err := s.AddShard(ctx, g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := half(0, to)
+		var gone, left []storage.UserID
+		for id := storage.UserID(1); id <= 120; id++ {
+			if plan.Buckets.Contains(storage.BucketOf(id)) {
+				gone = append(gone, id)
+			} else {
+				left = append(left, id)
+			}
+		}
+		now := storage.MicrosOf(time.Now())
+		change := func(users []storage.UserID, followers int, kind storage.EdgeType, name string, at storage.Micros) {
+			for i, id := range users {
+				for n := range followers {
+					r := s.ChangeEdges(ctx, users[(i+1+n)%len(users)], []storage.EdgeChange{{To: id, Type: kind, At: at}}, storage.ChangeOptions{Inverse: true})[0]
+					if r.Err != nil {
+						t.Error(r.Err)
+					}
+				}
+				if _, _, err := s.UpdateProfile(ctx, id, storage.ProfileChange{Name: &name}, at); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		change(gone, 2, storage.Following, "Alfa", now-3)
+		change(left, 1, storage.Following, "Alfb", now-3)
+		for i, users := range [][]storage.UserID{gone, left} {
+			for _, id := range users {
+				for _, kind := range []storage.Kind{storage.Mutes, storage.Dismissals} { // some end at one time
+					mute := storage.ItemChange{To: 121, Item: kind.Number, Type: storage.Related, At: now - 3, Detail: storage.DetailChange{EndsAt: now - 2 + storage.Micros(i)}}
+					if r := s.ChangeItems(ctx, storage.Relations, id, []storage.ItemChange{mute}, storage.ItemOptions{})[0]; r.Err != nil {
+						t.Fatal(r.Err)
+					}
+				}
+			}
+		}
+		looked := false
+		_, err = s.Move(ctx, plan, sqlstore.MoveConfig{Token: "m", Keep: 10 * time.Millisecond, Step: func(step string) {
+			if step != "keep" || looked {
+				return
+			}
+			looked = true
+			change(gone, 2, storage.None, "Other", now-1)
+			const limit = 7
+			var due []storage.UserID
+			for after := (storage.RelationRow{}); ; {
+				page, err := s.DueRelations(ctx, 0, after, now, limit)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, r := range page {
+					due = append(due, r.From)
+				}
+				if len(page) < limit {
+					break
+				}
+				after = page[limit-1]
+			}
+			var twice []storage.UserID
+			for _, id := range left {
+				twice = append(twice, id, id)
+			}
+			if !slices.Equal(due, twice) {
+				t.Errorf("due are relations of %v, want twice each of %v", due, left)
+			}
+			named, err := s.WithWord(ctx, "alf", limit)
+			if err != nil || !slices.Equal(named, left[:limit]) {
+				t.Errorf("named are %v (%v), want %v", named, err, left[:limit])
+			}
+			famous, err := s.Popular(ctx, 1, limit)
+			popular := storage.Each(famous, func(p storage.PopularUser) storage.UserID { return p.User })
+			if err != nil || !slices.Equal(popular, left[:limit]) {
+				t.Errorf("popular are %v (%v), want %v", popular, err, left[:limit])
+			}
+		}})
+		if err != nil || !looked {
+			t.Fatal(err, looked)
 		}
 	})
 }

@@ -42,20 +42,30 @@ SET active_day = ?
 WHERE active_day < ? AND user_id IN (?)`
 )
 
+// mostSamples bounds the work beside users who move: a shard to which they are being copied may have no other ones.
+const mostSamples = 16
+
 // Popular implements [storage.SuggestionStore].
 func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
 	lists := make([][]storage.PopularUser, len(s.db.All()))
-	// Day 0 is that of counts whose user has never been active.
-	args := []any{int64(max(since, 1)), storage.PopularSample, limit}
 	err := db.EveryShard(len(lists), func(i int) error {
-		return s.db.Query(ctx, "popular", i, limit, sqlPopular, args, func(rows *sql.Rows) error {
-			var p storage.PopularUser
-			err := rows.Scan(&p.User, &p.Followers)
-			if s.shards.Of(p.User) == i { // not one that is being moved
-				lists[i] = append(lists[i], p)
+		for times := 1; ; times *= 2 { // with more users, if others are being moved, or have been, who do not count
+			read, top := 0, times*limit
+			lists[i] = nil
+			// Day 0 is that of counts whose user has never been active.
+			args := []any{int64(max(since, 1)), times * storage.PopularSample, top}
+			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, func(rows *sql.Rows) error {
+				var p storage.PopularUser
+				err := rows.Scan(&p.User, &p.Followers)
+				if read++; s.shards.Of(p.User) == i {
+					lists[i] = append(lists[i], p)
+				}
+				return err
+			})
+			if err != nil || read == len(lists[i]) || len(lists[i]) >= limit || read < min(top, times*storage.PopularSample) || times == mostSamples {
+				return err
 			}
-			return err
-		})
+		}
 	})
 	if err != nil {
 		return nil, err

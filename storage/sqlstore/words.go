@@ -14,11 +14,11 @@ import (
 // differ in what a word is and have no bound on what a prefix reads (ADR 65).
 
 const (
-	// Served by idx_user_words.
+	// The bounds are written as those of pages.go. Served by idx_user_words.
 	sqlWithWord = `
 SELECT word, user_id
 FROM user_words /*! FORCE INDEX (idx_user_words) */
-WHERE word >= ? AND word < ?
+WHERE word >= ? AND word < ? AND (word > ? OR user_id > ?)
 ORDER BY word, user_id LIMIT ?`
 
 	// A range for each user. Served by the primary key.
@@ -46,15 +46,17 @@ func (s *Store) WithWord(ctx context.Context, prefix string, limit int) ([]stora
 		user storage.UserID
 	}
 	lists := make([][]row, len(s.db.All()))
-	err := db.EveryShard(len(lists), func(i int) error {
-		return s.db.Query(ctx, "words", i, limit, sqlWithWord, []any{prefix, prefix + behindWords, limit}, func(rows *sql.Rows) error {
-			var r row
-			err := rows.Scan(&r.word, &r.user)
-			if s.shards.Of(r.user) == i { // not one that is being moved
-				lists[i] = append(lists[i], r)
-			}
-			return err
+	err := db.EveryShard(len(lists), func(i int) (err error) {
+		last := row{word: prefix}
+		lists[i], err = ownPage(limit, func(limit int, own func(row, bool)) error {
+			args := []any{last.word, prefix + behindWords, last.word, int64(last.user), limit}
+			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, func(rows *sql.Rows) error {
+				err := rows.Scan(&last.word, &last.user)
+				own(last, s.shards.Of(last.user) == i)
+				return err
+			})
 		})
+		return err
 	})
 	if err != nil {
 		return nil, err

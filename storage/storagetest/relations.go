@@ -128,11 +128,17 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 	}
 	var due []storage.Pair
 	for shard := range s.shards() {
-		list, err := s.store.DueRelations(t.Context(), shard, at(110), 100)
-		wantIs(t, err, nil)
-		for _, e := range list {
-			if e.From == user {
-				due = append(due, e.Pair())
+		for after, more := (storage.RelationRow{}), true; more; {
+			list, err := s.store.DueRelations(t.Context(), shard, after, at(110), 1)
+			wantIs(t, err, nil)
+			if more = len(list) > 0; more {
+				after = list[0]
+			}
+			for _, r := range list {
+				if r.From == user {
+					due = append(due, r.Pair())
+					wantEqual(t, "end", r.EndsAt, at(100+10*(len(due)-1)))
+				}
 			}
 		}
 	}

@@ -970,10 +970,11 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
 -- sqlDueRelations. Served by idx_relation_end.
-SELECT from_user_id, to_user_id, kind, update_time
+SELECT from_user_id, to_user_id, kind, update_time, ends_at
 FROM relation
-WHERE ends_at > 0 AND ends_at <= ?
-ORDER BY ends_at LIMIT ?
+WHERE ends_at > 0 AND ends_at >= ? AND ends_at <= ?
+  AND (ends_at > ? OR from_user_id > ? OR from_user_id = ? AND (to_user_id > ? OR to_user_id = ? AND kind > ?))
+ORDER BY ends_at, from_user_id, to_user_id, kind LIMIT ?
 
 -- sqlEdgeCount, follower. Served by idx_follower_list.
 SELECT ? AS query, COUNT(*)
@@ -2124,7 +2125,7 @@ GROUP BY from_user_id, type
 -- sqlWithWord. Served by idx_user_words.
 SELECT word, user_id
 FROM user_words /*! FORCE INDEX (idx_user_words) */
-WHERE word >= ? AND word < ?
+WHERE word >= ? AND word < ? AND (word > ? OR user_id > ?)
 ORDER BY word, user_id LIMIT ?
 
 -- sqlWriteEdges, favorite

@@ -51,20 +51,22 @@ func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage
 }
 
 // DueRelations implements [storage.ItemChanger].
-func (s *Store) DueRelations(ctx context.Context, _ int, upTo storage.Micros, limit int) (due []storage.Edge, err error) {
+func (s *Store) DueRelations(ctx context.Context, _ int, after storage.RelationRow, upTo storage.Micros, limit int) (due []storage.RelationRow, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	compare := func(a, b storage.RelationRow) int {
+		return cmp.Or(cmp.Compare(a.EndsAt, b.EndsAt), storage.Relations.Compare(a.Pair(), b.Pair()))
+	}
 	for pair, d := range s.details {
-		if d.EndsAt > 0 && d.EndsAt <= upTo {
-			due = append(due, s.row(storage.Relations, pair))
+		row := storage.RelationRow{Edge: s.row(storage.Relations, pair), Detail: storage.Detail{EndsAt: d.EndsAt}}
+		if d.EndsAt > 0 && d.EndsAt <= upTo && compare(row, after) > 0 {
+			due = append(due, row)
 		}
 	}
-	slices.SortFunc(due, func(a, b storage.Edge) int {
-		return cmp.Or(cmp.Compare(s.details[a.Pair()].EndsAt, s.details[b.Pair()].EndsAt), storage.Relations.Compare(a.Pair(), b.Pair()))
-	})
+	slices.SortFunc(due, compare)
 	return due[:min(limit, len(due))], nil
 }
 
