@@ -164,6 +164,9 @@ func (c *ImportCmd) summarise(out io.Writer, r importer.Report) error {
 		}
 		fmt.Fprintf(out, "  %-14s%12s%s\n", row.name, humanize.Comma(row.n), note)
 	}
+	if r.Unnamed != "" {
+		fmt.Fprintf(out, "  unknown columns, taken for from, to and time in this order: %s\n", r.Unnamed)
+	}
 	return nil
 }
 

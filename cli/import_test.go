@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/files/graphfile"
 	"kith/files/importer"
 	"kith/storage"
 	"kith/storage/storagetest/oracle"
@@ -212,5 +213,31 @@ func TestImportReportAsJSON(t *testing.T) {
 	}
 	if _, ok := report["elapsed"]; ok {
 		t.Error("a time without a unit:", out)
+	}
+}
+
+// A header says which column is from. What it does not say is in the report.
+func TestHeadersOfEdgeListsAreObeyed(t *testing.T) {
+	for header, want := range map[string]struct {
+		from, to storage.UserID
+		unknown  string
+	}{
+		"from,to": {1, 2, ""}, "to,from": {2, 1, ""}, "followee_id,follower_id": {2, 1, ""}, "user,follower": {2, 1, ""}, "target,source,when": {2, 1, ""},
+		"a,b": {1, 2, "a, b"}, "to,from,weight": {2, 1, "weight"},
+	} {
+		store := oracle.New()
+		out, _, err := command(t, store, "import", graph(t, header+"\n1,2,1700000000\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: want.from, To: want.to}})[0]; row.Value.Type != storage.Following {
+			t.Errorf("%s: %d does not follow %d", header, want.from, want.to)
+		}
+		if isTold := strings.Contains(out, "unknown columns"); isTold != (want.unknown != "") || !strings.Contains(out, want.unknown+"\n") {
+			t.Errorf("%s: the report is %s", header, out)
+		}
+	}
+	if _, _, err := command(t, oracle.New(), "import", graph(t, "time,from,to\n5,1,2\n")); !errors.Is(err, graphfile.ErrHeader) {
+		t.Errorf("time first: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ package graphfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -76,24 +77,56 @@ func ParseLine(line []byte) (p Line, found bool, err error) {
 	return p, err == nil, err
 }
 
-// IsHeader reports whether the first line of an edge list names its columns, as `from,to` does:
-// two or three names of ASCII letters, digits, `_` and `-`, perhaps in quotes, which begin with a letter as no id
-// and no time does.
-func IsHeader(line []byte) bool {
-	names := 0
-	for len(line) > 0 {
-		var name []byte
-		name, line, _ = cut(line)
-		name = bytes.Trim(name, `"`)
-		if !columnName.Match(name) {
-			return false
-		}
-		names++
-	}
-	return names == 2 || names == 3
+// EdgeHeader is the first line of an edge list if it names the columns.
+type EdgeHeader struct {
+	Reversed bool     // to comes before from
+	Unknown  []string // names that do not say what is in their columns: these are taken for from, to and time in this order
 }
 
-var columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+// ErrHeader: the columns of an edge list are in another order, or are others.
+var ErrHeader = errors.New("the columns of an edge list are from,to or to,from and then perhaps the time")
+
+// What columns are called. A column of users is said by the other one to be from or to.
+var (
+	columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+	saysFrom   = regexp.MustCompile(`(?i)^(from|source|src|follower|blocker|sender|requester)` + ofUsers)
+	saysTo     = regexp.MustCompile(`(?i)^(to|target|dst|dest|destination|followee|followed|following|blocked|blockee|recipient|receiver|requestee)` + ofUsers)
+	saysUser   = regexp.MustCompile(`(?i)^(user|node|id)?` + ofUsers)
+	saysTime   = regexp.MustCompile(`(?i)(time|timestamp|date|^at|_at|edAt|^since|^when)$`)
+)
+
+const ofUsers = `([_-]?(user|node))?([_-]?id)?$`
+
+// ParseEdgeHeader reads a line such as `from,to`: two or three names of ASCII letters, digits, `_` and `-`, perhaps in quotes, which
+// begin with a letter as no id and no time does. ok is false for a line that is none. [ErrHeader].
+func ParseEdgeHeader(line []byte) (h EdgeHeader, ok bool, err error) {
+	var names [][]byte
+	for rest := line; len(rest) > 0; {
+		var name []byte
+		name, rest, _ = cut(rest)
+		if name = bytes.Trim(name, `"`); !columnName.Match(name) {
+			return h, false, nil
+		}
+		names = append(names, name)
+	}
+	if n := len(names); n != 2 && n != 3 {
+		return h, false, nil
+	}
+	straight := saysFrom.Match(names[0]) || saysTo.Match(names[1])
+	h.Reversed = saysTo.Match(names[0]) || saysFrom.Match(names[1])
+	isWrong := straight && h.Reversed
+	for i, name := range names {
+		isEnd, isTime := saysFrom.Match(name) || saysTo.Match(name), saysTime.Match(name)
+		isWrong = isWrong || i < 2 && isTime || i == 2 && isEnd
+		if !isEnd && !isTime && !(i < 2 && saysUser.Match(name) && (straight || h.Reversed)) {
+			h.Unknown = append(h.Unknown, string(name))
+		}
+	}
+	if isWrong {
+		err = fmt.Errorf("%w, not %q", ErrHeader, bytes.TrimSpace(line))
+	}
+	return h, true, err
+}
 
 // AppendLine appends the line of an edge, which [ParseLine] reads as the same. The edge has ids and
 // a time that a line can hold, see [Writable].

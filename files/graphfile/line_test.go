@@ -183,14 +183,31 @@ func BenchmarkParseLine(b *testing.B) {
 	}
 }
 
-// The first line of a CSV of edges may name its columns. A line that could be an edge with a mistake is no header.
+// The first line of a CSV of edges may name its columns, and says which of the two is from. A line that could be an edge with a mistake is
+// no header.
 func TestHeaderOfAnEdgeList(t *testing.T) {
-	for line, want := range map[string]bool{
-		"from,to": true, "From,To\r": true, `"source","target"`: true, "follower_id,followee-id,created_at": true, "from\tto": true, "from, to": true,
-		"": false, "from": false, "from,to,time,weight": false, "1,2": false, "1,b": false, "a,2": false, "12a,3": false, "from,to,1700000000": false,
-		"from,,to": false, "# from to": false, "from;to": false, "von,zu,größe": false,
+	const none, straight, reversed, wrong = "none", "from,to", "to,from", "wrong"
+	for line, want := range map[string]string{
+		"from,to": straight, "From,To\r": straight, `"source","target"`: straight, "follower_id,followee-id,created_at": straight, "from\tto": straight, "from, to": straight,
+		"follower,user": straight, "user_id,followedUserId": straight, "FromNodeId ToNodeId": straight, "user,following,followedAt": straight, "blocker,blocked": straight,
+		"id,target_id,timestamp": straight,
+		"to,from":                reversed, "followee_id,follower_id": reversed, "target,source": reversed, "user,follower": reversed, "USER_ID,FOLLOWER_ID,TIME": reversed,
+		"to_user_id\tfrom_user_id": reversed, "dst,src": reversed, "followed,user": reversed, "blocked_id,id": reversed,
+		"a,b": straight + " a b", "user,user_id": straight + " user user_id", "from,to,weight": straight + " weight", "user,friend": straight + " user friend",
+		"friend,follower": reversed + " friend", "total,fromage": straight + " total fromage",
+		"from,from": wrong, "follower,source": wrong, "to,user,from": wrong, "time,from,to": wrong, "from,created_at": wrong, "id,from,to": wrong,
+		"": none, "from": none, "from,to,time,weight": none, "1,2": none, "1,b": none, "a,2": none, "12a,3": none, "from,to,1700000000": none,
+		"from,,to": none, "# from to": none, "from;to": none, "von,zu,größe": none,
 	} {
-		if got := IsHeader([]byte(line)); got != want {
+		h, ok, err := ParseEdgeHeader([]byte(line))
+		got := none
+		switch {
+		case err != nil && errors.Is(err, ErrHeader):
+			got = wrong
+		case ok:
+			got = strings.Join(append([]string{map[bool]string{false: straight, true: reversed}[h.Reversed]}, h.Unknown...), " ")
+		}
+		if got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
 		}
 	}

@@ -74,6 +74,9 @@ func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
 		c.totals.SelfFollows++
 		return nil
 	}
+	if r.inputs[r.pos.File].heading.Reversed {
+		p.From, p.To = p.To, p.From
+	}
 	c.edges = append(c.edges, newEdgeRow(p, r.pos.Ordinal, r.base+storage.Micros(r.pos.Ordinal)))
 	return nil
 }

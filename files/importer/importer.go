@@ -168,6 +168,7 @@ func (i *Import) Run(ctx context.Context, store Store) (report Report, err error
 	}
 	im.found.Report.Resumable = im.key != ""
 	im.at = im.found
+	im.at.Report.Unnamed = unnamed(im.inputs)
 	if err = im.all(ctx); err == nil && im.at.Report.empty() {
 		err = fmt.Errorf("%w: of %d lines, %d are malformed, %d are follows of oneself and %d are refused",
 			ErrNothing, im.at.Report.Lines, im.at.Report.Malformed, im.at.Report.SelfFollows, im.at.Report.Refused)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"kith/files/graphfile"
 )
@@ -22,15 +23,16 @@ const bufferSize = 256 << 10
 
 // input is one FILE of the command, before it is opened for reading.
 type input struct {
-	name     string            // as the user gave it
-	kind     graphfile.Kind    // of an edge list, its relation
-	columns  graphfile.Columns // of a users file
-	exported bool              // a file of an export that is imported as a whole
-	headed   bool              // whether a file of records begins with its header
-	header   []byte            // of an edge list, if its first line is one
-	size     int64             // bytes as they are on disk; 0 when unknown
-	identity []byte            // the same for the same content elsewhere; nil for what can be read only once
-	stream   *stream           // of a source that can be read only once
+	name     string               // as the user gave it
+	kind     graphfile.Kind       // of an edge list, its relation
+	columns  graphfile.Columns    // of a users file
+	exported bool                 // a file of an export that is imported as a whole
+	headed   bool                 // whether a file of records begins with its header
+	header   []byte               // of an edge list, if its first line is one
+	heading  graphfile.EdgeHeader // what it says
+	size     int64                // bytes as they are on disk; 0 when unknown
+	identity []byte               // the same for the same content elsewhere; nil for what can be read only once
+	stream   *stream              // of a source that can be read only once
 }
 
 // probeAll examines every file, so that a missing one is found before anything is
@@ -49,6 +51,16 @@ func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inp
 	}
 	slices.SortStableFunc(inputs, func(a, b *input) int { return cmp.Compare(a.rank(), b.rank()) })
 	return inputs, nil
+}
+
+func unnamed(inputs []*input) string {
+	var all []string
+	for _, in := range inputs {
+		if names := in.heading.Unknown; len(names) > 0 {
+			all = append(all, in.name+": "+strings.Join(names, ", "))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 func (in *input) relation() graphfile.Relation { return graphfile.Relation(in.kind) }

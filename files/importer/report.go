@@ -33,6 +33,10 @@ type Report struct {
 	Refused      int64         `json:"refused"` // users whose handle another user has, edges of users that could not be created, and rows that belong to nothing
 	Elapsed      time.Duration `json:"elapsed"`
 
+	// Unnamed are the edge lists with names in their headers that do not say what is in the columns, and these names. Such columns are
+	// taken for from, to and time, in this order.
+	Unnamed string `json:"unnamedColumns,omitempty"`
+
 	// Resumable reports whether importing the same files again continues from here. If not, it
 	// starts over, which is harmless.
 	Resumable bool `json:"-"`

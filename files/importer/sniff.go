@@ -36,8 +36,10 @@ func (in *input) sniff(s *stream) error {
 		in.kind, in.headed = kind, true
 		return nil
 	}
-	if graphfile.IsHeader(line) {
-		in.header = bytes.Clone(line)
+	if h, ok, err := graphfile.ParseEdgeHeader(line); err != nil {
+		return fmt.Errorf("read the header of %s: %w", in.name, err)
+	} else if ok {
+		in.header, in.heading = bytes.Clone(line), h
 		return nil
 	}
 	if len(line) == 0 || !in.namedCSV() {
