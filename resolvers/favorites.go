@@ -21,7 +21,7 @@ func postsOfFavorites(rows []storage.Edge) []storage.PostID {
 	return storage.Each(rows, func(row storage.Edge) storage.PostID { return row.Pair().PostID() })
 }
 
-func usersOfFavorites(rows []storage.Edge) []storage.UserID {
+func startsOf(rows []storage.Edge) []storage.UserID {
 	return storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From })
 }
 
@@ -69,7 +69,7 @@ func (r postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, 
 			user := l.Users.Load(row.From)
 			return !user.Found && user.Err == nil
 		})
-		nodes = usersOf(ctx, wanted{users: usersOfFavorites(rows), exist: true, on: items}, itemPaths(ctx, f))
+		nodes = usersOf(ctx, wanted{users: startsOf(rows), exist: true, on: items}, itemPaths(ctx, f))
 	}
 	return &model.FavoritedByConnection{
 		PageInfo: info, Nodes: nodes,

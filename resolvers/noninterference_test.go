@@ -96,12 +96,15 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 		relate(2, 1, storage.Mutes.Number, storage.Detail{})
 		relate(4, 2, 102, storage.Detail{Attributes: "x"})
 		relate(5, 4, 103, storage.Detail{})
+		relate(6, 5, 101, storage.Detail{}) // user 6 is locked
+		relate(6, storage.Foreign(5), 100, storage.Detail{})
 	} else {
 		relate(2, 3, storage.Mutes.Number, storage.Detail{EndsAt: 1 << 60})
 		relate(4, 2, storage.PostMutes.Number, storage.Detail{})
 		relate(4, 1, storage.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
 		relate(2, 3, storage.Dismissals.Number, storage.Detail{EndsAt: 1 << 60})
 		relate(4, 5, 103, storage.Detail{})
+		relate(6, 2, 101, storage.Detail{EndsAt: 1 << 60, Attributes: `{"rank":1}`})
 	}
 	for id := storage.UserID(8); id <= 11; id++ {
 		if !other {
@@ -153,8 +156,8 @@ func equalAnswers(t *testing.T, one, other *apitest.API) {
 	for _, viewer := range []storage.UserID{0, 1, 3} {
 		for from := 1; from <= 12; from++ {
 			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } best: followSuggestions(orderBy: BEST) { complete excluded { followed } edges { score reason sharedCount node { id } via { id } } } similarUsers { complete totalCount nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
-			for _, kind := range []string{"WORKS_WITH", "ADMIRES", "BOOKMARKS"} {
-				same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { edges(kind: %s) { totalCount edges { since until node { id } } } } edgesTo(kind: %[2]s, id: %[1]d) { totalCount nodes { id } } viewer { edge(kind: %[2]s, id: %[1]d) { since } mutedUsers { totalCount } } }`, from, kind), nil)
+			for _, kind := range []string{"WORKS_WITH", "ADMIRES", "BOOKMARKS", "SUBSCRIBES"} {
+				same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { edges(kind: %s) { totalCount edges { since until node { id } } } } edgesTo(kind: %[2]s, id: %[1]d) { totalCount complete nodes { id } edges { cursor endId since until attributes { rank } } pageInfo { hasNextPage } } viewer { edge(kind: %[2]s, id: %[1]d) { since } mutedUsers { totalCount } } }`, from, kind), nil)
 			}
 			for to := 1; to <= 12; to++ {
 				same(t, viewer, fmt.Sprintf(`{ relationship(from: %d, to: %d) { status followedAt } user(by: {id: %[1]d}) { commonFollowings(with: %d) { complete totalCount } } }`, from, to), nil)

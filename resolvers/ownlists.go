@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -20,6 +21,8 @@ type ownList struct {
 	owner storage.UserID
 	item  int64 // the number of a declared kind; 0 for others
 	kind  storage.EdgeType
+
+	checked bool // only of users whose posts the audience sees: what a locked user does is for its followers
 
 	newerThan storage.Micros // 0: no bound; otherwise only edges newer than that …
 	upTo      storage.Micros // … or only edges that are not newer than that
@@ -72,8 +75,13 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		return p, nil
 	}
 	query := l.query(storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, args.size)
-	ahead := []storage.PageQuery{a.Ahead(query)}
-	result := social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
+	var result storage.Result[social.Shown]
+	if l.checked {
+		result.Value, result.Err = l.showChecked(ctx, read, a, query)
+	} else {
+		ahead := []storage.PageQuery{a.Ahead(query)}
+		result = social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
+	}
 	if result.Err != nil {
 		return p, result.Err
 	}
@@ -108,10 +116,27 @@ func (l ownList) users(ctx context.Context, r *Resolver, f *selections.Field, a 
 	return users, shown, nil
 }
 
+// showChecked shows a page of edges that enter the owner, and are checked.
+func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social.Audience, q storage.PageQuery) (social.Shown, error) {
+	e, size := accessOf(ctx), q.Limit
+	more := func(after storage.Place, limit int) ([]storage.Edge, error) {
+		q.After, q.Limit = positionAt(after), limit
+		rows := read.Pages(ctx, l.side, []storage.PageQuery{q})[0]
+		return rows.Value, cmp.Or(rows.Err, e.fetchShown(a, startsOf(rows.Value)))
+	}
+	rows, err := more(storage.Place{CreatedAt: q.After.UpdateTime, Number: int64(q.After.Peer)}, size+1)
+	if err != nil {
+		return social.Shown{}, err
+	}
+	shows := func(row storage.Edge) bool { return e.isShown(a, row.From) }
+	page, err := social.Show(rows, size+1, size, shows, social.FavoritedByPlace, more)
+	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: positionAt(page.End)}, err
+}
+
 // Bounds on counting a list.
 const (
-	// maxCounted is how far a list is counted.
-	maxCounted = 10_000
+	// maxCounted is how far a list is counted, and maxChecked one whose users are checked.
+	maxCounted, maxChecked = 10_000, 200
 	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is
 	// read instead.
 	maxProbed = 1000
@@ -119,15 +144,21 @@ const (
 	countStep = 1000
 )
 
-// size counts the users on the list, without hidden users.
+// size counts the users on the list, without hidden users. If there are more than maxChecked to be checked, it counts them unchecked.
 func (l ownList) size(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (social.Size, error) {
 	count := func() (social.Size, error) {
+		if l.checked {
+			if size, err := l.sizeRead(ctx, read, a, maxChecked); err != nil || size.Complete {
+				return size, err
+			}
+			l.checked = false
+		}
 		if a.HidesAtMost() > maxProbed {
-			return l.sizeRead(ctx, read, a)
+			return l.sizeRead(ctx, read, a, maxCounted)
 		}
 		return l.sizeCounted(ctx, r, read, a)
 	}
-	if l.item != 0 { // it may be worked out together with others, and takes one look-up for all of them
+	if l.item != 0 && !l.checked { // it may be worked out together with others, and takes one look-up for all of them
 		return count()
 	}
 	return shared(ctx, l, count)
@@ -177,21 +208,25 @@ func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, si
 	return int64(t.Value), t.Err
 }
 
-// sizeRead counts by reading.
-func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
+// sizeRead counts by reading, up to a number of edges.
+func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience, most int) (size social.Size, err error) {
 	var after storage.Position
-	for examined := 0; examined < maxCounted; examined += countStep {
-		page := read.Pages(ctx, l.side, []storage.PageQuery{l.query(after, countStep)})[0]
-		if page.Err != nil {
-			return social.Size{}, page.Err
+	e, step := accessOf(ctx), min(most, countStep)
+	for examined := 0; examined < most; examined += step {
+		page := read.Pages(ctx, l.side, []storage.PageQuery{l.query(after, step)})[0]
+		if err = page.Err; err == nil && l.checked {
+			err = e.fetchShown(a, startsOf(page.Value))
 		}
-		for _, e := range page.Value {
-			after = storage.PositionOf(l.side, e)
-			if !a.Hides(after.Peer) {
+		if err != nil {
+			return social.Size{}, err
+		}
+		for _, row := range page.Value {
+			after = storage.PositionOf(l.side, row)
+			if !a.Hides(after.Peer) && (!l.checked || e.isShown(a, row.From)) {
 				size.Total++
 			}
 		}
-		if len(page.Value) < countStep {
+		if len(page.Value) < step {
 			size.Complete = true
 			break
 		}

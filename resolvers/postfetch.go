@@ -82,7 +82,7 @@ var (
 		},
 		shows: func(_ *access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
-			return wanted{users: distinctOf(usersOfFavorites(rows)), exist: true, on: on}
+			return wanted{users: distinctOf(startsOf(rows)), exist: true, on: on}
 		},
 	}
 )

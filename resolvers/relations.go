@@ -145,7 +145,7 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 	if err != nil {
 		return nil, err
 	}
-	list := ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related}
+	list := ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related, checked: !isViewer(ctx, end)}
 	a, err := r.related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, pageNeedsOf(f))
 	if err != nil {
 		return nil, err

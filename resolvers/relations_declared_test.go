@@ -111,6 +111,22 @@ func TestDeclaredRelations(t *testing.T) {
 			t.Errorf("whoever is blocked sees %s", got)
 		}
 
+		// Edges of a locked user are for its followers, for itself, and for whom they enter; pages are filled up with others'.
+		v.api.As(v.d).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
+		relate(v.api.As(v.d), "WORKS_WITH", `"`+v.b.String()+`"`, "").Whole()
+		for name, c := range map[string]struct {
+			asker *apitest.API
+			want  string
+		}{
+			"nobody":  {v.api, fmt.Sprintf(`{"totalCount": 1, "nodes": [{"id": "%s"}], "pageInfo": {"hasNextPage": false}}`, v.a)},
+			"the end": {v.api.As(v.b), fmt.Sprintf(`{"totalCount": 2, "nodes": [{"id": "%s"}], "pageInfo": {"hasNextPage": true}}`, v.d)},
+			"itself":  {v.api.As(v.d), fmt.Sprintf(`{"totalCount": 2, "nodes": [{"id": "%s"}], "pageInfo": {"hasNextPage": true}}`, v.d)},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c.asker.For(t).Ask(fmt.Sprintf(`{ edgesTo(kind: WORKS_WITH, id: "%s", first: 1) { totalCount nodes { id } pageInfo { hasNextPage } } }`, v.b), nil).Is(`{"edgesTo": ` + c.want + `}`)
+			})
+		}
+
 		// What validation, bounds and rules refuse.
 		me.Ask(`{ edgesTo(kind: UNKNOWN, id: "7") { totalCount } }`, nil).Refused("BAD_USER_INPUT")
 		relate(me, "WORKS_WITH", `"2"`, `, until: "2030-01-02T03:04:05Z"`).Refused("BAD_USER_INPUT")

@@ -4996,7 +4996,7 @@ type RelateOutcome {
 extend type Query {
   """
   Edges of a declared kind that lead to a user, or to something that the product has, newest first: ` + "`" + `nodes` + "`" + ` are the users whom they leave.
-  Null unless the viewer may see them.
+  Those of locked users are for their followers alone. Null unless the viewer may see them.
   """
   edgesTo(
     "The kind."
