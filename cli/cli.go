@@ -116,12 +116,10 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	addExamples(parser.Model.Node, "")
 	command, err := parser.Parse(args)
 	if err != nil {
-		return unusable{suggest(named(whereMoved(err)), parser.Model.Node, args)}
+		return unusable{suggest(named(err), parser.Model.Node, args)}
 	}
 	if child(parser.Model.Node, "serve") != nil {
-		if err := checkVariables(parser.Model.Node, stderr); err != nil {
-			return unusable{err}
-		}
+		checkVariables(parser.Model.Node, stderr)
 	}
 	name := command.Command()
 	if !strings.HasPrefix(name, "settings ") { // it changes what others are told

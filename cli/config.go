@@ -18,43 +18,6 @@ import (
 	"kith/graph/declared"
 )
 
-// moved says what to write instead of a flag, variable, key or command that is gone.
-var moved = map[string]string{
-	"gc-percent":                  "set Go's own variable, such as GOGC=400",
-	"trace-ratio":                 "set OpenTelemetry's variables, such as OTEL_TRACES_SAMPLER=parentbased_traceidratio and OTEL_TRACES_SAMPLER_ARG=0.1",
-	"otlp-endpoint":               "set OpenTelemetry's own variable, such as OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318",
-	"machine-id":                  "leave it out: ids are leased through the store",
-	"feed-memory":                 "leave it out: memory follows from --cache-bytes",
-	"max-connections-per-address": "leave it out: it is a twentieth of --max-connections",
-	"max-connections-per-user":    "leave it out: it is a hundredth of --max-connections",
-	"max-subscriptions-per-user":  "leave it out: it is a twentieth of --max-connections",
-	"h2c":                         "leave it out: HTTP/2 without TLS is always spoken",
-	"warm-up":                     "leave it out: a gateway with --cache-bytes above 0 always warms up",
-	"consistency-wait":            "leave it out: it is 500ms",
-	"max-answer":                  "leave it out: it is 16MiB",
-	"budget":                      "leave it out: it is five times --max-cost",
-	"sql-comments":                "write --log-level debug, which begins statements with the request's id",
-	"graphiql":                    "write --pages app (KITH_PAGES=app) to leave GraphiQL out",
-	"app":                         "write --pages graphiql (KITH_PAGES=graphiql) to leave the app out",
-	"jwks":                        `write it into the file of --identity, as [{"issuer": "ISS", "jwks": "FILE or URL", "audience": ["AUD"]}]`,
-	"jwt-issuer":                  `write it into the file of --identity, as "issuer"; of tokens that are signed with the secret, iss does not count`,
-	"jwt-audience":                `write it into the file of --identity, as "audience": ["AUD"]; of tokens that are signed with the secret, aud does not count`,
-	"jwt-user-claim":              `write it into the file of --identity, as "userClaim": "CLAIM"; in tokens that are signed with the secret, it is sub`,
-	"jwt-subjects":                `write it into the file of --identity, as "subjects": "mapped" or "ids"`,
-	"jwt-issuers":                 "write --identity FILE (KITH_IDENTITY), with the same file",
-	"agree":                       "write kith settings set NAME=VALUE",
-}
-
-var unknownFlag = regexp.MustCompile(`^(?:unknown flag --(?:no-)?|unexpected argument )([a-z0-9-]+)`)
-
-// whereMoved says of an error about a flag or command that is gone what to write instead.
-func whereMoved(err error) error {
-	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil && moved[m[1]] != "" {
-		return fmt.Errorf("%s is gone: %s", m[0][strings.LastIndex(m[0], " ")+1:], moved[m[1]])
-	}
-	return err
-}
-
 // settingsOf are the flags of all commands that have variables, by name.
 func settingsOf(root *kong.Node) map[string]*kong.Flag {
 	all := map[string]*kong.Flag{}
@@ -71,8 +34,8 @@ func settingsOf(root *kong.Node) map[string]*kong.Flag {
 // notSettings are variables that Kubernetes makes for a service of the name kith, and those of tests.
 var notSettings = regexp.MustCompile(`^KITH_(TEST|BENCH)|_SERVICE_(HOST|PORT.*)$|^KITH_([A-Z_]+_)?PORT(_\d+_.*)?$`)
 
-// checkVariables refuses variables KITH_… that are gone, and warns of those that are none.
-func checkVariables(root *kong.Node, stderr io.Writer) error {
+// checkVariables warns of variables KITH_… that are no settings.
+func checkVariables(root *kong.Node, stderr io.Writer) {
 	all := settingsOf(root)
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -80,16 +43,12 @@ func checkVariables(root *kong.Node, stderr io.Writer) error {
 		if flag = strings.ToLower(strings.ReplaceAll(flag, "_", "-")); !ours || all[flag] != nil || notSettings.MatchString(name) {
 			continue
 		}
-		if instead := moved[flag]; instead != "" {
-			return fmt.Errorf("%s is gone: %s", name, instead)
-		}
 		meant := ""
 		if best := nearest(flag, slices.Sorted(maps.Keys(all))); best != "" {
 			meant = ": did you mean KITH_" + variable(best) + "?"
 		}
 		fmt.Fprintf(stderr, "kith: warning: %s is not a setting%s\n", printable(name), meant)
 	}
-	return nil
 }
 
 // configured reads the file that --config names: settings by the names of their flags. Flags and variables win.
@@ -145,8 +104,6 @@ func checkKeys(values map[string]any, all map[string]*kong.Flag) error {
 		case key == "config":
 			return errors.New("config: a file does not name another one")
 		case all[key] != nil:
-		case moved[key] != "":
-			return fmt.Errorf("%s is gone: %s", key, moved[key])
 		case best != "":
 			return fmt.Errorf("%s is not a setting: did you mean %s?", key, best)
 		default:

@@ -60,41 +60,6 @@ func TestHelpShowsFewFlags(t *testing.T) {
 	}
 }
 
-// A flag, variable or key that is gone is refused with the line that says what to write.
-func TestMovedSettings(t *testing.T) {
-	store := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	file := filepath.Join(t.TempDir(), "kith.yaml")
-	now := settingsOf(model(t).Model.Node)
-	for name, instead := range moved {
-		if now[name] != nil {
-			t.Errorf("--%s is not gone", name)
-		}
-		says := " is gone: " + instead + "\n"
-		refused := func(before string, args ...string) {
-			t.Helper()
-			if code, out, complaints := ran(t, args...); code != 78 || out != "" || complaints != "kith: "+before+says {
-				t.Errorf("%v: %d %s", args, code, complaints)
-			}
-		}
-		if name == "agree" { // a command
-			refused(name, name)
-			continue
-		}
-		refused("--"+name, "serve", "--"+name+"=1")
-		refused("--no-"+name, "serve", "--no-"+name)
-		if err := os.WriteFile(file, []byte(name+": 1\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		refused("--config (KITH_CONFIG): "+file+": "+name, "migrate", "--store", store, "--config", file)
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("KITH_"+variable(name), "1")
-			if code, _, complaints := ran(t, "migrate", "--store", store); code != 78 || complaints != "kith: KITH_"+variable(name)+says {
-				t.Errorf("%d %s", code, complaints)
-			}
-		})
-	}
-}
-
 // Variables of another spelling are warned of, those of Kubernetes are not.
 func TestUnknownVariables(t *testing.T) {
 	for name, value := range map[string]string{"KITH_STOR": "x", "KITH_ZEBRA": "x", "KITH_PORT": "tcp://10.0.0.1:80", "KITH_PORT_80_TCP_ADDR": "10.0.0.1", "KITH_SERVICE_HOST": "10.0.0.1", "KITH_APP_SERVICE_PORT_HTTP": "80"} {

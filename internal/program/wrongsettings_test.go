@@ -238,7 +238,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"config": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
 			{value: file("stor.yaml", "stor: x\n"), says: []string{"did you mean store?"}}, {value: file("nest.yaml", "store:\n  a: b\n"), says: []string{"store: it is a value"}},
-			{value: file("gone.yaml", "machine-id: 7\n"), says: []string{"machine-id is gone", "leased"}}, {value: file("self.yaml", "config: a.yaml\n"), says: []string{"does not name another"}},
+			{value: file("self.yaml", "config: a.yaml\n"), says: []string{"does not name another"}},
 			{value: file("no.yaml", "store: [\n"), says: []string{"line 1"}}, {value: file("long.yaml", strings.Repeat("#", 1<<16+1)), says: []string{"65536 bytes"}},
 		},
 		"scope":       {{value: "sudo", says: []string{`"act-as"`}}},
