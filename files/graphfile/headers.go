@@ -18,7 +18,6 @@ var headers = []struct {
 }{
 	{Marks, []string{"from", "to", "special", "remark", added}},
 	{Messages, []string{"from", "to", "message"}},
-	{Dismissals, []string{"from", "to", "dismissed_at"}},
 	{Firsts, []string{"from", "to", "first_followed_at"}},
 	{Posts, []string{"author", "post", "key", "created_at", "edited_at", "deleted", "text", "media", added}},
 	{Comments, []string{"author", "post", "comment", "user", "key", "created_at", "text"}},

@@ -14,12 +14,11 @@ import (
 
 // The kinds of files of what users have published, favorited and put on lists, and of their relations.
 const (
-	Posts      Kind = "posts"
-	Comments   Kind = "comments"
-	Favorites  Kind = "favorites"
-	Lists      Kind = "lists"
-	Related    Kind = "relations"
-	Dismissals Kind = "dismissals" // in exports of versions before
+	Posts     Kind = "posts"
+	Comments  Kind = "comments"
+	Favorites Kind = "favorites"
+	Lists     Kind = "lists"
+	Related   Kind = "relations"
 )
 
 // maxMediaText is how many bytes the media of a post may take in a file: enough for the longest names and
@@ -62,7 +61,7 @@ var CommentFormat = Format[storage.NewComment]{Comments, func(c *storage.NewComm
 		id(&c.Post.Author), number(&c.Post.Number), number(&c.Number), id(&c.By), key(&c.Key), moment(&c.At), text(&c.Text, storage.MaxCommentLength),
 	}
 }, func(c *storage.NewComment) error {
-	if c.Text == "" { // one of a version before may have nothing to see
+	if c.Text == "" { // the column may be empty, a comment may not
 		return errNoComment
 	}
 	return nil
@@ -90,15 +89,6 @@ var RelationFormat = Format[storage.RelationRow]{Related, func(r *storage.Relati
 		id(&r.From), id(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
 	}
 }, nil}
-
-// DismissalFormat is the format of dismissals before they were relations.
-var DismissalFormat = Format[storage.RelationRow]{Dismissals, func(r *storage.RelationRow) []column {
-	return []column{id(&r.From), id(&r.To), moment(&r.UpdateTime)}
-}, func(r *storage.RelationRow) error {
-	r.Post, r.Type = storage.Dismissals.Number, storage.Related
-	r.EndsAt = r.UpdateTime + storage.Micros(storage.Dismissals.Lasts.Microseconds())
-	return nil
-}}
 
 func textOfMedia(media []storage.Media) (string, bool) {
 	if len(media) == 0 {

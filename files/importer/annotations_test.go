@@ -15,7 +15,7 @@ const besideMarks = "from,to,special,remark\n1,2,true,\"of\ntwo lines\"\n1,2,fal
 func besideFiles(t *testing.T) []string {
 	return []string{
 		file(t, "marks.csv", besideMarks), file(t, "messages.csv.gz", "from,to,message\n3,1,hello\n1,3,hello\n"),
-		file(t, "dismissals.csv", "from,to,dismissed_at\n1,9,50\n8,9,50\n"),
+		file(t, "dismissals.csv", "from,to,kind,at,related,ends_at,attributes\n1,9,3,50,true,90,\n8,9,3,50,true,90,\n"),
 		file(t, "lists.csv", "owner,list,name,public\n1,7,Cafe\u0301s,true\n8,7,nobody's,true\n1,9223372036854775807,beyond,true\n"),
 		file(t, "edges.txt", "1 2\n2 1\n1 3\n"), file(t, "asked.txt", "# relation: friend_request\n3 1 77\n"),
 	}
@@ -50,14 +50,14 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 		t.Errorf("%s: lists %+v", name, lists)
 	}
 	dismissed := storage.Edge{From: 1, To: 9, Post: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
-	ends := storage.Detail{EndsAt: 50e6 + storage.Micros(storage.Dismissals.Lasts.Microseconds())}
+	ends := storage.Detail{EndsAt: 90e6}
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
 		if got := k.Edges(ctx, side, []storage.Pair{dismissed.Pair(), storage.Dismissals.Pair(8, 9)}); got[0].Value != dismissed || got[1].Found {
-			t.Errorf("%s: dismissals of a version before: %+v", name, got)
+			t.Errorf("%s: dismissals: %+v", name, got)
 		}
 	}
 	if got := k.Details(ctx, []storage.Pair{dismissed.Pair()})[0].Value; got != ends {
-		t.Errorf("%s: a dismissal of a version before has %+v", name, got)
+		t.Errorf("%s: a dismissal has %+v", name, got)
 	}
 }
 

@@ -55,13 +55,9 @@ func (in *input) newRows() rows {
 			format: graphfile.ListFormat, key: func(l storage.UserList) storage.ListID { return l.ListID },
 			restore: Store.RestoreLists, written: func(r *Report) *int64 { return &r.Beside },
 		}
-	case graphfile.Related, graphfile.Dismissals:
-		format := graphfile.RelationFormat
-		if in.kind == graphfile.Dismissals {
-			format = graphfile.DismissalFormat
-		}
+	case graphfile.Related:
 		return &recordRows[storage.RelationRow, storage.Pair]{
-			format: format, key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
+			format: graphfile.RelationFormat, key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
 			restore: func(s Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
 				return restoreRelations(ctx, s, rows)
 			},
