@@ -239,7 +239,7 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 		humanize.Comma(report.Rows), humanize.Comma(report.Again), humanize.Comma(report.Compared),
 		report.Waited.Round(time.Millisecond), report.Took.Round(time.Second))
 	if report.Repaired > 0 {
-		fmt.Fprintf(k.Stdout, "%s rows differed although nobody had noted them, and were repaired: some program on the store is of before 0.2\n", humanize.Comma(report.Repaired))
+		fmt.Fprintf(k.Stdout, "%s rows differed although nobody had noted them, and were repaired\n", humanize.Comma(report.Repaired))
 	}
 	return nil
 }

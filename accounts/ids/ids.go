@@ -23,11 +23,8 @@ import (
 	"kith/storage/sleep"
 )
 
-// The machine ids: 1024 … 2047, the most gateways that a store may have. Those below could be set in version 0.1.
-const (
-	firstID   = 1 << 10
-	leasedIDs = 1 << 10
-)
+// leasedIDs is how many machine ids there are, 0 … 1023: the most gateways that a store may have.
+const leasedIDs = 1 << 10
 
 // leaseKind is the kind of the leases of machine ids.
 const leaseKind = "machine"
@@ -143,12 +140,11 @@ func (g *Generator) lease(ctx context.Context) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	machine := firstID + slot
-	if g.flake != nil && g.flake.machine == machine {
+	if g.flake != nil && g.flake.machine == slot {
 		g.flake.renew(now, until)
 		return nil
 	}
-	f, err := newFlake(machine, now, until)
+	f, err := newFlake(slot, now, until)
 	if err != nil {
 		return err
 	}
