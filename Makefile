@@ -121,7 +121,7 @@ picture: web ## takes the pictures of GraphiQL and of the app again (needs Chrom
 release: $(GORELEASER) $(CYCLONEDX) ## what .github/workflows/release.yml publishes for a tag: archives, packages, SBOMs, checksums, the chart
 	PATH="$(RELEASE_PATH)" goreleaser release --clean
 
-release-check: $(GORELEASER) $(CYCLONEDX) ## makes all of a release twice, compares, looks into it and runs it (VERSION=0.1.0); publishes nothing
+release-check: $(GORELEASER) $(CYCLONEDX) ## makes all of a release twice, compares, looks into it and runs it (VERSION=1.0.0); publishes nothing
 	@PATH="$(RELEASE_PATH)" VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' scripts/release-check.sh
 
 RELEASE_PATH = $(CURDIR)/$(dir $(GORELEASER)):$(CURDIR)/$(dir $(CYCLONEDX)):$$PATH

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Packs deploy/helm as the chart of a release, FOLDER/kith-VERSION.tgz. The same commit gives the same bytes.
 #
-#   scripts/chart.sh 0.1.0 FOLDER
+#   scripts/chart.sh 1.0.0 FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -4,7 +4,7 @@
 #
 # make release-check calls it, with goreleaser and cyclonedx-gomod in PATH.
 #
-#   VERSION=0.1.0   what the release is called; 0.0.0-check if it is not said
+#   VERSION=1.0.0   what the release is called; 0.0.0-check if it is not said
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

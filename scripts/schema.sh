@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The schema of a release, graph/sdl/released.graphql, with which later changes are compared (make test-clients):
 #
-#   VERSION=0.1.0 scripts/schema.sh     writes it, and forgets the accepted changes. Commit both before the tag
-#   scripts/schema.sh --check 0.1.0     fails if it is not the schema of that version; does nothing without one
+#   VERSION=1.0.0 scripts/schema.sh     writes it, and forgets the accepted changes. Commit both before the tag
+#   scripts/schema.sh --check 1.0.0     fails if it is not the schema of that version; does nothing without one
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,6 @@ if [ "${1:-}" = --check ]; then
 	}
 	exit
 fi
-[[ ${VERSION:-} =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || { echo "usage: VERSION=0.1.0 $0 | $0 --check 0.1.0" >&2; exit 2; }
+[[ ${VERSION:-} =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || { echo "usage: VERSION=1.0.0 $0 | $0 --check 1.0.0" >&2; exit 2; }
 released "$VERSION" >graph/sdl/released.graphql
 echo '{}' >graph/sdl/check/accepted.json
