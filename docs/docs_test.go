@@ -511,7 +511,7 @@ func TestTablesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		for _, m := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)`).FindAllStringSubmatch(read(t, file), -1) {
+		for _, m := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \(\n(.*?)\n\)`).FindAllStringSubmatch(read(t, file), -1) {
 			want[m[1]] = strings.Join(submatches(`(?m)^  ([a-z_]+) `, m[2]), ", ")
 		}
 		for _, m := range regexp.MustCompile(`ALTER TABLE (\w+) ADD COLUMN (\w+)`).FindAllStringSubmatch(read(t, file), -1) {

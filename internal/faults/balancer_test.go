@@ -16,7 +16,6 @@ type balancer struct {
 	gateways  []*node
 	transport *http.Transport
 	ready     []atomic.Pointer[life] // as the last check found them; nil takes no requests
-	out       []atomic.Bool          // taken out by hand
 	under     []atomic.Int64         // requests under way
 	turn      atomic.Uint64
 }
@@ -25,7 +24,7 @@ func (d *deployment) balancer(t *testing.T) *balancer {
 	t.Helper()
 	n := len(d.gateways)
 	b := &balancer{gateways: d.gateways, transport: &http.Transport{MaxIdleConnsPerHost: 100},
-		ready: make([]atomic.Pointer[life], n), out: make([]atomic.Bool, n), under: make([]atomic.Int64, n)}
+		ready: make([]atomic.Pointer[life], n), under: make([]atomic.Int64, n)}
 	stop := make(chan struct{})
 	var checks sync.WaitGroup
 	for i := range b.gateways {
@@ -47,7 +46,7 @@ func (d *deployment) balancer(t *testing.T) *balancer {
 // check asks a gateway whether it is ready, on its own connection.
 func (b *balancer) check(i int) {
 	l := b.gateways[i].now.Load()
-	if l == nil || b.out[i].Load() {
+	if l == nil {
 		b.ready[i].Store(nil)
 		return
 	}

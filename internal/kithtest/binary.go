@@ -60,6 +60,22 @@ func Without(t testing.TB, files ...string) Option {
 	return Program(overlaid(t, root, replaced))
 }
 
+// Next makes an Option that runs an artificial next version of the program: its tables are at version 3, to which it comes by a
+// migration that adds a table and a column, and by one that fills the table. The files are in the folder next.
+func Next(t testing.TB) Option {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, tables := filepath.Join(root, "internal/kithtest/next"), filepath.Join(root, "storage/sqlstore/internal/db")
+	return Program(overlaid(t, root, map[string]string{
+		filepath.Join(tables, "migrations/mysql/00002_next.sql"):  filepath.Join(next, "mysql.sql"),
+		filepath.Join(tables, "migrations/sqlite/00002_next.sql"): filepath.Join(next, "sqlite.sql"),
+		filepath.Join(tables, "next.go"):                          filepath.Join(next, "fill.go.txt"),
+	}, "-ldflags=-s -X kith/cli.version=9.9.9"))
+}
+
 // overlaid builds the program with other contents for some files, and returns its path.
 func overlaid(t testing.TB, root string, replaced map[string]string, flags ...string) string {
 	t.Helper()

@@ -134,27 +134,6 @@ func TestNewerStoresAreRefused(t *testing.T) {
 	})
 }
 
-// TestStoresFromBeforeTheReleaseAreRefused, whatever version they have, and nothing in them is changed.
-func TestStoresFromBeforeTheReleaseAreRefused(t *testing.T) {
-	t.Parallel()
-	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
-		for _, version := range []string{"1", "21", "25"} {
-			d := laidOut(t, make(t, 2)[0])[0]
-			d.exec(t, "DELETE FROM kith_migrations WHERE version_id > 0")
-			d.exec(t, "INSERT INTO kith_migrations (version_id, is_applied) VALUES ("+version+", 1)")
-			d.exec(t, "DROP TABLE kith_secrets")
-			for _, command := range []string{"serve", "migrate"} {
-				end := kithtest.Run(t, kithtest.Args(command, "--store", location(d)), kithtest.Env("KITH_ADDR=127.0.0.1:0"))
-				refused(t, end, "--store (KITH_STORE): ", "its tables are at version "+version, "from before the first release: import into a new store")
-			}
-			if got := d.text(t, "SELECT MAX(version_id) FROM kith_migrations"); got != version {
-				t.Errorf("version %s has become %s", version, got)
-			}
-			d.exec(t, "CREATE TABLE kith_secrets (name INT)") // the table is still missing
-		}
-	})
-}
-
 // TestGatewaysStartingAtOnce has two programs create the tables of new stores at the same time.
 func TestGatewaysStartingAtOnce(t *testing.T) {
 	t.Parallel()

@@ -59,10 +59,6 @@ SELECT 1
 FROM users
 LIMIT 1
 
--- db.sqlLastWords. Served by PRIMARY.
-SELECT COALESCE(MAX(user_id), 0)
-FROM user_words
-
 -- db.sqlListShard
 REPLACE INTO kith_shards (ordinal, address)
 VALUES (?, ?)
@@ -98,12 +94,6 @@ WHERE id = 1
 
 -- db.sqlSizeOfDatabase. Served by PRIMARY.
 SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()
-
--- db.sqlUsersToFill. Served by PRIMARY.
-SELECT user_id, handle, name
-FROM users
-WHERE user_id > ?
-ORDER BY user_id LIMIT ?
 
 -- db.sqlWriteMeta
 INSERT IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)

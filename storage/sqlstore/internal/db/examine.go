@@ -184,7 +184,7 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 		return
 	}
 	sources := p.ListSources()
-	first, known := sources[0].Version, sources[len(sources)-1].Version
+	known := sources[len(sources)-1].Version
 	var version sql.NullInt64
 	err = s.shard.Read.QueryRowContext(ctx, sqlNewestMigration).Scan(&version)
 	switch have := version.Int64; {
@@ -200,9 +200,6 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 		return
 	case have > known:
 		s.Fail("tables", s.of, fmt.Sprintf("they are at version %d, this program knows %d", have, known), "start a newer program")
-		return
-	case have < first:
-		s.Fail("tables", s.of, fmt.Sprintf("they are at version %d, from before the first release", have), "import the graph into a new store")
 		return
 	case have < known:
 		s.Warn("tables", s.of, fmt.Sprintf("they are at version %d, this program brings them to %d", have, known), "run kith migrate, or let the next start do it")

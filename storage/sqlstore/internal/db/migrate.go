@@ -12,6 +12,10 @@ import (
 	"kith/storage"
 )
 
+// inGo are, by dialect, the migrations that take more than SQL, such as a column that is computed. On a server each of their steps commits
+// by itself, and may run again; on SQLite, whose migrations have one connection, each is a transaction.
+var inGo = map[string][]*goose.Migration{}
+
 //go:embed migrations/mysql/*.sql migrations/sqlite/*.sql
 var migrations embed.FS
 
@@ -62,7 +66,7 @@ func (d *DB) migrator(n *Shard) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []goose.ProviderOption{goose.WithTableName("kith_migrations"), goose.WithGoMigrations(d.fillWords()), goose.WithDisableGlobalRegistry(true)}
+	options := []goose.ProviderOption{goose.WithTableName("kith_migrations"), goose.WithGoMigrations(inGo[d.Dialect.name]...), goose.WithDisableGlobalRegistry(true)}
 	if d.Dialect.migrating != nil {
 		options = append(options, goose.WithSessionLocker(d.Dialect.migrating))
 	}
@@ -74,19 +78,14 @@ const sqlMigrateOnce = `
 CREATE UNIQUE INDEX IF NOT EXISTS kith_migrations_once
 ON kith_migrations (version_id)`
 
-// refuseOthers ends the start of a program that is older than the tables, or whose first
-// tables are newer. If the table of versions is missing, refuseOthers makes it under the lock:
-// GetVersions takes no lock, and fails if another program has made the table but not yet filled it.
+// refuseOthers ends the start of a program that is older than the tables. If the table of versions is missing, refuseOthers
+// makes it under the lock: GetVersions takes no lock, and fails if another program has made the table but not yet filled it.
 func refuseOthers(ctx context.Context, p *goose.Provider) error {
 	have, err := p.GetDBVersion(ctx)
 	if err != nil {
 		return err
 	}
 	sources := p.ListSources()
-	if have != 0 && have < sources[0].Version {
-		return fmt.Errorf("%w: its tables are at version %d, from before the first release: import into a new store",
-			storage.ErrLayout, have)
-	}
 	if known := sources[len(sources)-1].Version; have > known {
 		return fmt.Errorf("%w: its tables are at version %d, this program knows %d: start a newer one",
 			storage.ErrLayout, have, known)
