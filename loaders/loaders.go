@@ -139,6 +139,13 @@ func (a *attached) Value(key any) any {
 	return a.Context.Value(key)
 }
 
+// Continue is the context of another request, one at a time, with these loaders: it finds what they keep, and they
+// read under its context.
+func (l *Loaders) Continue(ctx context.Context) context.Context {
+	l.ctx, l.reads = ctx, storage.ReadsOf(ctx)
+	return context.WithValue(ctx, contextKey{}, l)
+}
+
 // For returns the loaders of the request. A context without loaders is a mistake in the program's
 // wiring.
 func For(ctx context.Context) *Loaders {

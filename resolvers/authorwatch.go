@@ -49,7 +49,7 @@ type facts[K comparable] struct {
 
 // authorSubscribes subscribes the viewer to what others do with its posts. After an event it reads
 // what it sends on the viewer's own shard.
-func authorSubscribes[K comparable, R, A any](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
+func authorSubscribes[K comparable, R any, A sent](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err

@@ -185,7 +185,7 @@ func (r subscriptions) FollowRequestAdded(ctx context.Context) (<-chan *model.Fo
 }
 
 // towardsViewer sends each edge of a type that begins and enters the viewer, with the user at its other end.
-func towardsViewer[A any](
+func towardsViewer[A sent](
 	ctx context.Context, r *Resolver, viewer storage.UserID, kind storage.EdgeType, answer func(row storage.Edge, node *model.User, self *model.Viewer) A,
 ) (<-chan A, error) {
 	begins := func(e events.Event) bool {

@@ -37,8 +37,13 @@ type subscriber[T any] interface {
 	answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
 }
 
+// sent is what a subscription sends, see [subscription.State].
+type sent interface {
+	Keep(enter func(context.Context) context.Context)
+}
+
 // subscribe runs a subscription to the events of a source.
-func subscribe[T any](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T]) (<-chan T, error) {
+func subscribe[T sent](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T]) (<-chan T, error) {
 	begin, cancel := r.attempt(ctx)
 	defer cancel()
 	if err := s.begin(begin); err != nil {
@@ -78,7 +83,7 @@ func (r *Resolver) attempt(ctx context.Context) (context.Context, context.Cancel
 
 // patiently retries until it can read, because the event does not come again. ok is false
 // if the subscription has ended meanwhile, for instance because too many events were waiting.
-func patiently[T any](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T], e events.Event) (list []T, more, ok bool) {
+func patiently[T sent](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T], e events.Event) (list []T, more, ok bool) {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		list, more, err := once(ctx, r, s, e)
@@ -109,7 +114,7 @@ func inTurn(ctx context.Context, source *events.Subscription, e events.Event) ev
 }
 
 // once reads once. If a part of an answer could not be read, it is null, as below other fields.
-func once[T any](ctx context.Context, r *Resolver, s subscriber[T], e events.Event) (list []T, more bool, err error) {
+func once[T sent](ctx context.Context, r *Resolver, s subscriber[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
 	ctx, cancel := r.attempt(ctx)
 	defer cancel()
@@ -120,6 +125,9 @@ func once[T any](ctx context.Context, r *Resolver, s subscriber[T], e events.Eve
 	list, more, err = s.answers(ctx, e)
 	if below := graphql.GetErrors(ctx); err == nil && len(below) > 0 {
 		subscription.Failed(ctx, below, 1)
+	}
+	for _, one := range list {
+		one.Keep(loaders.For(ctx).Continue)
 	}
 	return list, more, err
 }

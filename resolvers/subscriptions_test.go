@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,7 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+	"pgregory.net/rapid"
+
 	"kith/internal/apitest"
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/storagetest/oracle"
@@ -21,22 +27,28 @@ import (
 // returns, the subscription is open.
 func subscribe(t *testing.T, api *apitest.API, hub *events.Hub, user storage.UserID, query string) <-chan string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	return overEvents(t, api, user, query, nil)
+}
+
+// overEvents is subscribe for queries with variables.
+func overEvents(t apitest.T, api *apitest.API, user storage.UserID, query string, vars apitest.Vars) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	body, err := json.Marshal(map[string]string{"query": query})
+	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, api.URL(), strings.NewReader(string(body)))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "text/event-stream")
 	request.Header.Set("X-Test-Viewer", user.String())
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	t.Cleanup(func() { response.Body.Close() })
 	answers := make(chan string, 100)
@@ -49,6 +61,85 @@ func subscribe(t *testing.T, api *apitest.API, hub *events.Hub, user storage.Use
 		}
 	}()
 	return answers
+}
+
+// overWebSocket is overEvents over the other transport.
+func overWebSocket(t apitest.T, api *apitest.API, user storage.UserID, query string, vars apitest.Vars) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	conn, _, err := websocket.Dial(ctx, api.URL(), &websocket.DialOptions{
+		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"X-Test-Viewer": {user.String()}},
+	})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	t.Cleanup(func() { conn.CloseNow() })
+	conn.SetReadLimit(1 << 24)
+	begin := map[string]any{"type": "subscribe", "id": "1", "payload": map[string]any{"query": query, "variables": vars}}
+	for _, message := range []any{map[string]string{"type": "connection_init"}, begin} {
+		if err := wsjson.Write(ctx, conn, message); err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
+	answers := make(chan string, 100)
+	go func() {
+		defer close(answers)
+		for {
+			var m struct {
+				Type    string
+				Payload json.RawMessage
+			}
+			if err := wsjson.Read(ctx, conn, &m); err != nil {
+				return
+			}
+			if m.Type == "next" || m.Type == "error" {
+				answers <- string(m.Payload)
+			}
+		}
+	}()
+	return answers
+}
+
+// What is selected below an event is answered as a query for the same objects is.
+func TestEventsAreAnsweredAsQueriesAre(t *testing.T) {
+	const users, viewer, other = 9, 3, 2
+	store, hub := oracle.New(), events.NewHub(nil)
+	apitest.Users(t, store, users)
+	apitest.Tangle(t, store, users)
+	apitest.Publish(t, store, users)
+	api := apitest.New(t, store, apitest.Options{Hub: hub, Limits: apitest.NoLimits}).As(viewer)
+	at := storage.MicrosOf(time.Now())
+	properties.Check(t, 200, func(t *rapid.T) {
+		write, vars := apitest.Selection(t, users)
+		event := write("subscription", `followerAdded { edge { node %[1]s } viewer { user %[1]s } }`)
+		whole := api.For(t).Ask(write("query", fmt.Sprintf(`user(by: {id: %d}) %%[1]s viewer { user %%[1]s }`, other)), vars)
+		for _, over := range []func(apitest.T, *apitest.API, storage.UserID, string, apitest.Vars) <-chan string{overEvents, overWebSocket} {
+			answers := over(t, api, viewer, event, vars)
+			got := until(t, answers, func(int) {
+				at++
+				hub.Publish(events.Edge(storage.Edge{From: other, To: viewer, Type: storage.Following, UpdateTime: at}))
+			})
+			var a struct {
+				Data struct {
+					FollowerAdded struct {
+						Edge   struct{ Node json.RawMessage }
+						Viewer json.RawMessage
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(got), &a); err != nil {
+				t.Fatalf("%s: %v", got, err)
+			}
+			node, self := string(a.Data.FollowerAdded.Edge.Node), string(a.Data.FollowerAdded.Viewer)
+			if want := `"user":` + node + `,"viewer":` + self; !strings.Contains(whole.Text, want) {
+				t.Fatalf("%s\nwith %v is answered %s\nand as a query %s", event, vars, got, whole.Text)
+			}
+			if n := strings.Count(got, `"message":`); n != len(whole.Errors) {
+				t.Fatalf("%s\nwith %v has %d errors, and as a query %d: %s\n%s", event, vars, n, len(whole.Errors), got, whole.Text)
+			}
+		}
+	})
 }
 
 // wantNext waits for the next answer.
@@ -66,7 +157,7 @@ func wantNext(t *testing.T, answers <-chan string, want string) {
 
 // until repeats something until an answer comes. The subscription may not have begun yet when its
 // request has been answered.
-func until(t *testing.T, answers <-chan string, try func(i int)) (first string) {
+func until(t apitest.T, answers <-chan string, try func(i int)) (first string) {
 	t.Helper()
 	for i := range 1000 {
 		try(i)
@@ -76,7 +167,7 @@ func until(t *testing.T, answers <-chan string, try func(i int)) (first string) 
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	t.Fatal("nothing was sent")
+	t.Fatalf("nothing was sent")
 	return ""
 }
 

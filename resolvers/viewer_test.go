@@ -9,14 +9,15 @@ import (
 	"kith/storage"
 )
 
-// What subscriptions send has the viewer beside it, as it is then.
+// What subscriptions send has the viewer beside it, as it is then, with the pages below it.
 func TestSubscriptionsSendTheViewer(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+	onShards(t, apitest.Options{Limits: apitest.NoLimits}, func(t *testing.T, v *village) {
 		post := publish(t, v.api, v.a, "x", "1")
 		v.does(v.a, "follow", v.d)
 		turns := func(by storage.UserID, field, back string, whom storage.UserID) func(int) {
 			return func(i int) { v.does(by, []string{field, back}[i%2], whom) }
 		}
+		pages := fmt.Sprintf(`posts { nodes { id } } friends { totalCount } followings(filter: {match: "u%[1]s"}) { nodes { id } } relationship(to: %[1]s) { status }`, v.d)
 		for selection, change := range map[string]func(i int){
 			"followerAdded": turns(v.b, "follow", "unfollow", v.a),
 			fmt.Sprintf(`relationshipChanged(userIds: ["%s"])`, v.c): turns(v.a, "follow", "unfollow", v.c),
@@ -25,9 +26,9 @@ func TestSubscriptionsSendTheViewer(t *testing.T) {
 			"favoriteAdded":        func(i int) { v.favorites(v.b, []string{"favorite", "unfavorite"}[i%2], post) },
 			"commentAdded":         func(i int) { comment(t, v.api, v.b, post, fmt.Sprint("t", i)) },
 		} {
-			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+selection+` { viewer { id user { id handle } discoverable } } }`)
+			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+selection+` { viewer { id user { id handle `+pages+` } discoverable mutedUsers { totalCount } } } }`)
 			name, _, _ := strings.Cut(selection, "(")
-			want := fmt.Sprintf(`{"data":{%q:{"viewer":{"id":"viewer_%[2]s","user":{"id":"%[2]s","handle":"u%[2]s"},"discoverable":true}}}}`, name, v.a)
+			want := fmt.Sprintf(`{"data":{%q:{"viewer":{"id":"viewer_%[2]s","user":{"id":"%[2]s","handle":"u%[2]s","posts":{"nodes":[{"id":%[3]q}]},"friends":{"totalCount":0},"followings":{"nodes":[{"id":"%[4]s"}]},"relationship":{"status":"FOLLOWING"}},"discoverable":true,"mutedUsers":{"totalCount":0}}}}}`, name, v.a, post, v.d)
 			if got := until(t, answers, change); got != want {
 				t.Errorf("%s sends %s, want %s", selection, got, want)
 			}

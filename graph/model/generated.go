@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"kith/graph/apierr"
+	"kith/graph/subscription"
 	"strconv"
 	"time"
 
@@ -52,7 +53,8 @@ type CommentAdded struct {
 	// The post.
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is then.
-	Viewer *Viewer `json:"viewer,omitempty"`
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
 }
 
 // A page of comments. It may have fewer than were asked for, and still be followed by another.
@@ -109,7 +111,8 @@ type FavoriteAdded struct {
 	// The post.
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is then.
-	Viewer *Viewer `json:"viewer,omitempty"`
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
 }
 
 // A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another.
@@ -223,7 +226,8 @@ type FollowRequestAdded struct {
 	// The edge in the viewer's `followRequests`.
 	Edge *FollowRequestEdge `json:"edge,omitempty"`
 	// The viewer, as it is then.
-	Viewer *Viewer `json:"viewer,omitempty"`
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
 }
 
 // A user who waits to follow the viewer, or whom the viewer waits to follow.
@@ -239,7 +243,8 @@ type FollowerAdded struct {
 	// The edge in the viewer's `followers`.
 	Edge *FollowEdge `json:"edge,omitempty"`
 	// The viewer, as it is then.
-	Viewer *Viewer `json:"viewer,omitempty"`
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
 }
 
 // A friend request of the viewer that has changed.
@@ -247,7 +252,8 @@ type FriendRequestChanged struct {
 	// The request, as it is now.
 	Request *FriendRequest `json:"request,omitempty"`
 	// The viewer, as it is then.
-	Viewer *Viewer `json:"viewer,omitempty"`
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
 }
 
 // A request in a list.
@@ -456,7 +462,8 @@ type PostAdded struct {
 	// The edge in the viewer's `feed`.
 	Edge *PostEdge `json:"edge,omitempty"`
 	// The viewer, as it is then.
-	Viewer *Viewer `json:"viewer,omitempty"`
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
 }
 
 // A page of posts.
@@ -539,7 +546,8 @@ type RelationshipChanged struct {
 	// The relationship, as it is now.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// The viewer, as it is then.
-	Viewer *Viewer `json:"viewer,omitempty"`
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
 }
 
 // The result of a change between the viewer and another user, with everything that a normalised client cache has to replace.

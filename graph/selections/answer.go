@@ -41,6 +41,11 @@ func AnswerOptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T
 
 // decided answers by slow if the fields of the selection can be collected, and otherwise by an error.
 func decided[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if event, is := any(v).(interface {
+		Enter(context.Context) context.Context // see [kith/graph/subscription.State]
+	}); is && v != nil {
+		ctx = event.Enter(ctx)
+	}
 	if t := fields.TypeOf(v); t != nil && v != nil {
 		if _, err := Collect(graphql.GetOperationContext(ctx), sel, t.Is); err != nil {
 			graphql.AddError(ctx, err)

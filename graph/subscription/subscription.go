@@ -18,6 +18,23 @@ type Ending struct {
 	err error
 }
 
+// State is a part of everything that a subscription sends: the state in which it was read, and in which what is
+// selected below it is answered.
+type State struct {
+	enter func(context.Context) context.Context
+}
+
+// Keep sets the state: enter adds it to the context of an answer.
+func (s *State) Keep(enter func(context.Context) context.Context) { s.enter = enter }
+
+// Enter is the context of an answer, with the state if one is kept.
+func (s *State) Enter(ctx context.Context) context.Context {
+	if s.enter == nil {
+		return ctx
+	}
+	return s.enter(ctx)
+}
+
 // Attach gives the context of a subscription an Ending. failed is called for [Failed], turn for
 // [Turn].
 func Attach(ctx context.Context, failed func(err error, attempt int), turn func(context.Context) (done func())) (context.Context, *Ending) {

@@ -183,6 +183,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Operators:      executable(sdl.Without(whole, o.Without...)),
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
 		Limits:         o.Limits,
+		Subscriptions:  gateway.Subscriptions{MaxConnectionCost: 1 << 50},
 		MaxAnswer:      o.MaxAnswer,
 		HideSchema:     o.HideSchema,
 		RequestTimeout: o.RequestTimeout,

@@ -11,7 +11,7 @@ import (
 
 // NoLimits lets every query of [Query] pass.
 var NoLimits = limits.Limits{
-	TextBytes: 1 << 20, Tokens: 1 << 17, Depth: 50, Fields: 1 << 20, Visits: 1 << 20, Overlaps: 1 << 24, Directives: 1 << 16, Cost: 1 << 40,
+	TextBytes: 1 << 20, Tokens: 1 << 17, Depth: 50, Fields: 1 << 20, Visits: 1 << 20, Overlaps: 1 << 24, Directives: 1 << 16, Cost: 1 << 40, SubscriptionCost: 1 << 40,
 }
 
 // Query draws a valid query about the users 1 … users and some who do not exist,
@@ -27,11 +27,27 @@ func Query(t *rapid.T, users int) (string, Vars) {
 		some[i] = w.id()
 	}
 	vars := Vars{"yes": true, "no": false, "two": 2, "one": w.id(), "some": some}
-	return w.document(vars), vars
+	return w.document("query", vars), vars
+}
+
+// Selection draws a selection on a user, as [Query] does. write writes an operation that has it wherever around has %[1]s.
+func Selection(t *rapid.T, users int) (write func(operation, around string) string, vars Vars) {
+	w := &writer{t: t, users: users, depth: 1}
+	w.text.WriteString("id ")
+	for range 3 {
+		w.belowUser()
+	}
+	selection := w.text.String()
+	vars = Vars{"yes": true, "no": false, "two": 2, "one": w.id(), "some": []any{}}
+	return func(operation, around string) string {
+		w.text.Reset()
+		fmt.Fprintf(&w.text, around, "{"+selection+"}")
+		return w.document(operation, vars)
+	}, vars
 }
 
 // document declares the variables that are used, as validation wants it.
-func (w *writer) document(vars Vars) string {
+func (w *writer) document(operation string, vars Vars) string {
 	body := "{\n" + w.text.String() + "}\n" + strings.Join(w.fragments, "")
 	var declared []string
 	for _, v := range []string{"yes: Boolean!", "no: Boolean!", "two: Int", "one: ID!", "some: [ID!]!"} {
@@ -43,9 +59,9 @@ func (w *writer) document(vars Vars) string {
 		}
 	}
 	if len(declared) == 0 {
-		return body
+		return operation + body
 	}
-	return "query(" + strings.Join(declared, ", ") + ") " + body
+	return operation + "(" + strings.Join(declared, ", ") + ") " + body
 }
 
 // writer writes a query. Fields with arguments have aliases of their own, so that
