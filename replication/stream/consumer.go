@@ -76,6 +76,9 @@ const (
 	lingers    = 3 * time.Second // how long rows already read may still be applied after the end
 	firstPause = 50 * time.Millisecond
 	longPause  = time.Second
+	shortPause = 200 * time.Millisecond // the longest one while a look for abandoned entries is under way
+
+	first = "0-0" // id before all entries
 )
 
 // Consumer applies what the stream holds.
@@ -84,12 +87,13 @@ type Consumer struct {
 	state   atomic.Pointer[State]
 	failing atomic.Pointer[interruption] // nil while Redis answers
 
-	claimAt time.Time // when to look for abandoned entries next
+	claimAt   time.Time // when to look for abandoned entries next
+	claimFrom string    // where the look that is under way goes on
 }
 
 // NewConsumer makes a consumer. Its Run does the work.
 func NewConsumer(cfg ConsumerConfig) *Consumer {
-	return &Consumer{ConsumerConfig: cfg.withDefaults()}
+	return &Consumer{ConsumerConfig: cfg.withDefaults(), claimFrom: first}
 }
 
 // interruption is why the stream cannot be read, and since when.
@@ -183,7 +187,9 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 		// Something could not be applied. It stays pending and will be claimed; new entries, some
 		// of which may go to healthy shards, are not delayed for long.
 		_ = sleep.For(ctx, pause)
-		pause = min(2*pause, longPause)
+		if pause = min(2*pause, longPause); c.claimFrom != first {
+			pause = min(pause, shortPause)
+		}
 	}
 	return progress, ctx.Err()
 }
@@ -200,15 +206,15 @@ func (c *Consumer) ensureGroup(ctx context.Context) error {
 	return nil
 }
 
-// resume settles the entries that this consumer was given before and did not acknowledge. It skips
-// those that cannot be applied, which will be claimed later.
+// resume settles the entries that this consumer was given before and did not acknowledge. It stops at
+// those that cannot be applied: they and the rest will be claimed later.
 func (c *Consumer) resume(ctx, working context.Context) error {
 	for after := "0"; ctx.Err() == nil; {
 		entries, err := c.read(ctx, after)
 		if err != nil || len(entries) == 0 {
 			return err
 		}
-		if _, err := c.settle(working, entries); err != nil {
+		if complete, err := c.settle(working, entries); err != nil || !complete {
 			return err
 		}
 		after = entries[len(entries)-1].ID
@@ -222,7 +228,7 @@ func (c *Consumer) read(ctx context.Context, after string) ([]redis.XMessage, er
 	ctx, cancel := context.WithTimeout(ctx, blocked+answers)
 	defer cancel()
 	wait := blocked
-	if after != ">" {
+	if after != ">" || c.claimFrom != first {
 		wait = -1
 	}
 	found, err := c.Redis.XReadGroup(ctx, &redis.XReadGroupArgs{
@@ -240,29 +246,26 @@ func (c *Consumer) read(ctx context.Context, after string) ([]redis.XMessage, er
 }
 
 // claim takes over and settles the entries that any consumer, this one included, was given
-// ClaimAfter ago. It returns whether all of it could be applied.
+// ClaimAfter ago. It returns whether all of it could be applied. If not, it goes on behind them the next time: those of a
+// shard that is away must not be all that it ever comes to.
 func (c *Consumer) claim(ctx, working context.Context) (complete bool, err error) {
 	if time.Now().Before(c.claimAt) {
 		return true, nil
 	}
-	complete = true
-	for start := "0-0"; ctx.Err() == nil; {
-		entries, next, err := c.abandoned(ctx, start)
+	for complete = true; complete && ctx.Err() == nil; {
+		entries, next, err := c.abandoned(ctx, c.claimFrom)
 		if err != nil {
 			return false, err
 		}
 		c.Metrics.claimed.Add(float64(len(entries)))
-		all, err := c.settle(working, entries)
-		if err != nil {
+		if complete, err = c.settle(working, entries); err != nil {
 			return false, err
 		}
-		complete = complete && all
-		if next == "0-0" || !all {
+		if c.claimFrom = next; next == first {
+			c.claimAt = time.Now().Add(c.ClaimAfter / 4)
 			break
 		}
-		start = next
 	}
-	c.claimAt = time.Now().Add(c.ClaimAfter / 4)
 	return complete, nil
 }
 

@@ -286,6 +286,39 @@ func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	}
 }
 
+// TestAHealthyShardDoesNotWaitForOneThatIsAway: more entries of a shard that is away are pending than are claimed at once, and
+// entries of another one, which have failed once, are behind them.
+func TestAHealthyShardDoesNotWaitForOneThatIsAway(t *testing.T) {
+	t.Parallel()
+	const away, healthy, batch = 200, 20, 50
+	client := connect(t, testenv.Redis(t).Addr())
+	var mu sync.Mutex
+	tried, applied := map[storage.Row]bool{}, map[storage.Row]bool{}
+	count := func(of map[storage.Row]bool) int { mu.Lock(); defer mu.Unlock(); return len(of) }
+	propagator := propagatorFunc(func(_ context.Context, rows []storage.Written) (left []replication.Left) {
+		mu.Lock()
+		defer mu.Unlock()
+		for i, r := range rows {
+			if r.Edge.To == 13 || !tried[r.Row] {
+				left = append(left, replication.Left{Root: i, Row: r.Row, Err: storage.ErrUnavailable})
+			} else {
+				applied[r.Row] = true
+			}
+			tried[r.Row] = true
+		}
+		return left
+	})
+	consume(t, stream.ConsumerConfig{Redis: client, Batch: batch, ClaimAfter: 100 * time.Millisecond, Propagator: propagator})
+	for i := range storage.UserID(away) {
+		add(t, client, edge(i+20, 13, 1))
+	}
+	eventually(t, "all have failed", func() bool { return count(tried) == away })
+	for i := range storage.UserID(healthy) {
+		add(t, client, edge(i+20, 7, 1))
+	}
+	eventually(t, "those of the healthy shard are applied", func() bool { return count(applied) == healthy })
+}
+
 func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	ctx := t.Context()
 	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
