@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"math"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func checkSeen(what, text string, least, most int) (string, error) {
 	return CheckText(what, text, least, most)
 }
 
-// SeenOnly is a name or an address as [CheckName] accepts it, without the characters that are not seen if it
+// SeenOnly is a name as [CheckName] accepts it, without the characters that are not seen if it
 // refuses them: names of versions before have some.
 func SeenOnly(name string) string {
 	if _, err := checkSeen("", name, 0, math.MaxInt); err != nil {
@@ -60,6 +61,11 @@ func SeenOnly(name string) string {
 	}
 	return strings.TrimSpace(name)
 }
+
+// SeenURL is SeenOnly for addresses, in which versions before kept quotes and blanks.
+func SeenURL(text string) string { return escaped.Replace(SeenOnly(text)) }
+
+var escaped = strings.NewReplacer(`"`, "%22", "'", "%27", "`", "%60", "<", "%3C", ">", "%3E", `\`, "%5C", " ", "%20")
 
 // joined matches emoji, which joiners join, numbers on keys, and characters that have variants.
 var joined = regexp.MustCompile(strings.NewReplacer(
@@ -90,8 +96,34 @@ func isIgnorable(r rune) bool {
 // isSeen is false for blanks, too.
 func isSeen(r rune) bool { return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) }
 
+// checkURL is an address that pages link to and show: https and a host, in one form, without a user before it. Quotes and
+// brackets are refused, which would end the attribute of a page that does not escape them.
+func checkURL(what, text string, least, most int) (string, error) {
+	text, err := checkSeen(what, text, least, most)
+	if err != nil || text == "" {
+		return text, err
+	}
+	u, err := url.Parse(text) // has no control characters
+	if err != nil || u.Scheme != "https" || u.User != nil || escaped.Replace(text) != text {
+		return "", apierr.URLMalformed.Error("%s begins with https:// and a host, without a user, quotes and blanks", what).In(what)
+	}
+	named := u.Hostname()
+	host, err := hosts.ToUnicode(named)
+	rest, found := strings.CutPrefix(text[len("https://"):], u.Host) // not if it is written with %
+	host = strings.Replace(u.Host, named, host, 1)
+	if err != nil || !found || !hostForm.MatchString(host) {
+		return "", apierr.URLMalformed.Error("%s names no host after https://", what).In(what)
+	}
+	return CheckText(what, "https://"+host+rest, least, most)
+}
+
+var (
+	hosts    = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false)) // hosts with _ are in use
+	hostForm = regexp.MustCompile("^([^\x00-,/:-^`{-\x7f]+|\\[[0-9a-f:.]+\\])(:[0-9]+)?$")
+)
+
 // CheckProfile trims and checks the given texts of a profile with [CheckText] and [CheckName].
-// An avatarUrl begins with https://, because pages link to it, or is the path of a face that the gateway draws.
+// An avatarUrl is an address for [checkURL], or the path of a face that the gateway draws.
 func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	for _, c := range []struct {
 		what        string
@@ -101,9 +133,9 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	}{
 		{"name", &change.Name, CheckName, 1, storage.MaxNameLength},
 		{"bio", &change.Bio, CheckText, 0, storage.MaxBioLength},
-		{"avatarUrl", &change.AvatarURL, checkSeen, 0, storage.MaxAvatarURLLength},
+		{"avatarUrl", &change.AvatarURL, checkURL, 0, storage.MaxAvatarURLLength},
 	} {
-		if *c.text == nil {
+		if *c.text == nil || c.text == &change.AvatarURL && facePath.MatchString(**c.text) {
 			continue
 		}
 		text, err := c.check(c.what, **c.text, c.least, c.most)
@@ -111,9 +143,6 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 			return change, err
 		}
 		*c.text = &text
-	}
-	if url := change.AvatarURL; url != nil && *url != "" && !strings.HasPrefix(*url, "https://") && !facePath.MatchString(*url) {
-		return change, apierr.URLMalformed.Error("avatarUrl begins with https://, or is a face such as /faces/42.svg").In("avatarUrl")
 	}
 	return change, nil
 }
@@ -134,8 +163,7 @@ func CheckClientKey(key string) error {
 // ErrMedia: a post has too many files. It is BAD_USER_INPUT.
 var ErrMedia = apierr.TooLong.Error("a post has at most %d files", storage.MaxMedia).In("media")
 
-// CheckMedia trims and checks the names and URLs of the files of a post with [CheckName]. A URL begins
-// with https://, because pages link to it. The error is BAD_USER_INPUT.
+// CheckMedia trims and checks the names of the files of a post with [CheckName], and their addresses. The error is BAD_USER_INPUT.
 func CheckMedia(files []storage.Media) (err error) {
 	if len(files) > storage.MaxMedia {
 		return ErrMedia
@@ -144,11 +172,8 @@ func CheckMedia(files []storage.Media) (err error) {
 		if files[i].Name, err = CheckName("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
 			return apierr.In("media", err)
 		}
-		if files[i].URL, err = checkSeen("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
+		if files[i].URL, err = checkURL("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
 			return apierr.In("media", err)
-		}
-		if !strings.HasPrefix(files[i].URL, "https://") {
-			return apierr.URLMalformed.Error("url begins with https://").In("media")
 		}
 	}
 	return nil

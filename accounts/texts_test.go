@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/accounts"
+	"kith/storage"
 )
 
 // TestNames: a name shows something, and only what can be seen. Marks of direction are taken out.
@@ -49,10 +50,19 @@ func TestNamesOfVersionsBefore(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"Ada\u200b": "Ada", "\u3164": "", "A\U000e0041da\u200d ": "Ada", "👩\u200d💻": "👩\u200d💻", "a\xff\u200bb": "a\xffb", "a\u200b\u202eb": "ab",
-		"https://example.org/e\u0301\u2060": "https://example.org/e\u0301", "": "",
+		"": "",
 	} {
 		if got := accounts.SeenOnly(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	for address, want := range map[string]string{
+		"https://example.org/e\u0301\u2060": "https://example.org/e\u0301", "https://example.org/O'Neil \"2\".png?a=1": "https://example.org/O%27Neil%20%222%22.png?a=1",
+		"/faces/7.svg": "/faces/7.svg", "": "",
+	} {
+		address = accounts.SeenURL(address)
+		if checked, err := accounts.CheckProfile(storage.ProfileChange{AvatarURL: &address}); err != nil || *checked.AvatarURL != want {
+			t.Errorf("%q: %q, %v, want %q", address, *checked.AvatarURL, err, want)
 		}
 	}
 }

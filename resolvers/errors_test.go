@@ -315,6 +315,8 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 		`mutation { updateProfile(name: "") { viewer { user { id } } } }`:                                                               {"TEXT_LENGTH", "name"},
 		`mutation { updateProfile(avatarUrl: "x") { viewer { user { id } } } }`:                                                         {"URL_MALFORMED", "avatarUrl"},
 		`mutation { publishPost(text: "x", clientKey: "k", media: [{url: "x", kind: IMAGE}]) { post { id } } }`:                         {"URL_MALFORMED", "media"},
+		`mutation { updateProfile(avatarUrl: "https://a:b@example.org/") { viewer { user { id } } } }`:                                  {"URL_MALFORMED", "avatarUrl"},
+		`mutation { publishPost(text: "x", clientKey: "k", media: [{url: "https://", kind: IMAGE}]) { post { id } } }`:                  {"URL_MALFORMED", "media"},
 		`mutation { publishPost(text: "x", clientKey: "k", media: [{name: "\u200b", url: "https://x", kind: IMAGE}]) { post { id } } }`: {"TEXT_INVISIBLE", "media"},
 		`mutation { publishPost(text: "x", clientKey: " ") { post { id } } }`:                                                           {"INVALID_VALUE", "clientKey"},
 		`mutation { favorite(postId: "x") { changed } }`:                                                                                {"ID_MALFORMED", "postId"},

@@ -127,7 +127,7 @@ func parseMedia(text string) ([]storage.Media, error) {
 		if kind < 0 {
 			return nil, fmt.Errorf("the kind of media is one of %s", strings.Join(mediaKinds, ", "))
 		}
-		media = append(media, storage.Media{Name: accounts.SeenOnly(m.Name), URL: accounts.SeenOnly(m.URL), Kind: storage.Image + storage.MediaKind(kind)})
+		media = append(media, storage.Media{Name: accounts.SeenOnly(m.Name), URL: accounts.SeenURL(m.URL), Kind: storage.Image + storage.MediaKind(kind)})
 	}
 	return media, accounts.CheckMedia(media)
 }

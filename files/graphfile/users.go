@@ -122,7 +122,7 @@ var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWith
 		return err
 	}
 	u.UpdatedAt = max(u.CreatedAt, u.UpdatedAt)
-	name, avatar := cmp.Or(accounts.SeenOnly(u.Name), u.Handle), accounts.SeenOnly(u.AvatarURL)
+	name, avatar := cmp.Or(accounts.SeenOnly(u.Name), u.Handle), accounts.SeenURL(u.AvatarURL)
 	checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &name, Bio: &u.Bio, AvatarURL: &avatar})
 	if err == nil {
 		u.Name, u.Bio, u.AvatarURL = *checked.Name, *checked.Bio, *checked.AvatarURL
