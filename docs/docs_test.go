@@ -558,6 +558,12 @@ func TestWorkflowsCallTargets(t *testing.T) {
 				t.Errorf("%s: there is no target %s", file, target)
 			}
 		}
+		// A tag can be moved to other code, which would have the release's credentials.
+		for _, action := range submatches(`uses: (.*)`, read(t, file)) {
+			if !regexp.MustCompile(`^[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+`).MatchString(action) {
+				t.Errorf("%s uses %s, which is not one commit with its version", file, action)
+			}
+		}
 	}
 }
 
