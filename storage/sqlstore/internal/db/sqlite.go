@@ -127,6 +127,10 @@ func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
+	// Other accounts of the machine do not read it. The files beside it get its rights.
+	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600); err == nil { // one that exists is left: closing it would end SQLite's locks on it
+		_ = file.Close()
+	}
 	write, err := sqlitePool(path, 1, "journal_mode(WAL)")
 	if err != nil {
 		return nil, err
