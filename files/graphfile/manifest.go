@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,6 +20,9 @@ const ManifestName = "kith-export.json"
 
 // ManifestFormat is the form of a manifest and of the files that it names.
 const ManifestFormat = 1
+
+// maxManifest is how many bytes a manifest may have: each of 1,024 parts with a file of 250 bytes for each kind is far less.
+const maxManifest = 16 << 20
 
 // Manifest says what an export is of, and which of its parts are whole.
 type Manifest struct {
@@ -105,14 +109,25 @@ func (m Manifest) Totals() map[Kind]storage.Digest {
 
 // ReadManifest reads the manifest in a folder; found is false where there is none.
 func ReadManifest(dir string) (m Manifest, found bool, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, ManifestName))
+	file, err := os.Open(filepath.Join(dir, ManifestName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, false, nil
 	}
 	if err != nil {
 		return m, false, err
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxManifest+1))
+	if err == nil && len(text) > maxManifest {
+		err = fmt.Errorf("it has more than %d bytes", maxManifest)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err == nil && len(m.Done) > storage.Buckets {
+		err = fmt.Errorf("it has %d parts, more than there are buckets", len(m.Done))
+	}
+	if err != nil {
 		return m, false, fmt.Errorf("read %s: %w", filepath.Join(dir, ManifestName), err)
 	}
 	if m.Format != ManifestFormat {

@@ -75,6 +75,9 @@ func TestAFolderIsAnExport(t *testing.T) {
 		"has the format 2":     strings.Replace(manifest, `"format":1`, `"format":2`, 1),
 		"has 34 bytes":         strings.Replace(manifest, `"bytes":34`, `"bytes":37`, 1),
 		"no such file":         strings.Replace(manifest, "following-0000", "following-0001", 1),
+		"has 1025 parts":       `{"format":1,"store":"x","done":[{}` + strings.Repeat(",{}", 1024) + `]}`,
+		"more than 16777216":   `{"format":1,"store":"` + strings.Repeat("x", 16<<20) + `","done":[]}`,
+		"0 of 1024":            `{"format":1,"store":"x","done":[{}` + strings.Repeat(",{}", 1023) + `]}`,
 		"is not in its folder": strings.Replace(manifest, "following-0000", "../following-0000", 1),
 	} {
 		put(graphfile.ManifestName, text)

@@ -24,7 +24,7 @@ import (
 
 // Bounds of what may be registered.
 const (
-	MaxDocuments = 20_000
+	MaxDocuments = 20_000 // and as many ids that are not their hashes
 	MaxID        = 256 // bytes
 )
 
@@ -103,8 +103,8 @@ func (d *Documents) add(to *content, id, text string) error {
 		return fmt.Errorf("an id has 1 to %d bytes", MaxID)
 	case ok && known != text:
 		return errors.New("the id stands for another text already")
-	case len(to.texts) == MaxDocuments && to.texts[text].parsed == nil:
-		return fmt.Errorf("there are more than %d documents", MaxDocuments)
+	case len(to.texts) == MaxDocuments && to.texts[text].parsed == nil, len(to.byID) >= 2*MaxDocuments && !ok:
+		return fmt.Errorf("there are more than %d documents, or ids of them", MaxDocuments)
 	}
 	if to.texts[text].parsed == nil {
 		found := d.now.Load().texts[text]

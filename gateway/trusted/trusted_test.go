@@ -68,6 +68,13 @@ func TestManifestsThatAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var ids []string
+	for i := range 2 * trusted.MaxDocuments { // and the hash of their text
+		ids = append(ids, fmt.Sprintf(`"%d": "{ hello }"`, i))
+	}
+	if _, err := trusted.Load(folder(t, map[string]string{"a.json": "{" + strings.Join(ids[1:], ",") + "}"}), schemas, limits.Limits{}); err != nil {
+		t.Errorf("one less: %v", err)
+	}
 	for name, tc := range map[string]struct {
 		files map[string]string
 		want  []string
@@ -82,6 +89,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		"an id of two":      {map[string]string{"a.json": `{"x": "{ hello }"}`, "b.json": `{"x": "{ add }"}`}, []string{"b.json", "another text"}},
 		"an id too long":    {map[string]string{"a.json": string(many)}, []string{"1 to 256 bytes"}},
 		"an id of nothing":  {map[string]string{"a.json": `{"": "{ hello }"}`}, []string{"1 to 256 bytes"}},
+		"ids without end":   {map[string]string{"a.json": "{" + strings.Join(ids, ",") + "}"}, []string{"a.json", "more than 20000"}},
 		"only its fragment": {map[string]string{"a.graphql": "fragment F on Query { hello }"}, []string{"a.graphql"}},
 	} {
 		t.Run(name, func(t *testing.T) {
