@@ -24,7 +24,7 @@ func TestAddressesHaveOneForm(t *testing.T) {
 		"https://example.org/%c3%bc":    "https://example.org/%c3%bc",
 		"https://":                      "", "https:///a.png": "", "https://:443/a": "", "https://example.org:/a": "", "https://example.org:port/a": "", "https:example.org/a": "",
 		"https://user@example.org/a": "", "https://user:word@example.org/a": "", "https://@example.org/": "", "https://a b.example/": "", "https://a%2fb.example/": "",
-		"https://℀.example/": "", "https://example.org\\@evil.example/": "", `https://example.org/"onerror=alert(1)`: "", "https://example.org/'a'": "", "https://example.org/<a>": "",
+		"https://℀.example/": "", "https://example.org\\@evil.example/": "", `https://example.org/"onerror=alert(1)`: "", "https://example.org/'a'": "",
 		"https://example.org/a b": "", "https://example.org/a\nb": "", "https://example.org/a\x00": "", "https://example.org/`": "", "https://example.org/%zz": "",
 		"http://example.org/a.png": "", "//example.org/faces/1.svg": "", "data:image/svg+xml,x": "", "javascript:alert(1)//https://a": "", long + "a": "",
 		"/graphql": "", "faces/1.svg": "", "/faces/042.svg": "", "/faces/-1.svg": "", "/faces/1.svg?x": "", "/faces/../graphql": "", "/faces/1234567890123456789.svg": "",

@@ -65,7 +65,7 @@ func SeenOnly(name string) string {
 // SeenURL is SeenOnly for addresses, in which versions before kept quotes and blanks.
 func SeenURL(text string) string { return escaped.Replace(SeenOnly(text)) }
 
-var escaped = strings.NewReplacer(`"`, "%22", "'", "%27", "`", "%60", "<", "%3C", ">", "%3E", `\`, "%5C", " ", "%20")
+var escaped = strings.NewReplacer(`"`, "%22", "'", "%27", "`", "%60", `\`, "%5C", " ", "%20")
 
 // joined matches emoji, which joiners join, numbers on keys, and characters that have variants.
 var joined = regexp.MustCompile(strings.NewReplacer(
@@ -96,8 +96,8 @@ func isIgnorable(r rune) bool {
 // isSeen is false for blanks, too.
 func isSeen(r rune) bool { return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) }
 
-// checkURL is an address that pages link to and show: https and a host, in one form, without a user before it. Quotes and
-// brackets are refused, which would end the attribute of a page that does not escape them.
+// checkURL is an address that pages link to and show: https and a host, in one form, without a user before it. Quotes
+// are refused, which would end the attribute of a page that does not escape them.
 func checkURL(what, text string, least, most int) (string, error) {
 	text, err := checkSeen(what, text, least, most)
 	if err != nil || text == "" {

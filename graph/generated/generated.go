@@ -4444,7 +4444,7 @@ type Mutation {
     name: String
     "A few words on oneself. An empty text removes it; left out: as it is."
     bio: String
-    "The address of a picture, or a face such as ` + "`" + `/faces/42.svg` + "`" + `. An empty text removes it; left out: as it is."
+    "The https address of a picture, as of a file of a post, or a face such as ` + "`" + `/faces/42.svg` + "`" + `. An empty text removes it; left out: as it is."
     avatarUrl: String
     "Who may see the two lists; a list that is left out stays as it is."
     listVisibility: ListVisibilityInput
@@ -4706,7 +4706,7 @@ type FavoritedByEdge {
 type Media {
   "What the author calls it; may be empty."
   name: String!
-  "Begins with ` + "`" + `https://` + "`" + `."
+  "Begins with ` + "`" + `https://` + "`" + ` and a host."
   url: String!
   "What the file is."
   kind: MediaKind!
@@ -4728,7 +4728,7 @@ enum MediaKind {
 input MediaInput {
   "At most 100 characters."
   name: String! = ""
-  "Begins with ` + "`" + `https://` + "`" + `, at most 500 characters."
+  "Begins with ` + "`" + `https://` + "`" + ` and a host, without a user, quotes or blanks; at most 500 characters."
   url: String!
   "What the file is."
   kind: MediaKind!
@@ -5340,7 +5340,7 @@ enum ErrorReason {
   TEXT_LENGTH
   "A text has characters that cannot be shown or seen."
   TEXT_INVISIBLE
-  "An address does not begin with https://."
+  "An address does not begin with https:// and a host, or has a user, quotes or blanks."
   URL_MALFORMED
   "A user cannot do this to itself."
   SELF
@@ -5829,7 +5829,7 @@ enum CommonOrder {
 `, BuiltIn: false},
 	{Name: "../schema/viewer.graphqls", Input: `"What only the user sees who is signed in."
 type Viewer {
-  "By which caches of clients know the viewer; ` + "`" + `node` + "`" + ` does not find it."
+  "` + "`" + `viewer_` + "`" + ` and the id of the user, such as ` + "`" + `viewer_42` + "`" + `: by which caches of clients know the viewer. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
   "The user who is signed in."
   user: User! @cacheControl(scope: PRIVATE)

@@ -350,7 +350,7 @@ type MatchEdge struct {
 type Media struct {
 	// What the author calls it; may be empty.
 	Name string `json:"name"`
-	// Begins with `https://`.
+	// Begins with `https://` and a host.
 	URL string `json:"url"`
 	// What the file is.
 	Kind MediaKind `json:"kind"`
@@ -360,7 +360,7 @@ type Media struct {
 type MediaInput struct {
 	// At most 100 characters.
 	Name string `json:"name"`
-	// Begins with `https://`, at most 500 characters.
+	// Begins with `https://` and a host, without a user, quotes or blanks; at most 500 characters.
 	URL string `json:"url"`
 	// What the file is.
 	Kind MediaKind `json:"kind"`
