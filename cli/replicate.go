@@ -21,7 +21,7 @@ import (
 // of its own, the copy service of the seeds ("好友中心" §7).
 type ReplicateCmd struct {
 	AdminAddr string   `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz, /readyz and /debug/pprof/. Default: none."`
-	Resync    bool     `help:"First copy all of following, friend_request and favorite again: needed after statements that were not logged row by row."`
+	Resync    bool     `help:"First copy all of following, friend_request, favorite and relation again: needed after statements that were not logged row by row."`
 	Skip      []string `placeholder:"GTID" help:"Transactions to skip, as far as they cannot be followed."`
 }
 

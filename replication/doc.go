@@ -1,5 +1,5 @@
 // Package replication keeps `follower` in step with `following`, `friend_request_inbox` with
-// `friend_request`, and `favorite_inbox` with `favorite`. It takes rows that were written to the forward table of a pair, from whichever
+// `friend_request`, `favorite_inbox` with `favorite`, and `relation_inbox` with `relation`. It takes rows that were written to the forward table of a pair, from whichever
 // source reports them, and applies them to the inverse table, on the shard that owns them. What
 // follows from a row there, such as the end of a follow after a block, is a forward row again, and
 // is propagated.

@@ -36,7 +36,7 @@ func TestTextsOfUsers(t *testing.T) {
 			for _, r := range unfit {
 				try("https://x/" + string(r) + "evil").Refused("BAD_USER_INPUT")
 			}
-			rich := "مرحبا שלום\u200f 👩\u200d💻\r\nb" // from right to left, with a mark, joined, and on two lines of Windows
+			rich := "مرحبا שלום\u200f 👩\u200d💻\r\nb"     // from right to left, with a mark, joined, and on two lines of Windows
 			if strings.Contains(mutation, "rl: $text") { // addresses have no blanks
 				try(rich).Refused("BAD_USER_INPUT")
 				try("https://x/" + rich).Refused("BAD_USER_INPUT")

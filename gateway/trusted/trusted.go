@@ -25,7 +25,7 @@ import (
 // Bounds of what may be registered.
 const (
 	MaxDocuments = 20_000 // and as many ids that are not their hashes
-	MaxID        = 256 // bytes
+	MaxID        = 256    // bytes
 )
 
 // CheckEvery is how often a gateway looks whether other documents are registered.

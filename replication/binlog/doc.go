@@ -1,10 +1,10 @@
 // Package binlog replicates by acting as a replica: it reads the row-based binlog of every server
-// of a store by GTID, and gives the rows of `following`, `friend_request` and `favorite` to the shared
+// of a store by GTID, and gives the rows of `following`, `friend_request`, `favorite` and `relation` to the shared
 // [replication.Applier].
 //
 // However many replicators run, one of them works for each server: the holder of a named lock on
 // that server. It continues from the checkpoint. If there is no checkpoint, or if the server's
-// binlog does not reach back to it, the replicator records the server's GTID position, copies both
+// binlog does not reach back to it, the replicator records the server's GTID position, copies these
 // tables in ranges of their key through the same applier, and follows the binlog from the recorded
 // position. The overlap is harmless, since versions guard each write.
 //

@@ -346,7 +346,7 @@ func (a *assembler) edge(what operation, t table, e *replication.RowsEvent, l la
 // After an event that cannot be followed, a full scan makes the other tables agree with these, also where rows came back as they
 // were or stay away.
 const (
-	putBack           = "put back what is missing from following, friend_request and favorite"
+	putBack           = "put back what is missing from following, friend_request, favorite and relation"
 	thenRepair        = "; when it has caught up, run: kith reconcile full --repair"
 	remedyOfStatement = putBack + ", then run: kith replicate --resync" + thenRepair
 )

@@ -1,0 +1,34 @@
+package docs_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/storage"
+)
+
+// What pages say of the program's parts is what these have.
+func TestPagesNameWhatThereIs(t *testing.T) {
+	examined := submatches(`walkExamined = (\d+)`, read(t, filepath.Join(root, "social/suggestbest.go")))
+	said := submatches(`newest ([\d,]+) followers`, read(t, "inside/architecture.md"))
+	if len(examined) != 1 || len(said) != 1 || strings.ReplaceAll(said[0], ",", "") != examined[0] {
+		t.Errorf("the page has the newest %v followers, the program %v", said, examined)
+	}
+	// Whoever copies, puts back or reads rows has to know of all pairs of tables.
+	for _, file := range []string{"replication/doc.go", "replication/binlog/doc.go", "replication/binlog/transaction.go", "cli/replicate.go", "cli/reconcile.go", "docs/inside/writes.md", "docs/reference/cli.md"} {
+		text := read(t, filepath.Join(root, file))
+		for _, table := range [len(storage.Truths)]string{"following", "friend_request", "favorite", "relation"} {
+			if !strings.Contains(strings.ReplaceAll(strings.ReplaceAll(text, "`", ""), "\n// ", " "), table) {
+				t.Errorf("%s does not name %s", file, table)
+			}
+		}
+		if strings.Contains(text, "friend_request and favorite") || strings.Contains(text, "`friend_request` and `favorite`") {
+			t.Errorf("%s names three pairs of tables", file)
+		}
+	}
+	registers := submatches(`register\(handle: "(\w+)", name: "\w+", password`, read(t, "how-to/sign-in.md")+read(t, "how-to/connect-a-front-end.md"))
+	if len(registers) != 2 || registers[0] == registers[1] {
+		t.Errorf("two pages register %v", registers)
+	}
+}
