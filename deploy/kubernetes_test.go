@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"kith/accounts/identity"
 )
 
 // manifests are all objects of the manifests, by kind and name.
@@ -140,6 +143,18 @@ func TestManifestsNameTheirImage(t *testing.T) {
 				t.Errorf("%s runs %v", name, image)
 			}
 		}
+	}
+}
+
+// A gateway behind the chart's ingress believes its proxy: otherwise all clients are one address to the limits.
+func TestTheChartTrustsItsIngress(t *testing.T) {
+	values := documents(t, "helm/values.yaml")[0]
+	proxies, err := identity.ParseProxies(strings.Split(fmt.Sprint(values.at("ingress", "proxies")), ","))
+	template, failed := os.ReadFile("helm/templates/gateway.yaml")
+	const given = `{{- if .Values.ingress.enabled }}
+            - {name: KITH_TRUSTED_PROXY, value: {{ .Values.settings.KITH_TRUSTED_PROXY | default .Values.ingress.proxies | quote }}}`
+	if err != nil || len(proxies) == 0 || failed != nil || !strings.Contains(string(template), given) {
+		t.Errorf("%v, %v, %v", proxies, err, failed)
 	}
 }
 
