@@ -1314,9 +1314,9 @@ FROM moderation_log
 WHERE owner_id = ? AND action <= ?
 ORDER BY at DESC LIMIT 1
 
--- sqlLastPost. Served by idx_post_list.
+-- sqlLastPosts. Served by idx_post_list.
 SELECT ? AS author, MAX(created_at)
-FROM post /*! FORCE INDEX (idx_post_list) */
+FROM post FORCE INDEX (idx_post_list)
 WHERE author_id = ? AND state = 0 AND created_at <= ?
 
 -- sqlLatestPosts. Served by PRIMARY, idx_post_latest.

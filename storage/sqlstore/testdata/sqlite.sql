@@ -1295,10 +1295,10 @@ FROM moderation_log
 WHERE owner_id = ? AND action <= ?
 ORDER BY at DESC LIMIT 1
 
--- sqlLastPost. Served by idx_post_list.
-SELECT ? AS author, MAX(created_at)
-FROM post /*! FORCE INDEX (idx_post_list) */
-WHERE author_id = ? AND state = 0 AND created_at <= ?
+-- sqlLastPosts. Served by idx_post_list.
+WITH wanted(author, up_to) AS (VALUES (?, ?))
+SELECT author, (SELECT MAX(created_at) FROM post WHERE author_id = author AND state = 0 AND created_at <= up_to)
+FROM wanted
 
 -- sqlLatestPosts. Served by PRIMARY, idx_post_latest.
 SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
