@@ -32,7 +32,11 @@ func (g *feedGateway) graph(ctx context.Context) *social.Graph {
 // page returns the first page of a user's feed.
 func (g *feedGateway) page(t *testing.T, user storage.UserID) (numbers []int64) {
 	t.Helper()
-	page, err := g.feeds.Page(t.Context(), g.graph(t.Context()), social.FeedOf{User: user}, storage.Place{}, 100)
+	feed, err := g.feeds.Of(t.Context(), g.graph(t.Context()), social.FeedOf{User: user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := feed.Page(t.Context(), storage.Place{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

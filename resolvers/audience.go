@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"kith/accounts/identity"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -19,10 +22,20 @@ func (r *Resolver) Attach(ctx context.Context) context.Context {
 	if viewer, ok := identity.Of(ctx); ok && r.Activity != nil {
 		r.Activity.Note(viewer.ID)
 	}
-	return context.WithValue(loaders.Attach(ctx, r.reads()), resolverKey{}, r)
+	o, ok := ctx.Value(operationKey{}).(*operation)
+	if !ok || graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation { // it is not the next field of a mutation
+		o = &operation{resolver: r}
+	}
+	return context.WithValue(loaders.Attach(ctx, r.reads()), operationKey{}, o)
 }
 
-type resolverKey struct{}
+// operation is what the requests of one operation share: a mutation has one for each of its fields.
+type operation struct {
+	resolver  *Resolver
+	allowance social.Allowance
+}
+
+type operationKey struct{}
 
 // reads is what requests read from.
 func (r *Resolver) reads() storage.Reader {
@@ -32,7 +45,9 @@ func (r *Resolver) reads() storage.Reader {
 	return r.Reads
 }
 
-func resolverOf(ctx context.Context) *Resolver { return ctx.Value(resolverKey{}).(*Resolver) }
+func operationOf(ctx context.Context) *operation { return ctx.Value(operationKey{}).(*operation) }
+
+func resolverOf(ctx context.Context) *Resolver { return operationOf(ctx).resolver }
 
 // requestState is the state of one request.
 type requestState struct {
@@ -98,10 +113,10 @@ func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestSta
 // access is what the viewer may see. The context is a long chain, so access looks up the values that it
 // needs in it once for many questions. It is for one goroutine.
 type access struct {
-	viewer   storage.UserID // 0: the viewer is not signed in
-	resolver *Resolver
-	loaders  *loaders.Loaders
-	request  *requestState
+	*operation
+	viewer  storage.UserID // 0: the viewer is not signed in
+	loaders *loaders.Loaders
+	request *requestState
 
 	known *social.Audience              // nil: not asked for yet
 	last  [len(storage.AllSides)]opened // by side, the list that was asked about last: many relationships have one end
@@ -116,7 +131,7 @@ type opened struct {
 func accessOf(ctx context.Context) *access {
 	viewer, _ := identity.Of(ctx)
 	l := loaders.For(ctx)
-	return &access{viewer: viewer.ID, resolver: resolverOf(ctx), loaders: l, request: loaders.Kept[requestState](l)}
+	return &access{operation: operationOf(ctx), viewer: viewer.ID, loaders: l, request: loaders.Kept[requestState](l)}
 }
 
 // isAbsent reports whether a user is hidden from all other users. It reads nothing.

@@ -15,7 +15,7 @@ import (
 )
 
 func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _, list *string, special bool) (*model.FeedConnection, error) {
-	f, l, viewer := planned(ctx), loaders.For(ctx), obj.User.UserID
+	f, viewer := planned(ctx), obj.User.UserID
 	args, err := pageOf(ctx, f, cursor.Feed)
 	if err != nil {
 		return nil, err
@@ -24,21 +24,18 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	if err != nil {
 		return nil, err
 	}
-	g, err := r.graph(ctx, l.Reader())
+	feed, err := r.feedOf(ctx, viewer, list, special)
 	if err != nil {
 		return nil, err
 	}
-	c, of := &model.FeedConnection{}, social.FeedOf{User: viewer}
-	if of.Only, err = r.onlyOf(ctx, g, viewer, list, special); err != nil {
-		return nil, err
-	}
-	if c.NewerThan, err = r.newerPosts(ctx, g, of, newer); err != nil {
+	c := &model.FeedConnection{}
+	if c.NewerThan, err = newerPosts(ctx, feed, newer); err != nil {
 		return nil, err
 	}
 	if f.Below[0].Named("unseen") != nil {
 		seen, err := r.feedSeen(ctx, viewer)
 		if err == nil && seen > 0 {
-			c.Unseen, err = r.newerPosts(ctx, g, of, storage.Place{CreatedAt: seen, Number: math.MaxInt64})
+			c.Unseen, err = newerPosts(ctx, feed, storage.Place{CreatedAt: seen, Number: math.MaxInt64})
 		}
 		if err != nil {
 			return nil, err
@@ -46,7 +43,8 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	}
 	var page social.FeedPage
 	if page.Complete = true; pageNeedsOf(f).rows {
-		if page, err = r.Feeds.Page(ctx, g, of, args.after, args.size); err != nil {
+		key := feedPart{feed: feed, place: args.after, size: args.size}
+		if page, err = shared(ctx, key, func() (social.FeedPage, error) { return feed.Page(ctx, args.after, args.size) }); err != nil {
 			return nil, err
 		}
 	}
@@ -58,14 +56,50 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	return c, nil
 }
 
-// onlyOf are the users on a list, or the special follows of the viewer; nil if neither is asked for.
-func (r *Resolver) onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, list *string, special bool) (*idset.Set, error) {
+// feedPart is a page of a feed, or the posts that are newer than a place.
+type feedPart struct {
+	feed  *social.Feed
+	place storage.Place
+	size  int
+	newer bool
+}
+
+// feedOf is the feed of all aliases in a request whose posts are by the same users.
+func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, list *string, special bool) (*social.Feed, error) {
+	type key struct {
+		list    string
+		special bool
+	}
+	all := key{special: special}
+	if list != nil {
+		all.list = *list
+	}
+	return shared(ctx, all, func() (*social.Feed, error) {
+		g, err := r.graph(ctx, loaders.For(ctx).Reader())
+		if err != nil {
+			return nil, err
+		}
+		of := social.FeedOf{User: viewer, Left: &operationOf(ctx).allowance}
+		if of.Only, err = onlyOf(ctx, g, viewer, list, special); err != nil {
+			return nil, err
+		}
+		if list != nil {
+			of.Opens = opensPosts
+		}
+		return r.Feeds.Of(ctx, g, of)
+	})
+}
+
+// onlyOf reads the users on a list, or the special follows of the viewer; nil if neither is asked for.
+func onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, list *string, special bool) (func(context.Context) (*idset.Set, error), error) {
 	switch {
 	case special && list != nil:
 		return nil, apierr.InvalidValue.Error("list and special cannot be given together").In("special")
 	case special:
-		read := loaders.For(ctx).Specials().Get(viewer)
-		return idset.Of(read.Value), read.Err
+		return func(ctx context.Context) (*idset.Set, error) {
+			read := loaders.For(ctx).Specials().Get(viewer)
+			return idset.Of(read.Value), read.Err
+		}, nil
 	case list == nil:
 		return nil, nil
 	}
@@ -73,35 +107,32 @@ func (r *Resolver) onlyOf(ctx context.Context, g *social.Graph, viewer storage.U
 	if err != nil {
 		return nil, err
 	}
-	sets, err := g.OnLists(ctx, []storage.ListID{l.ListID})
-	if err != nil {
-		return nil, err
-	}
-	return openPosts(ctx, sets[0].IDs())
+	return func(ctx context.Context) (*idset.Set, error) {
+		sets, err := g.OnLists(ctx, []storage.ListID{l.ListID})
+		if err != nil {
+			return nil, err
+		}
+		return sets[0], nil
+	}, nil
 }
 
-// openPosts are those of some users whose posts the viewer may see: members of a list need not let the viewer follow them.
-func openPosts(ctx context.Context, users []storage.UserID) (*idset.Set, error) {
-	open, err := readOpen(ctx, storage.Each(users, social.PostsOf))
-	var shown []storage.UserID
-	for i, is := range open {
-		if is {
-			shown = append(shown, users[i])
-		}
-	}
-	return idset.Of(shown), err
+// opensPosts reports which users' posts the viewer may see: members of a list need not let the viewer follow them.
+func opensPosts(ctx context.Context, users []storage.UserID) ([]bool, error) {
+	return readOpen(ctx, storage.Each(users, social.PostsOf))
 }
 
 // newerPosts counts the posts in a feed that are newer than a place; nil if there is no place.
-func (r *Resolver) newerPosts(ctx context.Context, g *social.Graph, of social.FeedOf, than storage.Place) (*model.NewerPosts, error) {
+func newerPosts(ctx context.Context, feed *social.Feed, than storage.Place) (*model.NewerPosts, error) {
 	if than == (storage.Place{}) {
 		return nil, nil
 	}
-	rows, more, err := r.Feeds.Newer(ctx, g, of, than)
-	if err != nil {
-		return nil, err
-	}
-	return &model.NewerPosts{Count: int32(len(rows)), HasMore: more}, nil
+	return shared(ctx, feedPart{feed: feed, place: than, newer: true}, func() (*model.NewerPosts, error) {
+		rows, more, err := feed.Newer(ctx, than)
+		if err != nil {
+			return nil, err
+		}
+		return &model.NewerPosts{Count: int32(len(rows)), HasMore: more}, nil
+	})
 }
 
 func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error) {

@@ -72,11 +72,14 @@ func (w *feedWatch) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	follows, err := w.resolver.onlyOf(ctx, g, w.viewer, w.list, w.special)
-	if w.follows.Load() != nil && isNoList(err) { // it is gone, or private by now
+	var follows *idset.Set
+	only, err := onlyOf(ctx, g, w.viewer, w.list, w.special)
+	switch {
+	case w.follows.Load() != nil && isNoList(err): // it is gone, or private by now
 		follows, err = idset.Of(nil), nil
-	}
-	if err == nil && follows == nil {
+	case err == nil && only != nil:
+		follows, err = only(ctx)
+	case err == nil:
 		follows, _, err = g.Followings(ctx, w.viewer)
 	}
 	if err == nil {
@@ -129,6 +132,11 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 		if err := w.learn(ctx); err != nil || !w.follows.Load().Contains(id.Author) {
 			return nil, err
 		}
+		if w.list != nil {
+			if open, err := opensPosts(ctx, []storage.UserID{id.Author}); err != nil || !open[0] {
+				return nil, err
+			}
+		}
 	} else if follow := l.Edges(storage.Forward).Load(storage.Pair{From: w.viewer, To: id.Author}); follow.Value.Type != storage.Following {
 		return nil, follow.Err
 	}
@@ -152,9 +160,16 @@ func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
 	}
 	of := social.FeedOf{User: w.viewer}
 	if w.list != nil || w.special {
-		of.Only = w.follows.Load()
+		of.Only = func(context.Context) (*idset.Set, error) { return w.follows.Load(), nil }
 	}
-	rows, _, err := w.resolver.Feeds.Newer(ctx, g, of, storage.Place{CreatedAt: max(w.began, w.newest-inFlight)})
+	if w.list != nil {
+		of.Opens = opensPosts
+	}
+	feed, err := w.resolver.Feeds.Of(ctx, g, of)
+	if err != nil {
+		return nil, err
+	}
+	rows, _, err := feed.Newer(ctx, storage.Place{CreatedAt: max(w.began, w.newest-inFlight)})
 	slices.Reverse(rows)
 	return rows, err
 }

@@ -129,7 +129,7 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 		return social.Shown{}, err
 	}
 	shows := func(row storage.Edge) bool { return e.isShown(a, row.From) }
-	page, err := social.Show(rows, size+1, size, shows, social.FavoritedByPlace, more)
+	page, err := social.Show(&e.allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
 	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: positionAt(page.End)}, err
 }
 

@@ -154,7 +154,7 @@ func (k *placeList[Q, R]) page(e *access, a *social.Audience, of storage.PostID,
 	if err != nil {
 		return page, err
 	}
-	return social.Show(rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
+	return social.Show(&e.allowance, rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
 		return ready(k.pages(e.loaders).Get(k.query(e, of, after, limit)))
 	})
 }

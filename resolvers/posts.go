@@ -90,12 +90,8 @@ func (r queries) latest(ctx context.Context, args pageArguments) (page social.Pa
 		}
 		return rows, err
 	}
-	rows, err := read(args.after, args.size+1)
-	if err != nil {
-		return page, err
-	}
 	shows := func(p storage.Post) bool { return e.isShown(a, p.Author) }
-	return social.Show(rows, args.size+1, args.size, shows, storage.Post.Place, read)
+	return e.allowance.Latest(args.after, args.size, shows, read)
 }
 
 func (r postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {

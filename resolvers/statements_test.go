@@ -470,6 +470,7 @@ func TestEqualAliasesAreOneAnswer(t *testing.T) {
 		{"%s", `moderationLog(first: 1) { nodes { reason } }`},
 		{"viewer { %s }", `feedSeenUpTo`}, {"viewer { %s }", `identities { subject }`}, {"viewer { %s }", `blockedUsers { totalCount }`},
 		{"viewer { %s }", `friendRequests(direction: RECEIVED, state: EXPIRED) { totalCount nodes { id } }`},
+		{"viewer { %s }", `feed(first: 2) { nodes { text } complete }`}, {"viewer { %s }", `feed(special: true) { unseen { count } pageInfo { endCursor } }`},
 		{"viewer { %s }", `followRequests(direction: SENT) { totalCount nodes { id } }`}, {"viewer { %s }", `mutedUsers(scope: POSTS) { totalCount }`},
 	} {
 		ask := func(field string) string {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -26,6 +29,8 @@ import (
 //     with the latest of these times;
 //   - if there are too many followings for that, among all posts of each shard by time, as far as
 //     the budget allows.
+//
+// What the pages of one feed have in common is read once in a request, and all pages in a request share an [Allowance].
 
 // FeedStore is what home feeds ask of a store.
 type FeedStore interface {
@@ -67,15 +72,108 @@ const (
 // FeedOf says whose posts are in a feed.
 type FeedOf struct {
 	User storage.UserID // who reads it, without the users whom it mutes
-	Only *idset.Set     // of these users; nil: of those whom User follows
+	// Only reads whose posts are in it. Nil: they are of those whom User follows.
+	Only func(context.Context) (*idset.Set, error)
+	// Opens reports which users' posts User may see. It is asked only about those whose posts come next. Nil: all.
+	Opens func(ctx context.Context, users []storage.UserID) ([]bool, error)
+	Left  *Allowance // nil: a whole one
+}
+
+const (
+	// allowance is how many entries of indexes the feeds of one request read together, in some 50 ms: those of the last posts of 10,000
+	// authors, and half as many again.
+	allowance = 15_000
+	// entriesOfPost is how many entries are read in the time of a post, or of one more SELECT.
+	entriesOfPost = 3
+)
+
+// Allowance is what the feeds of a request may read, and other pages of posts to replace what they leave out: without it, each alias
+// would multiply the work. They are worked out one at a time, and what has begun is not broken off. The zero value is whole.
+type Allowance struct {
+	mu    sync.Mutex // held while one of them reads
+	taken atomic.Int64
+}
+
+// take counts entries that are read. nil is without a bound.
+func (a *Allowance) take(entries int) {
+	if a != nil {
+		a.taken.Add(int64(entries))
+	}
+}
+
+// Latest is a page of the newest posts, as [Show] makes it. If others have read all that a request may read, it is empty, and goes on
+// where it begins.
+func (a *Allowance) Latest(after storage.Place, size int, shown func(storage.Post) bool, read func(after storage.Place, limit int) ([]storage.Post, error)) (Page[storage.Post], error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.spent() {
+		return Page[storage.Post]{More: true, End: cmp.Or(after, storage.Place{CreatedAt: math.MaxInt64})}, nil
+	}
+	rows, err := read(after, size+1)
+	if err != nil {
+		return Page[storage.Post]{}, err
+	}
+	a.take(entriesOfPost * len(rows))
+	return Show(a, rows, size+1, size, shown, storage.Post.Place, read)
+}
+
+func (a *Allowance) spent() bool { return a != nil && a.taken.Load() >= allowance }
+
+// Feed is one feed during a request.
+type Feed struct {
+	*Feeds
+	FeedOf
+	authors *idset.Set
+	whole   bool // authors are all whose posts are in it
+	unread  bool // the allowance is spent: it is not known who they are
+	hides   func(storage.UserID) bool
+	top     storage.Place           // ahead of all posts
+	judged  map[storage.UserID]bool // by Opens
+	last    []lastPosts
+}
+
+// lastPosts are the authors who have posts up to a time, and when they published the last of them, the latest first.
+type lastPosts struct {
+	upTo storage.Micros
+	list []storage.PostAt
+}
+
+// Of begins a feed.
+func (f *Feeds) Of(ctx context.Context, g *Graph, of FeedOf) (*Feed, error) {
+	of.Left = cmp.Or(of.Left, new(Allowance))
+	of.Left.mu.Lock()
+	defer of.Left.mu.Unlock()
+	feed := &Feed{Feeds: f, FeedOf: of, authors: idset.Of(nil), whole: true, hides: g.audience.Hides, judged: map[storage.UserID]bool{}}
+	feed.top.CreatedAt = storage.MicrosOf(time.Now().Add(recent.Ahead)) + 1
+	var err error
+	switch {
+	case of.Only == nil:
+		feed.authors, feed.whole, err = g.Followings(ctx, of.User)
+	case of.Left.spent():
+		feed.unread = true
+	default:
+		if feed.authors, err = of.Only(ctx); err == nil {
+			of.Left.take(feed.authors.Len())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read whose posts are in a feed of user %s: %w", of.User, err)
+	}
+	muted, err := g.LeftOut(ctx, of.User, storage.FeedAnswers)
+	if err != nil {
+		return nil, err
+	}
+	if len(muted) > 0 {
+		feed.hides = func(id storage.UserID) bool { return has(muted, id) || g.audience.Hides(id) }
+	}
+	return feed, nil
 }
 
 // Page returns the posts of a feed, newest first, behind a place.
-func (f *Feeds) Page(ctx context.Context, g *Graph, of FeedOf, after storage.Place, size int) (page FeedPage, err error) {
-	w, err := f.walk(ctx, g, of, after)
-	if err != nil {
-		return page, err
-	}
+func (f *Feed) Page(ctx context.Context, after storage.Place, size int) (page FeedPage, err error) {
+	f.Left.mu.Lock()
+	defer f.Left.mu.Unlock()
+	w := f.walk(after)
 	for len(page.Rows) <= size && !w.ended {
 		if w.spent() {
 			page.More, page.End = true, w.at
@@ -83,7 +181,7 @@ func (f *Feeds) Page(ctx context.Context, g *Graph, of FeedOf, after storage.Pla
 		}
 		rows, err := w.next(ctx, size+1-len(page.Rows))
 		if err != nil {
-			return page, fmt.Errorf("read the feed of user %s: %w", of.User, err)
+			return page, fmt.Errorf("read the feed of user %s: %w", f.User, err)
 		}
 		page.Rows = append(page.Rows, rows...)
 	}
@@ -96,11 +194,10 @@ func (f *Feeds) Page(ctx context.Context, g *Graph, of FeedOf, after storage.Pla
 
 // Newer returns the posts of a feed that are newer than a place, newest first, MostNewer at
 // most. There are more if more is true.
-func (f *Feeds) Newer(ctx context.Context, g *Graph, of FeedOf, than storage.Place) (rows []storage.Post, more bool, err error) {
-	w, err := f.walk(ctx, g, of, storage.Place{})
-	if err != nil {
-		return nil, false, err
-	}
+func (f *Feed) Newer(ctx context.Context, than storage.Place) (rows []storage.Post, more bool, err error) {
+	f.Left.mu.Lock()
+	defer f.Left.mu.Unlock()
+	w := f.walk(storage.Place{})
 	w.until = than
 	for len(rows) <= MostNewer && !w.ended {
 		if w.spent() {
@@ -108,7 +205,7 @@ func (f *Feeds) Newer(ctx context.Context, g *Graph, of FeedOf, than storage.Pla
 		}
 		some, err := w.next(ctx, MostNewer+1-len(rows))
 		if err != nil {
-			return nil, false, fmt.Errorf("read what is new in the feed of user %s: %w", of.User, err)
+			return nil, false, fmt.Errorf("read what is new in the feed of user %s: %w", f.User, err)
 		}
 		rows = append(rows, some...)
 	}
@@ -141,13 +238,10 @@ func (g *Graph) Followings(ctx context.Context, user storage.UserID) (set *idset
 
 // feedWalk goes back through a feed.
 type feedWalk struct {
-	*Feeds
-	authors *idset.Set
-	hides   func(storage.UserID) bool
-	whole   bool           // authors are all whom the user follows
-	until   storage.Place  // only posts that are newer, unless zero
-	since   storage.Micros // only posts in memory that are newer
-	inbox   *inboxWalk     // nil: the viewer's inbox is not used, or not any more
+	*Feed
+	until storage.Place  // only posts that are newer, unless zero
+	since storage.Micros // only posts in memory that are newer
+	inbox *inboxWalk     // nil: the viewer's inbox is not used, or not any more
 
 	at       storage.Place // posts ahead of it have been returned
 	ended    bool          // there are no more
@@ -156,30 +250,15 @@ type feedWalk struct {
 	scans    int
 }
 
-func (f *Feeds) walk(ctx context.Context, g *Graph, of FeedOf, after storage.Place) (*feedWalk, error) {
-	user, authors, whole := of.User, of.Only, true
-	if authors == nil {
-		var err error
-		if authors, whole, err = g.Followings(ctx, user); err != nil {
-			return nil, fmt.Errorf("read whom user %s follows: %w", user, err)
-		}
-	}
+func (f *Feed) walk(after storage.Place) *feedWalk {
 	if after == (storage.Place{}) {
-		after.CreatedAt = storage.MicrosOf(time.Now().Add(recent.Ahead)) + 1
+		after = f.top
 	}
-	muted, err := g.LeftOut(ctx, user, storage.FeedAnswers)
-	if err != nil {
-		return nil, err
+	w := &feedWalk{Feed: f, at: after, ended: f.authors.Len() == 0 && !f.unread}
+	if f.Only == nil {
+		w.inbox = f.Inboxes.walk(f.User, f.authors, f.whole)
 	}
-	hides := g.audience.Hides
-	if len(muted) > 0 {
-		hides = func(id storage.UserID) bool { return has(muted, id) || g.audience.Hides(id) }
-	}
-	w := &feedWalk{Feeds: f, authors: authors, hides: hides, whole: whole, at: after, ended: authors.Len() == 0}
-	if of.Only == nil {
-		w.inbox = f.Inboxes.walk(user, authors, whole)
-	}
-	return w, nil
+	return w
 }
 
 // next returns more posts, about as many as are wanted, and moves behind them.
@@ -207,9 +286,9 @@ func (w *feedWalk) pull(ctx context.Context, wanted int) (rows []storage.Post, e
 	return w.byTime(ctx, wanted)
 }
 
-// spent reports whether the walk has used up the budget of this answer.
+// spent reports whether the walk has used up the budget of this answer, or others that of the request.
 func (w *feedWalk) spent() bool {
-	return w.examined >= latestBudget || w.scans >= cmp.Or(w.scansMost, byTimeMost)
+	return w.Left.spent() || w.examined >= latestBudget || w.scans >= cmp.Or(w.scansMost, byTimeMost)
 }
 
 // reaches reports whether posts in memory may come next.
@@ -263,6 +342,11 @@ func (w *feedWalk) read(ctx context.Context, list []storage.PostAt, gone func(st
 		return nil, nil
 	}
 	w.examined += len(list)
+	w.Left.take(entriesOfPost * len(list))
+	list, err := openOf(ctx, w.Feed, list)
+	if err != nil {
+		return nil, err
+	}
 	ids := storage.Each(list, func(p storage.PostAt) storage.PostID { return p.PostID })
 	rows := make([]storage.Post, 0, len(ids))
 	for i, r := range w.Store.Posts(ctx, ids) {
@@ -294,21 +378,14 @@ func (w *feedWalk) byAuthor(ctx context.Context, wanted int) ([]storage.Post, er
 		// none of them.
 		some := authors[asked:min(len(authors), max(2*asked, wanted))]
 		asked += len(some)
-		queries := storage.Each(some, func(a storage.PostAt) storage.PostsQuery {
-			return storage.PostsQuery{Author: a.Author, After: w.at, Limit: wanted}
-		})
-		for _, r := range w.Store.PostPages(ctx, queries) {
-			if r.Err != nil {
-				return nil, r.Err
-			}
-			rows = append(rows, r.Value...)
+		if some, err = openOf(ctx, w.Feed, some); err != nil {
+			return nil, err
 		}
-		slices.SortFunc(rows, func(a, b storage.Post) int { return a.Place().Compare(b.Place()) })
-		if len(rows) >= wanted {
-			rows = rows[:wanted]
-			if asked == len(authors) || rows[wanted-1].CreatedAt > authors[asked].CreatedAt {
-				break
-			}
+		if rows, err = w.addPosts(ctx, rows, some, wanted); err != nil {
+			return nil, err
+		}
+		if len(rows) == wanted && (asked == len(authors) || rows[wanted-1].CreatedAt > authors[asked].CreatedAt) {
+			break
 		}
 	}
 	w.examined += len(rows)
@@ -320,9 +397,79 @@ func (w *feedWalk) byAuthor(ctx context.Context, wanted int) ([]storage.Post, er
 	return newer, nil
 }
 
-// lastPosts finds which authors have posts up to a time, and when they published the last of them, the latest first.
+// fewPosts is how many posts of an author are read at first: few authors have more of those that come next.
+const fewPosts = 4
+
+// addPosts adds the posts of authors that come next, and keeps the newest, as many as are wanted.
+func (w *feedWalk) addPosts(ctx context.Context, rows []storage.Post, authors []storage.PostAt, wanted int) ([]storage.Post, error) {
+	first := min(wanted, max(fewPosts, 2*wanted/max(1, len(authors))))
+	queries := storage.Each(authors, func(a storage.PostAt) storage.PostsQuery {
+		return storage.PostsQuery{Author: a.Author, After: w.at, Limit: first}
+	})
+	for len(queries) > 0 {
+		var further []storage.PostsQuery
+		for i, r := range w.Store.PostPages(ctx, queries) {
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			w.Left.take(entriesOfPost * (1 + len(r.Value)))
+			rows = append(rows, r.Value...)
+			if q := queries[i]; len(r.Value) == q.Limit {
+				q.After, q.Limit = r.Value[q.Limit-1].Place(), min(2*q.Limit, wanted)
+				further = append(further, q)
+			}
+		}
+		slices.SortFunc(rows, func(a, b storage.Post) int { return a.Place().Compare(b.Place()) })
+		rows = rows[:min(wanted, len(rows))]
+		queries = slices.DeleteFunc(further, func(q storage.PostsQuery) bool {
+			return len(rows) == wanted && q.After.Compare(rows[wanted-1].Place()) >= 0
+		})
+	}
+	return rows, nil
+}
+
+// openOf are those of some posts, or authors, that the user may see.
+func openOf(ctx context.Context, f *Feed, list []storage.PostAt) (open []storage.PostAt, err error) {
+	if f.Opens == nil {
+		return list, nil
+	}
+	var ask []storage.UserID
+	for _, p := range list {
+		if _, known := f.judged[p.Author]; !known {
+			ask = append(ask, p.Author)
+		}
+	}
+	ask = distinct(ask)
+	f.Left.take(entriesOfPost * len(ask))
+	opens, err := f.Opens(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	for i, is := range opens {
+		f.judged[ask[i]] = is
+	}
+	for _, p := range list {
+		if f.judged[p.Author] {
+			open = append(open, p)
+		}
+	}
+	return open, nil
+}
+
+// lastPosts finds which authors have posts up to a time, and when they published the last of them, the latest first. Of those who
+// have not posted between that time and a later one, this is known from there.
 func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []storage.PostAt, err error) {
-	authors := slices.DeleteFunc(slices.Clone(w.authors.IDs()), w.hides)
+	var authors []storage.UserID
+	if later := w.laterPosts(upTo); later == nil {
+		authors = slices.DeleteFunc(slices.Clone(w.authors.IDs()), w.hides)
+	} else {
+		since := sort.Search(len(later.list), func(i int) bool { return later.list[i].CreatedAt <= upTo })
+		if list = later.list[since:]; since == 0 {
+			return list, nil
+		}
+		list, authors = slices.Clone(list), storage.Each(later.list[:since], func(p storage.PostAt) storage.UserID { return p.Author })
+	}
+	w.Left.take(len(authors))
 	for i, r := range w.Store.LastPosts(ctx, authors, upTo) {
 		if r.Err != nil {
 			return nil, r.Err
@@ -332,12 +479,26 @@ func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []s
 		}
 	}
 	slices.SortFunc(list, func(a, b storage.PostAt) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	if len(authors) > w.authors.Len()/8 {
+		w.last = append(w.last, lastPosts{upTo, list})
+	}
 	return list, nil
+}
+
+// laterPosts are the last posts up to the next later time for which they are known; nil: there is none.
+func (f *Feed) laterPosts(upTo storage.Micros) (next *lastPosts) {
+	for i := range f.last {
+		if l := &f.last[i]; l.upTo >= upTo && (next == nil || l.upTo < next.upTo) {
+			next = l
+		}
+	}
+	return next
 }
 
 // byTime looks for the authors' posts among the posts of all users.
 func (w *feedWalk) byTime(ctx context.Context, wanted int) ([]storage.Post, error) {
 	w.scans++
+	w.Left.take(byTime)
 	var list []storage.PostAt
 	end := storage.Place{} // up to where all shards have been read; zero: to their ends
 	for shard := range w.Store.Shards() {

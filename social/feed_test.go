@@ -64,10 +64,14 @@ func TestFeedsOfMany(t *testing.T) {
 		"after memory":     {Store: store, Recent: some},
 		"memory, and time": {Store: store, Recent: some, fewAuthors: 1},
 	} {
+		feed := feedOf(t, f, g)
 		for _, size := range []int{1, 7, 50} {
 			var after storage.Place
 			for from := 0; ; from += size {
-				page, err := f.Page(t.Context(), g, FeedOf{User: 1}, after, size)
+				if feed.Left.spent() {
+					feed = feedOf(t, f, g)
+				}
+				page, err := feed.Page(t.Context(), after, size)
 				want := all[min(from, len(all)):min(from+size, len(all))]
 				var got []storage.PostAt
 				for _, p := range page.Rows {
@@ -87,12 +91,24 @@ func TestFeedsOfMany(t *testing.T) {
 			}
 		}
 		for _, n := range []int{0, 1, 20, 99, 100, 101, 200} {
-			rows, more, err := f.Newer(t.Context(), g, FeedOf{User: 1}, all[n].Place())
+			if feed.Left.spent() {
+				feed = feedOf(t, f, g)
+			}
+			rows, more, err := feed.Newer(t.Context(), all[n].Place())
 			if err != nil || len(rows) != min(n, MostNewer) || more != (n > MostNewer) {
 				t.Errorf("%s: %d newer ones, more: %v, %v; want %d", name, len(rows), more, err, n)
 			}
 		}
 	}
+}
+
+func feedOf(t *testing.T, f *Feeds, g *Graph) *Feed {
+	t.Helper()
+	feed, err := f.Of(t.Context(), g, FeedOf{User: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return feed
 }
 
 // TestAFeedEndsWithItsBudget, and goes on from there, if hardly any post is by a following.
@@ -109,12 +125,11 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := &Feeds{Store: store, fewAuthors: 1, scansMost: 1}
-	g := New(onRows{store}, 0, nil)
+	feed := feedOf(t, &Feeds{Store: store, fewAuthors: 1, scansMost: 1}, New(onRows{store}, 0, nil))
 	var after storage.Place
 	pages := 1
 	for ; ; pages++ {
-		page, err := f.Page(t.Context(), g, FeedOf{User: 1}, after, 5)
+		page, err := feed.Page(t.Context(), after, 5)
 		if err != nil || page.Complete != (len(page.Rows) > 0) || page.More != !page.Complete {
 			t.Fatalf("%+v, %v", page, err)
 		}
@@ -162,8 +177,8 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mute := range []bool{true, false} {
-		f := &Feeds{Store: silent{store, mute}, Recent: posts}
-		if page, err := f.Page(t.Context(), New(onRows{store}, 0, nil), FeedOf{User: 1}, storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
+		feed := feedOf(t, &Feeds{Store: silent{store, mute}, Recent: posts}, New(onRows{store}, 0, nil))
+		if page, err := feed.Page(t.Context(), storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("posts: %v: %+v, %v", mute, page, err)
 		}
 	}
@@ -176,7 +191,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 	store := oracle.New()
 	w := &feedWalk{
-		Feeds: &Feeds{Store: silent{Store: store}}, hides: func(storage.UserID) bool { return false },
+		Feed:  &Feed{Feeds: &Feeds{Store: silent{Store: store}}, hides: func(storage.UserID) bool { return false }},
 		inbox: &inboxWalk{hot: idset.Of([]storage.UserID{2})},
 	}
 	if rows, ok, err := w.pullHot(t.Context(), storage.Place{CreatedAt: 1}, 5); ok || !errors.Is(err, storage.ErrUnavailable) {
@@ -186,7 +201,7 @@ func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 
 // If posts are being loaded again during a walk through a feed, the walk does not move on: the store has the posts.
 func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
-	w := &feedWalk{Feeds: &Feeds{Recent: recent.New(1<<20, time.Now)}, authors: idset.Of([]storage.UserID{2}), hides: func(storage.UserID) bool { return false }}
+	w := &feedWalk{Feed: &Feed{Feeds: &Feeds{Recent: recent.New(1<<20, time.Now)}, authors: idset.Of([]storage.UserID{2}), hides: func(storage.UserID) bool { return false }}}
 	if rows, err := w.inMemory(t.Context(), 5); len(rows) > 0 || err != nil || w.at != (storage.Place{}) {
 		t.Errorf("%v, %v, at %+v", rows, err, w.at)
 	}
@@ -206,5 +221,42 @@ func TestFollowingsArePacked(t *testing.T) {
 	f := &failing{Reader: onRows{store}, bad: 1}
 	if _, _, err := New(f, 0, nil).Followings(t.Context(), 1); !errors.Is(err, errRead) || f.reads != 1 {
 		t.Errorf("%v, after %d reads", err, f.reads)
+	}
+}
+
+// TestHiddenRowsAreReplacedWithinTheRequest: pages of hidden rows examine a thousand each, and all pages of a request together no more
+// than its allowance.
+func TestHiddenRowsAreReplacedWithinTheRequest(t *testing.T) {
+	var left Allowance
+	examined := 0
+	read := func(after storage.Place, limit int) ([]storage.Post, error) {
+		rows := make([]storage.Post, limit)
+		for i := range rows {
+			rows[i].CreatedAt = after.CreatedAt - storage.Micros(i+1)
+		}
+		examined += limit
+		return rows, nil
+	}
+	pages := 0
+	for ; !left.spent(); pages++ {
+		rows, _ := read(storage.Place{CreatedAt: 1e9}, 11)
+		page, err := Show(&left, rows, 11, 10, func(storage.Post) bool { return false }, storage.Post.Place, read)
+		if err != nil || len(page.Rows) > 0 || !page.More || page.End.CreatedAt != 1e9-storage.Micros(examined) {
+			t.Fatalf("%+v, %v after %d", page, err, examined)
+		}
+		if examined < latestBudget && !left.spent() {
+			t.Errorf("%d rows are examined", examined)
+		}
+		examined = 0
+	}
+	if pages != 5 {
+		t.Errorf("%d pages of a thousand rows", pages)
+	}
+	rows, _ := read(storage.Place{CreatedAt: 1e9}, 11)
+	if page, err := left.Latest(storage.Place{CreatedAt: 7}, 10, nil, read); err != nil || page.End.CreatedAt != 7 || !page.More {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if page, err := Show(&left, rows, 11, 10, func(storage.Post) bool { return true }, storage.Post.Place, read); err != nil || len(page.Rows) != 10 || examined != 11 {
+		t.Errorf("what has been read is shown: %d rows, %v", len(page.Rows), err)
 	}
 }

@@ -104,7 +104,7 @@ func mayHaveInbox(followings *idset.Set, whole bool) bool {
 // candidates finds the newest posts of authors, whoever may see them, and the time down to which no posts
 // are missing; 0: there are no more.
 func (f *Feeds) candidates(ctx context.Context, authors []storage.UserID) (list []storage.PostAt, floor storage.Micros, err error) {
-	w := &feedWalk{Feeds: f, authors: idset.Of(authors), hides: func(storage.UserID) bool { return false }, ended: len(authors) == 0}
+	w := &feedWalk{Feed: &Feed{Feeds: f, authors: idset.Of(authors), hides: func(storage.UserID) bool { return false }}, ended: len(authors) == 0}
 	if w.ended {
 		return nil, 0, nil
 	}
@@ -238,7 +238,7 @@ func (w *feedWalk) pullHot(ctx context.Context, reached storage.Place, wanted in
 		return nil, true, nil
 	}
 	reached.Number-- // a post at that place counts as well
-	hot := &feedWalk{Feeds: w.Feeds, authors: w.inbox.hot, hides: w.hides, at: w.at, until: reached}
+	hot := &feedWalk{Feed: &Feed{Feeds: w.Feeds, FeedOf: w.FeedOf, authors: w.inbox.hot, hides: w.hides}, at: w.at, until: reached}
 	for len(rows) < wanted && !hot.ended {
 		if hot.spent() {
 			return nil, false, nil

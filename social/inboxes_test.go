@@ -110,7 +110,11 @@ func (g *boxed) count(name string) int {
 
 func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []storage.PostAt) {
 	for {
-		page, err := g.feeds.Page(g.t.Context(), New(onRows{g.store}, 0, nil), FeedOf{User: user}, from, size)
+		feed, err := g.feeds.Of(g.t.Context(), New(onRows{g.store}, 0, nil), FeedOf{User: user})
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		page, err := feed.Page(g.t.Context(), from, size)
 		if err != nil || !page.Complete {
 			g.t.Fatal(page.Complete, err)
 		}

@@ -139,8 +139,9 @@ type Page[T any] struct {
 }
 
 // Show leaves out rows that must not be shown, and reads more rows until it has a page of the given size, and one more.
-// Rows run newest first. read are those that have been read already: as many as asked, fewer if there are no more.
-func Show[T any](read []T, asked, size int, shown func(T) bool, place func(T) storage.Place, more func(after storage.Place, limit int) ([]T, error)) (page Page[T], err error) {
+// Rows run newest first. read are those that have been read already: as many as asked, fewer if there are no more. Those that are
+// read in addition come out of what is left.
+func Show[T any](left *Allowance, read []T, asked, size int, shown func(T) bool, place func(T) storage.Place, more func(after storage.Place, limit int) ([]T, error)) (page Page[T], err error) {
 	for examined := 0; ; {
 		for _, row := range read {
 			if !shown(row) {
@@ -157,7 +158,7 @@ func Show[T any](read []T, asked, size int, shown func(T) bool, place func(T) st
 			return page, nil
 		}
 		last := place(read[len(read)-1])
-		if examined >= latestBudget {
+		if examined >= latestBudget || left.spent() {
 			page.More, page.End = true, last
 			return page, nil
 		}
@@ -165,5 +166,6 @@ func Show[T any](read []T, asked, size int, shown func(T) bool, place func(T) st
 		if read, err = more(last, asked); err != nil {
 			return page, err
 		}
+		left.take(entriesOfPost * len(read))
 	}
 }

@@ -12,8 +12,8 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"deactivated":  {Value: boolean(func(v *model.Viewer) bool { return v.Deactivated })},
 
 	"feedSeenUpTo": {Weight: 10}, // a statement
-	// The viewer's whole list, and what is new. Of a list, up to 5,000 members are read, and whether their posts are open: as long as suggestions
-	// for a user who follows as many.
+	// The viewer's whole list, and what is new. Of a list, up to 5,000 members are read. Behind the posts in memory a page takes up to
+	// 10,000 look-ups more, whatever it weighs: all feeds of a request have one allowance for them (social/feed.go).
 	"feed":           {Weight: 40, Chosen: audience},
 	"blockedUsers":   {Weight: pageOfList},
 	"mutedUsers":     {Weight: pageOfList},

@@ -1,0 +1,200 @@
+package resolvers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/graph/cursor"
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/feed/recent"
+	"kith/storage/sqlstore"
+)
+
+// manyFollowings is how many users somebody follows who follows very many, and how many are on each of its lists.
+const manyFollowings = 5000
+
+// followsMany fills a store, and returns the ids of lists: user 1 follows many others, who are also on its lists. Each of the others has
+// published so many posts, some weeks ago.
+func followsMany(t testing.TB, store storage.Store, others, posts, lists int) (ids []string) {
+	t.Helper()
+	apitest.Users(t, store, others+1)
+	var edges []storage.Edge
+	var rows []storage.PostRow
+	for by := storage.UserID(2); by <= storage.UserID(others+1); by++ {
+		edges = append(edges, storage.Edge{From: 1, To: by, Type: storage.Following, UpdateTime: apitest.Epoch})
+		for n := range posts {
+			rows = append(rows, storage.PostRow{NewPost: storage.NewPost{
+				PostID: storage.PostID{Author: by, Number: int64(n + 1)}, Key: fmt.Sprint(n), Text: strings.Repeat("word ", 56), At: manyAt(n*others + int(by)),
+			}})
+		}
+	}
+	for some := range slices.Chunk(edges, 1000) {
+		apitest.Apply(t, store, some...)
+	}
+	for some := range slices.Chunk(rows, 1000) {
+		for _, r := range store.RestorePosts(t.Context(), some) {
+			if r.Err != nil || !r.Value {
+				t.Fatalf("restore a post: %+v", r)
+			}
+		}
+	}
+	for n := range lists {
+		id := storage.ListID{Owner: 1, Number: int64(n + 1)}
+		if _, _, err := store.CreateList(t.Context(), storage.UserList{ListID: id, Name: fmt.Sprint("many ", n)}); err != nil {
+			t.Fatal(err)
+		}
+		for some := range slices.Chunk(edges, 1000) {
+			members := storage.Each(some, func(e storage.Edge) storage.Edge {
+				e.Post, e.Type = id.Kind().Number, storage.Related
+				return e
+			})
+			for _, r := range store.Apply(t.Context(), storage.Relations, members, storage.IfNewer) {
+				if r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+		}
+		ids = append(ids, fmt.Sprintf("list_1_%d", n+1))
+	}
+	return ids
+}
+
+// manyAt is when the nth post of all was published.
+func manyAt(n int) storage.Micros { return apitest.Epoch + storage.Micros(n)*1_000_000 }
+
+// feedQueries are dear feeds of user 1, whom [followsMany] has made, behind the posts in memory.
+func feedQueries(others, posts int, lists []string) []struct{ name, query string } {
+	same := `feed(first: 1) { nodes { id } }`
+	pages := func(kind cursor.Kind, field string, n int, first, rest string) string {
+		var text strings.Builder
+		for i := range n {
+			at := manyAt((i + 1) * others * posts / (n + 1))
+			fmt.Fprintf(&text, "f%d: %s(first: %s, after: %q) { %s }\n", i, field, first, (*cursor.Sealer)(nil).Encode(kind, int64(at), 1), rest)
+		}
+		return text.String()
+	}
+	cursors := func(n int, first, rest string) string { return pages(cursor.Feed, "feed", n, first, rest) }
+	each := func(list []string) string {
+		var text strings.Builder
+		for i, id := range list {
+			fmt.Fprintf(&text, "f%d: feed(first: 1, list: %q) { nodes { id } }\n", i, id)
+		}
+		return text.String()
+	}
+	all := []struct{ name, query string }{
+		{"one", same}, {"10 equal", aliased(10, same)}, {"19 equal", aliased(19, same)}, {"210 equal", aliased(210, same)},
+		{"10 pages", cursors(10, "1", "nodes { id }")}, {"210 pages", cursors(210, "1", "nodes { id }")},
+		{"210 long pages", cursors(210, "100", "pageInfo { hasNextPage }")}, {"40 long pages with texts", cursors(40, "100", "nodes { text }")},
+		{"210 counts", strings.ReplaceAll(cursors(210, "1", "newerThan { count }"), "after", "newerThan")},
+		{"one list", each(lists[:1])}, {"a list 19 times", each(slices.Repeat(lists[:1], 19))}, {"19 lists", each(lists)},
+	}
+	for i := range all {
+		all[i].query = "{ viewer { " + all[i].query + " } }"
+	}
+	newest := pages(cursor.LatestPosts, "latestPosts", 210, "100", "pageInfo { hasNextPage }")
+	return append(all, struct{ name, query string }{"210 pages of the latest posts", "{ " + newest + " }"})
+}
+
+// TestFeedsOfARequestShareWhatTheyRead: whatever feeds a request asks for, with cursors that no answer has had, it reads no more than
+// some pages alone may. A page that others have left nothing of is empty, says so, and goes on from where it was asked for.
+func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
+	var recorder apitest.Recorder
+	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous, OnStatement: recorder.Observe})
+	const others, posts = 700, 3
+	lists := followsMany(t, store, others, posts, 19)
+	api := apitest.New(t, store, apitest.Options{}).As(1)
+	rows := func(query string) (n int) {
+		t.Helper()
+		recorder.Take()
+		api.Ask(query, nil).Whole()
+		for _, s := range recorder.Take() {
+			n += s.Keys + s.Rows
+		}
+		return n
+	}
+	one := rows(`{ viewer { feed(first: 1) { nodes { id } } } }`)
+	for _, q := range feedQueries(others, posts, lists) {
+		if got, most := rows(q.query), 40_000; strings.Contains(q.name, "equal") && got != one || got > most {
+			t.Errorf("%s: %d keys and rows, at most %d; one takes %d", q.name, got, most, one)
+		}
+	}
+	fields := make([]string, 60)
+	for i := range fields {
+		place := (*cursor.Sealer)(nil).Encode(cursor.Feed, int64(manyAt(others*posts-i*others/30)), 1)
+		fields[i] = fmt.Sprintf("m%d: markFeedSeen(upTo: %q) { viewer { feed(first: 1, after: %q) { nodes { id } } } }", i, place, place)
+	}
+	if got := rows("mutation { " + strings.Join(fields, "\n") + " }"); got > 40_000+100*len(fields) {
+		t.Errorf("a mutation of %d fields takes %d keys and rows", len(fields), got)
+	}
+
+	short := 0
+	asked := strings.ReplaceAll(feedQueries(others, posts, lists)[5].query, "nodes { id }", "...P")
+	pages := api.Ask(asked+" fragment P on FeedConnection { nodes { id } complete pageInfo { hasNextPage endCursor } }", nil).Whole()
+	for i := range 210 {
+		place := fmt.Sprintf("viewer.f%d", i)
+		if pages.At(place+".complete") == true {
+			continue
+		}
+		short++
+		if pages.At(place+".pageInfo.hasNextPage") != true || len(pages.At(place+".nodes").([]any)) > 0 {
+			t.Fatalf("%v", pages.At(place))
+		}
+		if short > 3 {
+			continue
+		}
+		const page = `query($after: String) { viewer { feed(first: 1, after: $after) { complete nodes { id } } } }`
+		at := manyAt((i + 1) * others * posts / 211)
+		want := api.Ask(page, apitest.Vars{"after": (*cursor.Sealer)(nil).Encode(cursor.Feed, int64(at), 1)}).Whole()
+		if got := api.Ask(page, apitest.Vars{"after": pages.At(place + ".pageInfo.endCursor")}); want.At("viewer.feed.complete") != true || got.Text != want.Text {
+			t.Errorf("page %d goes on with %s, want %s", i, got.Text, want.Text)
+		}
+	}
+	if short == 0 {
+		t.Error("all pages were read")
+	}
+}
+
+// BenchmarkDearFeeds asks for feeds as a user who follows 5,000 others, cold, behind the posts in memory: processor time and memory, with SQLite's.
+//
+//	go test ./resolvers -run '^$' -bench BenchmarkDearFeeds -benchtime 3x
+func BenchmarkDearFeeds(b *testing.B) {
+	store := apitest.Open(b, sqlstore.Config{Location: apitest.Location(b, 1), StatementTimeout: generous})
+	lists := followsMany(b, store, manyFollowings, 5, 19)
+	feeds := &social.Feeds{Recent: recent.NewSince(1<<20, time.Now, manyAt(5*manyFollowings+10))}
+	api := apitest.New(b, store, apitest.Options{Feeds: feeds}).As(1)
+	for _, q := range feedQueries(manyFollowings, 5, lists) {
+		b.Run(q.name, func(b *testing.B) {
+			answer := api.With("Kith-Cost", "1").Ask(q.query, nil).Whole()
+			cost, _ := answer.Extensions["cost"].(map[string]any)["estimated"].(json.Number).Float64()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := processorTime()
+			for b.Loop() {
+				api.Ask(q.query, nil).Whole()
+			}
+			took := processorTime() - began
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(took.Microseconds())/1000/float64(b.N), "cpu-ms")
+			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/1e6/float64(b.N), "MB")
+			b.ReportMetric(cost, "cost")
+		})
+	}
+}
+
+// processorTime is that of this process: other load on the machine does not add to it.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
