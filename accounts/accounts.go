@@ -272,6 +272,8 @@ func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name s
 	switch {
 	case errors.Is(r.Err, storage.ErrHandleTaken):
 		return user, false, handleTaken(handle)
+	case errors.Is(r.Err, storage.ErrIDUnusable):
+		return user, false, apierr.NotPossible.Error("a user who has been deleted had this id: ids are not given out again").In("id")
 	case r.Err != nil:
 		return user, false, fmt.Errorf("create user %s: %w", id, r.Err)
 	}

@@ -182,7 +182,9 @@ func TestCreate(t *testing.T) {
 	if got := store.Users(ctx, []storage.UserID{42})[0].Value; got.Handle != "zoe" {
 		t.Errorf("made %+v", got)
 	}
-	_, _, err := a.Create(ctx, 44, "zoe", "Z")
+	_, _, err := a.Create(ctx, storage.Foreign(5), "five", "F")
+	wantCode(t, "an id that is a thing's", err, apierr.CodeForbidden)
+	_, _, err = a.Create(ctx, 44, "zoe", "Z")
 	wantCode(t, "a taken handle", err, apierr.CodeBadInput)
 	_, _, err = a.Create(ctx, 45, "u46", "U")
 	wantCode(t, "another's imported handle", err, apierr.CodeBadInput)

@@ -122,11 +122,20 @@ func texts(ctx context.Context, f *selections.Field, names ...string) (all []str
 	return all
 }
 
-// maxIDLength is the length of the greatest id, 2^63−1.
+// maxIDLength is the length of the greatest id.
 const maxIDLength = 19
 
 // parseUserID takes canonical decimal text only: MySQL would take '10abc' for 10.
 func parseUserID(argument, text string) (storage.UserID, error) {
+	id, err := parseNumber(argument, text)
+	if id > storage.MaxUserID {
+		return 0, notUserID(argument, text)
+	}
+	return id, err
+}
+
+// parseNumber parses an id, or the number of a post, which may be greater.
+func parseNumber(argument, text string) (storage.UserID, error) {
 	if len(text) > maxIDLength { // an error of strconv would hold all of it
 		return 0, notUserID(argument, text)
 	}
@@ -138,7 +147,7 @@ func parseUserID(argument, text string) (storage.UserID, error) {
 }
 
 func notUserID(argument, text string) error {
-	return apierr.IDMalformed.Error("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text)).In(argument)
+	return apierr.IDMalformed.Error("%q is not a user's id: it is a decimal number from 1 to %d", abridged(text), storage.MaxUserID).In(argument)
 }
 
 // A given is a list that a client has given. An error in one of its elements is
@@ -303,7 +312,7 @@ func parsePair(argument, text string) (storage.Pair, error) {
 	if err != nil {
 		return storage.Pair{}, err
 	}
-	b, err := parseUserID(argument, to)
+	b, err := parseNumber(argument, to)
 	return storage.Pair{From: a, To: b}, err
 }
 

@@ -77,7 +77,7 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 	many := api.As(7).Ask(`mutation { followMany(userIds: ["1", "01", "300", "9999", "a"]) { outcomes { userId changed user { handle } relationship { status } error { code message } } } }`, nil)
 	unknown := `"changed": false, "user": null, "relationship": {"status": "NONE"}, "error": {"code": "NOT_FOUND", "message": "there is no such user"}`
 	wrong := func(id string) string {
-		return fmt.Sprintf(`{"userId": %[1]q, "changed": false, "user": null, "relationship": null, "error": {"code": "BAD_USER_INPUT", "message": "\"%[1]s\" is not a user's id: it is a decimal number from 1 to 9223372036854775807"}}`, id)
+		return fmt.Sprintf(`{"userId": %[1]q, "changed": false, "user": null, "relationship": null, "error": {"code": "BAD_USER_INPUT", "message": "\"%[1]s\" is not a user's id: it is a decimal number from 1 to 4611686018427387903"}}`, id)
 	}
 	many.Is(`{"followMany": {"outcomes": [{"userId": "1", "changed": true, "user": {"handle": "u1"}, "relationship": {"status": "MUTUAL"}, "error": null}, ` + wrong("01") + `,
 		{"userId": "300", "changed": true, "user": {"handle": "u300"}, "relationship": {"status": "FOLLOWING"}, "error": null}, {"userId": "9999", ` + unknown + `}, ` + wrong("a") + `]}}`)
@@ -103,18 +103,18 @@ func TestNodesOfAnotherFormAreNull(t *testing.T) {
 
 func TestIDsAreAcceptedAsIntLiteralsToo(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
-		const largest = storage.UserID(1<<63 - 1)
+		const largest = storage.MaxUserID
 		apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "one"}, storage.User{ID: largest, Handle: "largest"})
 		apitest.Follow(t, store, 1, largest)
 		api := apitest.New(t, store, apitest.Options{})
-		for _, spelling := range []string{`9223372036854775807`, `"9223372036854775807"`} {
+		for _, spelling := range []string{`4611686018427387903`, `"4611686018427387903"`} {
 			api.Ask(fmt.Sprintf(`{ user(by: {id: %[1]s}) { id handle followers { nodes { handle } } } users(by: {ids: [1, %[1]s]}) { handle } node(id: %[1]s) { id }
 				relationship(from: 1, to: %[1]s) { id status } u: user(by: {id: 1}) { relationship(to: %[1]s) { status } followings { nodes { id } } } }`, spelling), nil).Is(`{
-				"user": {"id": "9223372036854775807", "handle": "largest", "followers": {"nodes": [{"handle": "one"}]}},
+				"user": {"id": "4611686018427387903", "handle": "largest", "followers": {"nodes": [{"handle": "one"}]}},
 				"users": [{"handle": "one"}, {"handle": "largest"}],
-				"node": {"id": "9223372036854775807"},
-				"relationship": {"id": "rel_1_9223372036854775807", "status": "FOLLOWING"},
-				"u": {"relationship": {"status": "FOLLOWING"}, "followings": {"nodes": [{"id": "9223372036854775807"}]}}
+				"node": {"id": "4611686018427387903"},
+				"relationship": {"id": "rel_1_4611686018427387903", "status": "FOLLOWING"},
+				"u": {"relationship": {"status": "FOLLOWING"}, "followings": {"nodes": [{"id": "4611686018427387903"}]}}
 			}`)
 		}
 		api.Ask(`query($id: ID!) { user(by: {id: $id}) { handle } }`, apitest.Vars{"id": 1}).Is(`{"user": {"handle": "one"}}`)

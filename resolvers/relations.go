@@ -33,9 +33,6 @@ func (r *Resolver) kindOf(value string) (storage.Kind, error) {
 // parseEnd parses the id of what an edge of a kind leads to.
 func parseEnd(argument string, kind storage.Kind, text string) (storage.UserID, error) {
 	id, err := parseUserID(argument, text)
-	if err == nil && kind.To != "" && int64(id) > storage.MaxForeign {
-		err = apierr.OutOfRange.Error("%s is an id up to %d", argument, storage.MaxForeign).In(argument)
-	}
 	return kind.End(int64(id)), err
 }
 

@@ -94,6 +94,9 @@ func TestDeletedAccounts(t *testing.T) {
 		v.api.As(v.b).Ask(`{ viewer { user { followingCount followings { totalCount } followersYouKnow { totalCount } } } }`, nil).
 			Is(`{"viewer": {"user": {"followingCount": 0, "followings": {"totalCount": 0}, "followersYouKnow": {"totalCount": 0}}}}`)
 		v.api.Admin().Ask(`mutation($h: String!) { createUser(id: 4711, handle: $h, name: "New") { user { handle } } }`, apitest.Vars{"h": "another"})
+		v.api.Admin().Ask(fmt.Sprintf(`mutation { createUser(id: %q, handle: "again", name: "Again") { user { handle } } }`, v.a), nil).Refused("FORBIDDEN")
+		v.api.Admin().Ask(`mutation { createUser(id: "4711", handle: "again", name: "Again") { changed } createUser2: createUser(id: "4712", handle: "again", name: "Again") { user { handle } } }`, nil).
+			Is(`{"createUser": {"changed": false}, "createUser2": {"user": {"handle": "again"}}}`)
 		if r := v.store.UserIDs(t.Context(), []string{"u" + v.a.String()})[0]; r.Found || r.Err != nil {
 			t.Errorf("the handle is still taken: %+v", r)
 		}

@@ -22,6 +22,9 @@ var (
 	// ErrUserExists: a user with this id exists already.
 	ErrUserExists = errors.New("user exists")
 
+	// ErrIDUnusable: no new user may have this id.
+	ErrIDUnusable = errors.New("the id is above 4611686018427387903, or was that of a user who has been deleted")
+
 	// ErrUserUnknown: there is no user with this id.
 	ErrUserUnknown = errors.New("no such user")
 

@@ -80,11 +80,11 @@ type ItemReader interface {
 // foreignBit is set in ids of what is not a user.
 const foreignBit UserID = 1 << 62
 
-// MaxForeign is the greatest id of what is not a user.
-const MaxForeign = int64(foreignBit) - 1
+// MaxUserID is the greatest id of a user, and of what is not one.
+const MaxUserID = foreignBit - 1
 
 // Foreign is the end of relations that lead to something else than a user, such as a show of a product: from its id, 1 …
-// [MaxForeign], which may be that of a user, too. It owns rows and counts as a user does.
+// [MaxUserID], which may be that of a user, too. It owns rows and counts as a user does.
 func Foreign(id int64) UserID { return UserID(id) | foreignBit }
 
 // ForeignID is the id of such an end.

@@ -68,7 +68,8 @@ type UserWriter interface {
 	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
 	// is Found, and the Value reports whether this call created it. If the Value is false, the id
 	// existed already, and nothing of that user is changed, even if another handle is asked for.
-	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user. If two users of
+	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user, and [ErrIDUnusable] that of one whose id is above
+	// [MaxUserID] or is a deleted user's; such a user claims no handle. If two users of
 	// one batch want the same handle, one of them gets it. Calling it again with the same users is
 	// harmless, also after a crash in between.
 	CreateUsers(ctx context.Context, users []User) []Result[bool]

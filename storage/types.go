@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A UserID is a positive 63-bit integer, 1 … 2^63−1.
+// A UserID is a positive integer, 1 … [MaxUserID]. Greater ones are [Foreign] ends.
 type UserID int64
 
 // String returns the canonical decimal text of the id. The user's bucket is computed from this

@@ -6,7 +6,7 @@ import "context"
 type AccountStore interface {
 	// Register creates one user together with its handle, its counts and the hash of its password.
 	// If the handle was claimed more than [ClaimTTL] ago for a user who was never created, Register
-	// takes it over. [ErrHandleTaken], [ErrUserExists].
+	// takes it over. [ErrHandleTaken], [ErrUserExists], [ErrIDUnusable].
 	Register(ctx context.Context, user User, passwordHash string) error
 
 	// Passwords reads the passwords of users, each with its time as of one moment. A user without a

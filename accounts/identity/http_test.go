@@ -52,7 +52,7 @@ func TestMiddleware(t *testing.T) {
 		"may act":           {http.Header{"Authorization": {"Bearer " + acting}}, 42, 42},
 		"acts":              {http.Header{"Authorization": {"Bearer " + acting}, "Kith-Viewer": {"7"}}, 7, 42},
 		"service":           {http.Header{"Authorization": {"Bearer " + service}}, 0, 0},
-		"service that acts": {http.Header{"Authorization": {"Bearer " + service}, "Kith-Viewer": {"9223372036854775807"}}, 9223372036854775807, 0},
+		"service that acts": {http.Header{"Authorization": {"Bearer " + service}, "Kith-Viewer": {"4611686018427387903"}}, 4611686018427387903, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, w := ask(t, v, c.header)

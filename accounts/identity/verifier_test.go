@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -28,8 +27,8 @@ func TestVerify(t *testing.T) {
 	}{
 		"text":           {nil, Viewer{ID: 42}},
 		"number":         {[]any{"sub", 42}, Viewer{ID: 42}},
-		"greatest text":  {[]any{"sub", "9223372036854775807"}, Viewer{ID: math.MaxInt64}},
-		"greatest":       {[]any{"sub", int64(math.MaxInt64)}, Viewer{ID: math.MaxInt64}},
+		"greatest text":  {[]any{"sub", "4611686018427387903"}, Viewer{ID: storage.MaxUserID}},
+		"greatest":       {[]any{"sub", int64(storage.MaxUserID)}, Viewer{ID: storage.MaxUserID}},
 		"scope":          {[]any{"scope", "openid act-as  admin"}, Viewer{ID: 42, Scopes: []string{"openid", "act-as", "admin"}}},
 		"scope, list":    {[]any{"scope", []string{"admin"}}, Viewer{ID: 42, Scopes: []string{"admin"}}},
 		"scp":            {[]any{"scp", []string{"act-as", "admin"}}, Viewer{ID: 42, Scopes: []string{"act-as", "admin"}}},
@@ -336,7 +335,7 @@ func TestIssuer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, expires, err := issuer.Issue(math.MaxInt64, 0, "admin", "act-as")
+			token, expires, err := issuer.Issue(storage.MaxUserID, 0, "admin", "act-as")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -356,7 +355,7 @@ func TestIssuer(t *testing.T) {
 				if codeOf(err) != at.code {
 					t.Fatalf("at %s: %v", at.time, err)
 				}
-				if err == nil && (viewer.ID != math.MaxInt64 || !viewer.Has(ScopeAdmin) || !viewer.Has(ScopeActAs) || !viewer.Expires.Equal(expires)) {
+				if err == nil && (viewer.ID != storage.MaxUserID || !viewer.Has(ScopeAdmin) || !viewer.Has(ScopeActAs) || !viewer.Expires.Equal(expires)) {
 					t.Errorf("%+v", viewer)
 				}
 			}

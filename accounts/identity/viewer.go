@@ -143,7 +143,7 @@ func Expires(ctx context.Context) time.Time {
 // parseUserID takes the canonical decimal text of an id only.
 func parseUserID(text string) (storage.UserID, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || strconv.FormatInt(n, 10) != text {
+	if err != nil || n < 1 || storage.UserID(n) > storage.MaxUserID || strconv.FormatInt(n, 10) != text {
 		return 0, false
 	}
 	return storage.UserID(n), true

@@ -55,7 +55,7 @@ func (u *userRows) write(ctx context.Context, im *run, c *chunk) error {
 		switch {
 		case result.Err != nil:
 			c.totals.Refused++
-			im.report(Problem{File: u.file, Line: row.line, Reason: storage.ErrHandleTaken, Text: row.User.Handle})
+			im.report(Problem{File: u.file, Line: row.line, Reason: refusal(result.Err), Text: row.User.Handle})
 			continue
 		case result.Value:
 			c.totals.UsersMade++

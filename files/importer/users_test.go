@@ -160,3 +160,34 @@ func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
 		t.Error("the default relation has a key of its own")
 	}
 }
+
+// The id of a deleted user makes no user, neither in a users file nor at an end of an edge, and takes no handle. Nor does one that is not a user's.
+func TestIDsThatAreNobodysAreRefused(t *testing.T) {
+	k := newKeeper()
+	gone := storage.UserID(55)
+	k.CreateUsers(ctx, []storage.User{{ID: gone, Handle: "gone", Name: "G"}})
+	if _, err := k.SetState(ctx, gone, storage.Deleting, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Erase(ctx, gone, 2); err != nil {
+		t.Fatal(err)
+	}
+	var reasons []error
+	r := mustRun(t, k, Config{
+		Files:    []string{file(t, "u.csv", "id,handle\n55,back\n4611686018427387909,show\n1,ada\n"), file(t, "e.txt", "55 1\n1 4611686018427387909\n1 2\n")},
+		Problems: 9, OnProblem: func(p Problem) { reasons = append(reasons, p.Reason) },
+	})
+	if r.UsersMade != 2 || r.Edges != 1 || r.Refused != 6 || len(reasons) != 4 {
+		t.Errorf("%+v, %v", r, reasons)
+	}
+	for _, err := range reasons {
+		if !errors.Is(err, storage.ErrIDUnusable) {
+			t.Error(err)
+		}
+	}
+	for _, handle := range k.UserIDs(ctx, []string{"back", "show", "u55"}) {
+		if handle.Found {
+			t.Errorf("%d has a handle", handle.Value)
+		}
+	}
+}

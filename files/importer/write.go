@@ -90,7 +90,7 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) error {
 	}
 	for i, result := range results {
 		if im.users[users[i].ID] = result.Err == nil; result.Err != nil {
-			im.refuseEnd(c, users[i].ID, storage.ErrHandleTaken, users[i].Handle)
+			im.refuseEnd(c, users[i].ID, refusal(result.Err), users[i].Handle)
 		}
 		if result.Value {
 			c.totals.UsersMade++
@@ -109,7 +109,7 @@ func (im *run) refuseEnd(c *chunk, id storage.UserID, reason error, text string)
 
 // createUsers creates users and reports for each whether this import created it, in this
 // run or, if an earlier run was killed, in that one. The only error of a single
-// result is [storage.ErrHandleTaken].
+// result is one that has a [refusal].
 func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) ([]storage.Result[bool], error) {
 	if len(users) == 0 {
 		return nil, nil
@@ -130,7 +130,7 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 		im.wrote(len(some))
 	}
 	for i, result := range results {
-		if result.Err != nil && !errors.Is(result.Err, storage.ErrHandleTaken) {
+		if result.Err != nil && refusal(result.Err) == nil {
 			return nil, fmt.Errorf("create user %d: %w", users[i].ID, result.Err)
 		}
 	}
@@ -138,6 +138,16 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 		return results, im.claimUsers(ctx, users, results)
 	}
 	return results, nil
+}
+
+// refusal is why a user cannot be made; nil for other errors.
+func refusal(err error) error {
+	for _, why := range []error{storage.ErrHandleTaken, storage.ErrIDUnusable} {
+		if errors.Is(err, why) {
+			return why
+		}
+	}
+	return nil
 }
 
 // claimUsers corrects the results for users that an earlier run made but did not count: those that

@@ -19,6 +19,14 @@ func State(user storage.UserID, from, to storage.UserState) (changes bool, err e
 	return true, nil
 }
 
+// NewUser returns [storage.ErrIDUnusable] if no user can be made with an id that has this state.
+func NewUser(id storage.UserID, state storage.UserState) error {
+	if id > storage.MaxUserID || state == storage.Deleted {
+		return fmt.Errorf("create user %s: %w", id, storage.ErrIDUnusable)
+	}
+	return nil
+}
+
 // Suspension reports whether an entry suspends or reinstates a user who is suspended until a time, see [storage.ModerationStore].
 // [storage.ErrUserUnknown] if the user is being or has been deleted.
 func Suspension(state storage.UserState, until storage.Micros, e storage.ModerationEntry) (changes bool, err error) {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -89,6 +90,10 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 		return r.Err
 	case r.Found:
 		return exists
+	}
+	state := s.StatesOf(ctx, []storage.UserID{user.ID})[0]
+	if err := cmp.Or(state.Err, judge.NewUser(user.ID, state.Value)); err != nil {
+		return err
 	}
 	if err := s.claim(ctx, user); err != nil {
 		return err

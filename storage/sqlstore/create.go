@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -67,6 +69,12 @@ var errClaimed = errors.New("the handle is claimed")
 func (s *Store) createWhole(ctx context.Context, user storage.User) (made storage.Result[bool], known bool) {
 	err := s.transactOn(ctx, "users", s.shards.Of(user.ID), func(w *writer) error {
 		w.touchHandle(user.Handle)
+		var state storage.UserState
+		if _, err := w.readOne(sqlStates, []any{int64(user.ID)}, &user.ID, &state); err != nil {
+			return err
+		} else if err := judge.NewUser(user.ID, state); err != nil {
+			return err
+		}
 		n, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(user.CreatedAt))
 		if err == nil && n == 0 {
 			err = errClaimed
@@ -122,7 +130,14 @@ func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results [
 			fresh = append(fresh, i)
 		}
 	}
-	return fresh
+	states := s.StatesOf(ctx, storage.Each(fresh, func(i int) storage.UserID { return ids[i] })) // after the users: a deletion sets it last
+	usable := fresh[:0]
+	for k, i := range fresh {
+		if results[i].Err = cmp.Or(states[k].Err, judge.NewUser(ids[i], states[k].Value)); results[i].Err == nil {
+			usable = append(usable, i)
+		}
+	}
+	return usable
 }
 
 // claimHandles claims handles, and returns the indexes of the users who have theirs now.

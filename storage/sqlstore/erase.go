@@ -136,8 +136,7 @@ const erasedAtOnce = 500
 // A late event brings back nothing that could be seen. The tombstones of the user's edges stay, so
 // that older events lose against them. Events of pairs without a row may write one and make counts
 // again, but they make no row of users, without which no user is found. The state stays
-// permanently, and every gateway hides the user by it, even if an import makes a user with this id
-// again.
+// permanently: every gateway hides the user by it, and no user is made with this id again.
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	state, handle, err := s.stateAndHandle(ctx, user)
 	switch {

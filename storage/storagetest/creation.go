@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -113,6 +114,23 @@ func (s creation) ATakenHandleIsRefused(t *testing.T) {
 	wantFound(t, s.store.Users(t.Context(), ids), true, false, true)
 	wantFound(t, s.store.Counts(t.Context(), ids), true, false, true)
 	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
+}
+
+// The tombstones of a deleted user hide whoever has its id, and greater ids are not of users. Their handles stay free.
+func (s creation) SomeIDsAreNobodys(t *testing.T) {
+	for _, id := range []storage.UserID{erase(s).erased(t).ID, storage.MaxUserID + 1, storage.Foreign(5)} {
+		user, other := person(id), person(s.id())
+		user.Handle = fmt.Sprint("nobodys_", id)
+		batch := s.store.CreateUsers(t.Context(), []storage.User{user, other})
+		wantIs(t, batch[0].Err, storage.ErrIDUnusable)
+		wantEqual(t, "the other of the batch is made", batch[1].Value, true)
+		wantIs(t, s.store.CreateUsers(t.Context(), []storage.User{user})[0].Err, storage.ErrIDUnusable)
+		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrIDUnusable)
+		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{id}), 1)
+		next := person(s.id())
+		next.Handle = user.Handle
+		wantList(t, "made with the handle", answers(t, s.store.CreateUsers(t.Context(), []storage.User{next}), 1), []bool{true})
+	}
 }
 
 func (s creation) ARefusedUserMayComeBackWithAnotherHandle(t *testing.T) {

@@ -31,7 +31,7 @@ func (h *harness) ids(n int) []storage.UserID {
 		case 0:
 			ids[i] = storage.UserID(k)
 		case 1:
-			ids[i] = storage.UserID(math.MaxInt64 - k + 1) // the first one is 2^63−1 itself
+			ids[i] = storage.MaxUserID - storage.UserID(k) + 1 // the first one is the greatest itself
 		case 2:
 			ids[i] = storage.UserID((36_000_000_000+k)<<24 | 0x2a17)
 		default:

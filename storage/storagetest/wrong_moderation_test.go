@@ -17,6 +17,7 @@ var moderationMistakes = []struct {
 	{"a suspension is a state", func(s *oracle.Store) storage.Store { return moderates{s, suspendsByState} }, "moderation/ASuspensionLeavesTheState", promiseOnly},
 	{"suspended again is an entry", func(s *oracle.Store) storage.Store { return moderates{s, addsAlways} }, "moderation/TheSameAgainChangesNothing", promiseOnly},
 	{"entries have the gateway's time", func(s *oracle.Store) storage.Store { return moderates{s, byClock} }, "moderation/TimesRise", promiseOnly},
+	{"ids are given out again", func(s *oracle.Store) storage.Store { return givesIDsAgain{s} }, "creation/SomeIDsAreNobodys", promiseOnly},
 	{"a change has its entry's time", func(s *oracle.Store) storage.Store { return changesByEntry{s} }, "moderation/ALogAheadLeavesChangesAtTheClock", promiseOnly},
 	{"entries of the future are restored", func(s *oracle.Store) storage.Store { return restoresTheFuture{s} }, "moderation/RestoredNoneIsOfTheFuture", promiseOnly},
 	{"nobody is suspended without an error", func(s *oracle.Store) storage.Store { return moderates{s, takesAnybody} }, "moderation/NobodyIsSuspended", promiseOnly},

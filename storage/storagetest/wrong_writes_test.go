@@ -2,6 +2,7 @@ package storagetest_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -274,6 +275,19 @@ func (s unlockedClaim) CreateUsers(ctx context.Context, users []storage.User) []
 	results := s.Store.CreateUsers(ctx, users)
 	for i := range results {
 		if results[i].Err != nil && !before[i].Found {
+			results[i] = storage.Result[bool]{Value: true, Found: true}
+		}
+	}
+	return results
+}
+
+// givesIDsAgain makes users with any id.
+type givesIDsAgain struct{ *oracle.Store }
+
+func (s givesIDsAgain) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	results := s.Store.CreateUsers(ctx, users)
+	for i, r := range results {
+		if errors.Is(r.Err, storage.ErrIDUnusable) {
 			results[i] = storage.Result[bool]{Value: true, Found: true}
 		}
 	}

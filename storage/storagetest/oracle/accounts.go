@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // A claim says to whom a handle belongs.
@@ -30,6 +31,9 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	defer s.write(ctx)()
 	if _, exists := s.users[user.ID]; exists {
 		return fmt.Errorf("register %d: %w", user.ID, storage.ErrUserExists)
+	}
+	if err := judge.NewUser(user.ID, s.states[user.ID].State); err != nil {
+		return err
 	}
 	if held, claimed := s.handles[user.Handle]; claimed && held.owner != user.ID {
 		if owner := s.users[held.owner]; owner.Handle == user.Handle || user.CreatedAt-held.at <= storage.ClaimTTL {

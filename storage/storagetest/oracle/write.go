@@ -28,6 +28,9 @@ func (s *Store) create(user storage.User) (made bool, err error) {
 	if _, exists := s.users[user.ID]; exists {
 		return false, nil
 	}
+	if err := judge.NewUser(user.ID, s.states[user.ID].State); err != nil {
+		return false, err
+	}
 	if held, claimed := s.handles[user.Handle]; claimed && held.owner != user.ID {
 		return false, fmt.Errorf("create user %d with handle %q: %w", user.ID, user.Handle, storage.ErrHandleTaken)
 	}
