@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
-	driver "github.com/go-sql-driver/mysql"
 
+	"kith/storage"
 	"kith/storage/doctor"
 )
 
@@ -59,31 +59,67 @@ func (s *server) preflight(ctx context.Context) error {
 // nobodysID is the user of the rows of [server.try]; ids of users begin at 1.
 const nobodysID = 0
 
-// try writes as gateways do, for the replicator to find in the binlog: if rows lack what it reads, whatever the settings
-// say, replication stops at once and not at the first follow. user_counts has what servers have left out, a virtual
+// try writes to each database as gateways do, and reads that in the binlog: if it is filtered out, or rows lack what is read, whatever
+// the settings say, replication stops at once and not at the first follow. user_counts has what servers have left out, a virtual
 // column. Nobody sees the row, which is gone when the transaction commits.
 func (s *server) try(ctx context.Context) error {
+	before, err := s.serverPosition(ctx)
+	if err != nil {
+		return err
+	}
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
-	table := quoted(s.databases[0]) + ".user_counts"
-	for _, statement := range []string{
-		`INSERT INTO ` + table + ` (user_id) VALUES (?)`,
-		`UPDATE ` + table + ` SET version = version + 1 WHERE user_id = ?`,
-		`DELETE FROM ` + table + ` WHERE user_id = ?`,
-	} {
-		_, err := tx.ExecContext(ctx, statement, nobodysID)
-		if e := (*driver.MySQLError)(nil); errors.As(err, &e) && e.Number == mysql.ER_OPTION_PREVENTS_STATEMENT {
-			s.log().Warn("replication: the server is read-only: following it without a test write", "error", err)
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("try a write: %w", err)
+	for _, database := range s.databases {
+		table := quoted(database) + ".user_counts"
+		for _, statement := range []string{
+			`INSERT INTO ` + table + ` (user_id) VALUES (?)`,
+			`UPDATE ` + table + ` SET version = version + 1 WHERE user_id = ?`,
+			`DELETE FROM ` + table + ` WHERE user_id = ?`,
+		} {
+			_, err := tx.ExecContext(ctx, statement, nobodysID)
+			if isDriverError(err, mysql.ER_OPTION_PREVENTS_STATEMENT) {
+				s.log().Warn("replication: the server is read-only: following it without a test write", "error", err)
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("try a write: %w", err)
+			}
 		}
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	end, err := s.serverPosition(ctx)
+	if err != nil {
+		return err
+	}
+	t := &trial{reading{tail: tail{server: s, at: position{before: before}, values: true}, end: end}, slices.Clone(s.databases)}
+	if err := t.tail.connection(ctx, t); err != nil || len(t.missing) == 0 {
+		return err
+	}
+	return &StopError{
+		Server: s.name, What: fmt.Sprintf("a test write to database %s is not in the binlog", t.missing[0]),
+		Remedy: "look for what keeps it out (binlog_do_db, binlog_ignore_db, sql_log_bin), take it away, and start the server again; then start again with --resync",
+	}
+}
+
+// trial reads the log in search of a test write.
+type trial struct {
+	reading
+	missing []string // the databases of which it has not come
+}
+
+// rotated implements [sink].
+func (t *trial) rotated(context.Context) error { return nil }
+
+// take implements [sink].
+func (t *trial) take(_ context.Context, done *transaction) error {
+	t.tail.advance(done)
+	t.missing = slices.DeleteFunc(t.missing, func(name string) bool { return slices.Contains(done.tried, name) })
+	return nil
 }
 
 // problems are all reasons for which the server cannot be followed.
@@ -93,6 +129,9 @@ func (s *server) problems(ctx context.Context, asked *doctor.Server) (all doctor
 		own = onMariaDB
 	}
 	all.Needs(s.name, asked.Settings, slices.Concat(own, everyServer))
+	if setting := asked.Settings["lower_case_table_names"]; setting == "1" || setting == "2" { // then names in the binlog are so, whatever the DSN has
+		s.databases = storage.Each(s.databases, strings.ToLower)
+	}
 	if name := s.filtered(ctx); name != "" {
 		all.Fail("binlog", s.name, fmt.Sprintf("database %s is not in the binlog (binlog_do_db, binlog_ignore_db)", name),
 			"take the filter out of the server's configuration and start it again")

@@ -15,6 +15,7 @@ import (
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/doctor"
 )
 
 // If the binlog does not show a change row by row, replication stops with an error that names the
@@ -320,6 +321,63 @@ func TestPreflightFilters(t *testing.T) {
 	w := worldOn(t, server.CreateDatabase(t, "kith_a"), server.CreateDatabase(t, "kith_b"))
 	if stop := w.replicate(t).stopped(t); !strings.Contains(stop.What, "database kith_b is not in the binlog") {
 		t.Errorf("%v", stop)
+	}
+}
+
+// A user who may not ask which databases are in the binlog is followed, too, if they are.
+func TestStopsIfItsTestWriteDoesNotCome(t *testing.T) {
+	t.Parallel()
+	testenv.NotOn(t, "its account is named otherwise", "mysql")
+	for _, ignored := range []string{"another", "kith_b"} {
+		server := testenv.MariaDB(t, "--binlog-ignore-db="+ignored)
+		dsns := []string{server.CreateDatabase(t, "kith_a"), server.CreateDatabase(t, "kith_b")}
+		for _, statement := range []string{
+			"CREATE USER asker@'%' IDENTIFIED BY 'x'", "GRANT REPLICATION SLAVE ON *.* TO asker@'%'",
+			"GRANT ALL ON kith_a.* TO asker@'%'", "GRANT ALL ON kith_b.* TO asker@'%'",
+		} {
+			server.Exec(t, statement)
+		}
+		for i, dsn := range dsns {
+			cfg, err := mysql.ParseDSN(dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.User, cfg.Passwd = "asker", "x"
+			dsns[i] = cfg.FormatDSN()
+		}
+		r := worldOn(t, dsns...).replicate(t)
+		if ignored == "another" {
+			r.await(t, binlog.Tailing)
+			continue
+		}
+		if stop := r.stopped(t); stop.What != "a test write to database kith_b is not in the binlog" || !strings.Contains(stop.Remedy, "binlog_ignore_db") {
+			t.Errorf("%v", stop)
+		}
+	}
+}
+
+// A server may write names in lower case, whatever the DSN has, and quote them in its answers as the settings of a DSN or its own say.
+func TestNamesAreThoseOfTheServer(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t, "--lower-case-table-names=1", "--sql-mode=ANSI_QUOTES")
+	dsns := []string{server.CreateDatabase(t, "Kith_A"), server.CreateDatabase(t, "Kith_B")}
+	for i := range dsns {
+		cfg, err := mysql.ParseDSN(dsns[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.ColumnsWithAlias = true
+		dsns[i] = cfg.FormatDSN()
+	}
+	w := worldOn(t, dsns...)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 2), w.follow(2, 3), w.follow(3, 1))
+	w.settle(t)
+	for _, f := range binlog.Examine(t.Context(), dsns, true) {
+		if f.Level == doctor.Fail {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 

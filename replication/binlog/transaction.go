@@ -26,6 +26,7 @@ type transaction struct {
 	states      []storage.UserID
 	posts       []storage.PostID    // whose rows of post_counts were written
 	comments    []storage.CommentID // that were written
+	tried       []string            // databases of which it has a test write, see [server.try]
 	bookkeeping bool                // nothing but checkpoints, leases and the like
 	skipped     string              // the first thing in it that was skipped, as told
 	skips       int                 // how many there were
@@ -257,6 +258,9 @@ func (a *assembler) rows(what operation, e *replication.RowsEvent) error {
 	for before, row := range what.images(e.Rows) {
 		if !t.isEdges() {
 			a.value(what, t, l, before, row)
+			if t == userCounts && l.number(row, user) == nobodysID {
+				a.open.tried = append(a.open.tried, string(e.Table.Schema))
+			}
 		} else if err := a.edge(what, t, e, l, before, row); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func Ask(ctx context.Context, pool *sql.DB) (s Server, err error) {
 	return s, nil
 }
 
-// Rows are the rows of an answer by column. NULL is "".
+// Rows are the rows of an answer by column, without the table that columnsWithAlias puts in front. NULL is "".
 func Rows(ctx context.Context, pool *sql.DB, query string) (list []map[string]string, err error) {
 	rows, err := pool.QueryContext(ctx, query)
 	if err != nil {
@@ -58,16 +58,16 @@ func Rows(ctx context.Context, pool *sql.DB, query string) (list []map[string]st
 		err = rows.Scan(into...)
 		row := map[string]string{}
 		for i, column := range columns {
-			row[column] = values[i].String
+			row[column[strings.LastIndexByte(column, '.')+1:]] = values[i].String
 		}
 		list = append(list, row)
 	}
 	return list, cmp.Or(err, rows.Err())
 }
 
-// A line of SHOW GRANTS: rights on *.* or on a database, whose name may hold wildcards, or a role.
+// A line of SHOW GRANTS: rights on *.* or on a database, whose name may hold wildcards, and is quoted as sql_mode says, or a role.
 var (
-	grantOn = regexp.MustCompile("(?i)^GRANT (.+) ON (?:(\\*)|`((?:[^`]|``)+)`|([^`.\\s]+))\\.\\* TO ")
+	grantOn = regexp.MustCompile("(?i)^GRANT (.+) ON (?:(\\*)|`((?:[^`]|``)+)`|\"((?:[^\"]|\"\")+)\"|([^`\".\\s]+))\\.\\* TO ")
 	grantTo = regexp.MustCompile("(?i)^GRANT [^ ]+ TO ")
 )
 
@@ -86,7 +86,7 @@ func (s *Server) Lacking(database string, rights []string) (lacking []string, on
 			byRole = byRole || grantTo.MatchString(line)
 			continue
 		case m[2] == "":
-			if name = strings.ReplaceAll(m[3], "``", "`") + m[4]; database == "" || !like(name, database) {
+			if name = strings.ReplaceAll(m[3], "``", "`") + strings.ReplaceAll(m[4], `""`, `"`) + m[5]; database == "" || !like(name, database) {
 				continue
 			}
 			if granted[name] == "" {

@@ -21,6 +21,7 @@ func TestLacking(t *testing.T) {
 		"a pattern of others":       {[]string{"GRANT ALL ON `kith\\__0`.* TO `a`@`%`"}, slices.Concat(needed, later), "", false},
 		"in two lines":              {[]string{"GRANT SELECT, INSERT ON *.* TO a", "GRANT UPDATE, DELETE, CREATE, ALTER ON `k%`.* TO a"}, later, "k%", false},
 		"a table":                   {[]string{"GRANT SELECT ON `kith_0`.`users` TO `a`@`%`"}, slices.Concat(needed, later), "", false},
+		"in ANSI_QUOTES":            {[]string{`GRANT ALL ON "kith\_0".* TO "a"@"%"`}, nil, `kith\_0`, false},
 		"a role":                    {[]string{"GRANT `writers` TO `a`@`%`"}, slices.Concat(needed, later), "", true},
 		"as MySQL says it":          {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER ON `kith_0`.* TO `a`@`%`", "GRANT BINLOG_ADMIN ON *.* TO `a`@`%`"}, later, "", false},
 		"both, one of which counts": {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, DROP, INDEX, ALTER ON `kith\\_%`.* TO `a`@`%`", "GRANT CREATE ON `kith_0`.* TO `a`@`%`"}, slices.Concat(needed, later), "kith_0", false},
