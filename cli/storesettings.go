@@ -226,10 +226,10 @@ func differing(values, others map[string]string) (names []string) {
 }
 
 // watch takes over what is set in the store, until the context is done. It logs once what a running process cannot take over,
-// and another Redis than that of the store. restarts are the processes that this one is one of.
+// another Redis than that of the store, and what Redis refuses. restarts are the processes that this one is one of.
 func (s *Settings) watch(ctx context.Context, store *sqlstore.Store, redis *cluster.Redis, logger *slog.Logger, restarts ...string) {
-	sameRedis, last, said := redis.Watch(store), s.set, ""
-	for sleep.For(ctx, cluster.WatchEvery) == nil {
+	sameRedis, last, said, tell := redis.Watch(store), s.set, "", redis.Telling(logger)
+	for tell(ctx); sleep.For(ctx, cluster.WatchEvery) == nil; tell(ctx) {
 		err := sameRedis(ctx)
 		set, failed := cluster.LoadSettings(ctx, store)
 		if failed == nil && !maps.Equal(set, last) {

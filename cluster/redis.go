@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
@@ -62,8 +63,8 @@ func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 	r = &Redis{redis.NewUniversalClient(options), runs}
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
-	if err = r.Ready(asking); err == nil {
-		return r, nil, nil
+	if err = r.Ready(asking); err == nil || errors.Is(err, errRefuses) && !redis.IsReadOnlyError(err) {
+		return r, nil, nil // Telling tells why it refuses
 	}
 	passes := mayPass(err)
 	if asking.Err() != nil && ctx.Err() == nil {
@@ -85,17 +86,47 @@ func mayPass(err error) bool {
 		redis.IsMasterDownError(err) || redis.IsTryAgainError(err) || redis.IsMaxClientsError(err)
 }
 
-// Ready returns an error if a Redis does not answer, or is the replica of another: follows would be answered but
-// never propagated, and caches would not forget old values. Other reasons for refusing writes, such
-// as a full memory, may pass.
+var errRefuses = errors.New("it refuses what gateways do")
+
+// Ready returns an error if a Redis does not answer, or refuses what gateways do: a replica, a full one, or by its rights. Then
+// follows may be answered but never propagated, and caches do not forget old values.
 func (r *Redis) Ready(ctx context.Context) error {
 	if err := r.client.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	if err := r.client.Set(ctx, "kith:start", "", time.Second).Err(); redis.IsReadOnlyError(err) {
-		return fmt.Errorf("it is a replica, which cannot be written: %w", err)
+	const key, script = "kith:start", `return 1`
+	pipe := r.client.Pipeline()
+	pipe.Set(ctx, key, "", time.Second)
+	pipe.ScriptLoad(ctx, script)
+	pipe.Eval(ctx, script, []string{key})
+	_, err := pipe.Exec(ctx)
+	if redis.IsReadOnlyError(err) {
+		err = fmt.Errorf("it is a replica, which cannot be written: %w", err)
 	}
-	return nil
+	if errors.As(err, new(redis.Error)) {
+		err = fmt.Errorf("%w: %w", errRefuses, err)
+	}
+	return err
+}
+
+// Telling returns what logs each change of what Redis refuses.
+func (r *Redis) Telling(logger *slog.Logger) func(context.Context) {
+	told := ""
+	return func(ctx context.Context) {
+		if r.client == nil {
+			return
+		}
+		asking, cancel := context.WithTimeout(ctx, redisAnswers/2)
+		defer cancel()
+		switch err := r.Ready(asking); {
+		case errors.Is(err, errRefuses) && err.Error() != told:
+			told = err.Error()
+			logger.WarnContext(ctx, "Redis is of no use", "error", err)
+		case err == nil && told != "":
+			told = ""
+			logger.InfoContext(ctx, "Redis is of use again")
+		}
+	}
 }
 
 // redisID is the key of the id.

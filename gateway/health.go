@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -174,6 +175,10 @@ func (h *readiness) once(ctx context.Context, name string, within time.Duration,
 
 // class is the kind of an error; "" for none.
 func class(err error) string {
+	var redis interface { // an answer of Redis, whose first word is its kind, such as OOM
+		error
+		RedisError()
+	}
 	switch {
 	case err == nil:
 		return ""
@@ -183,6 +188,9 @@ func class(err error) string {
 		return "unreachable"
 	case errors.Is(err, storage.ErrLayout):
 		return "layout"
+	case errors.As(err, &redis):
+		kind, _, _ := strings.Cut(redis.Error(), " ")
+		return kind
 	}
 	return "error"
 }

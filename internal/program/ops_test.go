@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
@@ -201,6 +203,57 @@ func TestWithoutItsRedis(t *testing.T) {
 	}
 	if replicator.Ended() {
 		t.Error("the replicator has ended")
+	}
+}
+
+// A Redis that answers, and refuses what gateways do, is named with the reason in /readyz and once in the log. Gateways start all
+// the same.
+func TestRedisRefuses(t *testing.T) {
+	t.Parallel()
+	server, master := testenv.Redis(t), testenv.Redis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+	tell := func(words ...any) {
+		t.Helper()
+		if err := client.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell("ACL", "SETUSER", "app", "on", ">"+password, "~*", "&*", "+@all", "-@scripting")
+	g := kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...), "--redis", "redis://app:"+password+"@"+server.Addr()))
+	shown := func(reason string) {
+		t.Helper()
+		want := `{"name":"redis","ok":false,"error":"` + reason + `"}`
+		if reason == "" {
+			want = `{"name":"redis","ok":true}`
+		}
+		g.Until(t, want, func() bool {
+			status, body := g.Get(t, "/readyz")
+			return status == http.StatusOK && strings.Contains(body, want)
+		})
+	}
+	logged := func(what string) {
+		t.Helper()
+		g.Until(t, "the log has "+what, func() bool { return strings.Contains(g.Stderr(), what) })
+	}
+	shown("NOPERM")
+	logged("it refuses what gateways do: NOPERM")
+	tell("ACL", "SETUSER", "app", "+@all")
+	shown("")
+	logged("Redis is of use again")
+	tell("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction")
+	shown("OOM")
+	logged("it refuses what gateways do: OOM")
+	tell("CONFIG", "SET", "maxmemory", "0", "min-replicas-to-write", "1")
+	shown("NOREPLICAS")
+	tell("CONFIG", "SET", "min-replicas-to-write", "0")
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	tell("REPLICAOF", host, port)
+	shown("READONLY")
+	tell("REPLICAOF", "NO", "ONE")
+	shown("")
+	if log := g.Stderr(); strings.Count(log, ": NOPERM") != 1 || strings.Count(log, ": OOM") != 1 || strings.Contains(log, password) {
+		t.Error(log)
 	}
 }
 
