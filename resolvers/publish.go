@@ -63,6 +63,9 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		if err != nil {
 			return nil, err
 		}
+		if _, unseen := accounts.CheckText("text", checked, 1, storage.MaxPostLength); unseen != nil {
+			checked = ""
+		}
 		change.Text = &checked
 	}
 	if media != nil {
@@ -77,6 +80,9 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 	}
 	edited, changed, err := r.Posts.Edit(ctx, viewer, post, change)
 	if err != nil {
+		if errors.Is(err, storage.ErrPostEmpty) {
+			_, err = accounts.CheckText("text", "", 1, storage.MaxPostLength)
+		}
 		return nil, postError(attributesError(err))
 	}
 	s := payloadSelection(ctx)

@@ -187,6 +187,9 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 	if err != nil {
 		return nil, err
 	}
+	if isAbsent(ctx, end) {
+		return nil, nil
+	}
 	pair, l := kind.Pair(obj.User.UserID, end), loaders.For(ctx)
 	row := l.Edges(storage.Relations).Get(pair)
 	if row.Err != nil || row.Value.Type != storage.Related {

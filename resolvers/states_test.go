@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"kith/internal/apitest"
@@ -65,6 +66,36 @@ func TestDeactivatedAccounts(t *testing.T) {
 		v.does(v.b, "acceptFriend", v.d)
 		v.api.Ask(`mutation { deactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
 		v.api.As(99).Ask(`mutation { deactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
+	})
+}
+
+// Whatever the viewer had with a hidden user ends, and no answer tells whether there was anything, as of a user who has been deleted.
+func TestWhatThereWasWithAHiddenUserIsNotTold(t *testing.T) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
+		me, other := v.api.As(v.a), v.b.String()
+		post := publish(t, v.api, v.b, "text", "k")
+		list := v.createList(v.a, false, v.b)
+		v.does(v.a, "dismissSuggestion", v.b)
+		v.does(v.a, "mute", v.b)
+		ask := func(text string) apitest.Answer {
+			return me.Ask(strings.NewReplacer("$list", list, "$post", post, "$id", other).Replace(text), nil)
+		}
+		const edge = `{ viewer { edge(kind: WORKS_WITH, id: "$id") { endId } } }`
+		ask(`mutation { relate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed } } }`).Is(`{"relate": {"outcomes": [{"changed": true}]}}`)
+		ask(`mutation { favorite(postId: "$post") { changed } }`).Is(`{"favorite": {"changed": true}}`)
+		ask(edge).Is(fmt.Sprintf(`{"viewer": {"edge": {"endId": %q}}}`, other))
+		v.api.As(v.b).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		ask(edge).Is(`{"viewer": {"edge": null}}`)
+		for _, m := range []string{"unmute", "undismissSuggestion"} {
+			v.doesNothing(v.a, m, v.b)
+		}
+		ask(`mutation { unrelate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed } } }`).Is(`{"unrelate": {"outcomes": [{"changed": false}]}}`)
+		ask(`mutation { removeFromList(listId: "$list", userIds: ["$id"]) { changed outcomes { changed } } }`).Is(`{"removeFromList": {"changed": false, "outcomes": [{"changed": false}]}}`)
+		ask(`mutation { unfavorite(postId: "$post") { changed viewer { user { favoriteCount } } } }`).Is(`{"unfavorite": {"changed": false, "viewer": {"user": {"favoriteCount": 0}}}}`)
+		v.api.As(v.b).Ask(`mutation { reactivateAccount { changed } }`, nil).Whole()
+		ask(edge).Is(`{"viewer": {"edge": null}}`)
+		ask(`{ user(by: {id: "$id"}) { viewerRelationship { muted } } node(id: "$list") { ... on List { memberCount } } post: node(id: "$post") { ... on Post { viewerHasFavorited } } viewer { dismissedUsers { totalCount } } }`).
+			Is(`{"user": {"viewerRelationship": {"muted": null}}, "node": {"memberCount": 0}, "post": {"viewerHasFavorited": false}, "viewer": {"dismissedUsers": {"totalCount": 0}}}`)
 	})
 }
 

@@ -1,7 +1,9 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"kith/graph/cursor"
@@ -40,10 +42,15 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 	if r.Popular != nil {
 		query.Popular = r.Popular.Users
 	}
-	if isViewer(ctx, q.user) { // to others the answer would tell whom the user has muted or dismissed
-		if query.Dismissed, err = q.graph.LeftOut(ctx, q.user, storage.SuggestionAnswers); err != nil {
+	if isViewer(ctx, q.user) { // to others the answer would tell whom the user has muted, dismissed or asked
+		muted, err := q.graph.LeftOut(ctx, q.user, storage.SuggestionAnswers)
+		dismissed, failed := q.graph.Related(ctx, q.user, storage.Dismissals) // which have been read
+		since := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL))
+		asked, fails := q.graph.Asked(ctx, q.user, r.Relations.MaxPending, since)
+		if err := cmp.Or(err, failed, fails); err != nil {
 			return setAnswer{}, err
 		}
+		query.Dismissed, query.LeftOut = dismissed, slices.Sorted(slices.Values(slices.Concat(muted, asked)))
 	}
 	s, err := q.graph.Suggest(ctx, query)
 	if err != nil {

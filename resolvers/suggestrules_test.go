@@ -65,6 +65,17 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		if got, want := v.excluded(v.a), "followed 1, blocked 1, dismissed 1"; got != want {
 			t.Errorf("excluded are %s, want %s", got, want)
 		}
+		// Whom one mutes, or has asked to be friends, is not counted.
+		for _, act := range [][2]string{{"mute", "unmute"}, {"requestFriend", "cancelFriendRequest"}} {
+			v.does(v.a, act[0], f)
+			v.wantIDs(act[0], v.ids(v.a, ""))
+			v.wantIDs(act[0]+", in the order BEST", v.ids(v.a, "orderBy: BEST"))
+			if got, want := v.excluded(v.a), "followed 1, blocked 1, dismissed 1"; got != want {
+				t.Errorf("after %s, excluded are %s, want %s", act[0], got, want)
+			}
+			v.does(v.a, act[1], f)
+			v.wantIDs(act[1], v.ids(v.a, ""), f)
+		}
 		// This block and this dismissal do not change what another user sees.
 		page := apitest.Into[suggestionPage](v.api.As(f).Ask(fmt.Sprintf(`{ user(by: {id: %d}) { list: followSuggestions { edges { node { id } } } } }`, v.a), nil).Whole(), "user.list")
 		var others []storage.UserID

@@ -30,13 +30,12 @@ func (t *Relations) Favorite(ctx context.Context, people Followers, user storage
 	return changed, stale, err
 }
 
-// Unfavorite ends a favorite, also of a post that no longer exists. Favorites of posts of hidden users
-// stay as they are: no one sees them.
+// Unfavorite ends a favorite, also of a post that no longer exists. Whether there was one of a post of a hidden user is not told:
+// of a user who has been deleted there is none.
 func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post storage.PostID) (changed storage.Changed, stale bool, err error) {
-	if post.Author != user && t.HiddenUsers.Has(post.Author) {
-		return changed, false, nil
-	}
-	return t.favorite(ctx, user, post, storage.None)
+	changed, stale, err = t.favorite(ctx, user, post, storage.None)
+	changed.Changed = changed.Changed && (post.Author == user || !t.HiddenUsers.Has(post.Author))
+	return changed, stale, err
 }
 
 func (t *Relations) favorite(ctx context.Context, user storage.UserID, post storage.PostID, kind storage.EdgeType) (changed storage.Changed, stale bool, err error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"kith/storage"
@@ -65,9 +66,14 @@ func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind stor
 	return failed
 }
 
-// Unrelate ends edges. One that there is not changes nothing, without an error. See [Relations.Relate] for stale.
+// Unrelate ends edges. One that there is not changes nothing, without an error, and so it looks where an edge to a hidden user ends:
+// to a user who has been deleted there is none. See [Relations.Relate] for stale.
 func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID) (changed []storage.Result[storage.Changed], stale bool) {
-	return t.relate(ctx, user, kind, ends, make([]error, len(ends)), storage.ItemChange{Type: storage.None})
+	changed, stale = t.relate(ctx, user, kind, ends, make([]error, len(ends)), storage.ItemChange{Type: storage.None})
+	for i, end := range ends {
+		changed[i].Value.Changed = changed[i].Value.Changed && !t.HiddenUsers.Has(end)
+	}
+	return changed, stale
 }
 
 func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID, errs []error, change storage.ItemChange) (changed []storage.Result[storage.Changed], stale bool) {
@@ -150,6 +156,16 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 // LeftOut lists the users whom a user does not want in some answers, ascending: those whom it has muted there, or dismissed.
 func (g *Graph) LeftOut(ctx context.Context, user storage.UserID, of storage.Answers) ([]storage.UserID, error) {
 	return g.Related(ctx, user, slices.DeleteFunc(slices.Clone(storage.OwnKinds), func(k storage.Kind) bool { return k.Hides&of == 0 })...)
+}
+
+// Asked lists the users whom requests of a user to be friends wait for that are newer than a time, ascending.
+func (g *Graph) Asked(ctx context.Context, user storage.UserID, most int, since storage.Micros) (asked []storage.UserID, err error) {
+	q := storage.PageQuery{Owner: user, Type: storage.Pending, Limit: most, Before: storage.Position{UpdateTime: since, Peer: math.MaxInt64}}
+	page := g.store.Pages(ctx, storage.Requests, []storage.PageQuery{q})[0]
+	if page.Err != nil {
+		return nil, fmt.Errorf("read requests of user %s: %w", user, page.Err)
+	}
+	return distinct(storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })), nil
 }
 
 // Related lists the users at the other ends of a user's edges of kinds, ascending.

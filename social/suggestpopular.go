@@ -32,8 +32,9 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 		case g.audience.InBlock(p.User):
 			out.Excluded.Blocked++
 		case g.audience.Hides(p.User):
-		case s.isDismissed(p.User):
+		case has(q.Dismissed, p.User):
 			out.Excluded.Dismissed++
+		case has(q.LeftOut, p.User):
 		case q.From.ID == 0 || better(c, behind) > 0:
 			candidates = append(candidates, c)
 		}

@@ -22,21 +22,15 @@ func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r)
 
 // candidateFilter holds back users who must not be suggested.
 type candidateFilter struct {
-	graph     *Graph
-	user      storage.UserID
-	pool      pool
-	dismissed []storage.UserID
+	graph *Graph
+	user  storage.UserID
+	pool  pool
 
 	followedOutside int // candidates found to be followed, by followings outside of the pool
 }
 
 func (g *Graph) candidateFilterOf(q SuggestionQuery, p pool) *candidateFilter {
-	return &candidateFilter{graph: g, user: q.User, pool: p, dismissed: q.Dismissed}
-}
-
-func (s *candidateFilter) isDismissed(id storage.UserID) bool {
-	_, found := slices.BinarySearch(s.dismissed, id)
-	return found
+	return &candidateFilter{graph: g, user: q.User, pool: p}
 }
 
 // best ranks the candidates: the first want of them, or all.

@@ -19,7 +19,7 @@ type scores struct {
 // scoresOf counts scores: of lists in memory, and of others as they are read.
 func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*scores, error) {
 	v := &scores{recommenders: p.recommenders, followings: len(p.recommenders), topK: idset.TopK{
-		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocked(), q.Dismissed},
+		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocked(), q.Dismissed, q.LeftOut},
 		Behind: idset.Candidate{ID: q.From.ID, Count: int(q.From.Score)},
 	}}
 	if q.Best {

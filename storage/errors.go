@@ -46,6 +46,9 @@ var (
 	// ErrPostUnknown: the post does not exist, or no longer exists.
 	ErrPostUnknown = errors.New("no such post")
 
+	// ErrPostEmpty: the post would have neither a text nor media.
+	ErrPostEmpty = errors.New("post is empty")
+
 	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key.
 	ErrKeyTaken = errors.New("client key is taken")
 

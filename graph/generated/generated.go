@@ -4840,7 +4840,7 @@ extend type Mutation {
   ): PostPayload @semanticNonNull
   """
   Changes the given parts of one of the viewer's posts; an empty list of media removes them. Fails with NOT_FOUND for an
-  unknown post, FORBIDDEN for one of another user.
+  unknown post, FORBIDDEN for one of another user, BAD_USER_INPUT if neither a text nor media would be left.
   """
   editPost(
     "The post."

@@ -27,7 +27,8 @@ func (j *Judge) MayComment(author, by storage.UserID) error {
 // MayDeleteComment reports whether a user has written the comment, or the post that it is on.
 func MayDeleteComment(c storage.Comment, by storage.UserID) bool { return by == c.By || by == c.Author }
 
-// EditPost changes a post, and reports whether anything is different afterwards. [storage.ErrAttributesTooLong].
+// EditPost changes a post, and reports whether anything is different afterwards. [storage.ErrAttributesTooLong];
+// [storage.ErrPostEmpty].
 func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edited storage.Post, changed bool, err error) {
 	edited = p
 	if change.Text != nil {
@@ -35,6 +36,9 @@ func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edi
 	}
 	if change.Media != nil {
 		edited.Media = *change.Media
+	}
+	if edited.Text == "" && len(edited.Media) == 0 && (change.Text != nil || change.Media != nil) {
+		return p, false, fmt.Errorf("%w: %d of user %s", storage.ErrPostEmpty, p.Number, p.Author)
 	}
 	edited.Attributes, err = change.Attributes.Apply(p.Attributes)
 	if err != nil || edited.Text == p.Text && edited.Attributes == p.Attributes && slices.Equal(edited.Media, p.Media) {

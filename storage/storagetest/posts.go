@@ -15,6 +15,23 @@ import (
 // posts: what users publish.
 type posts struct{ *harness }
 
+// A post has a text or media. Where an older version has left neither, its attributes can be changed.
+func (s posts) AnEditLeavesSomething(t *testing.T) {
+	n := s.newPost(s.newUsers(t, 1)[0].ID, 1)
+	n.Text, n.Media = "text", []storage.Media{{URL: "https://example.org/a.jpg"}}
+	post, _, err := s.store.Publish(t.Context(), n)
+	wantIs(t, err, nil)
+	nothing, none := "", []storage.Media{}
+	_, _, err = s.store.EditPost(t.Context(), post.PostID, storage.PostChange{Text: &nothing, Media: &none}, at(5))
+	wantIs(t, err, storage.ErrPostEmpty)
+	_, changed, err := s.store.EditPost(t.Context(), post.PostID, storage.PostChange{Text: &nothing}, at(5))
+	wantIs(t, err, nil)
+	wantEqual(t, "changed", changed, true)
+	_, _, err = s.store.EditPost(t.Context(), post.PostID, storage.PostChange{Media: &none}, at(6))
+	wantIs(t, err, storage.ErrPostEmpty)
+	wantEqual(t, "media", len(found(t, s.store.Posts(t.Context(), []storage.PostID{post.PostID}), 1)[0].Media), 1)
+}
+
 func (s posts) EveryFieldComesBack(t *testing.T) {
 	author := s.newUsers(t, 1)[0].ID
 	longest := storage.NewPost{PostID: storage.PostID{Author: author, Number: math.MaxInt64}, Key: strings.Repeat("~", storage.MaxClientKeyLength), Text: strings.Repeat("👩", storage.MaxPostLength), At: at(1)}
