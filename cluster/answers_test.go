@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"kith/graph/consistency"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -28,6 +30,7 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 		"marks":      r.Marks(ctx, pairs),
 		"specials":   r.Specials(ctx, []storage.UserID{viewer}),
 		"messages":   r.Messages(ctx, pairs),
+		"details":    r.Details(ctx, []storage.Pair{storage.Mutes.Pair(viewer, other)}),
 		"dismissals": r.Pages(ctx, storage.Relations, []storage.PageQuery{{Owner: viewer, Post: storage.Dismissals.Number, Limit: 9}}),
 		"favorite":   r.Edges(ctx, storage.Favorites, favorite),
 		"favorites":  r.FavoritePages(ctx, []storage.FavoritesQuery{{User: viewer, Limit: 3}}),
@@ -61,17 +64,27 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 // TestAnswersReachOtherGateways: two gateways keep what they have said about users and posts. Whatever one of them writes, it
 // reads at once, and the other soon, without having forgotten anything else: neither then asks the store again.
 func TestAnswersReachOtherGateways(t *testing.T) {
-	for name, inRedis := range map[string]bool{"in memory": false, "in Redis too": true} {
+	sqlite := func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "kith.db") }
+	mariaDB := func(t *testing.T) string { return "mysql:" + testenv.MariaDB(t).CreateDatabase(t, "kith_answers") }
+	redis := func(t *testing.T) string { return testenv.Redis(t).URL() }
+	for name, of := range map[string]struct {
+		redis, location func(*testing.T) string
+		inRedis         bool
+	}{
+		"in memory":              {redis, sqlite, false},
+		"in Redis too":           {redis, sqlite, true},
+		"in Redis too, MariaDB":  {redis, mariaDB, true},
+		"in memory, by a binlog": {func(*testing.T) string { return "" }, mariaDB, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			answersReachOtherGateways(t, inRedis)
+			answersReachOtherGateways(t, Config{Redis: of.redis(t), RedisCache: of.inRedis, Redundancy: Sync}, of.location(t))
 		})
 	}
 }
 
-func answersReachOtherGateways(t *testing.T, inRedis bool) {
+func answersReachOtherGateways(t *testing.T, d Config, location string) {
 	var statements [2]atomic.Int64
-	d, location := Config{Redis: testenv.Redis(t).URL(), RedisCache: inRedis, Redundancy: Sync}, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")
 	var gateways [2]*feedGateway
 	for i := range gateways {
 		gateways[i] = openFeedGatewayOf(t, d, sqlstore.Config{Location: location, OnStatement: func(_ context.Context, s sqlstore.Statement) {
@@ -79,6 +92,11 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 				statements[i].Add(1)
 			}
 		}}, 0)
+	}
+	for _, g := range gateways { // by a binlog, it is on once that is followed
+		for g.caches.local.Mode() != localcache.On {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	w, bus, ctx := gateways[0].caches.store, gateways[0].caches.bus, t.Context()
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
@@ -109,6 +127,18 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 		r := w.ChangeItems(ctx, storage.Relations, 1, []storage.ItemChange{{To: 2, Item: storage.Dismissals.Number, Type: kind, At: clock}}, storage.ItemOptions{Inverse: true})[0]
 		return rows(r.Value.Written(), r.Err)
 	}
+	mute := func(by *feedGateway, ends storage.Micros) error {
+		clock++
+		r := by.caches.store.ChangeItems(ctx, storage.Relations, 1, []storage.ItemChange{
+			{To: 2, Item: storage.Mutes.Number, Type: storage.Related, At: clock, Detail: storage.DetailChange{EndsAt: ends}},
+		}, storage.ItemOptions{Inverse: true})[0]
+		by.caches.bus.Publish(ctx, storage.Each(r.Value.Written(), func(w storage.Written) storage.Row { return w.Row }))
+		return r.Err
+	}
+	mark := func(remark string) error {
+		_, _, err := w.SetMark(ctx, pair, storage.MarkChange{Special: &special, Remark: &remark})
+		return err
+	}
 	steps := []struct {
 		what string
 		do   func() error
@@ -116,10 +146,12 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 		{"nothing", func() error { return nil }},
 		{"a request", func() error { return request(storage.Ask, "hello") }},
 		{"it is accepted", func() error { return request(storage.Accept, "") }},
-		{"a mark", func() error {
-			_, _, err := w.SetMark(ctx, pair, storage.MarkChange{Special: &special, Remark: &text})
-			return err
-		}},
+		{"a mark", func() error { return mark("first") }},
+		{"another remark", func() error { return mark("second") }},
+		{"a mute on the other gateway", func() error { return mute(gateways[1], 2_000_000) }},
+		{"it has another end", func() error { return mute(gateways[0], 3_000_000) }},
+		{"and another one", func() error { return mute(gateways[0], 0) }},
+		{"the first one again", func() error { return mute(gateways[1], 2_000_000) }},
 		{"a dismissal", func() error { return relate(storage.Related) }},
 		{"it ends", func() error { return relate(storage.None) }},
 		{"a post", func() error {
@@ -149,7 +181,7 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 		want := answersOf(ctx, w)
 		for i, g := range gateways {
 			got := answersOf(ctx, g.caches.Reader())
-			for end := time.Now().Add(30 * time.Second); i == 1 && !maps.Equal(got, want) && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(30 * time.Second); !maps.Equal(got, want) && time.Now().Before(end); time.Sleep(time.Millisecond) {
 				got = answersOf(ctx, g.caches.Reader())
 			}
 			for kind := range want {
@@ -167,6 +199,61 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 			if answersOf(ctx, g.caches.Reader()); statements[i].Load() != 0 {
 				t.Errorf("%s: gateway %d asks the store %d times for what it has been told", s.what, i, statements[i].Load())
 			}
+		}
+	}
+}
+
+// TestATokenShowsWhatARowDoesNot: what another process has written beside a row is seen by who brings a token of it, although no
+// event has come and this process has reported the row itself.
+func TestATokenShowsWhatARowDoesNot(t *testing.T) {
+	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
+	elsewhere, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	ctx, pair, w := t.Context(), storage.Mutes.Pair(1, 2), g.caches.store
+	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
+	mute := func(in *sqlstore.Store, ends storage.Micros) consistency.Token {
+		r := in.ChangeItems(ctx, storage.Relations, 1, []storage.ItemChange{
+			{To: 2, Item: pair.Post, Type: storage.Related, At: 100 + ends, Detail: storage.DetailChange{EndsAt: ends}},
+		}, storage.ItemOptions{Inverse: true})[0]
+		if r.Err != nil || !r.Value.Changed {
+			t.Fatalf("%+v", r)
+		}
+		return consistency.Token{{Side: storage.Relations, Pair: pair, Version: r.Value.Row.UpdateTime}}
+	}
+	w.ChangeEdges(ctx, 1, []storage.EdgeChange{{To: 2, Type: storage.Following, At: 50}}, storage.ChangeOptions{Inverse: true})
+	mute(w, 1000)
+	tokens := consistency.New(consistency.Config{Key: []byte("key"), Store: w, Arrived: g.caches.Required})
+	for _, change := range []struct {
+		what  string
+		write func() consistency.Token
+		read  func() any
+		want  any
+	}{
+		{"the end", func() consistency.Token { return mute(elsewhere, 2000) }, func() any {
+			return g.caches.Reader().Details(ctx, []storage.Pair{pair})[0].Value.EndsAt
+		}, storage.Micros(2000)},
+		{"a mark", func() consistency.Token {
+			remark := "new"
+			if _, _, err := elsewhere.SetMark(ctx, storage.Pair{From: 1, To: 2}, storage.MarkChange{Remark: &remark}); err != nil {
+				t.Fatal(err)
+			}
+			return consistency.Beside(1)
+		}, func() any { return g.caches.Reader().Marks(ctx, []storage.Pair{{From: 1, To: 2}})[0].Value.Remark }, "new"},
+	} {
+		for range 2 { // it is kept
+			change.read()
+		}
+		if token := change.write(); change.read() == change.want {
+			t.Fatalf("%s: it was not kept", change.what)
+		} else if !tokens.Wait(ctx, token) {
+			t.Errorf("%s: it has not arrived", change.what)
+		}
+		if got := change.read(); got != change.want {
+			t.Errorf("%s: %v, want %v", change.what, got, change.want)
 		}
 	}
 }

@@ -208,9 +208,21 @@ func eventsOf(w storage.Change) (list []events.Event) {
 // older. It reports each row once: this process may have written the row, and subscriptions may read it again and again.
 func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) { c.arrived(ctx, false, rows) }
 
-// Required is Arrived for rows that the next answer must show. It reports them even if an event has told of them: the process that
-// wrote them may not have been able to report them to Redis yet.
-func (c *Caches) Required(ctx context.Context, rows []storage.Row) { c.arrived(ctx, true, rows) }
+// Required is Arrived for what the next answer must show. It reports rows even if an event has told of them: the process that
+// wrote them may not have been able to report them to Redis yet. A row does not show all that may have changed with it, so it also
+// reports users of whom something older than their counts is known.
+func (c *Caches) Required(ctx context.Context, what storage.Change) {
+	c.arrived(ctx, true, what.Rows)
+	if c.local == nil {
+		return
+	}
+	if users := c.local.Behind(what.Users); len(users) > 0 {
+		if c.redis != nil {
+			c.redis.Changed(ctx, users)
+		}
+		c.local.Wrote(storage.Change{Users: users})
+	}
+}
 
 func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row) {
 	if c.local == nil { // then there is none in Redis either

@@ -106,7 +106,7 @@ func TestARequiredRowPassesARedisThatIsBehind(t *testing.T) {
 	if _, to := s.profiles(t); to.Counts.Follower != 1 {
 		t.Fatalf("Redis knows of it already: %+v", to)
 	}
-	s.caches.Required(t.Context(), rows)
+	s.caches.Required(t.Context(), storage.Change{Rows: rows})
 	if _, to := s.profiles(t); to.Counts.Follower != 0 {
 		t.Errorf("after it was required, Redis has %+v", to)
 	}

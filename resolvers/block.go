@@ -6,6 +6,7 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
+	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
@@ -51,6 +52,9 @@ func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, 
 		return nil, err
 	}
 	changed, err := r.Relations.Mark(ctx, viewer, other, storage.MarkChange{Special: special, Remark: remark, Attributes: noted})
+	if changed {
+		consistency.For(ctx).Wrote(consistency.Beside(viewer))
+	}
 	if errors.Is(err, storage.ErrAttributesTooLong) {
 		return nil, attributesError(err)
 	}

@@ -41,7 +41,7 @@ func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPa
 }
 
 func (r *Resolver) muted(ctx context.Context, viewer, other storage.UserID, made storage.Result[storage.Changed], stale bool) (*model.RelationshipPayload, error) {
-	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: made.Value.Changed, Stale: stale}, relationError(made.Err))
+	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: made.Value.Changed, Written: made.Value.Written(), Stale: stale}, relationError(made.Err))
 }
 
 // relationError says that there are too many relations of a kind, or that their attributes are too long.

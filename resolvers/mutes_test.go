@@ -85,6 +85,22 @@ func TestMutes(t *testing.T) {
 	})
 }
 
+// A write that only its writer sees has a token too: the writer may read it on another gateway.
+func TestWhatIsKeptBesideFollowsHasAToken(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.does(v.a, "follow", v.b)
+		for _, call := range []string{
+			`mute(userId: $id, scope: POSTS) { changed }`, `mute(userId: $id) { changed }`, `mute(userId: $id, until: "` + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `") { changed }`,
+			`unmute(userId: $id) { changed }`, `setFollowMark(userId: $id, remark: "r") { changed }`,
+		} {
+			token := v.api.As(v.a).Ask(`mutation($id: ID!) { `+call+` }`, apitest.Vars{"id": v.b.String()}).Whole().Token()
+			if token == "" {
+				t.Errorf("%s has no token", call)
+			}
+		}
+	})
+}
+
 // A mute ends by itself, on its shard, at its other end, and in its counts.
 func TestMutesEnd(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {

@@ -181,7 +181,7 @@ func (r mutations) changeDismissal(ctx context.Context, id string, change func(v
 		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
 	}
 	changed := change(viewer, []storage.UserID{other})
-	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed}, relationError(changed.Err))
+	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed, Written: changed.Value.Written()}, relationError(changed.Err))
 }
 
 // viaNeeds is what the `via` fields below a connection of suggestions need.

@@ -9,6 +9,7 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
+	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/limits"
@@ -254,7 +255,7 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 	for i, r := range results {
 		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)
 	}
-	r.await(ctx, done{stale: stale}, false) // nobody reads the inverse side of a list
+	r.await(ctx, done{token: consistency.Beside(list.Owner), stale: stale}, false) // nobody reads the inverse side of a list
 	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
 	fetch(ctx, wanted{lists: []storage.UserList{*list}, on: payloadSelection(ctx).of("list")})
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil

@@ -19,7 +19,7 @@ type Change struct {
 	Users []UserChange
 	// Profiles are users who were created, erased or changed otherwise than by edges, marks and counts.
 	Profiles []UserID
-	// Beside are users of whom something beside edges has changed: a mark or a message.
+	// Beside are users of whom something beside rows of edges has changed: a mark, or a relation's detail.
 	Beside []UserID
 	// Published are posts that can be read, and Deleted posts that no longer exist.
 	Published []PostAt

@@ -21,7 +21,7 @@ import (
 type Mark struct {
 	Side    storage.Side // one of [storage.Truths]
 	Pair    storage.Pair
-	Version storage.Micros
+	Version storage.Micros // 0: no row is waited for, something of Pair.From alone has changed
 	Since   storage.Micros // 0 unless Pair.To is 0
 }
 
@@ -142,6 +142,11 @@ const (
 
 func markOf(e storage.Edge) Mark {
 	return Mark{Side: storage.Forward, Pair: e.Pair(), Version: e.UpdateTime}
+}
+
+// Beside is the token of what only one user's own side has: notes on follows, members of lists.
+func Beside(user storage.UserID) Token {
+	return Token{{Side: storage.Relations, Pair: storage.Pair{From: user, To: user, Post: 1}}}
 }
 
 // Followings is the token of many follows of one user, each with the time at which it was written,

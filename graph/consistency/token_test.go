@@ -20,7 +20,7 @@ func span(from storage.UserID, since, version storage.Micros) consistency.Mark {
 	return consistency.Mark{Pair: storage.Pair{From: from}, Since: since, Version: version}
 }
 
-func tokens(store storage.EdgeReader) *consistency.Tokens {
+func tokens(store storage.Store) *consistency.Tokens {
 	return consistency.New(consistency.Config{Key: []byte("a key"), Store: store})
 }
 

@@ -21,14 +21,17 @@ type Config struct {
 
 	// Store is asked whether rows have arrived. It is the store itself: a cache may not know of
 	// them yet.
-	Store storage.EdgeReader
+	Store interface {
+		storage.EdgeReader
+		Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts]
+	}
 
 	// Wait is how long a read waits. Defaults to 500 ms.
 	Wait time.Duration
 
-	// Arrived gets rows that have arrived, before a wait for them ends: caches may hold
-	// older ones. Defaults to nothing.
-	Arrived func(ctx context.Context, rows []storage.Row)
+	// Arrived gets rows that have arrived, and the counts of users of whom something beside rows has changed, before a wait for them
+	// ends: caches may hold older ones. Defaults to nothing.
+	Arrived func(ctx context.Context, what storage.Change)
 }
 
 // Tokens writes tokens, reads those that clients send back, and waits for their
@@ -41,7 +44,7 @@ type Tokens struct {
 // New never fails.
 func New(cfg Config) *Tokens {
 	if cfg.Arrived == nil {
-		cfg.Arrived = func(context.Context, []storage.Row) {}
+		cfg.Arrived = func(context.Context, storage.Change) {}
 	}
 	cfg.Wait = cmp.Or(cfg.Wait, 500*time.Millisecond)
 	return &Tokens{cfg: cfg}

@@ -3,6 +3,7 @@ package consistency
 import (
 	"context"
 	"math"
+	"slices"
 
 	"kith/storage"
 )
@@ -60,12 +61,12 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 // late returns the marks whose inverse rows have not arrived, and those whose shard
 // does not answer. The rows that have arrived are reported to the caches.
 func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
-	var arrived []storage.Row
+	var arrived storage.Change
 	for _, side := range storage.Truths {
 		var marks Token
 		var pairs []storage.Pair
 		for _, m := range token {
-			if m.Side.Truth() == side {
+			if m.Side.Truth() == side && m.Version != 0 {
 				marks, pairs = append(marks, m), append(pairs, m.Pair)
 			}
 		}
@@ -79,8 +80,16 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 			case r.Value.UpdateTime < marks[i].Version:
 				late = append(late, marks[i])
 			default: // a row on the inverse side is on the forward side
-				arrived = append(arrived, storage.Row{Side: side, Edge: r.Value}, storage.Row{Side: side.Replica(), Edge: r.Value})
+				arrived.Rows = append(arrived.Rows, storage.Row{Side: side, Edge: r.Value}, storage.Row{Side: side.Replica(), Edge: r.Value})
 			}
+		}
+	}
+	// A relation's detail is on the forward side alone, and its row stays when that changes: the version of the counts tells.
+	own := slices.DeleteFunc(slices.Clone(token), func(m Mark) bool { return m.Side != storage.Relations })
+	owners := storage.Each(own, func(m Mark) storage.UserID { return m.Pair.From })
+	for i, r := range t.cfg.Store.Counts(ctx, owners) {
+		if arrived.Users = append(arrived.Users, storage.UserChange{User: owners[i], Counts: r.Value, Before: r.Value.Version}); r.Err != nil {
+			unknown = append(unknown, own[i])
 		}
 	}
 	t.cfg.Arrived(ctx, arrived)

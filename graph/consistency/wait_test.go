@@ -37,7 +37,7 @@ func (s *table) apply(side storage.Side, to storage.UserID, kind storage.EdgeTyp
 	s.Apply(context.Background(), side, []storage.Edge{{From: 1, To: to, Type: kind, UpdateTime: at}}, storage.IfNewer)
 }
 
-func waiting(store storage.EdgeReader, atMost time.Duration) *consistency.Tokens {
+func waiting(store storage.Store, atMost time.Duration) *consistency.Tokens {
 	return consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: atMost})
 }
 
@@ -178,10 +178,10 @@ func TestArrivedRowsAreReported(t *testing.T) {
 	store := &table{Store: oracle.New()}
 	var mu sync.Mutex
 	var reported []storage.Row
-	k := consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: time.Minute, Arrived: func(_ context.Context, rows []storage.Row) {
+	k := consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: time.Minute, Arrived: func(_ context.Context, what storage.Change) {
 		mu.Lock()
 		defer mu.Unlock()
-		reported = append(reported, rows...)
+		reported = append(reported, what.Rows...)
 	}})
 	store.apply(storage.Inverse, 2, storage.Following, 10)
 	done := make(chan bool)

@@ -233,6 +233,9 @@ func (w *writer) changeItems(
 		return err
 	}
 	latest := c.Items(side, user, changes, o, outgoing, results)
+	if slices.ContainsFunc(results, func(r storage.Result[storage.Changed]) bool { return r.Value.Kept }) {
+		w.change.Beside = append(w.change.Beside, user)
+	}
 	if len(c.Owners()) == 0 {
 		w.unchanged(nil)
 		return nil

@@ -242,6 +242,7 @@ func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }
 
 // Forget forgets everything, including what is being read.
 func (c *Cache) Forget() {
+	c.reported.rows.Purge() // a row may come back as it was
 	c.lockAll()
 	for _, reads := range c.reads[:answerKind] { // a read of an answer is kept under the version from before it
 		reads.abandonAll()

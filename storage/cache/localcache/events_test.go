@@ -477,3 +477,47 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 		}
 	}
 }
+
+// restored is a store that can be another one from a moment on.
+type restored struct{ storage.Store }
+
+// A shard is restored without a row that the cache was told of, and all is forgotten. Then the row is written again, as it was.
+func TestARowThatComesBackAfterARestore(t *testing.T) {
+	full, dump := oracle.New(), oracle.New()
+	people(t, full, 2)
+	people(t, dump, 2)
+	row := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 50}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		full.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)
+	}
+	store := &restored{full}
+	cache := newCache(t, store, 1<<20)
+	hub := events.NewHub(nil)
+	t.Cleanup(hub.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	run := cache.Follow(ctx, hub)
+	ended := make(chan struct{})
+	go func() { defer close(ended); run() }()
+	t.Cleanup(func() { stop(); <-ended })
+	followers := func() int {
+		return len(cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 10}})[0].Value)
+	}
+	for _, step := range []struct {
+		what  string
+		store storage.Store
+		event events.Event
+		want  int
+	}{
+		{"made", full, events.Row(storage.Row{Side: storage.Forward, Edge: row}), 1},
+		{"lost", dump, events.Event{Kind: events.Gap}, 0},
+		{"back", full, events.Row(storage.Row{Side: storage.Forward, Edge: row}), 1},
+	} {
+		store.Store = step.store
+		hub.Publish(step.event)
+		for deadline := time.Now().Add(20 * time.Second); followers() != step.want; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %d followers, want %d", step.what, followers(), step.want)
+			}
+		}
+	}
+}

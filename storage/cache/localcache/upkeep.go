@@ -315,6 +315,11 @@ func (r reported) add(itself bool, rows ...storage.Row) {
 
 func (r reported) has(row storage.Row) bool { return r.rows.Contains(row) }
 
+// Behind returns those users of whom nothing as of the version of their counts is kept, or anything later.
+func (c *Cache) Behind(users []storage.UserChange) []storage.UserChange {
+	return slices.DeleteFunc(slices.Clone(users), func(u storage.UserChange) bool { return c.hasVersion(u.User, u.Counts.Version) })
+}
+
 // Unreported returns those rows that were not reported to the caches lately: by anybody, or by this process itself.
 func (c *Cache) Unreported(itself bool, rows []storage.Row) []storage.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row storage.Row) bool {
