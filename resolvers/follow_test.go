@@ -194,7 +194,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 	store := oracle.New()
 	users := make([]storage.User, 1501)
 	for i := range users {
-		id := storage.UserID(1 + i*4_000_000_000_000_000) // the longest ids
+		id := storage.UserID(1 + i*3_000_000_000_000_000) // the longest ids
 		users[i] = storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: "User"}
 	}
 	store.CreateUsers(t.Context(), users)
