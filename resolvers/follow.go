@@ -186,7 +186,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	f := &model.RelationshipPayload{
 		Changed: tie.Value.Changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
-	if tie.Value.Row.Type == storage.Following && tie.Value.Row.From == viewer && s.has("followingEdge") {
+	if tie.Value.Changed && tie.Value.Row.Type == storage.Following && tie.Value.Row.From == viewer && s.has("followingEdge") {
 		f.FollowingEdge = followEdge(storage.Forward, tie.Value.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
 	}
 	return f, nil

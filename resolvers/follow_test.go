@@ -44,8 +44,8 @@ func TestFollowAndUnfollow(t *testing.T) {
 
 	// The same follow again changes nothing and moves nothing.
 	before := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value
-	again := one.Ask(`mutation { follow(userId: 2) { changed } }`, nil)
-	again.Is(`{"follow": {"changed": false}}`)
+	again := one.Ask(`mutation { follow(userId: 2) { changed followingEdge { cursor } } }`, nil)
+	again.Is(`{"follow": {"changed": false, "followingEdge": null}}`)
 	if again.Token() != token {
 		t.Errorf("the token of the same follow is %q, then %q", token, again.Token())
 	}

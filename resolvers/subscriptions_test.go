@@ -142,6 +142,36 @@ func TestEventsAreAnsweredAsQueriesAre(t *testing.T) {
 	})
 }
 
+// A subscription has one root field (section 5.2.4.1).
+func TestSubscriptionsHaveOneField(t *testing.T) {
+	store, log := oracle.New(), &buffer{}
+	apitest.Users(t, store, 2)
+	api := apitest.New(t, store, apitest.Options{Log: log})
+	for _, query := range []string{
+		`subscription { a: followerAdded { edge { cursor } } b: followerAdded { edge { cursor } } }`,
+		`subscription { followerAdded { edge { cursor } } ...F } fragment F on Subscription { b: followerAdded { edge { cursor } } }`,
+		`subscription { followerAdded @skip(if: true) { edge { cursor } } }`,
+		`subscription { followerAdded @include(if: true) { edge { cursor } } }`,
+		`subscription($x: Boolean = false) { ... @include(if: $x) { followerAdded { edge { cursor } } } }`,
+		`subscription { ...F @skip(if: false) } fragment F on Subscription { followerAdded { edge { cursor } } }`,
+		`subscription { ...F } fragment F on Subscription { followerAdded @skip(if: true) { edge { cursor } } }`,
+	} {
+		for _, over := range []func(apitest.T, *apitest.API, storage.UserID, string, apitest.Vars) <-chan string{overEvents, overWebSocket} {
+			select {
+			case got := <-over(t, api, 1, query, nil):
+				if !strings.Contains(got, `"reason":"INVALID_QUERY"`) {
+					t.Errorf("%s: %s", query, got)
+				}
+			case <-time.After(generous):
+				t.Errorf("%s is not answered", query)
+			}
+		}
+	}
+	if strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("a fault is logged: %s", log)
+	}
+}
+
 // wantNext waits for the next answer.
 func wantNext(t *testing.T, answers <-chan string, want string) {
 	t.Helper()

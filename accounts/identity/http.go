@@ -46,7 +46,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // challenge names the error only to clients that sent a token (RFC 6750 §3.1).
 func challenge(r *http.Request) string {
-	if len(r.Header.Values(headerAuthorization)) == 0 {
+	if r.Header.Get(headerAuthorization) == "" {
 		return `Bearer realm="kith"`
 	}
 	return `Bearer realm="kith", error="invalid_token"`

@@ -46,6 +46,7 @@ func TestMiddleware(t *testing.T) {
 		id, actor storage.UserID
 	}{
 		"nobody":            {nil, 0, 0},
+		"empty":             {http.Header{"Authorization": {""}}, 0, 0},
 		"a user":            {http.Header{"Authorization": {"Bearer " + plain}}, 42, 42},
 		"small letters":     {http.Header{"Authorization": {"bearer " + plain}}, 42, 42},
 		"blanks":            {http.Header{"Authorization": {"Bearer   " + plain + " "}}, 42, 42},
@@ -83,7 +84,7 @@ func TestMiddlewareRefuses(t *testing.T) {
 		code      apierr.Code
 		challenge string
 	}{
-		"empty":              {http.Header{"Authorization": {""}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"none, acts":         {http.Header{"Authorization": {""}, "Kith-Viewer": {"7"}}, 401, apierr.CodeUnauthenticated, ""},
 		"no token":           {http.Header{"Authorization": {"Bearer"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
 		"empty token":        {http.Header{"Authorization": {"Bearer "}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
 		"no scheme":          {http.Header{"Authorization": {strings.TrimPrefix(plain, "Bearer ")}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
@@ -166,6 +167,7 @@ func TestFromInit(t *testing.T) {
 		"nothing":            {t.Context(), nil, 0, ""},
 		"other things":       {t.Context(), map[string]any{"x": 1}, 0, ""},
 		"null":               {t.Context(), map[string]any{"Authorization": nil}, 0, ""},
+		"empty":              {upgraded, map[string]any{"Authorization": " "}, 5, ""},
 		"a user":             {t.Context(), map[string]any{"Authorization": plain}, 42, ""},
 		"small letters":      {t.Context(), map[string]any{"authorization": plain}, 42, ""},
 		"acts":               {t.Context(), map[string]any{"Authorization": acting, "kith-viewer": "7"}, 7, ""},

@@ -242,6 +242,24 @@ func Of(ctx context.Context) *Plan {
 	return p
 }
 
+// hasOneKey reports whether all fields of a selection have the same response key, and none is under a condition.
+func hasOneKey(sel ast.SelectionSet, key *string) bool {
+	return !slices.ContainsFunc(sel, func(s ast.Selection) bool {
+		var directives ast.DirectiveList
+		below := true
+		switch s := s.(type) {
+		case *ast.Field:
+			directives, below = s.Directives, *key == "" || *key == s.Alias
+			*key = s.Alias
+		case *ast.InlineFragment:
+			directives, below = s.Directives, hasOneKey(s.SelectionSet, key)
+		case *ast.FragmentSpread:
+			directives, below = s.Directives, hasOneKey(s.Definition.SelectionSet, key)
+		}
+		return !below || directives.ForName("skip") != nil || directives.ForName("include") != nil
+	})
+}
+
 // varies reports whether the selections of a document depend on variables.
 func varies(doc *ast.QueryDocument) bool {
 	in := func(sel ast.SelectionSet) bool { return slices.ContainsFunc(sel, hasDirectives) }
@@ -350,8 +368,12 @@ func NullDirective(reason any) error {
 	return nil
 }
 
-// CheckRoot refuses an operation whose root fields cannot be collected.
+// CheckRoot refuses an operation whose root fields cannot be collected, and a subscription that has not one root field,
+// whatever its variables are (section 5.2.4.1).
 func CheckRoot(op *graphql.OperationContext) error {
+	if op.Operation.Operation == ast.Subscription && !hasOneKey(op.Operation.SelectionSet, new(string)) {
+		return apierr.InvalidQuery.Error("a subscription has one field, under one name, without @skip and @include")
+	}
 	for _, value := range op.Variables {
 		if value == nil {
 			_, err := Collect(op, op.Operation.SelectionSet, nil)
