@@ -80,20 +80,20 @@ func readParams(text *bytes.Buffer) (*graphql.RawParams, error) {
 func (r decoder) params(p *graphql.RawParams) error {
 	var document string
 	_, err := r.object(func(name string) (err error) {
-		switch {
-		case strings.EqualFold(name, "query"):
+		switch name { // exactly: a proxy in front, which reads other names, would see another document
+		case "query":
 			p.Query, err = r.parameter("query")
-		case strings.EqualFold(name, "operationName"):
+		case "operationName":
 			p.OperationName, err = r.parameter("operationName")
-		case strings.EqualFold(name, "variables"):
+		case "variables":
 			if p.Variables, err = r.variables(); errors.Is(err, errNoObject) {
 				err = wrongType("variables")
 			}
-		case strings.EqualFold(name, "extensions"):
+		case "extensions":
 			if p.Extensions, err = r.extensions(); errors.Is(err, errNoObject) {
 				err = wrongType("extensions")
 			}
-		case strings.EqualFold(name, parameterDocument):
+		case parameterDocument:
 			document, err = r.parameter(parameterDocument)
 		default:
 			err = r.SkipValue()

@@ -257,16 +257,20 @@ func TestCORSHeaders(t *testing.T) {
 	for _, name := range []string{
 		"authorization", "content-type", "kith-viewer", "kith-consistency", "x-request-timeout", "grpc-timeout", "kith-cost", "x-kith-csrf",
 		"traceparent", "tracestate", "baggage", "sentry-trace", "apollographql-client-name", "apollographql-client-version", "x-request-id",
-		"x-tenant",
+		"x-tenant", "x-apollo-operation-name", "graphql-preflight", "x-requested-with", "if-none-match", "cache-control",
 	} {
 		if got := preflight(name); got.Get("Access-Control-Allow-Headers") != name || got.Get("Access-Control-Max-Age") != "600" {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	for _, headers := range []string{"x-other", "traceparent,x-other"} {
-		if got := preflight(headers).Get("Access-Control-Allow-Headers"); got != "" {
-			t.Errorf("%s: allowed %s", headers, got)
+	for headers, allowed := range map[string]string{"x-other": "", "traceparent,x-other": "traceparent", "X-Other, baggage, ,Accept-Other,baggage": "baggage"} {
+		got := preflight(headers)
+		if got.Get("Access-Control-Allow-Headers") != allowed || got.Get("Access-Control-Allow-Origin") != origin {
+			t.Errorf("%s: %v", headers, got)
 		}
+	}
+	if n := strings.Count(s.log.String(), "allow_by=\"--cors-header x-other\""); n != 1 {
+		t.Errorf("a header that is refused is logged %d times: %s", n, s.log)
 	}
 	got := s.query("{hello}", "Origin", origin).header
 	shown := strings.ToLower(got.Get("Access-Control-Expose-Headers"))

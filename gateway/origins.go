@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -19,7 +20,8 @@ var headersNotSimple = []string{"X-Kith-Csrf", "Apollo-Require-Preflight", "Grap
 
 // origins knows which pages of other origins may send requests.
 type origins struct {
-	cors    *cors.Cors // nil: none
+	cors    *cors.Cors      // nil: none
+	headers map[string]bool // that their pages may send, in small letters
 	refused *refusedOrigins
 }
 
@@ -37,21 +39,24 @@ const (
 )
 
 func (o *refusedOrigins) log(origin string) {
-	origin = apierr.Shortened(origin, maxRefusedLength)
+	attrs := []any{"origin", apierr.Shortened(origin, maxRefusedLength)}
+	if strings.HasPrefix(origin, "http") { // others, such as null, cannot be allowed
+		attrs = append(attrs, "allow_by", "--cors-origin "+attrs[1].(string))
+	}
+	o.logOnce("a page of another origin was refused", attrs...)
+}
+
+func (o *refusedOrigins) logOnce(message string, attrs ...any) {
+	about := fmt.Sprint(attrs...)
 	o.mu.Lock()
-	known := o.logged[origin] || len(o.logged) == maxRefused
+	known := o.logged[about] || len(o.logged) == maxRefused
 	if !known {
-		o.logged[origin] = true
+		o.logged[about] = true
 	}
 	o.mu.Unlock()
-	if known {
-		return
+	if !known {
+		o.logger.Warn(message, attrs...)
 	}
-	attrs := []any{"origin", origin}
-	if strings.HasPrefix(origin, "http") { // others, such as null, cannot be allowed
-		attrs = append(attrs, "allow_by", "--cors-origin "+origin)
-	}
-	o.logger.Warn("a page of another origin was refused", attrs...)
 }
 
 // headersAllowed are the headers that a page of an allowed origin may send: those that Kith reads,
@@ -60,7 +65,8 @@ func (o *refusedOrigins) log(origin string) {
 var headersAllowed = slices.Concat([]string{
 	"Content-Type", "Authorization", "Kith-Viewer", headerConsistency, headerRequestID, headerTimeout, headerGRPCTimeout, headerCost,
 	"traceparent", "tracestate", "baggage", "sentry-trace",
-	"apollographql-client-name", "apollographql-client-version",
+	"apollographql-client-name", "apollographql-client-version", "x-apollo-operation-name", "graphql-preflight",
+	"x-requested-with", "If-None-Match", "Cache-Control",
 }, headersNotSimple)
 
 // headersShown are the headers of answers that such a page may read, besides the few that browsers show of any answer.
@@ -76,10 +82,15 @@ func newOrigins(allowed, headers []string, logger *slog.Logger) origins {
 	if len(allowed) == 0 {
 		return origins{refused: refused} // to rs/cors an empty list means all origins
 	}
-	return origins{refused: refused, cors: cors.New(cors.Options{
+	headers = slices.Concat(headersAllowed, headers)
+	mayBeSent := map[string]bool{}
+	for _, name := range headers {
+		mayBeSent[strings.ToLower(name)] = true
+	}
+	return origins{refused: refused, headers: mayBeSent, cors: cors.New(cors.Options{
 		AllowedOrigins: allowed,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
-		AllowedHeaders: slices.Concat(headersAllowed, headers),
+		AllowedHeaders: headers,
 		ExposedHeaders: headersShown,
 		MaxAge:         preflightSeconds,
 	})}
@@ -90,7 +101,31 @@ func (o origins) handler(next http.Handler) http.Handler {
 	if o.cors == nil {
 		return next
 	}
-	return o.cors.Handler(next)
+	preflight := o.cors.Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked := r.Header.Values(headerAsked); r.Method == http.MethodOptions && len(asked) > 0 && o.cors.OriginAllowed(r) {
+			r.Header.Set(headerAsked, strings.Join(o.allowedOf(strings.Split(strings.Join(asked, ","), ",")), ","))
+		}
+		preflight.ServeHTTP(w, r)
+	})
+}
+
+const headerAsked = "Access-Control-Request-Headers"
+
+// allowedOf is the headers of a preflight that are allowed. The answer has the others left out, and the origin: then the browser
+// tells the page which header it is that it may not send.
+func (o origins) allowedOf(asked []string) (some []string) {
+	for _, name := range asked {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if o.headers[name] {
+			some = append(some, name)
+		} else if name != "" {
+			name = apierr.Shortened(name, maxRefusedLength)
+			o.refused.logOnce("a header of a page of another origin was refused", "header", name, "allow_by", "--cors-header "+name)
+		}
+	}
+	slices.Sort(some)
+	return slices.Compact(some)
 }
 
 // watch logs the origin of a request of a page if it is refused. Behind a proxy that changes Host, a page of the same origin looks

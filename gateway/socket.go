@@ -116,7 +116,25 @@ func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok 
 		return m, false
 	}
 	defer done()
-	return m, kind == websocket.MessageText && json.Unmarshal(text, &m) == nil
+	err = readJSON(bytes.NewBuffer(text), func(r decoder) error {
+		_, err := r.object(func(name string) (err error) {
+			switch name {
+			case "id":
+				m.ID, err = r.parameter(name)
+			case "type":
+				m.Type, err = r.parameter(name)
+			case "payload":
+				var payload string
+				payload, err = r.raw()
+				m.Payload = json.RawMessage(payload)
+			default:
+				err = r.SkipValue()
+			}
+			return err
+		})
+		return err
+	})
+	return m, kind == websocket.MessageText && err == nil
 }
 
 // initialise returns the context of the connection's operations, or nil if the
