@@ -33,7 +33,7 @@ type ReconcileFullCmd struct {
 
 // reconcileFlags are the flags of the commands that end by themselves.
 type reconcileFlags struct {
-	Repair bool          `help:"Make follower match following, friend_request_inbox match friend_request, favorite_inbox match favorite and relation_inbox match relation, correct counts, and end forbidden follows. Otherwise only report."`
+	Repair bool          `help:"Make follower match following, friend_request_inbox match friend_request, favorite_inbox match favorite and relation_inbox match relation, correct counts, end forbidden follows, and delete users with ids of deleted ones. Otherwise only report."`
 	Window time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag; differences are read again after that. Default: ${default}."`
 	Output
 	List int `bound:"some" default:"100" placeholder:"N" help:"Findings to list; the others are still counted and repaired. Default: ${default}."`

@@ -23,7 +23,7 @@ const (
 	WrongType  Kind = "wrong_type"  // the types differ
 	WrongTime  Kind = "wrong_time"  // the types are the same, and the times differ
 	WrongCount Kind = "wrong_count" // a count is not the number of rows that it counts
-	Forbidden  Kind = "forbidden"   // a user follows another who blocks it
+	Forbidden  Kind = "forbidden"   // a user follows another who blocks it, or has the id of a deleted one
 )
 
 // Kinds returns all kinds, in the order of reports.
@@ -38,7 +38,7 @@ type Finding struct {
 	Side storage.Side
 
 	// The two rows of an edge. A row that does not exist has type [storage.None] at time 0. For
-	// [Forbidden]: the follow, and the block in the other direction, which are on one shard.
+	// [Forbidden]: the follow, and the block in the other direction, which are on one shard; or User, and the pair of it with itself.
 	Forward, Inverse storage.Edge
 
 	// For [WrongCount]: the user, its count and what the count should be. Friends says that it is
@@ -82,6 +82,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%-11s  post %d of user %d: %s says %d, there are %d", f.Kind, f.Post, f.User, f.about(), f.Have, f.Are)
 	case f.Kind == WrongCount:
 		return fmt.Sprintf("%-11s  user %d: %s says %d, there are %d", f.Kind, f.User, f.about(), f.Have, f.Are)
+	case f.User != 0:
+		return fmt.Sprintf("%-11s  user %d: it has the id of a user who was deleted", f.Kind, f.User)
 	case f.Kind == Forbidden:
 		return fmt.Sprintf("%-11s  %d → %d: following %s, follower has a block the other way, %s",
 			f.Kind, f.Forward.From, f.Forward.To, rowText(f.Forward), rowText(f.Inverse))

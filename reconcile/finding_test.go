@@ -42,6 +42,11 @@ func TestFindingsNameTheirTables(t *testing.T) {
 			"forbidden    1 → 2: following type 1 at 5, follower has a block the other way, type 2 at 4",
 			`{"kind":"forbidden","pair":"following","from":"1","to":"2","following":{"type":1,"updateTime":5},"block":{"type":2,"updateTime":4}}`,
 		},
+		{
+			reconcile.Finding{Kind: reconcile.Forbidden, User: 9, Forward: storage.Edge{From: 9, To: 9}},
+			"forbidden    user 9: it has the id of a user who was deleted",
+			`{"kind":"forbidden","user":"9"}`,
+		},
 	} {
 		if got := tt.f.String(); got != tt.text {
 			t.Errorf("got  %s\nwant %s", got, tt.text)

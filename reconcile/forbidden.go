@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"kith/storage"
 )
@@ -12,7 +13,7 @@ import (
 // user, where both rows are. So the two never exist together, unless a database was changed or
 // restored by hand.
 
-// forbid looks for follows that a block forbids, on one walk.
+// forbid looks for follows that a block forbids, and for users with the ids of deleted ones, on one walk.
 func (f *full) forbid(ctx context.Context, w *walk) error {
 	var suspects []storage.Pair
 	read := func(r storage.OwnerRange) (err error) {
@@ -61,6 +62,11 @@ func (f *full) confirmForbidden(ctx context.Context, suspects []storage.Pair) (c
 // forbidden reads follows and the blocks in the other direction. If following contradicts a block,
 // the block forbids nothing: it is a finding itself.
 func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []Finding, err error) {
+	for _, p := range follows {
+		if p.From == p.To {
+			found = append(found, Finding{Kind: Forbidden, User: p.From, Forward: storage.Edge{From: p.From, To: p.To}})
+		}
+	}
 	for chunk := range slices.Chunk(follows, readAtOnce) {
 		there := KeysOf(storage.Forward, chunk)
 		back := storage.Each(chunk, func(p storage.Pair) Key { return Key{storage.Forward, reversed(p)} })
@@ -87,19 +93,26 @@ func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []F
 	return found, nil
 }
 
-// endForbidden ends follows as the block should have, if the block still exists. It returns the edges whose ends have to be
+// endForbidden ends follows as the block should have, if the block still exists, and begins to delete users: a gateway goes on
+// with that, see [kith/accounts.Sweeper]. It returns the edges whose ends have to be
 // propagated to the other side, and those that are left.
 func (f *full) endForbidden(ctx context.Context, found []Finding) (ended, left []Key, err error) {
 	var repairs []storage.Repair
 	for _, d := range found {
+		if d.User != 0 {
+			if _, failed := f.cfg.Store.SetState(ctx, d.User, storage.Deleting, storage.MicrosOf(time.Now())); failed != nil {
+				left, err = append(left, d.Key()), fmt.Errorf("delete user %d: %w", d.User, failed)
+			}
+			continue
+		}
 		repairs = append(repairs, storage.Repair{Side: storage.Forward, Pair: d.Inverse.Pair(), Observed: d.Inverse, Want: d.Inverse})
 		ended = append(ended, Key{storage.Forward, d.Pair()}, Key{storage.Requests, d.Pair()})
 	}
 	f.noteUnsettled(ctx, ended)
 	for i, r := range f.cfg.Store.RepairInverse(ctx, repairs) {
 		if r.Err != nil {
-			left = append(left, found[i].Key())
-			err = fmt.Errorf("end the follow from %d to %d: %w", found[i].Forward.From, found[i].Forward.To, r.Err)
+			p := reversed(repairs[i].Pair)
+			left, err = append(left, Key{storage.Forward, p}), fmt.Errorf("end the follow from %d to %d: %w", p.From, p.To, r.Err)
 		}
 	}
 	return ended, left, err

@@ -17,6 +17,7 @@ type FullStore interface {
 	RepairStore
 	storage.Comparer
 	storage.Checkpoints
+	SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error)
 	Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post]
 	ShardOf(user storage.UserID) int
 }
@@ -94,7 +95,7 @@ func (c FullConfig) withDefaults() FullConfig {
 }
 
 // Full compares both sides of all edges, in all pairs of tables, and all counts with their rows.
-// It also looks for follows that a block forbids.
+// It also looks for follows that a block forbids, and for users with the ids of deleted ones.
 //
 // First the databases compute digests of every group of edges on both sides and then, for the
 // groups that differ, of smaller groups. Groups that still differ are read and compared row by

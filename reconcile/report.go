@@ -101,6 +101,10 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		}
 		return json.Marshal(m)
 	}
+	if f.User != 0 {
+		m["user"] = f.User.String()
+		return json.Marshal(m)
+	}
 	row := func(e storage.Edge) any {
 		if absent(e) {
 			return nil

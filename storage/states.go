@@ -36,7 +36,8 @@ type StateStore interface {
 	Shards() int
 
 	// SetState changes a user's state at a time, and raises its version. Active and Deactivated
-	// lead to each other and to Deleting; no state leads back from Deleting: [ErrForbidden]. If the
+	// lead to each other and to Deleting; no state leads back from Deleting: [ErrForbidden]. But a user who was made with the id of a
+	// deleted one goes from Deleted to Deleting. If the
 	// user already has the state, nothing changes. The times of a user's changes rise: if At is not
 	// later than the last one, the time is the last one plus 1. [ErrUserUnknown].
 	SetState(ctx context.Context, user UserID, state UserState, at Micros) (changed bool, err error)

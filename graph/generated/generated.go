@@ -3945,7 +3945,7 @@ enum Disagreement {
   WRONG_TIME
   "A count that is not that of the rows."
   WRONG_COUNT
-  "A follow in spite of a block."
+  "A follow in spite of a block, or a user with the id of a deleted one."
   FORBIDDEN
 }
 `, BuiltIn: false},

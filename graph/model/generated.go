@@ -781,7 +781,7 @@ const (
 	DisagreementWrongTime Disagreement = "WRONG_TIME"
 	// A count that is not that of the rows.
 	DisagreementWrongCount Disagreement = "WRONG_COUNT"
-	// A follow in spite of a block.
+	// A follow in spite of a block, or a user with the id of a deleted one.
 	DisagreementForbidden Disagreement = "FORBIDDEN"
 )
 

@@ -85,6 +85,14 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 		if err != nil {
 			return err
 		}
+		if old.State == storage.Deleted && state == storage.Deleting { // there may be a user with this id again
+			again, err := w.readOne(sqlExistingUsers, []any{int64(user)}, &old.User)
+			if err != nil {
+				return err
+			} else if again {
+				old.State = storage.Active
+			}
+		}
 		w.change.AddProfile(user) // also if another writer has done this, and may have been killed before it reported it
 		if changed, err = judge.State(user, old.State, state); err != nil || !changed {
 			return err

@@ -1100,6 +1100,11 @@ FROM user_counts c
 CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
 CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type IN (1, 3)
 WHERE c.user_id > ? AND c.user_id <= ?
+UNION ALL
+SELECT /*! STRAIGHT_JOIN */ u.user_id, u.user_id
+FROM user_states s
+CROSS JOIN users u ON u.user_id = s.user_id
+WHERE s.user_id > ? AND s.user_id <= ? AND s.state = 3
 
 -- sqlFriendsOf. Served by PRIMARY, idx_follower_list, idx_following_list.
 SELECT c.user_id, c.friend_count, CASE

@@ -1,0 +1,101 @@
+package reconcile_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
+	"kith/files/exporter"
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/social"
+	"kith/storage"
+)
+
+// A user who was made with the id of a deleted one, as older versions let an import do, keeps a handle and cannot be exported. It is
+// found, once, and deleted as others are: its edges end, and its handle is free.
+func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
+	for name, graphOf := range map[string]func(*testing.T) *graph{
+		"two files": func(t *testing.T) *graph { return newGraph(t, 5, 2, 20, 100) },
+		"two MariaDB databases": func(t *testing.T) *graph {
+			dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
+			return newGraphOn(t, 5, "mysql", dsns, dsns, 20, 100)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := graphOf(t)
+			again, gone := g.apart[0], g.apart[1]
+			hidden := accounts.NewHiddenUsers(g, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+			relations := social.NewRelations(social.RelationsConfig{Store: g, Redundancy: rulesOnly{}, HiddenUsers: hidden})
+			states := &accounts.States{Store: g, Relations: relations, HiddenUsers: hidden, Now: time.Now, Notify: func(storage.UserID) {}}
+			if complete, err := states.Delete(t.Context(), gone); err != nil || !complete {
+				t.Fatal(complete, err)
+			}
+			follow := storage.Edge{From: again, To: g.apart[2], Type: storage.Following, UpdateTime: 5}
+			g.write(storage.Forward, follow)
+			g.write(storage.Inverse, follow)
+			g.exec(again, "INSERT INTO user_states (user_id, state, changed_at) VALUES (?, 3, 7)", int64(again))
+			if err := export(t, g); err == nil || !strings.Contains(err.Error(), "damaged") {
+				t.Fatalf("exported: %v", err)
+			}
+
+			damage := []trace{{kind: reconcile.Forbidden, user: again, pair: storage.Pair{From: again, To: again}}}
+			sameTraces(t, scan(t, quick(g)).Findings, damage)
+			cfg := quick(g)
+			cfg.Repair = true
+			r := scan(t, cfg)
+			if sameTraces(t, r.Findings, damage); r.Left() != 0 {
+				t.Errorf("left: %+v", r)
+			}
+			if err := export(t, g); err != nil {
+				t.Error(err)
+			}
+			sweep := &accounts.Sweeper{States: states, Leaser: g, Shards: g.Shards, Logger: slog.New(slog.DiscardHandler)}
+			states.Now = func() time.Time { return time.Now().Add(time.Minute) } // it has been left for long
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			if err := hidden.Refresh(ctx); err != nil {
+				t.Fatal(err)
+			}
+			go sweep.Run(ctx)
+			for until := time.Now().Add(time.Minute); g.Users(ctx, []storage.UserID{again})[0].Found; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(until) {
+					t.Fatal("the user is not deleted")
+				}
+			}
+			if handle := g.UserIDs(ctx, []string{"u" + again.String()})[0]; handle.Err != nil || handle.Found {
+				t.Errorf("the handle: %+v", handle)
+			}
+			if n := g.Counts(ctx, g.apart[2:3])[0].Value.Follower; n != 0 {
+				t.Errorf("%d followers are left", n)
+			}
+			if r := scan(t, quick(g)); r.Total() != 0 {
+				t.Errorf("after the deletion: %+v", r.Findings)
+			}
+			if err := export(t, g); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// rulesOnly is a redundancy mode in which only the rules write to other shards.
+type rulesOnly struct{}
+
+func (rulesOnly) Inline() bool                                       { return true }
+func (rulesOnly) Propagate(context.Context, []storage.Written) error { return nil }
+
+func export(t *testing.T, g *graph) error {
+	e, err := exporter.Open(exporter.Config{Dir: filepath.Join(t.TempDir(), "copy")})
+	if err == nil {
+		defer e.Close()
+		_, err = e.Run(t.Context(), g)
+	}
+	return err
+}
