@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,7 @@ func TestAppIsAccessible(t *testing.T) {
 		}
 		s.accessible(t, tab, axe, p.path, p.done)
 	}
+	s.accessible(t, s.newcomer(), axe, "/", `document.querySelector(".empty a")`)
 }
 
 func (s site) accessible(t *testing.T, tab *webtest.Tab, axe, path, done string) {
@@ -118,7 +120,7 @@ func (s site) still(t *testing.T, tab *webtest.Tab, path, done string) {
 	}
 }
 
-// TestDialogsAreAccessible opens everything that covers a page.
+// TestDialogsAreAccessible opens everything that covers a page, and GraphiQL with the users of the demo graph.
 func TestDialogsAreAccessible(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
@@ -151,6 +153,13 @@ func TestDialogsAreAccessible(t *testing.T) {
 			for _, violation := range tab.Axe(axe) {
 				t.Errorf("comments, %d pixels, %s: %s", width, scheme, violation)
 			}
+		}
+	}
+	graphiql := s.browser.Tab("/")
+	graphiql.Until("the users", `document.querySelectorAll(".kith-user option").length > 5`)
+	for _, violation := range graphiql.Axe(axe) {
+		if strings.Contains(violation, "kith-") || strings.Contains(violation, "<select") { // the rest is GraphiQL's own
+			t.Errorf("GraphiQL: %s", violation)
 		}
 	}
 }

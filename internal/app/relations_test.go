@@ -9,6 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/testenv"
+	"kith/internal/webtest"
 )
 
 const secret = "the secret of the tests of the app"
@@ -113,6 +114,10 @@ func blocked(t *testing.T, s site) {
 	a.Until("a follower less", count("followers")+" === "+before+" - 1")
 	a.Run("whom they follow", `document.querySelector(".tabs a[href$='/following']").click()`)
 	a.Until("so does a list", isEmptyAs(name+" blocked you."))
+	a.Until("no network is offered, and no follow", `!document.querySelector(".head-actions .follow, .head-actions a[href*='/picture/']")`)
+	b := s.as(831, "/picture/830")
+	b.Until("the network is closed", isEmptyAs("You can’t see who "+name+" follows."))
+	b.Until("nothing else is offered", `!document.querySelector("main .follow, main canvas, main svg.drawing, .failure, .stage")`)
 	s.does(t, 830, "unblock", 831)
 	a.Until("the list is back", `document.querySelector(".row[data-user]")`)
 }
@@ -197,8 +202,8 @@ func suspended(t *testing.T, s site) {
 	tab.Sees("Your account is hidden")
 }
 
-// empties reads the pages of somebody who follows many people who have posted nothing, and of somebody who follows nobody.
-func empties(t *testing.T, s site) {
+// newcomer is somebody who has registered and follows nobody.
+func (s site) newcomer() *webtest.Tab {
 	tab := s.browser.Tab("/app/")
 	tab.Press("Register")
 	tab.Type(`input[name="name"]`, "Ines Novak")
@@ -207,6 +212,12 @@ func empties(t *testing.T, s site) {
 	tab.Press("Create an account")
 	tab.Press("Not now")
 	tab.Sees("You don’t follow anyone yet.")
+	return tab
+}
+
+// empties reads the pages of somebody who follows many people who have posted nothing, and of somebody who follows nobody.
+func empties(t *testing.T, s site) {
+	tab := s.newcomer()
 	handle, name := s.handle(t, 860)
 	var answer struct {
 		User struct {

@@ -39,8 +39,8 @@ export function DemoUsers() {
   };
   return (
     <label className="kith-user">
-      as{' '}
-      <select value={chosen} onChange={event => become(event.target.value)} aria-label="Who asks">
+      as user{' '}
+      <select value={chosen} onChange={event => become(event.target.value)}>
         {people.map(({ id, name }) => (
           <option key={id} value={id}>
             {name} ({id})

@@ -21,7 +21,7 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
   const [, unfollow] = useMutation(UnfollowDocument);
   const [asking, setAsking] = useState(false);
   const relation = person.viewerRelationship;
-  if (!session || !relation || session.userId === person.id) return null;
+  if (!session || !relation || relation.blockedBy || session.userId === person.id) return null;
   const { following, followedBy, followRequested } = relation;
   const text = following ? (followedBy ? 'Friends' : 'Following') : followRequested ? 'Requested' : followedBy ? 'Follow back' : 'Follow';
   const change = () => {

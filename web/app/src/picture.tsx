@@ -23,7 +23,7 @@ function Around({ id }: { id: string }) {
   const [shown, setShown] = useState<Shown>();
   const [communities, setCommunities] = useState<Uint16Array>();
   const [progress, setProgress] = useState('');
-  const [problem, setProblem] = useState<{ text: string; retry: () => void }>();
+  const [problem, setProblem] = useState<{ text: string; retry?: () => void }>();
   const [chosen, setChosen] = useState<string | null>(isOwn ? null : id);
   const [community, setCommunity] = useState<number | null>(null);
   const [mutual, setMutual] = useState(false);
@@ -39,7 +39,9 @@ function Around({ id }: { id: string }) {
       const next = await followsAmong(client, [...people.values()].slice(0, mostPeople));
       setShown({ ...next, circle: more ? shown!.circle : found });
     } catch (failure) {
-      setProblem({ text: 'graphQLErrors' in (failure as object) ? sentence(failure as CombinedError) : String((failure as Error).message), retry: () => load(more) });
+      // What is closed or gone stays so, however often one tries.
+      const passing = 'graphQLErrors' in (failure as object);
+      setProblem(passing ? { text: sentence(failure as CombinedError), retry: () => load(more) } : { text: String((failure as Error).message) });
     }
     setProgress('');
   };
@@ -61,8 +63,8 @@ function Around({ id }: { id: string }) {
           </Link>
         )}
       </PageTitle>
-      {problem && <Failure {...problem} />}
-      {nobody ? (
+      {problem && (shown || problem.retry ? <Failure {...problem} /> : <Empty icon="people" title={problem.text} />)}
+      {problem && !shown ? null : nobody ? (
         <Empty icon="people" title={isOwn ? 'Your network is empty so far.' : `${centre!.name}’s network is empty so far.`}>
           {isOwn && (
             <>

@@ -246,7 +246,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   }
   return (
     <div className="head-actions">
-      {!standing.blockedBy && <FollowButton person={user} wide />}
+      <FollowButton person={user} wide />
       {standing.followRequestedBy && <FollowRequest person={user} />}
       {!standing.blockedBy && <Friendship user={user} standing={standing} ask={() => setDialog('friend')} />}
       {standing.following && (
@@ -258,9 +258,11 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
       <Link to={`/common/${me}/${user.handle}`} className="button" style={me ? undefined : { visibility: 'hidden' }}>
         In common
       </Link>
-      <Link to={`/picture/${user.id}`} className="button">
-        Network
-      </Link>
+      {!standing.blockedBy && (
+        <Link to={`/picture/${user.id}`} className="button">
+          Network
+        </Link>
+      )}
       {!standing.blockedBy && (
         <button type="button" className="button" onClick={() => setDialog('lists')}>
           Add to list…
