@@ -100,7 +100,7 @@ func (c *Cache) learn(ctx context.Context, fresh bool) (*epoch, error) {
 			return nil, err
 		}
 		_, random, _ = strings.Cut(name, ".")
-		return &epoch{name: name, keys: c.cfg.Prefix + ":" + formOfKeys + ":" + random + ":", turn: turn}, nil
+		return &epoch{name: name, keys: c.cfg.Prefix + shared + random + ":", turn: turn}, nil
 	}
 	return nil, errors.New("the masters keep changing")
 }
@@ -135,11 +135,12 @@ func (c *Cache) askMasters(ctx context.Context) ([]string, error) {
 	return runs, err
 }
 
-// formOfKeys rises when keys or values change their form, so that gateways of different versions
-// can share a Redis.
-const formOfKeys = "1"
+// shared follows the prefix. Gateways of different versions see each other's changes only if they have the same epoch, keys, versions
+// and leases. So these keep their form, and values change theirs: a user's get fields of other names, a list's another first byte, and
+// each version takes values of others for missing.
+const shared = ":1:"
 
-func (c *Cache) epochKey() string { return c.cfg.Prefix + ":" + formOfKeys + ":epoch" }
+func (c *Cache) epochKey() string { return c.cfg.Prefix + shared + "epoch" }
 
 // verifying adds the question for the epoch to a pipeline if it is due; otherwise it returns nil.
 func (c *Cache) verifying(ctx context.Context, pipe redis.Pipeliner) *redis.StringCmd {

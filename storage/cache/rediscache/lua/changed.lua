@@ -5,7 +5,7 @@
 -- ARGV: the version, the version in 8 bytes, how long a bare version is kept in ms.
 local version = tonumber(ARGV[1])
 if tonumber(redis.call('HGET', KEYS[1], 'v') or 0) < version then
-  redis.call('HDEL', KEYS[1], 'p', 'c', 'l')
+  redis.call('DEL', KEYS[1]) -- values of all forms
   redis.call('HSET', KEYS[1], 'v', ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
 end

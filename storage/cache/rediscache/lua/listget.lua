@@ -1,5 +1,5 @@
 -- Returns a list if it is there and long enough. Otherwise it takes the lease and returns 1, or
--- returns 0 if somebody else has the lease. listbytes.go has the forms of a value.
+-- returns 0 if somebody else has the lease. listbytes.go has the forms of a value; one that begins otherwise is missing.
 -- KEYS: list.
 -- ARGV: token, lease in ms, the longest list that is wanted, the time since which tombstones are
 -- wanted.
@@ -11,9 +11,9 @@ if string.sub(head, 1, 1) == 'V' then
     return redis.call('GET', KEYS[1])
   end
   mark = string.sub(head, 2, 9)
-elseif #head > 9 then
+elseif #head > 9 and string.sub(head, 1, 1) == 'M' then
   return 0
-elseif #head == 9 then
+elseif #head >= 9 then
   mark = string.sub(head, 2, 9)
 else
   mark = struct.pack('>i8', 0)

@@ -6,10 +6,11 @@ local held = redis.call('HMGET', KEYS[1], 'l', 'v')
 if held[1] ~= ARGV[1] then
   return 0
 end
-redis.call('HDEL', KEYS[1], 'l')
 if tonumber(held[2] or 0) > tonumber(ARGV[2]) then
+  redis.call('HDEL', KEYS[1], 'l')
   return -1
 end
+redis.call('DEL', KEYS[1]) -- values of other forms, too: they may be of another version
 redis.call('HSET', KEYS[1], 'p', ARGV[4], 'v', ARGV[2], 'c', ARGV[5])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1
