@@ -88,30 +88,32 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *
 }
 
 // logNews are the events of one log that have not been passed on. A server logs a transaction before others can read what it has
-// written. They become visible in the order of the log: if the counts that the last one leaves can be read, all of them can.
+// written. They become visible in the order of the log: if what the last one leaves can be read, all of them can.
 type logNews struct {
 	caches *Caches
 	came   chan struct{}
 
 	mu   sync.Mutex
 	list []events.Event
-	last storage.UserChange // the counts that were left last
+	last binlog.Left // by the last transaction
 }
 
-// becomesVisible is far longer than it takes until what is in the log can be read.
-const becomesVisible = 100 * time.Millisecond
+// becomesVisible is how long it may take until what is in the log can be read, if nothing shows that, and longest if something does, but
+// a disk is slow.
+const (
+	becomesVisible = 100 * time.Millisecond
+	longest        = time.Second
+)
 
 // mostNews is how many events wait. If there are more, all is forgotten instead.
 const mostNews = 1 << 16
 
-func (n *logNews) add(list []events.Event, left storage.UserChange) {
+func (n *logNews) add(list []events.Event, left binlog.Left) {
 	n.mu.Lock()
 	if n.list = append(n.list, list...); len(n.list) > mostNews {
 		n.list = []events.Event{{Kind: events.Gap}}
 	}
-	if left.User != 0 {
-		n.last = left
-	}
+	n.last = left
 	n.mu.Unlock()
 	select {
 	case n.came <- struct{}{}:
@@ -129,14 +131,29 @@ func (n *logNews) pass(ctx context.Context) {
 		}
 		n.mu.Lock()
 		list, last := n.list, n.last
-		n.list, n.last = nil, storage.UserChange{}
+		n.list = nil
 		n.mu.Unlock()
-		for end := time.Now().Add(becomesVisible); last.User != 0 && time.Now().Before(end); {
-			r := n.caches.store.Counts(ctx, []storage.UserID{last.User})[0]
-			if r.Err == nil && (!r.Found || r.Value.Version >= last.Counts.Version) || sleep.For(ctx, time.Millisecond) != nil {
-				break
-			}
+		if last.Author == 0 {
+			_ = sleep.For(ctx, becomesVisible)
+		}
+		for end := time.Now().Add(longest); !n.visible(ctx, last) && time.Now().Before(end) && sleep.For(ctx, time.Millisecond) == nil; {
 		}
 		n.caches.bus.Send(ctx, list...)
 	}
+}
+
+// visible reports whether what a transaction has left can be read. A row that is gone was removed later, unless it is new.
+func (n *logNews) visible(ctx context.Context, left binlog.Left) bool {
+	var row storage.Result[int64] // its version
+	switch {
+	case left.Author == 0:
+		return true
+	case left.Number == 0:
+		r := n.caches.store.Counts(ctx, []storage.UserID{left.Author})[0]
+		row = storage.Result[int64]{Value: r.Value.Version, Found: r.Found, Err: r.Err}
+	default:
+		r := n.caches.store.Posts(ctx, []storage.PostID{left.PostID})[0]
+		row = storage.Result[int64]{Value: r.Value.Counts.Version, Found: r.Found, Err: r.Err}
+	}
+	return row.Err == nil && (row.Found && row.Value >= left.Version || !row.Found && !left.New)
 }

@@ -152,9 +152,9 @@ func (r *reading) give(rows []storage.Row) error {
 
 // Follow passes what is committed from now on to take, as events of caches and subscriptions, until the context or the connection
 // ends. A row has its event when it is on both sides. A transaction is in the log a moment before others can read what it has written:
-// left is the counts of a user that it leaves, if it leaves any. heard is called once, when the log has been heard: nothing is missed
+// left shows when they can. heard is called once, when the log has been heard: nothing is missed
 // from then on. Its errors are those of Read; it does not return nil.
-func (l *Log) Follow(ctx context.Context, heard func(), take func(list []events.Event, left storage.UserChange)) error {
+func (l *Log) Follow(ctx context.Context, heard func(), take func(list []events.Event, left Left)) error {
 	set, err := l.server.serverPosition(ctx)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (l *Log) Follow(ctx context.Context, heard func(), take func(list []events.
 type passing struct {
 	tail  tail
 	heard func() // nil once it has been called
-	pass  func([]events.Event, storage.UserChange)
+	pass  func([]events.Event, Left)
 }
 
 // complete implements [sink].
@@ -199,12 +199,6 @@ func (f *passing) take(_ context.Context, done *transaction) error {
 	if len(list) == 0 {
 		return nil
 	}
-	var left storage.UserChange
-	for _, c := range done.counts {
-		if c.Counts.Version > 0 {
-			left = c
-		}
-	}
-	f.pass(list, left)
+	f.pass(list, done.left)
 	return nil
 }

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -26,14 +27,23 @@ type transaction struct {
 	states      []storage.UserID
 	posts       []storage.PostID    // whose rows of post_counts were written
 	comments    []storage.CommentID // that were written
-	tried       []string            // databases of which it has a test write, see [server.try]
-	bookkeeping bool                // nothing but checkpoints, leases and the like
-	skipped     string              // the first thing in it that was skipped, as told
-	skips       int                 // how many there were
+	left        Left
+	tried       []string // databases of which it has a test write, see [server.try]
+	bookkeeping bool     // nothing but checkpoints, leases and the like
+	skipped     string   // the first thing in it that was skipped, as told
+	skips       int      // how many there were
 
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have been read
 	// where they were written.
 	moves bool
+}
+
+// Left is a row that a transaction has written and that shows, by its version, when the transaction can be read: the counts of a post, or
+// those of a user if Number is 0. A transaction may leave none.
+type Left struct {
+	storage.PostID
+	Version int64
+	New     bool // the row was not there before
 }
 
 // ours reports whether the transaction concerns the graph.
@@ -289,6 +299,9 @@ func (a *assembler) value(what operation, t table, l layout, before, row []any) 
 	to := a.open
 	id, ok := integer(row, l[user])
 	by, written := integer(row, l[author])
+	if v := l.number(row, version); (t == userCounts || t == postCounts) && (what == inserted || what == updated && v != l.number(before, version)) {
+		to.left = Left{storage.PostID{Author: storage.UserID(cmp.Or(by, id)), Number: l.number(row, post)}, v, what == inserted}
+	}
 	switch {
 	case t == postCounts:
 		if number, also := integer(row, l[post]); written && also {

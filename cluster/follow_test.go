@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/sqlstore"
+)
+
+// TestAGatewayThatFollowsALogWaitsUntilItCanBeRead: the server logs a transaction and holds back what it has written, as it does for a
+// moment under load. A gateway that is asked meanwhile does not keep the answer from before.
+func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	server := testenv.MariaDB(t)
+	of := sqlstore.Config{Location: "mysql:" + server.CreateDatabase(t, "kith_follow")}
+	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
+	other := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
+	elsewhere := other.caches.store
+	ctx, post := t.Context(), storage.PostID{Author: 1, Number: 5}
+	create := func(user storage.UserID) error {
+		return elsewhere.CreateUsers(ctx, []storage.User{{ID: user, Handle: storage.ImportedHandle(user), Name: "A"}})[0].Err
+	}
+	err := create(1)
+	if err == nil {
+		_, _, err = elsewhere.Publish(ctx, storage.NewPost{PostID: post, Key: "a", Text: "first", At: 5})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Caches{g.caches, other.caches} { // on once the log is followed
+		for c.local.Mode() != localcache.On {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	// It waits for a replica that does not come, behind the log and before the commit.
+	const held = 100 * time.Millisecond
+	for _, setting := range []string{"wait_point = 'AFTER_SYNC'", "timeout = 100", "wait_no_slave = ON"} {
+		server.Exec(t, "SET GLOBAL rpl_semi_sync_master_"+setting)
+	}
+	n := int64(0) // of the attempt
+	textOf := func() *string { text := fmt.Sprint("text ", n); return &text }
+	reader := g.caches.Reader()
+	for _, change := range []struct {
+		what  string
+		write func() error
+		right func() bool
+	}{
+		{"a comment", func() error {
+			_, _, err := elsewhere.AddComment(ctx, storage.NewComment{Post: post, Number: n, By: 1, Key: fmt.Sprint(n), Text: "c", At: 6})
+			return err
+		}, func() bool { return reader.Posts(ctx, []storage.PostID{post})[0].Value.Counts.Comments == n }},
+		{"a new text", func() error {
+			_, _, err := elsewhere.EditPost(ctx, post, storage.PostChange{Text: textOf()}, 7)
+			return err
+		}, func() bool { return reader.Posts(ctx, []storage.PostID{post})[0].Value.Text == *textOf() }},
+		{"a new user", func() error { return create(storage.UserID(1 + n)) }, func() bool {
+			return reader.Users(ctx, []storage.UserID{storage.UserID(1 + n)})[0].Found
+		}},
+	} {
+		n = 0
+		for took := time.Duration(0); took < held; { // another commit may have been held in its place
+			n++
+			server.Exec(t, "SET GLOBAL rpl_semi_sync_master_enabled = OFF")
+			server.Exec(t, "SET GLOBAL rpl_semi_sync_master_enabled = ON")
+			done := make(chan error)
+			began := time.Now()
+			go func() { done <- change.write() }()
+			for writing := true; writing; {
+				select {
+				case err := <-done:
+					if took, writing = time.Since(began), false; err != nil {
+						t.Fatal(err)
+					}
+				default:
+					change.right()
+					time.Sleep(time.Millisecond)
+				}
+			}
+			for end := time.Now().Add(20 * time.Second); !change.right(); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatalf("%s: the answer from before it was kept", change.what)
+				}
+			}
+		}
+	}
+}
