@@ -28,6 +28,7 @@ const maxMediaText = 1 << 16
 var (
 	errListNumber = fmt.Errorf("list is at most %d", storage.MaxListNumber)
 	errNoComment  = fmt.Errorf("text has 1 to %d characters", storage.MaxCommentLength)
+	errSelf       = errors.New("nobody is in a relation to itself")
 	errMedia      = errors.New(`media must be a JSON array of {"name", "url", "kind"}`)
 	errLongMedia  = fmt.Errorf("media take up to %d bytes", maxMediaText)
 )
@@ -86,9 +87,35 @@ var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []col
 // RelationFormat is the format of relations of declared kinds. One that has ended is of type [storage.None].
 var RelationFormat = Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
 	return []column{
-		id(&r.From), id(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
+		id(&r.From), end(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
 	}
-}, nil}
+}, func(r *storage.RelationRow) error {
+	if r.From == r.To {
+		return errSelf
+	}
+	return nil
+}}
+
+// thing is ahead of the product's id of an end that is no user. Older exports have [storage.Foreign] ids instead.
+const thing = "thing:"
+
+func end(v *storage.UserID) column {
+	return value(v, func(text string) (storage.UserID, error) {
+		number, isThing := strings.CutPrefix(text, thing)
+		id, err := ParseID([]byte(number))
+		if isThing && id > storage.MaxUserID {
+			err = ErrIDRange
+		} else if isThing {
+			id = storage.Foreign(int64(id))
+		}
+		return id, err
+	}, func(id storage.UserID) (string, bool) {
+		if id > storage.MaxUserID {
+			return fmt.Sprint(thing, id.ForeignID()), true
+		}
+		return id.String(), id > 0
+	})
+}
 
 func textOfMedia(media []storage.Media) (string, bool) {
 	if len(media) == 0 {

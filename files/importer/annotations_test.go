@@ -15,7 +15,7 @@ const besideMarks = "from,to,special,remark\n1,2,true,\"of\ntwo lines\"\n1,2,fal
 func besideFiles(t *testing.T) []string {
 	return []string{
 		file(t, "marks.csv", besideMarks), file(t, "messages.csv.gz", "from,to,message\n3,1,hello\n1,3,hello\n"),
-		file(t, "dismissals.csv", "from,to,kind,at,related,ends_at,attributes\n1,9,3,50,true,90,\n8,9,3,50,true,90,\n"),
+		file(t, "dismissals.csv", "from,to,kind,at,related,ends_at,attributes\n1,2,3,50,true,90,\n8,2,3,50,true,90,\n"),
 		file(t, "lists.csv", "owner,list,name,public\n1,7,Cafe\u0301s,true\n8,7,nobody's,true\n1,9223372036854775807,beyond,true\n"),
 		file(t, "edges.txt", "1 2\n2 1\n1 3\n"), file(t, "asked.txt", "# relation: friend_request\n3 1 77\n"),
 	}
@@ -49,10 +49,10 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 	if len(lists[0].Value) != 1 || lists[0].Value[0].Name != "Caf\u00e9s" || lists[0].Value[0].Number != 7 || len(lists[1].Value) != 0 {
 		t.Errorf("%s: lists %+v", name, lists)
 	}
-	dismissed := storage.Edge{From: 1, To: 9, Post: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
+	dismissed := storage.Edge{From: 1, To: 2, Post: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
 	ends := storage.Detail{EndsAt: 90e6}
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-		if got := k.Edges(ctx, side, []storage.Pair{dismissed.Pair(), storage.Dismissals.Pair(8, 9)}); got[0].Value != dismissed || got[1].Found {
+		if got := k.Edges(ctx, side, []storage.Pair{dismissed.Pair(), storage.Dismissals.Pair(8, 2)}); got[0].Value != dismissed || got[1].Found {
 			t.Errorf("%s: dismissals: %+v", name, got)
 		}
 	}

@@ -208,12 +208,15 @@ func favoriteUsers(e storage.Edge) []storage.UserID {
 	return []storage.UserID{e.From, e.To}
 }
 
-// relationUsers: what a relation leads to may be no user, and one that has ended may be of users who no longer exist.
+// relationUsers: what a relation leads to may be a thing, and one that has ended may be of users who no longer exist.
 func relationUsers(r storage.RelationRow) []storage.UserID {
 	if r.Type == storage.None {
 		return nil
 	}
-	return []storage.UserID{r.From}
+	if r.To > storage.MaxUserID {
+		return []storage.UserID{r.From}
+	}
+	return []storage.UserID{r.From, r.To}
 }
 
 // restoreRelations writes both sides of relations, and their details, unless the user already has a row for the other end and kind.
