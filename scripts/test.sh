@@ -2,8 +2,8 @@
 # Runs the tests of all packages ("all", the default). "race" runs the tests of the concurrent packages once
 # more, under the race detector. It leaves out tests that the detector makes many times slower and finds nothing
 # in: those on SQLite in Go, those of plans, and those that count statements. "clients" runs the tests with large
-# programs from npm, which "all" skips. Prints go test's lines, what was skipped and why, what failed, how long
-# each package took, and a last line with the counts.
+# programs from npm, which "all" skips. Prints a line for each package as it ends, every half minute what is running,
+# then what was skipped and why, what failed, how long each package took, and a last line with the counts.
 #
 #   TIMEOUT=30m       for one package (go test -timeout)
 #   KITH_TEST_LONG=1  the long tests too
@@ -66,7 +66,21 @@ if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>
 fi
 
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+
+# running says every half minute which packages have begun and not ended.
+running() {
+	while sleep 30 >/dev/null 2>&1; do # whoever reads what is printed does not wait for it
+		grep -E '^\{"Time":"[^"]*","Action":"(start|pass|fail|skip)","Package":"[^"]*"(,"Elapsed":[0-9.]*)?\}$' "$log" |
+			awk -F '"' -v module="$module/" -v seconds="$SECONDS" '
+				{ name = $12; sub("^" module, "", name); if ($8 == "start") begun[name] = 1; else { delete begun[name]; ended++ } }
+				END {
+					for (name in begun) list = list " " name
+					printf "-- %d s: %d packages have ended, running:%s\n", seconds, ended, list
+				}' || true
+	done
+}
+running &
+trap 'kill "$!" 2>/dev/null || true; rm -f "$log"' EXIT
 status=0
 go tool -modfile=internal/tools/go.mod gotestsum --format standard-quiet --jsonfile "$log" \
 	--raw-command -- ./scripts/test.sh events "$what" || status=$?

@@ -41,6 +41,10 @@ var ways = []way{
 	},
 }
 
+// besides are files that run beside requests, in rounds that on a slow machine come as often as requests: whoever follows relation_log reads
+// rows.
+var besides = []string{"storage/sqlstore/internal/db/rows.go"}
+
 // TestWaysAreShortAndDescribed: a request passes few files, and docs/inside/architecture.md names all of them and no others. A file is on
 // the way if a part of it runs once or more for each request.
 func TestWaysAreShortAndDescribed(t *testing.T) {
@@ -115,7 +119,7 @@ func (w way) passed(t *testing.T, program kithtest.Option) []string {
 	files := map[string]bool{}
 	for _, block := range ranOften(idle, after, most) {
 		file, _, _ := strings.Cut(block, ":")
-		if file = strings.TrimPrefix(file, "kith/"); !strings.HasPrefix(file, "graph/generated/") {
+		if file = strings.TrimPrefix(file, "kith/"); !strings.HasPrefix(file, "graph/generated/") && !slices.Contains(besides, file) {
 			files[file] = true
 		}
 	}
