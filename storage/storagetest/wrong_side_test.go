@@ -92,7 +92,7 @@ var sideMistakes = []struct {
 	{"one step of rows is erased", func(s *oracle.Store) storage.Store {
 		return &erasesOneStep{Store: s, erased: map[storage.UserID]bool{}}
 	}, "erase/ManyRowsAreRemoved", promiseOnly},
-	{"an import brings an erased user back", func(s *oracle.Store) storage.Store { return importRevives{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
+	{"an import brings an erased user back", func(s *oracle.Store) storage.Store { return givesIDsAgain{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
 	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
 
 	{"ended contexts are served beside edges", func(s *oracle.Store) storage.Store { return deafAnnotations{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},

@@ -270,18 +270,6 @@ func (s *erasesOneStep) Marks(ctx context.Context, pairs []storage.Pair) []stora
 	return results
 }
 
-type importRevives struct{ *oracle.Store }
-
-func (s importRevives) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
-	results := s.Store.StatesOf(ctx, users)
-	for i, known := range s.Users(ctx, users) {
-		if known.Found && results[i].Value == storage.Deleted {
-			results[i].Value = storage.Active
-		}
-	}
-	return results
-}
-
 type erasedIsUnknown struct{ *oracle.Store }
 
 func (s erasedIsUnknown) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
