@@ -65,6 +65,10 @@ func helm(deploy string, writes bool) error {
 	if err != nil {
 		return errors.Join(found, err)
 	}
+	const proxy = "{name: KITH_TRUSTED_PROXY, value: \"10.0.0.0/8," // the limits count clients by address
+	if !strings.Contains(all["gateway.yaml"], proxy) || strings.Contains(plain["gateway.yaml"], "KITH_TRUSTED_PROXY") {
+		found = errors.Join(found, errors.New("gateways believe the proxy of an ingress exactly if there is one"))
+	}
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
 		file := filepath.Join(deploy, "kubernetes", name)
 		if writes {
