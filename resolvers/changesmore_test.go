@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"kith/internal/apitest"
 	"kith/storage"
@@ -266,6 +267,53 @@ func TestRelationshipChangedReportsBlocks(t *testing.T) {
 		want("NONE", true, false)
 		v.does(v.a, "unblock", v.b)
 		want("NONE", false, false)
+	})
+}
+
+// Marks, mutes and requests are changes of a relationship, if they are selected.
+func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		for name, over := range map[string]func(apitest.T, *apitest.API, storage.UserID, string, apitest.Vars) <-chan string{"events": overEvents, "WebSocket": overWebSocket} {
+			v.does(v.a, "follow", v.b)
+			open := func(fields string) <-chan string {
+				answers := over(t, v.api, v.a, fmt.Sprintf(`subscription { relationshipChanged(userIds: ["%s"]) { relationship { %s } } }`, v.b, fields), nil)
+				until(t, answers, func(i int) { v.do(v.b, []string{"follow", "unfollow"}[i%2], v.a).Whole() })
+				return answers
+			}
+			answers, plain := open(`followedBy special remark muted mutedUntil sentRequest { state } receivedRequest { state }`), open(`followedBy blocking`)
+			v.do(v.b, "unfollow", v.a).Whole()
+			does := func(by storage.UserID, call, want string) {
+				t.Helper()
+				v.api.As(by).Ask(`mutation { `+call+` { changed } }`, nil).Whole()
+				for got := ""; !strings.Contains(got, want); { // the answers from the beginning may come late
+					select {
+					case got = <-answers:
+					case <-time.After(generous):
+						t.Fatalf("%s: %s is not reported", name, call)
+					}
+				}
+			}
+			tomorrow := time.Now().UTC().AddDate(0, 0, 1).Format("2006-01-02T15:04:05")
+			a, b := fmt.Sprintf(`(userId: "%s"`, v.a), fmt.Sprintf(`(userId: "%s"`, v.b)
+			does(v.a, `setFollowMark`+b+`, special: true, remark: "x")`, `"special":true,"remark":"x","muted":null`)
+			does(v.a, `mute`+b+`, scope: POSTS)`, `"muted":"POSTS","mutedUntil":null`)
+			does(v.a, `mute`+b+`, scope: EVERYTHING, until: "`+tomorrow+`Z")`, `"muted":"EVERYTHING","mutedUntil":"`+tomorrow)
+			does(v.a, `unmute`+b+`)`, `"muted":null`)
+			does(v.a, `requestFriend`+b+`)`, `"sentRequest":{"state":"PENDING"}`)
+			does(v.a, `cancelFriendRequest`+b+`)`, `"sentRequest":{"state":"CANCELLED"}`)
+			does(v.b, `requestFriend`+a+`)`, `"receivedRequest":{"state":"PENDING"}`)
+			does(v.b, `cancelFriendRequest`+a+`)`, `"receivedRequest":{"state":"CANCELLED"}`)
+			does(v.a, `setFollowMark`+b+`, special: false, remark: "")`, `"special":false,"remark":null`)
+			v.does(v.a, "block", v.b)
+			for last := ""; !strings.Contains(last, `"blocking":true`); {
+				got := <-plain
+				if got == last {
+					t.Fatalf("%s: %s is sent twice", name, got)
+				}
+				last = got
+			}
+			v.does(v.a, "unblock", v.b)
+		}
 	})
 }
 

@@ -336,6 +336,50 @@ func TestFeedItems(t *testing.T) {
 	})
 }
 
+// The event of a follow, or of a list's new member, may come after those of posts that were published later.
+func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
+	onShards(t, apitest.Options{Redundancy: never{}}, func(t *testing.T, v *village) {
+		v.does(v.a, "follow", v.b)
+		list := v.createList(v.a, false, v.b)
+		for k, c := range []struct {
+			field string
+			side  storage.Side
+			joins func()
+		}{
+			{`postAdded`, storage.Forward, func() { v.does(v.a, "follow", v.c) }},
+			{`postAdded(special: true)`, storage.Forward, func() {
+				v.does(v.a, "follow", v.d)
+				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, v.d), nil).Whole()
+			}},
+			{fmt.Sprintf(`postAdded(list: %q)`, list), storage.Relations, func() {
+				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { addToList(listId: %q, userIds: ["%s"]) { changed } }`, list, v.c), nil).Whole()
+			}},
+		} {
+			author, known := v.c, v.b
+			if strings.Contains(c.field, "special") {
+				author = v.d
+				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, known), nil).Whole()
+			}
+			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+c.field+` { edge { node { text } } } }`)
+			until(t, answers, func(i int) { publish(t, v.api, known, "known", fmt.Sprint(k, "-", i)) })
+			c.joins()
+			id := storage.Pair{From: v.a, To: author}
+			if c.side == storage.Relations {
+				id.Post = listID(t, list).Kind().Number
+			}
+			publish(t, v.api, author, "new", fmt.Sprint(k))
+			v.hub.Publish(events.Row(storage.Row{Side: c.side, Edge: v.store.Edges(t.Context(), c.side, []storage.Pair{id})[0].Value}))
+			for got := ""; !strings.Contains(got, `"new"`); { // those of the known author may come late
+				select {
+				case got = <-answers:
+				case <-time.After(generous):
+					t.Fatalf("%s: the post of the new author is not sent", c.field)
+				}
+			}
+		}
+	})
+}
+
 // How far the viewer has seen its feed is kept by the server: it only moves forward, and is there on every device.
 func TestFeedSeen(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {

@@ -15,7 +15,7 @@ import (
 	"kith/storage/events"
 )
 
-// PostAdded answers `postAdded`. It wakes up only for posts of followings, as they were when an
+// PostAdded answers `postAdded`. It wakes up only for posts of users who were in the feed when an
 // event last said that they had changed. Then it asks the store.
 func (r subscriptions) PostAdded(ctx context.Context, list *string, special bool) (<-chan *model.PostAdded, error) {
 	viewer, err := viewerOf(ctx)
@@ -38,7 +38,7 @@ type feedWatch struct {
 	list     *string // only of its members
 	listID   storage.ListID
 	special  bool                      // only of the viewer's special follows
-	follows  atomic.Pointer[idset.Set] // nil: not known yet
+	follows  atomic.Pointer[idset.Set] // the members of the list, whether the viewer sees it now or not, or all followings; nil: not known yet
 	began    storage.Micros
 	newest   storage.Micros // the newest that the client knows
 }
@@ -49,13 +49,11 @@ func (w *feedWatch) concerns(e events.Event) bool {
 		follows := w.follows.Load()
 		return follows == nil || follows.Contains(e.Post.Author)
 	case events.EdgeChanged:
-		return e.Edge.From == w.viewer
+		return w.list == nil && e.Edge.From == w.viewer
 	case events.RelationChanged:
 		return w.list != nil && e.Edge.From == w.listID.Owner && e.Edge.Post == w.listID.Kind().Number
-	case events.CountsChanged: // with the version, which a mark raises
-		return w.special && e.User == w.viewer
 	case events.Corrected:
-		return e.User == w.viewer
+		return e.User == w.viewer || w.list != nil && e.User == w.listID.Owner
 	}
 	return false
 }
@@ -63,41 +61,49 @@ func (w *feedWatch) concerns(e events.Event) bool {
 func (w *feedWatch) begin(ctx context.Context) error {
 	w.began = storage.MicrosOf(time.Now())
 	w.newest = w.began
-	return w.learn(ctx)
+	_, err := w.learn(ctx)
+	return err
 }
 
-// learn reads whose posts are in the feed.
-func (w *feedWatch) learn(ctx context.Context) error {
+// learn reads whose posts may be in the feed, and returns those of them whose posts are in it now.
+func (w *feedWatch) learn(ctx context.Context) (only *idset.Set, err error) {
 	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var follows *idset.Set
-	only, err := onlyOf(ctx, g, w.viewer, w.list, w.special)
+	if w.list == nil {
+		only, _, err = g.Followings(ctx, w.viewer)
+	} else if lists, failed := g.OnLists(ctx, []storage.ListID{w.listID}); failed != nil {
+		err = failed
+	} else {
+		only = lists[0]
+	}
+	if err != nil {
+		return nil, err
+	}
+	follows := only
+	in, err := onlyOf(ctx, g, w.viewer, w.list, w.special)
 	switch {
-	case w.follows.Load() != nil && isNoList(err): // it is gone, or private by now
-		follows, err = idset.Of(nil), nil
-	case err == nil && only != nil:
-		follows, err = only(ctx)
-	case err == nil:
-		follows, _, err = g.Followings(ctx, w.viewer)
+	case err == nil && in != nil:
+		only, err = in(ctx)
+	case w.follows.Load() != nil && isNoList(err): // it is gone, or private by now, and may come back
+		only, err = idset.Of(nil), nil
 	}
 	if err == nil {
 		w.follows.Store(follows)
 	}
-	return err
+	return only, err
 }
 
 func (w *feedWatch) read(ctx context.Context, e events.Event) (rows []storage.Post, more bool, err error) {
-	switch e.Kind {
-	case events.PostPublished:
+	if e.Kind == events.PostPublished {
 		rows, err = w.post(ctx, e.Post.PostID)
-	case events.Gap:
-		if err = w.learn(ctx); err == nil {
-			rows, err = w.missed(ctx)
-		}
-	default:
-		err = w.learn(ctx)
+	} else if only, failed := w.learn(ctx); failed != nil {
+		err = failed
+	} else if e.Kind == events.Gap {
+		rows, err = w.missed(ctx, only, w.newest-inFlight)
+	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch
+		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), max(w.newest-inFlight, e.Edge.UpdateTime-clocksDiffer))
 	}
 	if err != nil {
 		return nil, false, err
@@ -108,6 +114,9 @@ func (w *feedWatch) read(ctx context.Context, e events.Event) (rows []storage.Po
 	}
 	return rows, false, nil
 }
+
+// clocksDiffer is how much the clocks of two gateways may differ: one writes a follow, and the other a post after it.
+const clocksDiffer = inFlight / 10
 
 func (*feedWatch) about(p storage.Post) (storage.PostID, storage.Micros) {
 	return p.PostID, p.CreatedAt
@@ -129,7 +138,7 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 	}
 	l := loaders.For(ctx)
 	if w.list != nil || w.special {
-		if err := w.learn(ctx); err != nil || !w.follows.Load().Contains(id.Author) {
+		if only, err := w.learn(ctx); err != nil || !only.Contains(id.Author) {
 			return nil, err
 		}
 		if w.list != nil {
@@ -151,16 +160,16 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 	return []storage.Post{r.Value}, nil
 }
 
-// missed reads the posts that have come since the newest one that the client knows, oldest first,
-// as many as are counted for `newerThan`.
-func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
+// missed reads the posts of some authors that have come since a time, oldest first, as many
+// as are counted for `newerThan`.
+func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.Micros) ([]storage.Post, error) {
 	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {
 		return nil, err
 	}
 	of := social.FeedOf{User: w.viewer}
-	if w.list != nil || w.special {
-		of.Only = func(context.Context) (*idset.Set, error) { return w.follows.Load(), nil }
+	if only != w.follows.Load() || w.list != nil {
+		of.Only = func(context.Context) (*idset.Set, error) { return only, nil }
 	}
 	if w.list != nil {
 		of.Opens = opensPosts
@@ -169,7 +178,7 @@ func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := feed.Newer(ctx, storage.Place{CreatedAt: max(w.began, w.newest-inFlight)})
+	rows, _, err := feed.Newer(ctx, storage.Place{CreatedAt: max(w.began, since)})
 	slices.Reverse(rows)
 	return rows, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/storage"
@@ -45,11 +46,12 @@ type watch struct {
 	last   map[storage.UserID]tie // what the client knows
 }
 
-// tie is both edges between the viewer and another user.
-type tie struct{ out, back storage.Edge }
+// tie is what the relationship between the viewer and another user is made of: both edges and, if they are selected, both requests,
+// the mutes, the ends of these, and the mark.
+type tie [9]any
 
 func (w *watch) concerns(e events.Event) bool {
-	return e.Kind == events.Corrected || w.others[w.other(e.Edge)]
+	return e.Kind == events.Corrected || e.Kind == events.CountsChanged && e.User == w.viewer || w.others[w.other(e.Edge)]
 }
 
 // other is the user of an edge who is not the viewer.
@@ -66,13 +68,14 @@ func (w *watch) begin(ctx context.Context) (err error) {
 }
 
 func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.RelationshipChanged, bool, error) {
+	s := payloadSelection(ctx)
+	on := s.of("relationship")
 	others := []storage.UserID{w.other(e.Edge)}
-	switch e.Kind {
-	case events.Gap, events.Corrected:
-		others = slices.Collect(maps.Keys(w.others))
-	case events.EdgeChanged:
-	default:
+	switch {
+	case e.Kind == events.CountsChanged && needsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
 		return nil, false, nil
+	case others[0] == 0:
+		others = slices.Collect(maps.Keys(w.others))
 	}
 	changed, err := w.changed(ctx, others)
 	if err != nil || len(changed) == 0 {
@@ -82,8 +85,6 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	for id := range changed {
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
-	s := payloadSelection(ctx)
-	on := s.of("relationship")
 	fetch(ctx, wanted{pairs: pairs, on: on}, s.wantedViewer(ctx, w.viewer, true))
 	list, viewer := relationshipsOf(ctx, pairs, on, here(ctx, s.key("relationship"))), s.viewer(ctx, w.viewer, true)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
@@ -95,21 +96,40 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	}), false, nil
 }
 
-// changed reads the edges with some of the users that differ from what the client knows.
+// changed reads the relationships with some of the users that differ from what the client knows.
 func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[storage.UserID]tie, error) {
-	l := loaders.For(ctx)
+	l, on := loaders.For(ctx), payloadSelection(ctx).of("relationship")
 	pairs := storage.Each(others, func(id storage.UserID) storage.Pair { return storage.Pair{From: w.viewer, To: id} })
-	out := l.Edges(storage.Forward).Fetch(pairs)
-	back := l.Edges(storage.Inverse).Fetch(seenFrom(storage.Inverse, pairs))
-	changed := map[storage.UserID]tie{}
-	for i, id := range others {
-		if err := cmp.Or(out[i].Err, back[i].Err); err != nil {
-			return nil, err
-		}
-		now := tie{out[i].Value, back[i].Value}
-		if last, known := w.last[id]; !known || now != last {
-			changed[id] = now
+	ties := make([]tie, len(others))
+	failed := cmp.Or(tied(ties, 0, l.Edges(storage.Forward).Fetch(pairs)), tied(ties, 1, l.Edges(storage.Inverse).Fetch(seenFrom(storage.Inverse, pairs))))
+	for i, side := range requestSides {
+		if aheadOn(fieldsOn(on), fields.Request, side) != nil {
+			failed = cmp.Or(failed, tied(ties, 2+i, l.Edges(side).Fetch(seenFrom(side, pairs))))
 		}
 	}
-	return changed, nil
+	needs := needsOf(ctx, on)
+	for i, scope := range model.AllMuteScope {
+		if needs&fields.Mute != 0 {
+			mutes := storage.Each(pairs, func(p storage.Pair) storage.Pair { return muteKinds[scope].Pair(p.From, p.To) })
+			failed = cmp.Or(failed, tied(ties, 4+i, l.Edges(storage.Relations).Fetch(mutes)), tied(ties, 6+i, l.Details().Fetch(mutes)))
+		}
+	}
+	if needs&fields.Mark != 0 {
+		failed = cmp.Or(failed, tied(ties, 8, l.Marks().Fetch(pairs)))
+	}
+	changed := map[storage.UserID]tie{}
+	for i, id := range others {
+		if last, known := w.last[id]; !known || ties[i] != last {
+			changed[id] = ties[i]
+		}
+	}
+	return changed, failed
+}
+
+// tied adds a part that has been read to ties.
+func tied[V any](ties []tie, part int, rows []storage.Result[V]) (failed error) {
+	for i, row := range rows {
+		ties[i][part], failed = row.Value, cmp.Or(failed, row.Err)
+	}
+	return failed
 }

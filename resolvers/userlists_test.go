@@ -1,14 +1,18 @@
 package resolvers_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/events"
+	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 const listPayload = `{ changed list { id name public memberCount members { totalCount nodes { id } } owner { id } } outcomes { userId changed error { reason } } }`
@@ -209,13 +213,72 @@ func TestPostsOfListsAndSpecialFollowsAreSent(t *testing.T) {
 		v.api.As(v.b).Ask(fmt.Sprintf(`mutation { removeFromList(listId: %q, userIds: ["%s"]) { changed } }`, list, v.c), nil).Whole()
 		until(t, ofList, publishes(v.d))
 		v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, v.d), nil).Whole()
-		v.hub.Publish(events.Counts(v.a)) // as gateways report what is written beside edges
 		until(t, special, publishes(v.d))
 		publishes(v.c)(0)
 		until(t, special, publishes(v.d))
 		wantOnly(special, v.d)
 		wantOnly(ofList, v.c, v.d)
 	})
+}
+
+// countedLists is a store that counts the reads of lists.
+type countedLists struct {
+	storage.Store
+	reads atomic.Int64
+}
+
+func (c *countedLists) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+	c.reads.Add(1)
+	return c.Store.UserLists(ctx, queries)
+}
+
+func (c *countedLists) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, c) }
+
+// A list that is private for a while is silent for that while.
+func TestPostsOfAListThatIsPublicAgainAreSent(t *testing.T) {
+	for name, store := range map[string]storage.Store{
+		"memory": oracle.New(),
+		"SQLite": apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			counted := &countedLists{Store: store}
+			v := settle(t, counted, apitest.Options{})
+			list := v.createList(v.b, true, v.c)
+			answers := overWebSocket(t, v.api, v.a, fmt.Sprintf(`subscription { postAdded(list: %q) { edge { node { text } } } }`, list), nil)
+			until(t, answers, func(i int) { publish(t, v.api, v.c, "open", fmt.Sprint(i)) })
+			makes := func(public bool) {
+				v.api.As(v.b).Ask(fmt.Sprintf(`mutation { updateList(listId: %q, public: %t) { changed } }`, list, public), nil).Is(`{"updateList": {"changed": true}}`)
+			}
+			sent := func(text string) {
+				t.Helper()
+				publish(t, v.api, v.c, text, strings.ReplaceAll(text, " ", "-"))
+				for {
+					select {
+					case got := <-answers:
+						if strings.Contains(got, fmt.Sprintf("%q", text)) {
+							return
+						}
+						if !strings.Contains(got, `"open"`) { // posts from the beginning may come late
+							t.Fatalf("%s came, not %s", got, text)
+						}
+					case <-time.After(generous):
+						t.Fatalf("%s is not sent", text)
+					}
+				}
+			}
+			for _, round := range []string{"first", "second"} {
+				sent("before the " + round)
+				makes(false)
+				before := counted.reads.Load()
+				publish(t, v.api, v.c, "private", "private"+round)
+				for deadline := time.Now().Add(generous); counted.reads.Load() == before && time.Now().Before(deadline); {
+					time.Sleep(time.Millisecond)
+				}
+				makes(true)
+				sent("after the " + round)
+			}
+		})
+	}
 }
 
 // Posts of a locked user are for its followers: not for whoever has put it on a list.

@@ -115,7 +115,7 @@ func New(t T, store storage.Store, o Options) *API {
 	}
 	o.Feeds.Store = store
 	recent := o.Feeds.Recent
-	posts := watch.Watch(store, func(_ context.Context, w storage.Change) {
+	watched := watch.Watch(store, func(_ context.Context, w storage.Change) {
 		for _, p := range w.Published {
 			if recent != nil {
 				recent.Add(p)
@@ -127,6 +127,9 @@ func New(t T, store storage.Store, o Options) *API {
 				recent.Remove(id)
 			}
 			o.Hub.Publish(events.Deleted(id))
+		}
+		for _, id := range w.Beside {
+			o.Hub.Publish(events.Counts(id))
 		}
 		for _, id := range w.Comments {
 			o.Hub.Publish(events.Commented(id))
@@ -146,11 +149,11 @@ func New(t T, store storage.Store, o Options) *API {
 		t.Fatalf("read who is hidden: %v", err)
 	}
 	relations := social.NewRelations(social.RelationsConfig{
-		Store: store, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
+		Store: watched, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
 		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,
 	})
 	states := &accounts.States{
-		Store: posts, Relations: relations, HiddenUsers: hiddenUsers, Now: now,
+		Store: watched, Relations: relations, HiddenUsers: hiddenUsers, Now: now,
 		Notify: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
@@ -166,7 +169,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Accounts: &accounts.Accounts{
 			Store: store, Now: time.Now, Identities: accounts.NewIdentities(store, time.Now), Changed: func(storage.UserID, storage.Micros) {},
 		},
-		Posts: &social.Posts{Store: posts, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
+		Posts: &social.Posts{Store: watched, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
 		Feeds: o.Feeds,
 		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
