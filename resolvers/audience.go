@@ -98,7 +98,7 @@ func mustHave[K comparable, V any](r *requestState, of *smallMap[K, V], name K) 
 
 // shared works something out once in a request, for all aliases that ask for it: those with equal keys, whose type says what is asked.
 // What is worked out knows no field: neither its path nor what is selected below it. Answers that [loaders.Loaders.Together] works out
-// share nothing: they run in turn, and none may wait for another.
+// run in turn, and none may wait for another: they share by [keep].
 func shared[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
 	request := stateOf(ctx)
 	request.mu.Lock()
@@ -106,6 +106,21 @@ func shared[T any](ctx context.Context, key any, work func() (T, error)) (T, err
 	answer, _ := request.shared.get(key)
 	request.mu.Unlock()
 	return answer.(func() (T, error))()
+}
+
+// keep leaves what a set answer has worked out to those that come later, see [batch.answerSets]. None waits for another.
+func keep[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
+	request := stateOf(ctx)
+	if known, ok := lookUp(request, &request.shared, key); ok {
+		return known.(func() (T, error))()
+	}
+	value, err := work()
+	if err == nil {
+		request.mu.Lock()
+		defer request.mu.Unlock()
+		request.shared.add(key, func() (T, error) { return value, nil })
+	}
+	return value, err
 }
 
 func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }

@@ -198,3 +198,66 @@ func processorTime() time.Duration {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
+
+// TestPagesOfAListShareWhatTheyRead: different pages of one list of matches are the pages that each would be alone, and take little more
+// than one of them.
+func TestPagesOfAListShareWhatTheyRead(t *testing.T) {
+	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
+	const others = 1500
+	followsMany(t, store, others, 0, 0)
+	var back []storage.Edge
+	for by := storage.UserID(2); by <= others+1; by += 2 {
+		back = append(back, storage.Edge{From: by, To: 1, Type: storage.Following, UpdateTime: apitest.Epoch})
+		if by > 2 {
+			back = append(back, storage.Edge{From: by, To: 2, Type: storage.Following, UpdateTime: apitest.Epoch})
+		}
+	}
+	for some := range slices.Chunk(back, 1000) {
+		apitest.Apply(t, store, some...)
+	}
+	api := apitest.New(t, store, apitest.Options{}).As(1)
+	const user = "{ user(by: {id: %d}) { %s } }"
+	for _, l := range []struct {
+		of            int
+		field, others string
+	}{
+		{1, "friends", ""}, {1, "notFollowingBack", ""}, {1, "notFollowedBack", ""}, {2, "followersYouKnow", ""},
+		{1, "commonFollowers", ", with: 2, orderBy: RECENT"},
+	} {
+		page := func(arguments string) string {
+			return l.field + "(" + arguments + l.others + ") { totalCount complete nodes { id } edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }"
+		}
+		cursors, _ := api.Ask(fmt.Sprintf(user, l.of, page("first: 50")), nil).Whole().At("user." + l.field + ".edges").([]any)
+		pages := []string{page("first: 0"), page("first: 100")}
+		for i := range min(20, len(cursors)) {
+			at := cursors[2*i].(map[string]any)["cursor"]
+			pages = append(pages, page(fmt.Sprint("first: ", i+1)), page(fmt.Sprintf("first: %d, after: %q", i, at)))
+			if i%10 == 9 {
+				pages = append(pages, page(fmt.Sprint("last: ", i)), page(fmt.Sprintf("last: %d, before: %q", i, at)), page(fmt.Sprintf("first: 7, before: %q", at)))
+			}
+		}
+		bytes := func(query string) (answer apitest.Answer, taken uint64) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			answer = api.Ask(fmt.Sprintf(user, l.of, query), nil).Whole()
+			runtime.ReadMemStats(&after)
+			return answer, after.TotalAlloc - before.TotalAlloc
+		}
+		var all strings.Builder
+		for i, p := range pages {
+			fmt.Fprintf(&all, "a%d: %s\n", i, p)
+		}
+		together, taken := bytes(all.String())
+		var most uint64
+		for i, p := range pages {
+			alone, one := bytes("a: " + p)
+			most = max(most, one)
+			if got, want := fmt.Sprint(together.At(fmt.Sprint("user.a", i))), fmt.Sprint(alone.At("user.a")); got != want {
+				t.Errorf("%s: together %s, alone %s", p, got, want)
+			}
+		}
+		if taken > 6*most {
+			t.Errorf("%s: %d pages take %d bytes, one takes up to %d", l.field, len(pages), taken, most)
+		}
+	}
+}

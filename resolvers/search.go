@@ -26,25 +26,14 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 	if err := cursors.read(ctx, "after", args.text, &near, &followers, &id); err != nil {
 		return nil, err
 	}
-	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	found, err := shared(ctx, searchKey(strings.Join(words, " ")), func() (foundUsers, error) { return r.search(ctx, words) })
 	if err != nil {
 		return nil, err
 	}
-	var found []social.Found
-	complete := true
-	if words != nil { // somebody has typed enough
-		query := social.SearchQuery{Words: words, Names: r.reads()}
-		if r.Popular != nil {
-			query.Popular = r.Popular.Users
-		}
-		if found, complete, err = graph.Search(ctx, query); err != nil {
-			return nil, err
-		}
-	}
 	after := social.Found{Near: near, Followers: followers, User: storage.UserID(id)}
-	found, _, more := cut(args, found, func(one social.Found) bool { return one.Compare(after) > 0 }, nil)
+	all, _, more := cut(args, found.all, func(one social.Found) bool { return one.Compare(after) > 0 }, nil)
 	var page userPage
-	for _, one := range found {
+	for _, one := range all {
 		page.users = append(page.users, one.User)
 		page.cursors = append(page.cursors, cursors.spell(unsealed, one.Near, one.Followers, int64(one.User)))
 	}
@@ -52,9 +41,33 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 	page.fetch(ctx, f)
 	nodes, places := page.nodes(ctx, f)
 	return &model.UserSearchConnection{
-		Nodes: nodes, PageInfo: info, Complete: complete,
+		Nodes: nodes, PageInfo: info, Complete: found.complete,
 		Edges: edges(len(nodes), func(i int) model.UserSearchEdge {
 			return model.UserSearchEdge{Cursor: page.cursors[places[i]], Node: nodes[i]}
 		}),
 	}, nil
+}
+
+// searchKey is the words of a search, whose pages share what was found.
+type searchKey string
+
+type foundUsers struct {
+	all      []social.Found
+	complete bool
+}
+
+func (r *Resolver) search(ctx context.Context, words []string) (found foundUsers, err error) {
+	if words == nil { // nobody has typed enough
+		return foundUsers{complete: true}, nil
+	}
+	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	if err != nil {
+		return found, err
+	}
+	query := social.SearchQuery{Words: words, Names: r.reads()}
+	if r.Popular != nil {
+		query.Popular = r.Popular.Users
+	}
+	found.all, found.complete, err = graph.Search(ctx, query)
+	return found, err
 }

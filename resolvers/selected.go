@@ -133,9 +133,14 @@ func (q setQuestion) members(ctx context.Context, f *selections.Field, query soc
 			}
 			query.Specials = specials.Value
 		}
-		if all, complete, err = q.graph.Members(ctx, query); err != nil {
+		found, err := keep(ctx, whole{field: f.Name, of: storage.PostID{Author: q.user}, how: s.String()}, func() (members, error) {
+			all, complete, err := q.graph.Members(ctx, query)
+			return members{all, complete}, err
+		})
+		if err != nil {
 			return setAnswer{}, err
 		}
+		all, complete = found.all, found.complete
 	}
 	total := len(all)
 	all, _, more := cut(args, all,
@@ -152,6 +157,11 @@ func (q setQuestion) members(ctx context.Context, f *selections.Field, query soc
 	info := q.resolver.pageInfo(page.cursors, more, nil)
 	args.around(info, more, args.text != "", args.textBefore != "")
 	return setAnswer{page: page, info: info, total: counted(total), complete: complete}, nil
+}
+
+type members struct {
+	all      []social.Member
+	complete bool
 }
 
 // member reads a cursor of such a page.

@@ -83,9 +83,23 @@ func (b *batch) answerSets(ctx context.Context) {
 			among++
 		}
 	}
-	e.loaders.Together(len(sets.keys), func(i int, read loaders.Reader) {
-		sets.values[i] = e.resolver.answerSet(ctx, sets.keys[i], read, among)
-	})
+	var wholes smallMap[any, []int]
+	for i, name := range sets.keys {
+		whole := wholeOf(ctx, e.request, name)
+		pages, _ := wholes.get(whole)
+		wholes.put(whole, append(pages, i))
+	}
+	var turns [2][]int // pages of one whole come after the first of them, which leaves it to them
+	for _, pages := range wholes.values {
+		turns[0], turns[1] = append(turns[0], pages[0]), append(turns[1], pages[1:]...)
+	}
+	for _, turn := range turns {
+		e.loaders.Together(len(turn), func(i int, read loaders.Reader) {
+			name := sets.keys[turn[i]]
+			pages, _ := wholes.get(wholeOf(ctx, e.request, name))
+			sets.values[turn[i]] = e.resolver.answerSet(ctx, name, read, among, len(pages) > 1)
+		})
+	}
 	for _, name := range aliases.keys {
 		a, _ := sets.get(answerName{name.field.Same, name.of})
 		b.next = append(b.next, a.wanted(ctx, name.field)...)
@@ -95,6 +109,30 @@ func (b *batch) answerSets(ctx context.Context) {
 	for i, name := range sets.keys {
 		e.request.answers.put(name, storage.Result[*setAnswer]{Value: sets.values[i], Err: sets.values[i].err})
 	}
+}
+
+// whole names what pages of set answers are taken out of.
+type whole struct {
+	field string
+	of    storage.PostID // see [answerName]
+	with  storage.UserID
+	how   string
+}
+
+// wholeOf is what a page may be taken out of; itself if each page is worked out alone.
+func wholeOf(ctx context.Context, r *requestState, name answerName) any {
+	if name.field.Ahead >= fields.Related {
+		return name
+	}
+	args, err := argument[setArguments](r, name.field)
+	if err != nil || args.selected == nil && name.field.Ahead != fields.BothLists && !args.recent {
+		return name
+	}
+	w := whole{field: name.field.Name, of: name.of, with: args.other}
+	if args.selected != nil {
+		w.how = args.selected.String()
+	}
+	return w
 }
 
 // lacks reports whether a user whose row has been read does not exist.
@@ -120,8 +158,8 @@ func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wa
 	return level
 }
 
-// answerSet computes a set answer; among is how many are computed together.
-func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.Reader, among int) (a *setAnswer) {
+// answerSet computes a set answer; among is how many are computed together, and several that there are other pages of the same.
+func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.Reader, among int, several bool) (a *setAnswer) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			a = &setAnswer{err: graphql.GetOperationContext(ctx).RecoverFunc(ctx, reason)}
@@ -141,7 +179,7 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	if err != nil {
 		return &setAnswer{err: err}
 	}
-	q := setQuestion{resolver: r, graph: graph.Among(among), arguments: args, user: name.of.Author}
+	q := setQuestion{resolver: r, graph: graph.Among(among), arguments: args, user: name.of.Author, several: several}
 	a = &setAnswer{}
 	switch {
 	case f.Ahead == fields.Known:
@@ -229,6 +267,7 @@ type setQuestion struct {
 	graph     *social.Graph
 	arguments setArguments
 	user      storage.UserID
+	several   bool // there are other pages of the same
 }
 
 var closed = setAnswer{isClosed: true}
@@ -357,23 +396,36 @@ func (q setQuestion) matches(ctx context.Context, cursors bound, lists social.Ma
 	if err != nil {
 		return setAnswer{}, err
 	}
-	begin, first := from, args.size
-	if args.isWhole() {
-		begin, first = social.MatchMark{}, social.MaxMembers
+	isWhole := args.isWhole()
+	if !isWhole && q.several { // one page alone may take as long, if the list is not too long
+		length := loaders.For(ctx).Counts.Get(lists.Base.Owner)
+		isWhole = length.Err == nil && length.Value.Of(lists.Base.Side) <= social.MaxMembers
 	}
-	c := social.MatchPage{Complete: true}
-	if !isAbsent(ctx, lists.Other.Owner) {
-		if c, err = q.graph.Matches(ctx, lists, begin, first); err != nil {
+	begin, c := from, social.MatchPage{Complete: true}
+	absent := isAbsent(ctx, lists.Other.Owner)
+	if isWhole && !absent {
+		if c, err = keep(ctx, lists, func() (social.MatchPage, error) {
+			return q.graph.Matches(ctx, lists, social.MatchMark{}, social.MaxMembers)
+		}); err != nil {
+			return setAnswer{}, err
+		}
+		isWhole = args.isWhole() || c.Complete && !c.More
+	}
+	if !isWhole && !absent {
+		if c, err = q.graph.Matches(ctx, lists, from, args.size); err != nil {
 			return setAnswer{}, err
 		}
 	}
 	more := c.More
-	if args.isWhole() {
+	if isWhole {
 		if c.More {
 			return setAnswer{}, args.tooLong()
 		}
 		c.Matches, begin.Found, more = cut(args.pageArguments, c.Matches,
 			func(m social.Match) bool { return m.At.Compare(from.After) > 0 }, func(m social.Match) bool { return m.At.Compare(before.After) < 0 })
+		if c.Next, c.More = begin, more && !args.isWhole(); len(c.Matches) > 0 {
+			c.Next = social.MatchMark{After: c.Matches[len(c.Matches)-1].At, Found: begin.Found + len(c.Matches)}
+		}
 	}
 	spell := func(seal *cursor.Sealer, m social.MatchMark) string {
 		return cursors.spell(seal, int64(m.After.UpdateTime), int64(m.After.Peer), int64(m.Found))

@@ -158,13 +158,12 @@ func (c *matches) step(ctx context.Context, most int) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, one := range some {
-		if c.graph.audience.Hides(one.ID) {
-			continue
-		}
-		if c.found++; len(c.list) <= c.first {
-			c.list = append(c.list, one)
-		}
+	some = slices.DeleteFunc(some, func(one Match) bool { return c.graph.audience.Hides(one.ID) })
+	c.found += len(some)
+	if some = some[:min(len(some), c.first+1-len(c.list))]; c.list == nil {
+		c.list = some
+	} else {
+		c.list = append(c.list, some...)
 	}
 	c.done = end || c.isExact && c.found == c.total
 	return nil
@@ -210,6 +209,7 @@ func (c *matches) fromBase(ctx context.Context, most int) (some []Match, end boo
 		return nil, false, err
 	}
 	others, err := c.look(ctx, c.Other, storage.Each(positions, func(at storage.Position) storage.UserID { return at.Peer }))
+	some = make([]Match, 0, len(positions))
 	for i, at := range positions {
 		if err == nil && isFollow(others[i]) != c.Absent {
 			some = append(some, Match{at.Peer, at, others[i].Value.UpdateTime})
@@ -222,6 +222,7 @@ func (c *matches) fromBase(ctx context.Context, most int) (some []Match, end boo
 func (c *matches) read(ctx context.Context, most int) (positions []storage.Position, end bool, err error) {
 	r := c.graph.store.Pages(ctx, c.Base.Side, []storage.PageQuery{{Owner: c.Base.Owner, After: c.decided, Limit: most}})[0]
 	c.examinable -= len(r.Value)
+	positions = make([]storage.Position, 0, len(r.Value))
 	for _, e := range r.Value {
 		c.decided = storage.PositionOf(c.Base.Side, e)
 		positions = append(positions, c.decided)

@@ -60,6 +60,11 @@ func (g *Graph) members(ctx context.Context, q MemberQuery) ([]Member, bool, err
 	if err != nil {
 		return nil, false, err
 	}
+	return g.among(ctx, q, named, isNamed)
+}
+
+// among selects among those who are known to have the words, or among all.
+func (g *Graph) among(ctx context.Context, q MemberQuery, named []storage.UserID, isNamed bool) ([]Member, bool, error) {
 	list, complete, err := g.candidatesOn(ctx, q, named, isNamed)
 	if err != nil {
 		return nil, false, err
@@ -163,10 +168,12 @@ func (g *Graph) edgesOf(ctx context.Context, l List, ids []storage.UserID) ([]st
 
 // ranked gives the users of a list, who come newest first, their ranks, and sorts them.
 func (g *Graph) ranked(ctx context.Context, q MemberQuery, list []Match) ([]Member, error) {
-	members := storage.Each(list, func(m Match) Member { return Member{Match: m} })
 	ids := storage.Each(list, func(m Match) storage.UserID { return m.ID })
-	switch {
-	case q.Order == MostFollowed:
+	if q.Order == Closest && g.viewer() != 0 {
+		return g.closest(ctx, q, list, ids)
+	}
+	members := storage.Each(list, func(m Match) Member { return Member{Match: m} })
+	if q.Order == MostFollowed {
 		for i, r := range g.store.Counts(ctx, ids) {
 			if r.Err != nil {
 				return nil, r.Err
@@ -174,14 +181,12 @@ func (g *Graph) ranked(ctx context.Context, q MemberQuery, list []Match) ([]Memb
 			members[i].Rank = r.Value.Follower
 		}
 		slices.SortFunc(members, Member.Compare)
-	case q.Order == Closest && g.viewer() != 0:
-		return g.closest(ctx, q, members, ids)
 	}
 	return members, nil
 }
 
 // closest ranks users by what they are to the viewer.
-func (g *Graph) closest(ctx context.Context, q MemberQuery, members []Member, ids []storage.UserID) ([]Member, error) {
+func (g *Graph) closest(ctx context.Context, q MemberQuery, list []Match, ids []storage.UserID) ([]Member, error) {
 	var followed []bool // nil: all of them
 	if mine := (List{storage.Forward, g.viewer()}); q.List != mine {
 		var err error
@@ -193,20 +198,29 @@ func (g *Graph) closest(ctx context.Context, q MemberQuery, members []Member, id
 	if err != nil {
 		return nil, err
 	}
-	var ranks [4][]Member // the order within each is that of the list: sorting took most of the time of an answer
-	for i, m := range members {
+	ranks := make([]uint8, len(list))
+	var end [4]int // of each rank among the sorted ones, as far as they are placed
+	for i, m := range list {
 		switch {
 		case followed != nil && !followed[i]:
 		case has(q.Specials, m.ID):
-			m.Rank = 3
+			ranks[i] = 3
 		case follows[i]:
-			m.Rank = 2
+			ranks[i] = 2
 		default:
-			m.Rank = 1
+			ranks[i] = 1
 		}
-		ranks[m.Rank] = append(ranks[m.Rank], m)
+		for rank := range ranks[i] {
+			end[rank]++
+		}
 	}
-	return slices.Concat(ranks[3], ranks[2], ranks[1], ranks[0]), nil
+	sorted := make([]Member, len(list)) // the order within each is that of the list: sorting took most of the time of an answer
+	for i, m := range list {
+		at := &end[ranks[i]]
+		sorted[*at] = Member{m, int64(ranks[i])}
+		*at++
+	}
+	return sorted, nil
 }
 
 // isOn reports which users are on a list: in memory, or by key.

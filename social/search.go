@@ -71,7 +71,7 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 		ids = append(ids, shown...)
 	}
 	if g.viewer() != 0 {
-		near, _, err = g.Members(ctx, MemberQuery{List: List{storage.Forward, g.viewer()}, Words: q.Words, Names: q.Names})
+		near, _, err = g.among(ctx, MemberQuery{List: List{storage.Forward, g.viewer()}, Words: q.Words, Names: q.Names}, ids, complete)
 		if err != nil {
 			return nil, false, err
 		}

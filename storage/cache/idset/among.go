@@ -25,7 +25,7 @@ func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, exa
 	if after != (storage.Position{}) {
 		at = r.find(after)
 	}
-	found := Among{Last: after}
+	found := Among{Last: after, Positions: make([]storage.Position, 0, min(most, examine, t.Len()))}
 	for found.Examined < examine && len(found.Positions) < most {
 		if at = r.settled(at); at == (slot{}) {
 			found.End = true
