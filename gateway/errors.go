@@ -107,6 +107,9 @@ func explainMistake(ctx context.Context, err error) *apierr.Error {
 		return apierr.SchemaHidden.Error("introspection is switched off")
 	}
 	if name, ok := argumentOf(ctx, found.Path); ok {
+		if null, ok := apierr.Of(selections.CheckNulls(graphql.GetFieldContext(ctx).Field.Field, graphql.GetOperationContext(ctx).Variables)); ok {
+			return null // an enum, which gqlgen reads before refuseNulls
+		}
 		return apierr.InvalidValue.Error("argument %q: %s", name, found.Message).In(name)
 	}
 	return nil

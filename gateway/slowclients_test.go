@@ -1,10 +1,14 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +70,33 @@ func TestSlowClientsAreDropped(t *testing.T) {
 					value(t, registry, "kith_subscription_connections_ended_total") == 1 && value(t, registry, "kith_graphql_requests_in_flight") == 0
 			})
 		})
+	}
+}
+
+// TestAMessageHasATime: frames without a byte go on for ever, and do not count against the size of a message. Others are answered meanwhile.
+func TestAMessageHasATime(t *testing.T) {
+	l := newLive()
+	s := serve(t, l.config(gateway.Subscriptions{MessageTimeout: 300 * time.Millisecond}))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /graphql HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(answer, err)
+	}
+	const first, again = "\x01\x80\x00\x00\x00\x00", "\x00\x80\x00\x00\x00\x00" // opcode, the bit of a mask and no byte, the mask
+	began := time.Now()
+	_ = conn.SetWriteDeadline(began.Add(20 * time.Second))
+	for _, err = io.WriteString(conn, first); err == nil; _, err = io.WriteString(conn, again) {
+		if got := s.query("{ __typename }"); got.status != http.StatusOK {
+			t.Fatalf("an ordinary query: %d", got.status)
+		}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 15*time.Second {
+		t.Errorf("the connection was open for %s: %v", time.Since(began), err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ func (s *socket) read(initialised *time.Timer) {
 	defer func() { callOff() }()
 	ready := false
 	for {
-		kind, text, err := s.conn.Read(context.Background()) // ends when the connection is closed
+		kind, text, err := s.message()
 		if errors.Is(err, websocket.ErrMessageTooBig) {
 			s.end(errTooBig)
 		}
@@ -107,6 +108,18 @@ func (s *socket) read(initialised *time.Timer) {
 			return
 		}
 	}
+}
+
+// message takes one message. Frames without a byte do not count against its size, so it has a time as well.
+func (s *socket) message() (kind websocket.MessageType, text []byte, err error) {
+	kind, r, err := s.conn.Reader(context.Background()) // ends when the connection is closed
+	if err != nil {
+		return kind, nil, err
+	}
+	late := time.AfterFunc(s.Subscriptions.MessageTimeout, func() { s.end(errLateMessage) })
+	defer late.Stop()
+	text, err = io.ReadAll(r)
+	return kind, text, err
 }
 
 // decode reads a message; false if the text is not a message.

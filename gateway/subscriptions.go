@@ -33,6 +33,9 @@ type Subscriptions struct {
 	// Defaults to 5 s.
 	InitTimeout time.Duration
 
+	// MessageTimeout is how long one message over a WebSocket may take. Defaults to 30 s, as the body of a request.
+	MessageTimeout time.Duration
+
 	// IdleTimeout is how long a WebSocket may stay open without an operation if nobody is signed
 	// in. Defaults to 60 s.
 	IdleTimeout time.Duration
@@ -89,6 +92,7 @@ func (s Subscriptions) withDefaults() Subscriptions {
 		s.Revoked = func(context.Context, func()) func() { return func() {} }
 	}
 	s.InitTimeout = cmp.Or(s.InitTimeout, 5*time.Second)
+	s.MessageTimeout = cmp.Or(s.MessageTimeout, readTimeout)
 	s.IdleTimeout = cmp.Or(s.IdleTimeout, time.Minute)
 	s.PingInterval = cmp.Or(s.PingInterval, 15*time.Second)
 	s.WriteTimeout = cmp.Or(s.WriteTimeout, 5*time.Second)

@@ -81,18 +81,19 @@ func sizeOf(r *http.Request) int {
 
 // The close codes and reasons of the protocol.
 var (
-	errNoProtocol = &ending{"refused", 4406, "Subprotocol not acceptable"}
-	errNoInit     = &ending{"refused", 4408, "Connection initialisation timeout"}
-	errUninvited  = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
-	errInitTwice  = &ending{"violation", 4429, "Too many initialisation requests"}
-	errBadMessage = &ending{"violation", 4400, "Invalid message"}
-	errTooBig     = &ending{label: "violation"} // the library has closed it
-	errLongID     = &ending{"violation", 4400, fmt.Sprintf("Invalid message: an id has at most %d bytes", maxOperationID)}
-	errLongInit   = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of connection_init has at most %d bytes", maxInit)}
-	errLongPing   = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of a ping has at most %d bytes", maxPing)}
-	errIdle       = &ending{"idle", 1000, "nobody is signed in and nothing has been asked for a while"}
-	errNoPong     = &ending{label: "unresponsive"}
-	errFault      = &ending{"error", 4500, masked}
+	errNoProtocol  = &ending{"refused", 4406, "Subprotocol not acceptable"}
+	errNoInit      = &ending{"refused", 4408, "Connection initialisation timeout"}
+	errUninvited   = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
+	errInitTwice   = &ending{"violation", 4429, "Too many initialisation requests"}
+	errBadMessage  = &ending{"violation", 4400, "Invalid message"}
+	errTooBig      = &ending{label: "violation"} // the library has closed it
+	errLateMessage = &ending{"violation", 4400, "Invalid message: it took too long"}
+	errLongID      = &ending{"violation", 4400, fmt.Sprintf("Invalid message: an id has at most %d bytes", maxOperationID)}
+	errLongInit    = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of connection_init has at most %d bytes", maxInit)}
+	errLongPing    = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of a ping has at most %d bytes", maxPing)}
+	errIdle        = &ending{"idle", 1000, "nobody is signed in and nothing has been asked for a while"}
+	errNoPong      = &ending{label: "unresponsive"}
+	errFault       = &ending{"error", 4500, masked}
 )
 
 // maxReason is how many bytes a reason may have; a close frame has room for 123.

@@ -19,17 +19,18 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 	var log strings.Builder
 	api := apitest.New(t, store, apitest.Options{Log: &log}).As(1)
 	for query, want := range map[string]string{
-		`query($b: String = "u") { searchUsers(text: $b) { nodes { id } } viewer { user { id } } }`:     `["searchUsers"] {"searchUsers":null,"viewer":{"user":{"id":"1"}}}`,
-		`query($b: ID = 1) { relationship(from: $b, to: 2) { id } }`:                                    `["relationship"] {"relationship":null}`,
-		`query($b: ID = 1) { node(id: $b) { id } }`:                                                     `["node"] {"node":null}`,
-		`query($b: ID = 1) { users(by: {ids: [2, $b]}) { id } }`:                                        `["users"] null`,
-		`query($b: ID = 1) { viewer { user { id relationship(to: $b) { id } } } }`:                      `["viewer","user","relationship"] {"viewer":{"user":{"id":"1","relationship":null}}}`,
-		`query($b: Boolean = true) { viewer { user { id @skip(if: $b) } } users(by: {ids: 2}) { id } }`: `["viewer","user"] {"viewer":null,"users":[{"id":"2"}]}`,
-		`query($b: Boolean = true) { users(by: {ids: [1, 2]}) { id @include(if: $b) } }`:                `["users",0] {"users":[null,null]}`,
-		`query($b: Boolean = true) { nodes(ids: [1, 2]) { id @include(if: $b) } }`:                      `["nodes",0] {"nodes":[null,null]}`,
-		`query($b: Boolean = true) { node(id: 1) { id @include(if: $b) } }`:                             `["node"] {"node":null}`,
-		`mutation($b: Boolean = true) { follow(userId: 2) { changed @include(if: $b) } }`:               `["follow"] {"follow":null}`,
-		`query($b: Boolean = true) { viewer @skip(if: $b) { user { id } } }`:                            `takes no null`,
+		`query($b: String = "u") { searchUsers(text: $b) { nodes { id } } viewer { user { id } } }`:      `["searchUsers"] {"searchUsers":null,"viewer":{"user":{"id":"1"}}}`,
+		`query($b: ID = 1) { relationship(from: $b, to: 2) { id } }`:                                     `["relationship"] {"relationship":null}`,
+		`query($b: ID = 1) { node(id: $b) { id } }`:                                                      `["node"] {"node":null}`,
+		`query($b: ID = 1) { users(by: {ids: [2, $b]}) { id } }`:                                         `["users"] null`,
+		`query($b: ID = 1) { viewer { user { id relationship(to: $b) { id } } } }`:                       `["viewer","user","relationship"] {"viewer":{"user":{"id":"1","relationship":null}}}`,
+		`query($b: Boolean = true) { viewer { user { id @skip(if: $b) } } users(by: {ids: 2}) { id } }`:  `["viewer","user"] {"viewer":null,"users":[{"id":"2"}]}`,
+		`query($b: Boolean = true) { users(by: {ids: [1, 2]}) { id @include(if: $b) } }`:                 `["users",0] {"users":[null,null]}`,
+		`query($b: Boolean = true) { nodes(ids: [1, 2]) { id @include(if: $b) } }`:                       `["nodes",0] {"nodes":[null,null]}`,
+		`query($b: Boolean = true) { node(id: 1) { id @include(if: $b) } }`:                              `["node"] {"node":null}`,
+		`mutation($b: Boolean = true) { follow(userId: 2) { changed @include(if: $b) } }`:                `["follow"] {"follow":null}`,
+		`query($b: ListOrder = RECENT) { user(by: {id: 1}) { followings(orderBy: $b) { totalCount } } }`: `["user","followings"] $b is null, and ListOrder! takes no null`,
+		`query($b: Boolean = true) { viewer @skip(if: $b) { user { id } } }`:                             `takes no null`,
 	} {
 		answer := api.Ask(query, apitest.Vars{"b": nil})
 		path, data, _ := strings.Cut(want, " ")
