@@ -86,7 +86,7 @@ func TestEachDocument(t *testing.T) {
 		t.Run(strings.ReplaceAll(d.Name, " ", "_"), func(t *testing.T) {
 			best := time.Hour
 			// The machine may be busy with something else, so one fast answer of many is enough.
-			for began := time.Now(); best > 5*time.Millisecond && time.Since(began) < 20*time.Second; {
+			for began := time.Now(); best > 30*time.Millisecond && time.Since(began) < 20*time.Second; {
 				a, err := send(t.Context(), c, g.URL, d)
 				if err != nil {
 					if d.Body != "" && len(d.Body) > 256<<10 && !errors.Is(err, context.DeadlineExceeded) {
@@ -105,7 +105,7 @@ func TestEachDocument(t *testing.T) {
 					break
 				}
 			}
-			if limit := map[bool]time.Duration{false: 5 * time.Millisecond, true: time.Second}[d.Answered]; best > limit {
+			if limit := map[bool]time.Duration{false: 30 * time.Millisecond, true: time.Second}[d.Answered]; best > limit {
 				t.Errorf("it took %s", best)
 			}
 			t.Logf("%s", best)
