@@ -85,7 +85,7 @@ func (b *batch) answerSets(ctx context.Context) {
 	}
 	var wholes smallMap[any, []int]
 	for i, name := range sets.keys {
-		whole := wholeOf(ctx, e.request, name)
+		whole := wholeOf(e.request, name)
 		pages, _ := wholes.get(whole)
 		wholes.put(whole, append(pages, i))
 	}
@@ -96,7 +96,7 @@ func (b *batch) answerSets(ctx context.Context) {
 	for _, turn := range turns {
 		e.loaders.Together(len(turn), func(i int, read loaders.Reader) {
 			name := sets.keys[turn[i]]
-			pages, _ := wholes.get(wholeOf(ctx, e.request, name))
+			pages, _ := wholes.get(wholeOf(e.request, name))
 			sets.values[turn[i]] = e.resolver.answerSet(ctx, name, read, among, len(pages) > 1)
 		})
 	}
@@ -120,7 +120,7 @@ type whole struct {
 }
 
 // wholeOf is what a page may be taken out of; itself if each page is worked out alone.
-func wholeOf(ctx context.Context, r *requestState, name answerName) any {
+func wholeOf(r *requestState, name answerName) any {
 	if name.field.Ahead >= fields.Related {
 		return name
 	}
