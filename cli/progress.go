@@ -35,8 +35,12 @@ func newProgress(name string, out io.Writer) *progress {
 // drawsBars reports whether bars may be drawn, which takes escape sequences: on a terminal that knows them,
 // unless NO_COLOR (https://no-color.org) asks for text without.
 func drawsBars(out io.Writer) bool {
+	return onTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+func onTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // show shows how much of a total is done, 0 if the total is not known; resumed says what an earlier run has done, or is "".

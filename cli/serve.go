@@ -221,8 +221,12 @@ func (c *ServeCmd) announce(out io.Writer, addr net.Addr, admin net.Listener, se
 	if p.identity.MadeSecret {
 		fmt.Fprintln(out, "no --jwt-secret is set: tokens are valid only until this process exits")
 	}
-	if token := c.demoToken(p); token != "" {
+	if demo := c.demoUsers(p); demo.Token == nil {
+		return
+	} else if token, _, err := demo.Token(1); err == nil && onTerminal(out) {
 		fmt.Fprintf(out, "a token of user 1:\n  Authorization: Bearer %s\n", token)
+	} else { // what is printed is kept in a log, where a token must not stand
+		fmt.Fprintf(out, "a token of user 1: curl -X POST '%s/demo/token?user=1'\n", base)
 	}
 }
 

@@ -307,14 +307,3 @@ func (c *ServeCmd) demoUsers(p *services) web.Demo {
 		return p.identity.Issuer.Issue(storage.UserID(user), 0)
 	}}
 }
-
-func (c *ServeCmd) demoToken(p *services) string {
-	if !c.Demo || p.identity.Issuer == nil {
-		return ""
-	}
-	token, _, err := p.identity.Issuer.Issue(1, 0)
-	if err != nil {
-		return ""
-	}
-	return token
-}

@@ -240,7 +240,7 @@ func TestPrintedEvent(t *testing.T) {
 	t.Errorf("no event is %s", want)
 }
 
-// askAsDemo asks with the token that the program prints.
+// askAsDemo asks as user 1.
 func askAsDemo(t *testing.T, g *kithtest.Gateway, query string, headers ...string) []byte {
 	t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
@@ -258,17 +258,12 @@ func askAsDemo(t *testing.T, g *kithtest.Gateway, query string, headers ...strin
 
 func postAsDemo(t *testing.T, g *kithtest.Gateway, body []byte, headers ...string) *http.Response {
 	t.Helper()
-	var tokens []string
-	g.Until(t, "printed a token", func() bool { // it is printed after the gateway is ready
-		tokens = submatches(`Authorization: (Bearer \S+)\n`, g.Stdout())
-		return len(tokens) == 1
-	})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", tokens[0])
+	request.Header.Set("Authorization", "Bearer "+g.DemoToken(t))
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}

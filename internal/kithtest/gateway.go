@@ -91,6 +91,21 @@ func (g *Gateway) get(path string) (int, string, error) {
 	return r.StatusCode, string(body), err
 }
 
+// DemoToken returns a token of user 1 of the demo graph.
+func (g *Gateway) DemoToken(t testing.TB) string {
+	t.Helper()
+	r, err := g.client.Post(g.URL+"/demo/token?user=1", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var signedIn struct{ Token string }
+	if err := json.NewDecoder(r.Body).Decode(&signedIn); err != nil || signedIn.Token == "" {
+		t.Fatalf("status %d, %v", r.StatusCode, err)
+	}
+	return signedIn.Token
+}
+
 // Response is an answer over GraphQL.
 type Response struct {
 	Status int `json:"-"`

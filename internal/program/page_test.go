@@ -106,6 +106,10 @@ func TestTokenIsForOwnNames(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	port := g.URL[strings.LastIndex(g.URL, ":"):]
+	g.Until(t, "said where a token is", func() bool { return strings.Contains(g.Stdout(), g.URL+"/demo/token?user=1") })
+	if strings.Contains(g.Stdout(), "eyJ") {
+		t.Errorf("a token is in what may be kept as a log:\n%s", g.Stdout())
+	}
 	for host, want := range map[string]int{
 		"127.0.0.1" + port: http.StatusOK, "localhost" + port: http.StatusOK, "[::1]" + port: http.StatusOK,
 		"evil.example" + port: http.StatusForbidden, "evil.example": http.StatusForbidden,
