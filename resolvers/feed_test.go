@@ -344,14 +344,15 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 		for k, c := range []struct {
 			field string
 			side  storage.Side
+			ahead time.Duration // is the clock that writes the follow
 			joins func()
 		}{
-			{`postAdded`, storage.Forward, func() { v.does(v.a, "follow", v.c) }},
-			{`postAdded(special: true)`, storage.Forward, func() {
+			{`postAdded`, storage.Forward, 0, func() { v.does(v.a, "follow", v.c) }},
+			{`postAdded(special: true)`, storage.Forward, time.Hour, func() {
 				v.does(v.a, "follow", v.d)
 				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, v.d), nil).Whole()
 			}},
-			{fmt.Sprintf(`postAdded(list: %q)`, list), storage.Relations, func() {
+			{fmt.Sprintf(`postAdded(list: %q)`, list), storage.Relations, 0, func() {
 				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { addToList(listId: %q, userIds: ["%s"]) { changed } }`, list, v.c), nil).Whole()
 			}},
 		} {
@@ -368,7 +369,9 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 				id.Post = listID(t, list).Kind().Number
 			}
 			publish(t, v.api, author, "new", fmt.Sprint(k))
-			v.hub.Publish(events.Row(storage.Row{Side: c.side, Edge: v.store.Edges(t.Context(), c.side, []storage.Pair{id})[0].Value}))
+			edge := v.store.Edges(t.Context(), c.side, []storage.Pair{id})[0].Value
+			edge.UpdateTime += storage.Micros(c.ahead.Microseconds())
+			v.hub.Publish(events.Row(storage.Row{Side: c.side, Edge: edge}))
 			for got := ""; !strings.Contains(got, `"new"`); { // those of the known author may come late
 				select {
 				case got = <-answers:

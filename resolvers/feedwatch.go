@@ -103,7 +103,11 @@ func (w *feedWatch) read(ctx context.Context, e events.Event) (rows []storage.Po
 	} else if e.Kind == events.Gap {
 		rows, err = w.missed(ctx, only, w.newest-inFlight)
 	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch
-		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), max(w.newest-inFlight, e.Edge.UpdateTime-clocksDiffer))
+		since := e.Edge.UpdateTime - clocksDiffer
+		if now := storage.MicrosOf(time.Now()); e.Edge.UpdateTime > now { // the clock that wrote it is ahead, so it says nothing
+			since = now - inFlight
+		}
+		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), max(w.newest-inFlight, since))
 	}
 	if err != nil {
 		return nil, false, err
