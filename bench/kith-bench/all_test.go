@@ -15,11 +15,10 @@ import (
 // quick are flags of a run that only has to finish.
 var quick = []string{"--engines", "sqlite", "--connections", "2", "--rounds", "1", "--duration", "60ms", "--heat", "50ms"}
 
-// `kith bench` measures the program, and `kith bench report` makes a page of it.
+// `kith bench` measures the program, and prints tables or JSON.
 func TestBenchAll(t *testing.T) {
 	folder := t.TempDir()
-	standard, growth, page := filepath.Join(folder, "s.json"), filepath.Join(folder, "g.json"), filepath.Join(folder, "page.md")
-	stores := filepath.Join(folder, "stores")
+	file, stores := filepath.Join(folder, "s.json"), filepath.Join(folder, "stores")
 	if err := os.Mkdir(stores, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -27,54 +26,22 @@ func TestBenchAll(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	write(t, standard, out)
+	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if left, err := os.ReadDir(stores); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v %v", left, err)
 	}
-	r, err := report.Read(standard)
+	r, err := report.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(r.Sizes) != 1 || len(r.Sizes[0].Cells) != 6 || !strings.HasPrefix(r.Command, "kith bench --engines sqlite ") {
 		t.Errorf("%+v", r)
 	}
-	out, err = benchCommand(t, append([]string{"grow", "--sizes", "300:3000,600:6000", "--questions", "q1", "--states", "cold", "--parts", "none", "--output", "json"}, quick...)...)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	write(t, growth, out)
 	out, err = benchCommand(t, append(quick, "--users", "300", "--questions", "q1", "--states", "cold")...)
 	if err != nil || !strings.Contains(out, "### SQLite") {
 		t.Fatalf("%v\n%s", err, out)
-	}
-
-	out, err = benchCommand(t, "report", standard, growth)
-	for _, want := range []string{"### SQLite\n", "\n| mixed | ", "### SQLite, cold, by size", "| 300 users, "} {
-		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("no %q: %v\n%s", want, err, out)
-		}
-	}
-	if strings.Contains(out, "### SQLite, warm") {
-		t.Errorf("nothing warm was asked for: %s", out)
-	}
-	marks := "<!-- kith bench report: from here on it is generated -->\n<!-- kith bench report: up to here -->\n"
-	write(t, page, marks)
-	if _, err := benchCommand(t, "report", "--page", page, standard, growth); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(page)
-	if err != nil || !strings.Contains(string(text), "](page/ratio-sqlite.svg)") {
-		t.Errorf("%v\n%s", err, text)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "page", "growth-sqlite-cold.svg")); err != nil {
-		t.Error(err)
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -112,7 +79,6 @@ func TestBenchAllFails(t *testing.T) {
 		{[]string{"app", "--users", "10"}, "--users"},
 		{[]string{"app", "--operations", "Profile"}, "--operations"},
 		{[]string{"app", "--engines", "mariadb", "--mariadb", "no dsn"}, "DSN"},
-		{[]string{"report", filepath.Join(t.TempDir(), "none.json")}, "none.json"},
 	} {
 		_, err := benchCommand(t, c.arguments...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

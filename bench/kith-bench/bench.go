@@ -27,8 +27,6 @@ type BenchCmd struct {
 	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for signed-in users, alternately with a hand-written handler: profiles, home feeds, posts, followings."`
 	Cost     BenchCostCmd     `cmd:"" help:"Measure the time of each field and compare it with its cost for --max-cost."`
 	Quality  BenchQualityCmd  `cmd:"" help:"Measure how many held-out follows of a graph each order of suggestions finds."`
-	Simulate BenchSimulateCmd `cmd:"" help:"Simulate a year of a growing graph from measured figures: bytes, servers, connections, moves."`
-	Report   BenchReportCmd   `cmd:"" help:"Render measurements as the tables and charts of a page."`
 	Generate BenchGenerateCmd `cmd:"" help:"Generate a large graph for kith import."`
 	Run      BenchRunCmd      `cmd:"" help:"Load a running gateway that serves such a graph, and measure its rate and latency."`
 	Baseline BenchBaselineCmd `cmd:"" help:"Serve the hand-written baseline: the same requests, answered from the same store."`

@@ -1,93 +1,39 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// The pages and their charts are made from the figures in bench/results:
+// The pages of the standard run and of the program's speed have the figures of bench/results/standard.json:
 //
-//	kith bench report --page bench/results/standard.md bench/results/standard.json
-//	kith bench report --page bench/results/scale.md bench/results/scale-size.json bench/results/scale-shards.json bench/results/scale-memory.json
-func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
-	for page, figures := range map[string][]string{
-		"standard": {"standard.json"},
-		"scale":    {"scale-size.json", "scale-shards.json", "scale-memory.json"},
-	} {
-		t.Run(page, func(t *testing.T) { isMadeFrom(t, page, figures) })
-	}
-}
-
-func isMadeFrom(t *testing.T, name string, figures []string) {
-	const results = "../results"
-	var reports []*Report
-	for _, name := range figures {
-		r, err := Read(filepath.Join(results, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, size := range r.Sizes {
-			for _, c := range size.Cells {
-				// The page reports how many answers were wrong. Long lists of a new graph are incomplete until they are packed.
-				if c.Errors > 0 && (r.Kind != Growth || c.Errors*100 > c.Requests) {
-					t.Errorf("%s: %s %s, %s: %d answers were wrong", name, c.Engine, c.State, c.Question, c.Errors)
-				}
-			}
-		}
-		reports = append(reports, r)
-	}
-	page, err := os.ReadFile(filepath.Join(results, name+".md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, charts, err := Page(page, name, reports...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(page, want) {
-		t.Errorf("bench/results/%s.md is not made from the figures: run kith bench report as said above", name)
-	}
-	there, err := filepath.Glob(filepath.Join(results, name, "*.svg"))
-	if err != nil || len(there) != len(charts) {
-		t.Errorf("%d charts are there, want %d: %v", len(there), len(charts), err)
-	}
-	for chart, text := range charts {
-		got, err := os.ReadFile(filepath.Join(results, name, chart))
-		if err != nil || string(got) != text {
-			t.Errorf("bench/results/%s/%s is not made from the figures: %v", name, chart, err)
-		}
-	}
-}
-
-// The table of docs/inside/performance.md has the ratios of warm gateways:
-//
-//	go test ./bench/report -run Ratios -update
-func TestRatiosAreOfTheStandardRun(t *testing.T) {
-	const path, begin, end = "../../docs/inside/performance.md", "<!-- begin: ratios of bench/results/standard.json -->\n", "<!-- end: ratios of bench/results/standard.json -->\n"
+//	go test ./bench/report -update
+func TestPagesHaveTheFiguresOfTheStandardRun(t *testing.T) {
 	r, err := Read("../results/standard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	size := &r.Sizes[0]
+	for _, c := range size.Cells {
+		if c.Errors > 0 {
+			t.Errorf("%s %s, %s: %d answers were wrong", c.Engine, c.State, c.Question, c.Errors)
+		}
 	}
-	before, rest, opened := strings.Cut(string(page), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !opened || !closed {
-		t.Fatal("the page does not say where its table is")
+	var run strings.Builder
+	fmt.Fprint(&run, "\n## Standard run\n\n")
+	r.writeOrigin(&run)
+	for _, engine := range Engines {
+		size.writeRates(&run, engine)
 	}
+	hasBetween(t, "../results/standard.md", "kith bench: from here on it is generated", "kith bench: up to here", run.String())
 	asked := map[string]string{
 		"q1": "a user by id, with counts", "q2": "20 followings with names", "q3": "relations to 50 others", "q4": "common followings of two",
 		"q5r": "common followers of two", "q5c": "of two famous users", "q5t": "of two celebrities", "q6": "20 suggestions", "mixed": "the mixed load",
 	}
 	var table strings.Builder
 	table.WriteString("\n| | SQLite | MariaDB | MariaDB with Redis |\n|---|---:|---:|---:|\n")
-	size := r.Sizes[0]
 	for _, question := range size.Questions() {
 		cells := []string{asked[question]}
 		for _, engine := range Engines {
@@ -95,14 +41,29 @@ func TestRatiosAreOfTheStandardRun(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s |\n", strings.Join(cells, " | "))
 	}
-	want := before + begin + table.String() + "\n" + end + after
-	switch {
-	case want == string(page):
+	const figures = "ratios of bench/results/standard.json"
+	hasBetween(t, "../../docs/inside/performance.md", "begin: "+figures, "end: "+figures, table.String())
+}
+
+// hasBetween checks what a page has between two marks, or writes it there.
+func hasBetween(t *testing.T, path, begin, end, want string) {
+	t.Helper()
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end = "<!-- "+begin+" -->\n", "<!-- "+end+" -->\n"
+	before, rest, opened := strings.Cut(string(page), begin)
+	has, after, closed := strings.Cut(rest, end)
+	switch want += "\n"; {
+	case !opened || !closed:
+		t.Errorf("%s does not say where its figures are", path)
+	case has == want:
 	case *update:
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s: the ratios are now\n%s", path, table.String())
+		t.Errorf("%s: the figures are now\n%s", path, want)
 	}
 }

@@ -1,4 +1,4 @@
-// Package report keeps what `kith bench` has measured, as JSON, and makes the tables and charts
+// Package report keeps what `kith bench` has measured, as JSON, and makes the tables
 // of bench/results/standard.md from it.
 package report
 

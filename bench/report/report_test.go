@@ -3,21 +3,18 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"flag"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"kith/bench"
 )
 
-var update = flag.Bool("update", false, "write testdata anew")
+var update = flag.Bool("update", false, "write testdata and the pages anew")
 
 func figure(n float64) *float64 { return &n }
 
@@ -144,73 +141,19 @@ func TestReportsAreReadAsWritten(t *testing.T) {
 	}
 }
 
-// The page and its charts are equal to those in testdata. The flag -update writes them.
-func TestPageIsAsBefore(t *testing.T) {
-	page := []byte("# A page\n\nBefore.\n\n" + begin + "old\n" + end + "\nAfter.\n")
-	got, charts, err := Page(page, "page", standard(), growth())
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{"page.md": string(got)}
-	for name, chart := range charts {
-		files["page/"+name] = chart
-		wellFormed(t, name, chart)
-		if !strings.Contains(string(got), "(page/"+name+")") {
-			t.Errorf("the page does not show %s", name)
-		}
-	}
-	if len(charts) != 4 { // ratios on three engines, growth on one
-		t.Errorf("%d charts", len(charts))
-	}
-	for name, text := range files {
+// The tables are equal to those in testdata. The flag -update writes them.
+func TestTablesAreAsBefore(t *testing.T) {
+	for name, r := range map[string]*Report{"standard.md": standard(), "growth.md": growth()} {
+		var got bytes.Buffer
+		r.WriteTables(&got)
 		path := filepath.Join("testdata", name)
 		if *update {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, got.Bytes(), 0o644)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("%s is now\n%s\n%v", name, &got, err)
 		}
-		if text != string(want) {
-			t.Errorf("%s is now\n%s", name, text)
-		}
-	}
-	again, _, err := Page(got, "page", standard(), growth())
-	if err != nil || !bytes.Equal(again, got) {
-		t.Errorf("written again, the page is another: %v", err)
-	}
-	if _, _, err := Page([]byte("# A page\n"), "page", standard()); err == nil {
-		t.Error("a page without marks is written")
-	}
-}
-
-func wellFormed(t *testing.T, name, chart string) {
-	t.Helper()
-	decoder := xml.NewDecoder(strings.NewReader(chart))
-	for {
-		if _, err := decoder.Token(); err == io.EOF {
-			return
-		} else if err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, chart)
-		}
-	}
-}
-
-func TestWritePage(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "speed.md")
-	if err := os.WriteFile(path, []byte(begin+end), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := WritePage(path, standard()); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(page), "(speed/ratio-sqlite.svg)") {
-		t.Errorf("%v\n%s", err, page)
-	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "speed", "ratio-sqlite.svg")); err != nil {
-		t.Error(err)
 	}
 }
