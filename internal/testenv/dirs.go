@@ -15,13 +15,13 @@ import (
 //
 //	/tmp/kith-testenv-<uid>/
 //	  lock                    taken while folders are made or swept, across test processes
-//	  ports/<port>            locked while a server of the tests has the port, up or down
+//	  ports/<port>            locked while a server of the tests has the port, up or down; always in /tmp
 //	  <engine>-<key>/         an initialised data directory, copied for each new server
 //	  run-<random>/           one test process; its lock is held as long as the process lives
 //	    <kind>-<random>/      one server
 
-// maxBase keeps socket paths under the 107 bytes a unix socket address can hold.
-const maxBase = 60
+// maxTemp keeps socket paths under the 107 bytes a unix socket address can hold.
+const maxTemp = 36
 
 var runDir struct {
 	sync.Mutex
@@ -89,14 +89,17 @@ func withBase(f func(base string) error) error {
 	return f(base)
 }
 
-// baseDir makes and returns the user's base folder. Its name can be guessed, so a folder that
-// another account made is refused.
+// baseDir makes and returns the user's base folder.
 func baseDir() (string, error) {
-	name := fmt.Sprintf("kith-testenv-%d", os.Getuid())
-	base := filepath.Join(os.TempDir(), name)
-	if len(base) > maxBase {
-		base = filepath.Join("/tmp", name)
+	if folder := os.TempDir(); len(folder) <= maxTemp {
+		return baseIn(folder)
 	}
+	return baseIn("/tmp")
+}
+
+// baseIn makes and returns the user's base folder within another. Its name can be guessed, so a folder that another account made is refused.
+func baseIn(folder string) (string, error) {
+	base := filepath.Join(folder, fmt.Sprintf("kith-testenv-%d", os.Getuid()))
 	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
