@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"crypto/ed25519"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
+	"kith/storage"
 	"kith/storage/doctor"
 )
 
@@ -203,6 +205,20 @@ func TestDoctorOnSQLite(t *testing.T) {
 	found, _ = diagnosed(t, "--store=sqlite:"+path)
 	expect(t, found, doctor.OK, "file", "journal mode wal", "")
 	expect(t, found, doctor.OK, "tables", "version", "")
+	file, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for n, id := range []storage.UserID{storage.MaxUserID, storage.Foreign(5)} {
+		if _, err := file.Exec("INSERT INTO users (user_id, handle, name, created_at, updated_at) VALUES (?, ?, '', 1, 1)", int64(id), "u"+id.String()); err != nil {
+			t.Fatal(err)
+		}
+		if found, _ = diagnosed(t, "--store=sqlite:"+path); n == 0 && found.Count(doctor.Warn) > 0 {
+			t.Errorf("the greatest id of a user: %+v", found)
+		}
+	}
+	expect(t, found, doctor.Warn, "users", "1 have ids above 4611686018427387903", "kith reconcile full")
 	if err := os.WriteFile(path+"2", bytes.Repeat([]byte("no database "), 500), 0o600); err != nil {
 		t.Fatal(err)
 	}

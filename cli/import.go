@@ -14,17 +14,19 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/graph/declared"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
 // ImportCmd is `kith import FILE…`.
 type ImportCmd struct {
-	Files    []string           `arg:"" name:"file" help:"Edge lists (from, to and optionally a time per line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped; - for standard input; or the folder of an export."`
-	Relation graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What 'from' does to 'to', in edge lists that do not say: ${enum}. Default: ${default}."`
-	Strict   bool               `help:"Exit with 1 at the first malformed line."`
-	Chunk    int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"Lines written together: more is faster, but more is redone after a kill. Default: ${default}."`
-	MaxLoad  float64            `bound:"share" default:"1" placeholder:"SHARE" help:"Share of time spent writing, above 0, to spare gateways in use; 1: no pauses. Default: ${default}."`
+	Files     []string           `arg:"" name:"file" help:"Edge lists (from, to and optionally a time per line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped; - for standard input; or the folder of an export."`
+	Relation  graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What 'from' does to 'to', in edge lists that do not say: ${enum}. Default: ${default}."`
+	Relations string             `env:"KITH_RELATIONS" placeholder:"FILE" help:"File of your product's kinds of relations, by which a number in a file of relations is a user's or a thing's. Default: none."`
+	Strict    bool               `help:"Exit with 1 at the first malformed line."`
+	Chunk     int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"Lines written together: more is faster, but more is redone after a kill. Default: ${default}."`
+	MaxLoad   float64            `bound:"share" default:"1" placeholder:"SHARE" help:"Share of time spent writing, above 0, to spare gateways in use; 1: no pauses. Default: ${default}."`
 	Output
 
 	files    *importer.Import
@@ -43,11 +45,20 @@ const shownProblems = 20
 // Prepare implements [Preparer]: it opens the files.
 func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 	c.progress = newProgress("import", k.Stderr)
+	of, err := declared.Read(c.Relations)
+	if err != nil {
+		return Misset("relations", err)
+	}
+	things := make(map[int64]bool)
+	for _, kind := range of.Kinds() {
+		things[kind.Number] = kind.To != ""
+	}
 	c.files, err = importer.Open(importer.Config{
 		Files:      c.Files,
 		Stdin:      os.Stdin,
 		Chunk:      c.Chunk,
 		Relation:   c.Relation,
+		Things:     things,
 		Strict:     c.Strict,
 		MaxLoad:    c.MaxLoad,
 		Problems:   shownProblems,

@@ -70,6 +70,35 @@ func TestImportCommand(t *testing.T) {
 	}
 }
 
+// A gateway's declarations say whether a number in a file of relations is a thing's or a user's.
+func TestDeclaredKindsLeadToThingsInFiles(t *testing.T) {
+	write := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	kinds := write("kith.yaml", "relations:\n  subscribes: {number: 100, to: Show}\n  worksWith: {number: 101}\n")
+	users := write("users.csv", "id,handle\n1,ada\n2,bob\n")
+	rows := write("r.csv", "from,to,kind,at,related,ends_at,attributes\n"+
+		"1,5,100,50,true,,\n2,thing:5,100,50,true,,\n2,2,100,50,true,,\n1,2,101,50,true,,\n"+
+		"1,thing:5,101,50,true,,\n1,thing:2,1,50,true,,\n") // kinds of users, one of them Kith's own
+	store := oracle.New()
+	_, complaints, err := command(t, store, "import", "--relations="+kinds, users, rows)
+	if !errors.Is(err, malformed(2)) || strings.Count(complaints, "relations of this kind lead to users") != 2 {
+		t.Errorf("%v: %s", err, complaints)
+	}
+	for i, n := range store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: storage.Foreign(5), Kind: 100}, {Owner: storage.Foreign(2), Kind: 100}, {Owner: 2, Kind: 101}}) {
+		if want := []int64{2, 1, 1}[i]; n.Value.Incoming != want {
+			t.Errorf("%d: %d edges, want %d", i, n.Value.Incoming, want)
+		}
+	}
+	if _, _, err := command(t, store, "import", "--relations=none.yaml", users); err == nil || !strings.Contains(err.Error(), "--relations (KITH_RELATIONS)") {
+		t.Error(err)
+	}
+}
+
 // Scripts see by the exit code that lines were left out.
 func TestMalformedLinesHaveAnExitCode(t *testing.T) {
 	for text, want := range map[string]int{"1 2\n": 0, "1 2\nx\n": 2, "x\n": 1} {

@@ -45,14 +45,21 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 				t.Fatalf("exported: %v", err)
 			}
 
-			damage := []trace{{kind: reconcile.Forbidden, user: again, pair: storage.Pair{From: again, To: again}}}
+			// With a thing's id, it is only named: its deletion would end the thing's edges.
+			thing := storage.Foreign(5)
+			g.exec(thing, "INSERT INTO users (user_id, handle, name, created_at, updated_at) VALUES (?, 'thing', '', 1, 1)", int64(thing))
+			damage := []trace{{kind: reconcile.Forbidden, user: again, pair: storage.Pair{From: again, To: again}}, {kind: reconcile.Forbidden, user: thing, pair: storage.Pair{From: thing, To: thing}}}
 			sameTraces(t, scan(t, quick(g)).Findings, damage)
 			cfg := quick(g)
 			cfg.Repair = true
 			r := scan(t, cfg)
-			if sameTraces(t, r.Findings, damage); r.Left() != 0 {
+			if sameTraces(t, r.Findings, damage); r.Left() != 1 {
 				t.Errorf("left: %+v", r)
 			}
+			if !strings.Contains(r.Findings[1].String(), "user 4611686018427387909: it has the id of thing 5") {
+				t.Error(r.Findings)
+			}
+			g.exec(thing, "DELETE FROM users WHERE user_id = ?", int64(thing))
 			if err := export(t, g); err != nil {
 				t.Error(err)
 			}

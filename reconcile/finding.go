@@ -23,7 +23,7 @@ const (
 	WrongType  Kind = "wrong_type"  // the types differ
 	WrongTime  Kind = "wrong_time"  // the types are the same, and the times differ
 	WrongCount Kind = "wrong_count" // a count is not the number of rows that it counts
-	Forbidden  Kind = "forbidden"   // a user follows another who blocks it, or has the id of a deleted one
+	Forbidden  Kind = "forbidden"   // a user follows another who blocks it, or has the id of a deleted one or a thing
 )
 
 // Kinds returns all kinds, in the order of reports.
@@ -82,6 +82,8 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%-11s  post %d of user %d: %s says %d, there are %d", f.Kind, f.Post, f.User, f.about(), f.Have, f.Are)
 	case f.Kind == WrongCount:
 		return fmt.Sprintf("%-11s  user %d: %s says %d, there are %d", f.Kind, f.User, f.about(), f.Have, f.Are)
+	case f.User > storage.MaxUserID:
+		return fmt.Sprintf("%-11s  user %d: it has the id of thing %d. Delete its row of users by hand: all else with this id may be the thing's", f.Kind, f.User, f.User.ForeignID())
 	case f.User != 0:
 		return fmt.Sprintf("%-11s  user %d: it has the id of a user who was deleted", f.Kind, f.User)
 	case f.Kind == Forbidden:

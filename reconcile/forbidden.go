@@ -13,7 +13,7 @@ import (
 // user, where both rows are. So the two never exist together, unless a database was changed or
 // restored by hand.
 
-// forbid looks for follows that a block forbids, and for users with the ids of deleted ones, on one walk.
+// forbid looks for follows that a block forbids, and for users with the ids of deleted ones or of things, on one walk.
 func (f *full) forbid(ctx context.Context, w *walk) error {
 	var suspects []storage.Pair
 	read := func(r storage.OwnerRange) (err error) {
@@ -99,6 +99,10 @@ func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []F
 func (f *full) endForbidden(ctx context.Context, found []Finding) (ended, left []Key, err error) {
 	var repairs []storage.Repair
 	for _, d := range found {
+		if d.User > storage.MaxUserID { // to delete it would end the edges of the thing
+			left = append(left, d.Key())
+			continue
+		}
 		if d.User != 0 {
 			if _, failed := f.cfg.Store.SetState(ctx, d.User, storage.Deleting, storage.MicrosOf(time.Now())); failed != nil {
 				left, err = append(left, d.Key()), fmt.Errorf("delete user %d: %w", d.User, failed)

@@ -45,7 +45,7 @@ type Comparer interface {
 	// ForbiddenFollows returns the follows of users in a range whose other end blocks the user, as
 	// seen by one shard: edges of type [Following] or [Requested] on the Forward side for which the
 	// Inverse side has an edge of type [Blocking] in the other direction. They come by owner, then by peer.
-	// Owners without counts are skipped. A user who was made with the id of a deleted one comes as a pair with itself.
+	// Owners without counts are skipped. A user with the id of a deleted one or of a thing comes as a pair with itself.
 	ForbiddenFollows(ctx context.Context, shard int, owners OwnerRange) ([]Pair, error)
 }
 

@@ -266,7 +266,7 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 	records(p, graphfile.ListFormat, most, func(last storage.UserList, limit int) ([]storage.UserList, error) {
 		return at.Lists(ctx, last.ListID, limit)
 	}, func(l storage.UserList) int { return storage.BucketOf(l.Owner) })
-	records(p, graphfile.RelationFormat, most, func(last storage.RelationRow, limit int) ([]storage.RelationRow, error) {
+	records(p, graphfile.RelationFormat(nil), most, func(last storage.RelationRow, limit int) ([]storage.RelationRow, error) {
 		return at.Relations(ctx, last.Pair(), limit)
 	}, func(row storage.RelationRow) int { return storage.BucketOf(row.From) })
 	records(p, graphfile.IdentityFormat, most, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {

@@ -29,6 +29,7 @@ var (
 	errListNumber = fmt.Errorf("list is at most %d", storage.MaxListNumber)
 	errNoComment  = fmt.Errorf("text has 1 to %d characters", storage.MaxCommentLength)
 	errSelf       = errors.New("nobody is in a relation to itself")
+	errNoThings   = errors.New("relations of this kind lead to users")
 	errMedia      = errors.New(`media must be a JSON array of {"name", "url", "kind"}`)
 	errLongMedia  = fmt.Errorf("media take up to %d bytes", maxMediaText)
 )
@@ -84,17 +85,26 @@ var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []col
 	return nil
 }}
 
-// RelationFormat is the format of relations of declared kinds. One that has ended is of type [storage.None].
-var RelationFormat = Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
-	return []column{
-		id(&r.From), end(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
-	}
-}, func(r *storage.RelationRow) error {
-	if r.From == r.To {
-		return errSelf
-	}
-	return nil
-}}
+// RelationFormat is the format of relations of declared kinds. One that has ended is of type [storage.None]. things says of kinds
+// that are known, by their numbers, whether they lead to things: a number alone is a thing's then.
+func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
+	return Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
+		return []column{
+			id(&r.From), end(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
+		}
+	}, func(r *storage.RelationRow) error {
+		toThings, known := things[r.Post]
+		switch known = known || r.Post < storage.FirstDeclared || r.Post > storage.LastDeclared; {
+		case toThings && r.To <= storage.MaxUserID:
+			r.To = storage.Foreign(int64(r.To))
+		case known && !toThings && r.To > storage.MaxUserID:
+			return errNoThings
+		case r.From == r.To:
+			return errSelf
+		}
+		return nil
+	}}
+}
 
 // thing is ahead of the product's id of an end that is no user. Older exports have [storage.Foreign] ids instead.
 const thing = "thing:"

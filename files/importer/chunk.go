@@ -69,7 +69,8 @@ type splitter struct {
 	base    storage.Micros // time of the line with the ordinal 0
 	room    int            // how many more problems are kept to be reported
 	pos     position
-	behind  int64 // bytes of the files before pos.File
+	things  map[int64]bool // see [Config.Things]
+	behind  int64          // bytes of the files before pos.File
 	stream  *stream
 	records *records // of the file that is open, if it has records
 }

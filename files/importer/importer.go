@@ -56,6 +56,9 @@ type Config struct {
 	// to follows.
 	Relation graphfile.Relation
 
+	// Things says of declared kinds of relations, by their numbers, whether they lead to things.
+	Things map[int64]bool
+
 	// Strict ends the import at the first malformed line, with ErrMalformed. The
 	// chunks before it stay.
 	Strict bool
@@ -178,7 +181,7 @@ func (i *Import) Run(ctx context.Context, store Store) (report Report, err error
 
 // all writes the chunks one after another, while the next one is being read.
 func (im *run) all(ctx context.Context) error {
-	r := &splitter{inputs: im.inputs, lines: im.Chunk, bytes: chunkBytes, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
+	r := &splitter{inputs: im.inputs, things: im.Things, lines: im.Chunk, bytes: chunkBytes, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
 	reading, stop := context.WithCancel(ctx)
 	chunks, failed := make(chan *chunk), make(chan error, 1)
 	go func() {

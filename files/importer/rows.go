@@ -21,7 +21,7 @@ type rows interface {
 }
 
 // newRows are the rows of a chunk of a file of records.
-func (in *input) newRows() rows {
+func (in *input) newRows(things map[int64]bool) rows {
 	switch in.kind {
 	case graphfile.Users:
 		return &userRows{columns: in.columns, file: in.name}
@@ -57,7 +57,7 @@ func (in *input) newRows() rows {
 		}
 	case graphfile.Related:
 		return &recordRows[storage.RelationRow, storage.Pair]{
-			format: graphfile.RelationFormat, key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
+			format: graphfile.RelationFormat(things), key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
 			restore: func(s Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
 				return restoreRelations(ctx, s, rows)
 			},

@@ -92,7 +92,7 @@ func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, o
 }
 
 // Blocks are few: it is cheaper to look for those of each user than to look through
-// the follows. Users with the ids of deleted ones come from before these were refused. Served by the primary keys of
+// the follows. Users with the ids of deleted ones or of things were made by hand. Served by the primary keys of
 // user_counts, following, user_states and users, and by idx_follower_list.
 const sqlForbiddenFollows = `
 SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
@@ -104,13 +104,17 @@ UNION ALL
 SELECT /*! STRAIGHT_JOIN */ u.user_id, u.user_id
 FROM user_states s
 CROSS JOIN users u ON u.user_id = s.user_id
-WHERE s.user_id > ? AND s.user_id <= ? AND s.state = 3`
+WHERE s.user_id > ? AND s.user_id <= ? AND s.state = 3
+UNION ALL
+SELECT u.user_id, u.user_id
+FROM users u
+WHERE u.user_id > ? AND u.user_id <= ?`
 
 // ForbiddenFollows implements [storage.Comparer].
 func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
 	var follows []storage.Pair
 	after, upTo := int64(owners.After), int64(owners.UpTo)
-	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, []any{after, upTo, after, upTo}, func(rows *sql.Rows) error {
+	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, []any{after, upTo, after, upTo, max(after, int64(storage.MaxUserID)), upTo}, func(rows *sql.Rows) error {
 		var p storage.Pair
 		err := rows.Scan(&p.From, &p.To)
 		if isOf(owners, p.From) {

@@ -95,6 +95,9 @@ WHERE id = 1
 -- db.sqlSizeOfDatabase. Served by PRIMARY.
 SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()
 
+-- db.sqlUsersAmongThings. Served by PRIMARY.
+SELECT COUNT(*) FROM users WHERE user_id > ?
+
 -- db.sqlWriteMeta
 INSERT IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
 VALUES (1, ?, ?, ?, ?, ?, ?)
@@ -1125,6 +1128,10 @@ SELECT /*! STRAIGHT_JOIN */ u.user_id, u.user_id
 FROM user_states s
 CROSS JOIN users u ON u.user_id = s.user_id
 WHERE s.user_id > ? AND s.user_id <= ? AND s.state = 3
+UNION ALL
+SELECT u.user_id, u.user_id
+FROM users u
+WHERE u.user_id > ? AND u.user_id <= ?
 
 -- sqlFriendsOf. Served by PRIMARY, idx_follower_list, idx_following_list.
 SELECT c.user_id, c.friend_count, CASE
