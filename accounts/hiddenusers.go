@@ -14,6 +14,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/metrics"
 )
 
 // HiddenUsers are the users who are hidden from all others, because they have deactivated their
@@ -81,14 +82,12 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		hidden: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_hidden_users", Help: "Users who are hidden, since they have deactivated their accounts, are suspended or are being deleted."}),
-		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kith_hidden_users_refresh_failures_total", Help: "Failed attempts to refresh from a shard which users are hidden."}),
+	made := metrics.In(registerer)
+	return &Metrics{
+		hidden: made.Gauge("kith_hidden_users",
+			"Users who are hidden, since they have deactivated their accounts, are suspended or are being deleted."),
+		failures: made.Counter("kith_hidden_users_refresh_failures_total", "Failed attempts to refresh from a shard which users are hidden."),
 	}
-	registerer.MustRegister(m.hidden, m.failures)
-	return m
 }
 
 // NewHiddenUsers makes a set that is empty until [HiddenUsers.Refresh].

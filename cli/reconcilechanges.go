@@ -10,7 +10,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
 	"kith/reconcile"
@@ -35,7 +34,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	}
 	defer repairs.Close()
 	listed := []reconcile.Finding{}
-	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
+	metrics := reconcile.NewMetrics(nil)
 	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
 		Store: store, Logs: logs, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
 		OnRepair: repairs.Repaired,

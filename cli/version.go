@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"kith/storage/metrics"
+
 	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -86,10 +88,7 @@ func newRegistry() *prometheus.Registry {
 
 // NewMetrics registers kith_build_info, whose value is always 1: the information is in its labels.
 func NewMetrics(registerer prometheus.Registerer) {
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kith_build_info", Help: "1; the labels say what this program was built from.",
-	}, []string{"version", "revision", "goversion"})
-	registerer.MustRegister(build)
 	this := ThisBuild()
-	build.WithLabelValues(this.Version, this.Revision, this.GoVersion).Set(1)
+	metrics.In(registerer).Gauges("kith_build_info", "1; the labels say what this program was built from.", "version", "revision", "goversion").
+		WithLabelValues(this.Version, this.Revision, this.GoVersion).Set(1)
 }

@@ -15,6 +15,7 @@ import (
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/metrics"
 	"kith/storage/sqlstore"
 )
 
@@ -70,11 +71,7 @@ func (d Config) OpenRedundancy(with Redundant) *Redundancy {
 
 // NewMetrics makes the metric that names the mode, and registers it.
 func NewMetrics(registerer prometheus.Registerer) *prometheus.GaugeVec {
-	mode := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kith_redundancy", Help: "1 for the redundancy mode of this gateway (sync, stream, binlog).",
-	}, []string{"mode"})
-	registerer.MustRegister(mode)
-	return mode
+	return metrics.In(registerer).Gauges("kith_redundancy", "1 for the redundancy mode of this gateway (sync, stream, binlog).", "mode")
 }
 
 // Close stops what runs in the background, and waits until it has ended.

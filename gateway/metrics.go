@@ -11,9 +11,9 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"kith/graph/apierr"
+	"kith/storage/metrics"
 )
 
 // Metrics counts GraphQL requests by the type of their operation and how they
@@ -46,57 +46,40 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	made := promauto.With(registerer)
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return made.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	counter := func(name, help string) prometheus.Counter {
-		return made.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return made.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	}
+	made := metrics.In(registerer)
 	fine := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	m := &Metrics{
-		requests: counters("kith_graphql_requests_total",
+		requests: made.Counters("kith_graphql_requests_total",
 			"GraphQL requests by type of operation (query, mutation, subscription, unknown) and outcome (ok, partial, error, timeout, refused, canceled).",
 			"operation", "outcome"),
-		duration: made.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kith_graphql_request_duration_seconds", Help: "Time from the request's headers to the end of its answer.", Buckets: fine,
-		}, []string{"operation"}),
-		failures: counters("kith_graphql_errors_total", "Answers with errors, by their code; an answer with several codes counts for each.", "code"),
-		inFlight: gauge("kith_graphql_requests_in_flight", "GraphQL requests being answered."),
-		overload: counters("kith_graphql_requests_overload_total",
+		duration: made.Histograms("kith_graphql_request_duration_seconds", "Time from the request's headers to the end of its answer.", fine, "operation"),
+		failures: made.Counters("kith_graphql_errors_total", "Answers with errors, by their code; an answer with several codes counts for each.", "code"),
+		inFlight: made.Gauge("kith_graphql_requests_in_flight", "GraphQL requests being answered."),
+		overload: made.Counters("kith_graphql_requests_overload_total",
 			"GraphQL requests rejected with 503, by the limit that was reached (requests, costly, writing).", "reason"),
-		turned: counter("kith_http_connections_refused_total",
+		turned: made.Counter("kith_http_connections_refused_total",
 			"Connections closed as soon as they came, and requests over HTTP/2 answered 503, because too many were open."),
-		foreign: counters("kith_graphql_untrusted_documents_total",
+		foreign: made.Counters("kith_graphql_untrusted_documents_total",
 			"Operations whose document is not trusted, by what --only-trusted made of them (answered, refused).", "outcome"),
-		hurry: counter("kith_graphql_caller_timeouts_total",
+		hurry: made.Counter("kith_graphql_caller_timeouts_total",
 			"Answers that lack something because the time was over that the caller had given, which was less than --request-timeout."),
-		byName: counters("kith_graphql_operations_total",
+		byName: made.Counters("kith_graphql_operations_total",
 			"Requests with operations of trusted documents, by the operation's name (other: of more than 500) and outcome, as kith_graphql_requests_total.",
 			"name", "outcome"),
-		timeByName: made.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kith_graphql_operation_duration_seconds", Help: "Duration of requests with operations of trusted documents, by the operation's name.",
-			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
-		}, []string{"name"}),
-		resting: gauge("kith_http_connections_idle", "Connections that are open and wait for the next request."),
-		connections: made.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kith_subscription_connections", Help: "Connections that stay open, by transport (websocket, sse).",
-		}, []string{"transport"}),
-		tooMany: counters("kith_subscription_connections_refused_total",
+		timeByName: made.Histograms("kith_graphql_operation_duration_seconds",
+			"Duration of requests with operations of trusted documents, by the operation's name.", []float64{.001, .005, .025, .1, .5, 2.5, 10}, "name"),
+		resting:     made.Gauge("kith_http_connections_idle", "Connections that are open and wait for the next request."),
+		connections: made.Gauges("kith_subscription_connections", "Connections that stay open, by transport (websocket, sse).", "transport"),
+		tooMany: made.Counters("kith_subscription_connections_refused_total",
 			"Such connections that were one too many, by transport and whose bound it was (all, address, user).", "transport", "bound"),
-		ended: counters("kith_subscription_connections_ended_total",
+		ended: made.Counters("kith_subscription_connections_ended_total",
 			"Connections that stayed open and have ended, by transport and reason (client, complete, expired, idle, slow, unresponsive, stopped, refused, violation, error).",
 			"transport", "reason"),
-		running: gauge("kith_subscription_operations", "Subscriptions that run on open connections."),
-		answers: counters("kith_subscription_answers_total",
+		running: made.Gauge("kith_subscription_operations", "Subscriptions that run on open connections."),
+		answers: made.Counters("kith_subscription_answers_total",
 			"Answers made for such operations, by outcome (ok, partial, error, timeout, canceled).", "outcome"),
-		answering: made.NewHistogram(prometheus.HistogramOpts{
-			Name: "kith_subscription_answer_duration_seconds", Help: "Time from an event, or a request, to the answer made of it.", Buckets: fine,
-		}),
-		unread: counter("kith_subscription_read_failures_total",
+		answering: made.Histogram("kith_subscription_answer_duration_seconds", "Time from an event, or a request, to the answer made of it.", fine...),
+		unread: made.Counter("kith_subscription_read_failures_total",
 			"Attempts of subscriptions to read what an event is about that failed; most are repeated."),
 	}
 	for _, fault := range []apierr.Code{apierr.CodeInternal, apierr.CodeUnavailable, apierr.CodeTimeout} {

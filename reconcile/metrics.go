@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage/metrics"
 )
 
 // A Mode is one of the ways to look for disagreements.
@@ -31,25 +33,16 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	made := metrics.In(registerer)
 	m := &Metrics{
-		found: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_reconcile_found_total",
-			Help: "Differences found between the two sides of edges, or between counts and rows, by mode and kind.",
-		}, []string{"mode", "kind"}),
-		repaired: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_reconcile_repaired_total",
-			Help: "Differences that were repaired, by mode and kind.",
-		}, []string{"mode", "kind"}),
-		unpaired: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kith_reconcile_oldest_unpaired_seconds",
-			Help: "How long ago the oldest edge was written whose inverse row has not been seen yet, by mode. 0 when there is none.",
-		}, []string{"mode"}),
-		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_reconcile_lost_total",
-			Help: "Times that a log no longer had the checkpoint, by mode: run kith reconcile full.",
-		}, []string{"mode"}),
+		found: made.Counters("kith_reconcile_found_total",
+			"Differences found between the two sides of edges, or between counts and rows, by mode and kind.", "mode", "kind"),
+		repaired: made.Counters("kith_reconcile_repaired_total", "Differences that were repaired, by mode and kind.", "mode", "kind"),
+		unpaired: made.Gauges("kith_reconcile_oldest_unpaired_seconds",
+			"How long ago the oldest edge was written whose inverse row has not been seen yet, by mode. 0 when there is none.", "mode"),
+		lost:   made.Counters("kith_reconcile_lost_total", "Times that a log no longer had the checkpoint, by mode: run kith reconcile full.", "mode"),
+		lostAt: metrics.In(nil).Gauges("lost_at", "", "mode"),
 	}
-	m.lostAt = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lost_at"}, []string{"mode"})
 	for _, mode := range []Mode{ModeIncremental, ModeRealtime} {
 		m.lost.WithLabelValues(string(mode))
 		m.unpaired.WithLabelValues(string(mode))
@@ -58,7 +51,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			m.repaired.WithLabelValues(string(mode), string(kind))
 		}
 	}
-	registerer.MustRegister(m.found, m.repaired, m.unpaired, m.lost)
 	return m
 }
 

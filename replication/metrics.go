@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage/metrics"
 )
 
 // Metrics counts what appliers do. A nil one counts nothing.
@@ -22,27 +24,16 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	made := metrics.In(registerer)
 	m := &Metrics{
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_replication_events_total",
-			Help: "Forward rows applied to the inverse side, by source and by the shard that was written to.",
-		}, []string{"source", "shard"}),
-		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "kith_replication_delay_seconds",
-			Help:    "Time from the commit of a forward row to that of its inverse row.",
-			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300},
-		}),
-		rows: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "kith_replication_batch_rows",
-			Help:    "Rows applied by one transaction.",
-			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000},
-		}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_replication_failures_total",
-			Help: "Batches that could not be applied and are tried again, by shard.",
-		}, []string{"shard"}),
+		events: made.Counters("kith_replication_events_total",
+			"Forward rows applied to the inverse side, by source and by the shard that was written to.", "source", "shard"),
+		delay: made.Histogram("kith_replication_delay_seconds", "Time from the commit of a forward row to that of its inverse row.",
+			.0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300),
+		rows:     made.Histogram("kith_replication_batch_rows", "Rows applied by one transaction.", 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
+		failures: made.Counters("kith_replication_failures_total", "Batches that could not be applied and are tried again, by shard.", "shard"),
 	}
-	registerer.MustRegister(m.events, m.delay, m.rows, m.failures, m)
+	registerer.MustRegister(m)
 	return m
 }
 

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"kith/storage"
+	"kith/storage/metrics"
 	"kith/storage/sleep"
 )
 
@@ -43,14 +43,12 @@ const (
 // NewSynchronous starts the background retries, which end with Close.
 func NewSynchronous(store storage.EdgeWriter, publisher Publisher, registerer prometheus.Registerer, logger *slog.Logger) *Synchronous {
 	ctx, stop := context.WithCancel(context.Background())
-	counter := func(name, help string) prometheus.Counter {
-		return promauto.With(registerer).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
+	made := metrics.In(registerer)
 	r := &Synchronous{
 		propagator: Propagator{Store: store, Publisher: publisher, Logger: logger}, logger: logger,
-		failed:   counter("kith_sync_inverse_failed_total", "Edges whose inverse row could not be written in the request (redundancy sync)."),
-		repaired: counter("kith_sync_inverse_repaired_total", "Edges whose inverse row could not be written in the request but was written by a retry (redundancy sync)."),
-		dropped:  counter("kith_sync_inverse_dropped_total", "Edges whose inverse row was given up and is left to kith reconcile (redundancy sync)."),
+		failed:   made.Counter("kith_sync_inverse_failed_total", "Edges whose inverse row could not be written in the request (redundancy sync)."),
+		repaired: made.Counter("kith_sync_inverse_repaired_total", "Edges whose inverse row could not be written in the request but was written by a retry (redundancy sync)."),
+		dropped:  made.Counter("kith_sync_inverse_dropped_total", "Edges whose inverse row was given up and is left to kith reconcile (redundancy sync)."),
 		retries:  make(chan []storage.Written, maxRetries), stop: stop,
 	}
 	for range retriers {

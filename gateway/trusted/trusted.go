@@ -20,6 +20,7 @@ import (
 
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/storage/metrics"
 )
 
 // Bounds of what may be registered.
@@ -219,10 +220,7 @@ func (d *Documents) Len() int {
 
 // Register registers a metric of how many documents there are.
 func (d *Documents) Register(registerer prometheus.Registerer) {
-	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "kith_trusted_documents",
-		Help: "Trusted documents that this gateway knows.",
-	}, func() float64 { return float64(d.Len()) }))
+	metrics.In(registerer).GaugeOf("kith_trusted_documents", "Trusted documents that this gateway knows.", func() float64 { return float64(d.Len()) })
 }
 
 func hashOf(text string) string {

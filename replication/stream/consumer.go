@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	c.Metrics = c.Metrics.orNone()
+	c.Metrics = cmp.Or(c.Metrics, NewMetrics(nil))
 	return c
 }
 

@@ -11,6 +11,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ type ProducerConfig struct {
 
 // NewProducer makes a producer.
 func NewProducer(cfg ProducerConfig) *Producer {
-	p := &Producer{client: cfg.Redis, key: cfg.Key, timeout: cfg.Timeout, metrics: cfg.Metrics.orNone()}
+	p := &Producer{client: cfg.Redis, key: cfg.Key, timeout: cfg.Timeout, metrics: cmp.Or(cfg.Metrics, NewMetrics(nil))}
 	if p.key == "" {
 		p.key = DefaultKey
 	}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -59,7 +60,7 @@ func NewBus(hub *Hub, cfg BusConfig) *Bus {
 		client:  cfg.Redis,
 		channel: cfg.Channel,
 		sender:  rand.Uint64(),
-		metrics: cfg.Metrics.orNone(),
+		metrics: cmp.Or(cfg.Metrics, NewMetrics(nil)),
 		waking:  make(chan struct{}, 1),
 	}
 }

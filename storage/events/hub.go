@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -38,7 +39,7 @@ type Hub struct {
 // NewHub makes a hub. Metrics may be nil.
 func NewHub(metrics *Metrics) *Hub {
 	return &Hub{
-		metrics: metrics.orNone(),
+		metrics: cmp.Or(metrics, NewMetrics(nil)),
 		members: make(map[*Subscription]struct{}),
 		byUser:  make(map[storage.UserID]map[*Subscription]struct{}),
 		all:     make(map[*Subscription]struct{}),

@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"kith/storage/metrics"
 )
 
 // Metrics counts statements: how many, how long, how many keys each.
@@ -19,25 +21,16 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
+	made := metrics.In(registerer)
+	return &Metrics{
 		registerer: registerer,
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "kith_sql_statement_duration_seconds",
-			Help:    "Time of an SQL statement, from the wait for a connection to its last row, by look-up and shard.",
-			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .05, .1, .5, 1, 2.5},
-		}, []string{"lookup", "shard"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_sql_statement_failures_total",
-			Help: "SQL statements that failed, by look-up and shard.",
-		}, []string{"lookup", "shard"}),
-		keys: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "kith_sql_batch_keys",
-			Help:    "Keys that one SQL statement asked for, or rows that it wrote, by look-up.",
-			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000},
-		}, []string{"lookup"}),
+		duration: made.Histograms("kith_sql_statement_duration_seconds",
+			"Time of an SQL statement, from the wait for a connection to its last row, by look-up and shard.",
+			[]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .05, .1, .5, 1, 2.5}, "lookup", "shard"),
+		failures: made.Counters("kith_sql_statement_failures_total", "SQL statements that failed, by look-up and shard.", "lookup", "shard"),
+		keys: made.Histograms("kith_sql_batch_keys", "Keys that one SQL statement asked for, or rows that it wrote, by look-up.",
+			[]float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}, "lookup"),
 	}
-	registerer.MustRegister(m.duration, m.failures, m.keys)
-	return m
 }
 
 // Observe is what [Config.OnStatement] takes.

@@ -2,7 +2,8 @@ package localcache
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"kith/storage/metrics"
 )
 
 // Metrics shows what a cache is worth. Each cache has its own.
@@ -19,29 +20,24 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m, factory := &Metrics{}, promauto.With(registerer)
-	hits := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_cache_hits_total", Help: "Keys found in the gateway's memory, by kind."}, []string{"kind"})
-	misses := factory.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_cache_misses_total", Help: "Keys not in the gateway's memory, which were read from Redis or the databases, by kind."}, []string{"kind"})
+	made := metrics.In(registerer)
+	hits := made.Counters("kith_cache_hits_total", "Keys found in the gateway's memory, by kind.", "kind")
+	misses := made.Counters("kith_cache_misses_total",
+		"Keys not in the gateway's memory, which were read from Redis or the databases, by kind.", "kind")
+	m := &Metrics{
+		forgotten: made.Counter("kith_cache_forgotten_total", "Times that the gateway emptied its memory, because changes may have been missed."),
+		renewed: made.Counter("kith_cache_renewed_total",
+			"Lists in memory that were kept longer because the version of their owner's counts had not changed."),
+		built:    made.Histogram("kith_cache_long_list_seconds", "How long it took to read a long list into memory.", prometheus.ExponentialBuckets(0.001, 4, 8)...),
+		unpacked: made.Counter("kith_cache_pack_failures_total", "Long lists that could not be packed in the store."),
+		warming:  made.Gauge("kith_cache_warming", "1 while the gateway reads the users who are followed most into its memory, after its start."),
+		warmed:   made.Counter("kith_cache_warmed_total", "Users who were read into the gateway's memory, with their lists, before anybody asked for them."),
+	}
 	for k := range kinds {
 		m.hits[k], m.misses[k] = hits.WithLabelValues(k.String()), misses.WithLabelValues(k.String())
 	}
-	m.forgotten = factory.NewCounter(prometheus.CounterOpts{
-		Name: "kith_cache_forgotten_total", Help: "Times that the gateway emptied its memory, because changes may have been missed."})
-	m.renewed = factory.NewCounter(prometheus.CounterOpts{
-		Name: "kith_cache_renewed_total", Help: "Lists in memory that were kept longer because the version of their owner's counts had not changed."})
-	m.built = factory.NewHistogram(prometheus.HistogramOpts{
-		Name: "kith_cache_long_list_seconds", Help: "How long it took to read a long list into memory.",
-		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)})
-	m.unpacked = factory.NewCounter(prometheus.CounterOpts{
-		Name: "kith_cache_pack_failures_total", Help: "Long lists that could not be packed in the store."})
-	m.warming = factory.NewGauge(prometheus.GaugeOpts{
-		Name: "kith_cache_warming", Help: "1 while the gateway reads the users who are followed most into its memory, after its start."})
-	m.warmed = factory.NewCounter(prometheus.CounterOpts{
-		Name: "kith_cache_warmed_total", Help: "Users who were read into the gateway's memory, with their lists, before anybody asked for them."})
 	gauge := func(name, help string, of func(*Cache) float64) {
-		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+		made.GaugeOf(name, help, func() float64 {
 			if m.cache == nil {
 				return 0
 			}

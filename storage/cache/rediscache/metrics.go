@@ -2,7 +2,8 @@ package rediscache
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"kith/storage/metrics"
 )
 
 // Metrics counts what the cache does.
@@ -19,22 +20,16 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them; nil: nowhere.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	factory := promauto.With(registerer)
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return factory.NewCounterVec(prometheus.CounterOpts{Name: "kith_redis_cache_" + name, Help: help}, labels)
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return factory.NewGauge(prometheus.GaugeOpts{Name: "kith_redis_cache_" + name, Help: help})
-	}
+	made := metrics.In(registerer)
 	return &Metrics{
-		lookups: counters("lookups_total", "Look-ups of users and lists in Redis, by how they ended.", "kind", "outcome"),
-		fills:   counters("fills_total", "Values read from the store to be stored in Redis, by what became of them.", "kind", "outcome"),
-		waits:   counters("waits_total", "Times that a look-up waited for another gateway's fill.", "kind"),
-		changes: counters("changes_total", "Changed users that were reported to Redis, or could not be reported yet.", "outcome"),
-		errors:  counters("errors_total", "Exchanges with Redis that failed, by what they were for.", "exchange"),
-		epochs:  counters("epochs_total", "Times that this gateway found out the epoch of Redis.").WithLabelValues(),
-		late:    gauge("late_users", "Changed users that could not be reported to Redis yet."),
-		open:    gauge("open", "1 while Redis is left alone because it does not answer."),
+		lookups: made.Counters("kith_redis_cache_lookups_total", "Look-ups of users and lists in Redis, by how they ended.", "kind", "outcome"),
+		fills:   made.Counters("kith_redis_cache_fills_total", "Values read from the store to be stored in Redis, by what became of them.", "kind", "outcome"),
+		waits:   made.Counters("kith_redis_cache_waits_total", "Times that a look-up waited for another gateway's fill.", "kind"),
+		changes: made.Counters("kith_redis_cache_changes_total", "Changed users that were reported to Redis, or could not be reported yet.", "outcome"),
+		errors:  made.Counters("kith_redis_cache_errors_total", "Exchanges with Redis that failed, by what they were for.", "exchange"),
+		epochs:  made.Counter("kith_redis_cache_epochs_total", "Times that this gateway found out the epoch of Redis."),
+		late:    made.Gauge("kith_redis_cache_late_users", "Changed users that could not be reported to Redis yet."),
+		open:    made.Gauge("kith_redis_cache_open", "1 while Redis is left alone because it does not answer."),
 	}
 }
 

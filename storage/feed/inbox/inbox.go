@@ -81,7 +81,7 @@ const (
 // Boxes are the inboxes.
 type Boxes struct {
 	Config
-	metrics *metrics
+	metrics *counters
 	token   string // of the lease
 	state   atomic.Pointer[State]
 	late    atomic.Bool // all inboxes have to end
@@ -107,7 +107,7 @@ func New(c Config) *Boxes {
 	c.Batch = cmp.Or(c.Batch, batch)
 	c.Pause = cmp.Or(c.Pause, buildEvery)
 	b := &Boxes{Config: c, token: strconv.FormatUint(rand.Uint64(), 36), waking: make(chan struct{}, 1)}
-	b.metrics = newMetrics()
+	b.metrics = newCounters()
 	c.Recent.OnLate(b.end)
 	return b
 }

@@ -4,24 +4,24 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage/metrics"
 )
 
-// metrics count what inboxes do.
-type metrics struct {
+// counters count what inboxes do.
+type counters struct {
 	pages, missed, builds, posts, written, failures prometheus.Counter
 }
 
-func newMetrics() *metrics {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kith_feed_" + name, Help: help})
-	}
-	return &metrics{
-		pages:    counter("inbox_pages_total", "Pages of home feeds that were read from a valid inbox."),
-		missed:   counter("inbox_missed_total", "Reads of inboxes that were not there, or for other followings: the page was pulled."),
-		builds:   counter("inbox_builds_total", "Inboxes that this gateway has built."),
-		posts:    counter("copied_posts_total", "Posts that this gateway copied into inboxes, those of hot authors included."),
-		written:  counter("inbox_writes_total", "Inboxes that were written while copying posts, once for all posts of an author in a round."),
-		failures: counter("inbox_failures_total", "Times that inboxes went out of use because Redis did not answer."),
+func newCounters() *counters {
+	made := metrics.In(nil)
+	return &counters{
+		pages:    made.Counter("kith_feed_inbox_pages_total", "Pages of home feeds that were read from a valid inbox."),
+		missed:   made.Counter("kith_feed_inbox_missed_total", "Reads of inboxes that were not there, or for other followings: the page was pulled."),
+		builds:   made.Counter("kith_feed_inbox_builds_total", "Inboxes that this gateway has built."),
+		posts:    made.Counter("kith_feed_copied_posts_total", "Posts that this gateway copied into inboxes, those of hot authors included."),
+		written:  made.Counter("kith_feed_inbox_writes_total", "Inboxes that were written while copying posts, once for all posts of an author in a round."),
+		failures: made.Counter("kith_feed_inbox_failures_total", "Times that inboxes went out of use because Redis did not answer."),
 	}
 }
 
@@ -29,21 +29,21 @@ func newMetrics() *metrics {
 func (b *Boxes) Register(registerer prometheus.Registerer) {
 	m := b.metrics
 	if m == nil {
-		m = newMetrics()
+		m = newCounters()
 	}
 	registerer.MustRegister(m.pages, m.missed, m.builds, m.posts, m.written, m.failures)
 	gauge := func(name, help string, of func(*State) float64) {
-		registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kith_feed_" + name, Help: help}, func() float64 {
+		metrics.In(registerer).GaugeOf(name, help, func() float64 {
 			if s := b.Current(); s != nil {
 				return of(s)
 			}
 			return 0
-		}))
+		})
 	}
-	gauge("inbox_lag_seconds", "How long ago the newest post was published that inboxes have for sure. 0 while they are not used.", func(s *State) float64 {
+	gauge("kith_feed_inbox_lag_seconds", "How long ago the newest post was published that inboxes have for sure. 0 while they are not used.", func(s *State) float64 {
 		return time.Since(s.Done.Time()).Seconds()
 	})
-	gauge("hot_authors", "Authors whose posts are not copied into inboxes.", func(s *State) (hot float64) {
+	gauge("kith_feed_hot_authors", "Authors whose posts are not copied into inboxes.", func(s *State) (hot float64) {
 		for _, n := range s.turns {
 			hot += float64(n % 2)
 		}
