@@ -21,41 +21,30 @@ var ofLists = []string{
 	"comparer", "repairer", "histories", "requests", "settling",
 }
 
-// A store that packs every list before it is read is as good as any other.
+// A store that packs every list before it is read is as good as any other: those of every second owner as one value, the others in
+// chunks.
 func TestConformancePacked(t *testing.T) {
 	t.Parallel()
-	storagetest.Run(t, func(t *testing.T) storage.Store {
-		return packer{openSmall(t, twoFiles(t), nil), t}
-	}, ofLists...)
+	conformsPacked(t, func(owner storage.UserID) bool { return owner%2 == 0 })
 }
 
-// So is one that packs every list as one value before it is read.
-func TestConformanceShortLists(t *testing.T) {
-	t.Parallel()
+// TestLongConformancePackedAlike is the same with lists that are all packed in one way.
+func TestLongConformancePackedAlike(t *testing.T) {
+	testenv.Long(t)
+	for _, asValue := range []bool{true, false} {
+		t.Run(map[bool]string{true: "as values", false: "in chunks"}[asValue], func(t *testing.T) {
+			t.Parallel()
+			conformsPacked(t, func(storage.UserID) bool { return asValue })
+		})
+	}
+}
+
+func conformsPacked(t *testing.T, asValue func(owner storage.UserID) bool) {
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		s := openSmall(t, twoFiles(t), nil)
 		s.packed.Sizes.ShortTo, s.packed.Sizes.ShortQuiet, s.packed.Sizes.ShortEnded = 1000, -1<<60, 1<<60
-		return shortPacker{s}
+		return packer{s, asValue, t}
 	}, ofLists...)
-}
-
-// A shortPacker packs lists that are about to be read, each as one value.
-type shortPacker struct{ *Store }
-
-func (p shortPacker) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	for _, q := range queries[:min(len(queries), 100)] {
-		p.packShorts(ctx, []packed.Name{{Side: side, Owner: q.Owner}})
-	}
-	return p.Store.Lists(ctx, side, queries)
-}
-
-func (p shortPacker) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if side <= storage.Inverse {
-		for _, owner := range owners[:min(len(owners), 100)] {
-			p.packShorts(ctx, []packed.Name{{Side: side, Owner: owner}})
-		}
-	}
-	return p.Store.Neighbours(ctx, side, owners)
 }
 
 // A store that packs in the background, while others write, is as good, too. TestPackingWhileOthersWrite
@@ -84,7 +73,8 @@ func twoFiles(t *testing.T) string {
 // A packer packs lists that are about to be read.
 type packer struct {
 	*Store
-	t *testing.T
+	asValue func(owner storage.UserID) bool
+	t       *testing.T
 }
 
 func (p packer) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
@@ -94,9 +84,18 @@ func (p packer) Lists(ctx context.Context, side storage.Side, queries []storage.
 	return p.Store.Lists(ctx, side, queries)
 }
 
+func (p packer) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	for _, owner := range owners[:min(len(owners), 100)] {
+		if side <= storage.Inverse && p.asValue(owner) {
+			p.pack(ctx, side, owner)
+		}
+	}
+	return p.Store.Neighbours(ctx, side, owners)
+}
+
 func (p packer) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	for _, owner := range owners[:min(len(owners), 100)] {
-		if side <= storage.Inverse {
+		if side <= storage.Inverse && !p.asValue(owner) {
 			p.pack(ctx, side, owner)
 		}
 	}
@@ -104,6 +103,10 @@ func (p packer) PackedNeighbours(ctx context.Context, side storage.Side, owners 
 }
 
 func (p packer) pack(ctx context.Context, side storage.Side, owner storage.UserID) {
+	if p.asValue(owner) {
+		p.packShorts(ctx, []packed.Name{{Side: side, Owner: owner}})
+		return
+	}
 	if err := p.Pack(ctx, side, owner); err != nil && ctx.Err() == nil {
 		p.t.Error(err)
 	}
