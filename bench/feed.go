@@ -1,16 +1,12 @@
 package bench
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
 
-	"kith/accounts/identity"
 	"kith/storage"
 )
 
@@ -21,7 +17,7 @@ type FeedGraph struct {
 	*Graph
 	Groups []Readers
 
-	posts []FeedPost // oldest first
+	posts []feedPost // oldest first
 }
 
 // Readers are users who each follow the same number of users of the graph, and whom nobody follows.
@@ -31,11 +27,10 @@ type Readers struct {
 	follows    [][]int // numbers of users, by reader
 }
 
-// FeedPost is the place of a post in home feeds.
-type FeedPost struct {
+// feedPost is the place of a post in home feeds.
+type feedPost struct {
 	storage.PostID
-	At     storage.Micros
-	author int // number
+	At storage.Micros
 }
 
 const (
@@ -70,10 +65,10 @@ func (f *FeedGraph) draw(now storage.Micros) {
 		id := f.ID(n)
 		count := math.Exp(r.NormFloat64()*postSpread + math.Log(meanPosts) - postSpread*postSpread/2)
 		for range int(count) {
-			f.posts = append(f.posts, FeedPost{PostID: storage.PostID{Author: id}, At: now - storage.Micros(r.Int64N(span)), author: n})
+			f.posts = append(f.posts, feedPost{PostID: storage.PostID{Author: id}, At: now - storage.Micros(r.Int64N(span))})
 		}
 	}
-	slices.SortFunc(f.posts, func(a, b FeedPost) int { return int(a.At - b.At) })
+	slices.SortFunc(f.posts, func(a, b feedPost) int { return int(a.At - b.At) })
 	for i := range f.posts { // as accounts/ids makes numbers: by the time in 10 ms, and 24 bits
 		f.posts[i].Number = int64(f.posts[i].At/10_000)<<24 | int64(i)&(1<<24-1)
 	}
@@ -125,114 +120,4 @@ func (f *FeedGraph) ReaderEdges() iter.Seq[storage.Edge] {
 			}
 		}
 	}
-}
-
-// Newest returns the newest posts of a reader's home feed, newest first. It looks at each post.
-func (f *FeedGraph) Newest(g *Readers, reader, limit int) (page []FeedPost) {
-	follows := make([]bool, f.Users+1)
-	for _, n := range g.follows[reader] {
-		follows[n] = true
-	}
-	for _, p := range slices.Backward(f.posts) {
-		if len(page) == limit {
-			break
-		}
-		if follows[p.author] {
-			page = append(page, p)
-		}
-	}
-	return page
-}
-
-// FeedPages asks for the first page of the home feeds of a group of readers.
-type FeedPages struct {
-	issuer *identity.Issuer
-	group  *Readers
-	want   [][]string // ids of the posts, by reader
-}
-
-// FeedPageSize is how many posts a page has.
-const FeedPageSize = 20
-
-const feedQuery = `query Feed { viewer { feed(first: 20) { edges { node { id text createdAt author { id name } } } complete } } }`
-
-// NewFeedPages makes the load. The secret signs the readers' tokens, as [identity.IssuerConfig.Secret].
-func NewFeedPages(f *FeedGraph, group *Readers, secret []byte) (*FeedPages, error) {
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets(secret)})
-	pages := &FeedPages{issuer: issuer, group: group}
-	for reader := range group.IDs {
-		var ids []string
-		for _, p := range f.Newest(group, reader, FeedPageSize) {
-			ids = append(ids, fmt.Sprintf("post_%d_%d", p.Author, p.Number))
-		}
-		pages.want = append(pages.want, ids)
-	}
-	return pages, err
-}
-
-func (f *FeedPages) title() string { return fmt.Sprint("feed of ", f.group.Followings) }
-
-func (f *FeedPages) stream(load *Load, connection int) stream {
-	return &feedPages{FeedPages: f, random: rand.New(rand.NewPCG(load.Seed, 1<<42+uint64(connection))), tokens: make([]string, len(f.group.IDs))}
-}
-
-// feedPages is the load as one connection asks it.
-type feedPages struct {
-	*FeedPages
-	random *rand.Rand
-	reader int
-	tokens []string // by reader
-}
-
-func (s *feedPages) next(body []byte) ([]byte, string, bool) {
-	s.reader = s.random.IntN(len(s.group.IDs))
-	if s.tokens[s.reader] == "" {
-		var err error
-		if s.tokens[s.reader], _, err = s.issuer.Issue(s.group.IDs[s.reader], 0); err != nil {
-			return body, "", false // no user has such an id
-		}
-	}
-	body = append(body, `{"query":`...)
-	body = strconv.AppendQuote(body, feedQuery)
-	return append(body, '}'), s.tokens[s.reader], true
-}
-
-func (s *feedPages) kind() string { return "" }
-
-func (s *feedPages) by() storage.UserID { return s.group.IDs[s.reader] }
-
-func (s *feedPages) judge(status int, response []byte, thorough bool) error {
-	err := Skim(status, response)
-	if err != nil || !thorough {
-		return err
-	}
-	var got struct {
-		Data struct {
-			Viewer struct {
-				Feed struct {
-					Edges []struct {
-						Node struct {
-							ID, Text  string
-							CreatedAt time.Time
-							Author    personAnswer
-						}
-					}
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(response, &got); err != nil {
-		return err
-	}
-	var ids []string
-	for _, e := range got.Data.Viewer.Feed.Edges {
-		if e.Node.Text == "" || e.Node.Author.Name == "" || e.Node.CreatedAt.IsZero() {
-			return fmt.Errorf("a post lacks something: %.300s", response)
-		}
-		ids = append(ids, e.Node.ID)
-	}
-	if !slices.Equal(ids, s.want[s.reader]) {
-		return fmt.Errorf("user %d has the page %v, want %v", s.group.IDs[s.reader], ids, s.want[s.reader])
-	}
-	return nil
 }

@@ -68,7 +68,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 					b.Fatal(err)
 				}
 				took("load-µs", began)
-				config := configOf(b, store, nil, nil)
+				config := configOf(b, store, nil)
 				config.Trusted = known
 				h := gateway.New(config)
 				for _, pass := range []string{"first-µs", "next-µs"} {

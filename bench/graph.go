@@ -134,32 +134,6 @@ func appendEdge(line []byte, e storage.Edge) []byte {
 	return append(append(line, micros[1:]...), '\n')
 }
 
-// MoreEdges yields a number of follows that the graph does not have, in random order, as if its
-// users went on following: from any user to neighbours and popular users, at the end of the
-// graph's time.
-func (g *Graph) MoreEdges(count int) iter.Seq[storage.Edge] {
-	return func(yield func(storage.Edge) bool) {
-		begin := storage.MicrosOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-		r := g.random(purposeInserts, 0)
-		seen := make(map[[2]int]bool, count)
-		for len(seen) < count {
-			from := g.anyone(r)
-			to := g.neighbour(from, r)
-			if r.Float64() >= near {
-				to = g.pickPopular(r)
-			}
-			pair := [2]int{from, to}
-			if from == to || seen[pair] || slices.Contains(g.followings(from), to) {
-				continue
-			}
-			seen[pair] = true
-			if !yield(storage.Edge{From: g.ID(from), To: g.ID(to), Type: storage.Following, UpdateTime: begin + storage.Micros(len(seen))}) {
-				return
-			}
-		}
-	}
-}
-
 // near is the share of a user's follows that are in the user's own community.
 const near = 0.45
 

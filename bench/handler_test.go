@@ -29,7 +29,6 @@ import (
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
-	"kith/storage/feed/recent"
 	"kith/storage/sqlstore"
 	"kith/storage/storagetest/oracle"
 )
@@ -66,7 +65,7 @@ func BenchmarkHandlerTraced(b *testing.B) {
 			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
 			b.Cleanup(cache.Close)
 			settings := traces.Settings{Endpoint: collector.URL, Ratio: ratio}
-			cfg := configOf(b, store, cache, nil)
+			cfg := configOf(b, store, cache)
 			var err error
 			cfg.Traces, err = traces.Open(b.Context(), traces.Config{Settings: settings, Logger: cfg.Logger})
 			if err != nil {
@@ -86,7 +85,7 @@ func BenchmarkHandlerSlowLog(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
 			b.Cleanup(cache.Close)
-			cfg := configOf(b, store, cache, nil)
+			cfg := configOf(b, store, cache)
 			cfg.SlowOperation = from
 			askAll(b, gateway.New(cfg), graph)
 		})
@@ -156,7 +155,7 @@ func (d *discarding) Write(b []byte) (int, error) {
 // handlerOver assembles the handler as `kith serve` does, with nobody signed in. If cache is not nil, it is in front of the store.
 func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) http.Handler {
 	b.Helper()
-	return handlerWith(b, store, cache, nil)
+	return gateway.New(configOf(b, store, cache))
 }
 
 // feedStore is the store that home feeds read: posts come from the cache, as in `kith serve`.
@@ -167,14 +166,8 @@ type feedStore struct {
 
 func (f feedStore) Shards() int { return f.store.Shards() }
 
-// handlerWith is handlerOver with recent posts in memory, unless recent is nil.
-func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) http.Handler {
-	b.Helper()
-	return gateway.New(configOf(b, store, cache, recent))
-}
-
-// configOf is the configuration of the gateway that handlerWith makes.
-func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) gateway.Config {
+// configOf is the configuration of the gateway that handlerOver makes.
+func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gateway.Config {
 	b.Helper()
 	registry := prometheus.NewRegistry()
 	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(registry), time.Now)
@@ -189,7 +182,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 	root := &resolvers.Resolver{
 		Declared:  declared.Nothing,
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
-		Feeds:   &social.Feeds{Store: feeds, Recent: recent},
+		Feeds:   &social.Feeds{Store: feeds},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Popular: social.NewPopular(store, time.Now, nil),
 	}

@@ -20,21 +20,11 @@ type Usage struct {
 	Load       float64       // CPU seconds of the load itself
 	Statements float64       // SQL statements that the gateway sent
 	Allocated  float64       // bytes that the gateway allocated
-	Hits       float64       // keys that the gateway had in its memory
-	Misses     float64       // keys that it had to read
 }
 
 const unknown = -1
 
-var unknownUsage = Usage{0, unknown, unknown, unknown, unknown, unknown, unknown, unknown}
-
-// HitRate is the share of keys that the gateway had in its memory; unknown if it was not asked for any.
-func (u Usage) HitRate() float64 {
-	if u.Hits < 0 || u.Misses < 0 || u.Hits+u.Misses == 0 {
-		return unknown
-	}
-	return u.Hits / (u.Hits + u.Misses)
-}
+var unknownUsage = Usage{0, unknown, unknown, unknown, unknown, unknown}
 
 // Cores is a number of CPU seconds divided by the measured time.
 func (u Usage) Cores(seconds float64) float64 {
@@ -47,14 +37,14 @@ func (u Usage) Cores(seconds float64) float64 {
 func (u Usage) plus(v Usage) Usage {
 	return Usage{
 		u.Measured + v.Measured, sum(u.Gateway, v.Gateway), sum(u.Databases, v.Databases), sum(u.Load, v.Load),
-		sum(u.Statements, v.Statements), sum(u.Allocated, v.Allocated), sum(u.Hits, v.Hits), sum(u.Misses, v.Misses),
+		sum(u.Statements, v.Statements), sum(u.Allocated, v.Allocated),
 	}
 }
 
 func (u Usage) since(v Usage) Usage {
 	return Usage{
 		u.Measured, difference(u.Gateway, v.Gateway), difference(u.Databases, v.Databases), difference(u.Load, v.Load),
-		difference(u.Statements, v.Statements), difference(u.Allocated, v.Allocated), difference(u.Hits, v.Hits), difference(u.Misses, v.Misses),
+		difference(u.Statements, v.Statements), difference(u.Allocated, v.Allocated),
 	}
 }
 
@@ -117,37 +107,42 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// readMetrics reads the gateway's own account. Statements stay unknown if no series counts them.
+// readMetrics reads the gateway's own account. What no series counts stays unknown.
 func (m *meter) readMetrics(ctx context.Context) Usage {
 	u := unknownUsage
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.at.ResolveReference(&url.URL{Path: "/metrics"}).String(), nil)
+	metrics, err := Metrics(ctx, m.at.ResolveReference(&url.URL{Path: "/metrics"}).String())
 	if err != nil {
 		return u
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return u
-	}
-	defer response.Body.Close()
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		name, value, ok := cutSample(lines.Text())
-		if !ok {
-			continue
-		}
-		switch name {
-		case "process_cpu_seconds_total":
-			u.Gateway = value
-		case "go_memstats_alloc_bytes_total":
-			u.Allocated = value
-		case "kith_sql_statement_duration_seconds_count":
-			u.Statements = max(u.Statements, 0) + value
-		case "kith_cache_hits_total":
-			u.Hits = max(u.Hits, 0) + value
-		case "kith_cache_misses_total":
-			u.Misses = max(u.Misses, 0) + value
+	for name, into := range map[string]*float64{
+		"process_cpu_seconds_total": &u.Gateway, "go_memstats_alloc_bytes_total": &u.Allocated, "kith_sql_statement_duration_seconds_count": &u.Statements,
+	} {
+		if value, known := metrics[name]; known {
+			*into = value
 		}
 	}
 	return u
+}
+
+// Metrics reads a page in Prometheus's text format, and adds up all series of a name.
+func Metrics(ctx context.Context, page string) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	sums := map[string]float64{}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if name, value, ok := cutSample(lines.Text()); ok {
+			sums[name] += value
+		}
+	}
+	return sums, lines.Err()
 }
 
 // cutSample splits a line of Prometheus's text format into the name, without its labels,

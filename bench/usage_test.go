@@ -15,11 +15,9 @@ func TestMeterReadsWhatIsUsed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		readings++
 		text := "# HELP process_cpu_seconds_total CPU\nprocess_cpu_seconds_total 1.5\ngo_memstats_alloc_bytes_total 1e+06\n" +
-			"kith_cache_hits_total{kind=\"user\"} 5\nkith_cache_hits_total{kind=\"blocks\"} 5\nkith_cache_misses_total{kind=\"user\"} 1\n" +
 			"kith_sql_statement_duration_seconds_count{lookup=\"a\",shard=\"0\"} 10\nkith_sql_statement_duration_seconds_count{lookup=\"b\",shard=\"0\"} 5\n"
 		if readings > 1 {
 			text = "process_cpu_seconds_total 2\ngo_memstats_alloc_bytes_total 3e+06\n" +
-				"kith_cache_hits_total{kind=\"user\"} 7\nkith_cache_hits_total{kind=\"blocks\"} 6\nkith_cache_misses_total{kind=\"user\"} 2\n" +
 				"kith_sql_statement_duration_seconds_count{lookup=\"a\",shard=\"0\"} 40\nkith_sql_statement_duration_seconds_count{lookup=\"b\",shard=\"0\"} 15\n"
 		}
 		_, _ = w.Write([]byte(text))
@@ -31,7 +29,7 @@ func TestMeterReadsWhatIsUsed(t *testing.T) {
 	}
 	m := meter{at: at, databases: []int{os.Getpid()}}
 	used := m.measure(t.Context(), time.Now(), time.Now().Add(10*time.Millisecond))
-	if used.Gateway != 0.5 || used.Allocated != 2e6 || used.Statements != 40 || used.HitRate() != 0.75 {
+	if used.Gateway != 0.5 || used.Allocated != 2e6 || used.Statements != 40 {
 		t.Errorf("%+v", used)
 	}
 	if used.Measured < 10*time.Millisecond || used.Load < 0 || used.Databases < 0 {
@@ -43,11 +41,11 @@ func TestMeterReadsWhatIsUsed(t *testing.T) {
 }
 
 func TestWhatIsUnknownStaysSo(t *testing.T) {
-	known := Usage{time.Second, 1, 2, 3, 4, 5, 6, 7}
+	known := Usage{time.Second, 1, 2, 3, 4, 5}
 	if got := known.plus(unknownUsage); got.Gateway >= 0 || got.Statements >= 0 || got.Measured != time.Second {
 		t.Errorf("%+v", got)
 	}
-	if got := known.plus(known); got != (Usage{2 * time.Second, 2, 4, 6, 8, 10, 12, 14}) {
+	if got := known.plus(known); got != (Usage{2 * time.Second, 2, 4, 6, 8, 10}) {
 		t.Errorf("%+v", got)
 	}
 	if got := processCPU(1 << 30); got >= 0 {
@@ -56,20 +54,17 @@ func TestWhatIsUnknownStaysSo(t *testing.T) {
 	if got := unknownUsage.Cores(unknown); got >= 0 {
 		t.Errorf("%v cores", got)
 	}
-	if got := (Usage{}).HitRate(); got >= 0 || unknownUsage.HitRate() >= 0 {
-		t.Errorf("of no keys %v are in memory", got)
-	}
 }
 
 func TestMerge(t *testing.T) {
 	ms := time.Millisecond
-	one := Result{Question: "q1", Requests: 3, Errors: 1, Elapsed: time.Second, Latencies: Latencies{1 * ms, 4 * ms}, Usage: Usage{time.Second, 1, -1, 1, 6, 1, 3, 1}}
-	two := Result{Question: "q1", Requests: 2, Elapsed: time.Second, Latencies: Latencies{2 * ms, 3 * ms}, Usage: Usage{time.Second, 2, -1, 1, 4, 1, 3, 1}}
+	one := Result{Question: "q1", Requests: 3, Errors: 1, Elapsed: time.Second, Latencies: Latencies{1 * ms, 4 * ms}, Usage: Usage{time.Second, 1, -1, 1, 6, 1}}
+	two := Result{Question: "q1", Requests: 2, Elapsed: time.Second, Latencies: Latencies{2 * ms, 3 * ms}, Usage: Usage{time.Second, 2, -1, 1, 4, 1}}
 	got := Merge([]Result{one, two})
 	if got.Question != "q1" || got.Requests != 5 || got.Errors != 1 || got.PerSecond() != 2 || got.Percentile(50) != 2*ms || got.Percentile(100) != 4*ms {
 		t.Errorf("%+v", got)
 	}
-	if got.Gateway != 3 || got.Databases >= 0 || got.Statements != 10 || got.HitRate() != 0.75 {
+	if got.Gateway != 3 || got.Databases >= 0 || got.Statements != 10 {
 		t.Errorf("%+v", got.Usage)
 	}
 }

@@ -145,15 +145,10 @@ type questions struct {
 	asked  Arguments
 
 	turn, turns int // the users that are asked about in turn; turns is 0 if they are drawn
-
-	popular *Popular // draws the users by rank; nil: all equally often
 }
 
 func (s *questions) next(body []byte) ([]byte, string, bool) {
 	s.asked = s.Draw(s.graph, s.random)
-	if s.popular != nil {
-		s.asked.ID = s.graph.ID(s.popular.ranking.draw(s.random))
-	}
 	if s.turns > 0 {
 		s.turn += s.turns
 		if s.turn-s.turns >= s.graph.Users {

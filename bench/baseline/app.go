@@ -93,6 +93,9 @@ JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id = ?`
 )
 
+// feedPage is how many posts a page has.
+const feedPage = 20
+
 // app answers what the web app asks.
 type app struct{ profiles, known, feed, posts, followings, owners, viewers *sql.Stmt }
 

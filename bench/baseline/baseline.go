@@ -19,20 +19,18 @@ import (
 
 	_ "github.com/go-sql-driver/mysql" // the driver of mysql:DSN
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // the driver of sqlite:PATH
 )
 
 // Serve answers on the listener, from a store that Kith has filled, sqlite:PATH or mysql:DSN,
-// until the context is done. Home feeds are read by a join, or from inboxes if there is a Redis
-// that has some.
-func Serve(ctx context.Context, store string, inboxes redis.UniversalClient, listener net.Listener) error {
+// until the context is done.
+func Serve(ctx context.Context, store string, listener net.Listener) error {
 	dbs, err := open(store)
 	if err != nil {
 		return err
 	}
 	defer dbs.close()
-	handler, err := newHandler(dbs, inboxes)
+	handler, err := newHandler(dbs)
 	if err != nil {
 		return err
 	}
@@ -163,8 +161,6 @@ func (h *handler) answer(r *http.Request, q *request) ([]byte, error) {
 		return nil, err
 	}
 	switch name {
-	case "Feed":
-		return h.feeds.page(r.Context(), viewer)
 	case "AddLink":
 		changed, err := h.writes.setFollow(viewer, v.With, true)
 		return appendChanged("follow", changed), err

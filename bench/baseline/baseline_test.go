@@ -181,7 +181,7 @@ func serveBaseline(t *testing.T, location string) (url string) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, location, nil, listener) }()
+	go func() { ended <- Serve(ctx, location, listener) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {

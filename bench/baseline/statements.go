@@ -4,8 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -128,7 +126,6 @@ type handler struct {
 	suggested, oneNode, oneCount                      *sql.Stmt
 	following, follower                               lists
 	writes                                            *writes
-	feeds                                             feeds
 	app                                               app
 }
 
@@ -146,7 +143,7 @@ const (
 	pageSize    = 20   // as the statements say
 )
 
-func newHandler(dbs databases, inboxes redis.UniversalClient) (*handler, error) {
+func newHandler(dbs databases) (*handler, error) {
 	var failed error
 	prepare := func(text string) *sql.Stmt {
 		statement, err := dbs.read.Prepare(text)
@@ -171,11 +168,7 @@ func newHandler(dbs databases, inboxes redis.UniversalClient) (*handler, error) 
 		oneCount:        prepare(sqlCount),
 		following:       listsOf("commonFollowings", sqlSharedFollowings),
 		follower:        listsOf("commonFollowers", sqlSharedFollowers),
-		feeds:           feeds{joined: prepare(sqlFeed), inboxes: inboxes},
 		app:             newApp(prepare),
-	}
-	if inboxes != nil { // only with MariaDB; SQLite writes such a list in another way
-		h.feeds.byID = prepare(strings.Replace(sqlPosts, "IN (?)", "IN ((?, ?)"+strings.Repeat(", (?, ?)", feedPage-1)+")", 1))
 	}
 	if failed != nil {
 		return nil, failed

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -75,80 +74,6 @@ func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
 		}
 	}
 	return c.measure(ctx, k, report.Standard, config, suite.Run)
-}
-
-// BenchGrowCmd is `kith bench grow`.
-type BenchGrowCmd struct {
-	Sizes     []string      `default:"10000:100000,50000:1000000,200000:4000000" placeholder:"USERS:FOLLOWS" help:"Sizes of the graphs, ascending. Default: ${default}."`
-	Shards    []int         `default:"1" placeholder:"N" help:"Numbers of databases per store, all on one server; each graph is measured with each number. Default: ${default}."`
-	Questions []string      `placeholder:"Q" help:"Questions to measure: ${bench_questions}; none. Default: all."`
-	Parts     []string      `default:"bytes,follows,hits,drain,move" enum:"bytes,follows,hits,drain,move,none" placeholder:"P" help:"What else to measure of a store: bytes of its tables after import and inserts; follows per second; cache hits under Zipf's law; replication of a backlog (not on SQLite); rows moved to another database; none. Default: ${default}."`
-	Inserts   float64       `default:"0.1" placeholder:"SHARE" help:"Follows to insert in random order after the import, as a share of those imported, up to 1. Default: ${default}."`
-	CacheSize []int64       `name:"cache-bytes" default:"16777216,268435456" placeholder:"N" help:"For hits: cache sizes of the gateway. Default: ${default}."`
-	HitsHeat  time.Duration `default:"60s" help:"For hits: warm-up before hits are counted. Gateways keep users for ten minutes, unless they need the room. Default: ${default}."`
-	Zipf      float64       `default:"0.8" placeholder:"SHAPE" help:"For hits: exponent of Zipf's law by which users are asked for, above 0 and up to 2. LinkBench has 0.8 for lists. Default: ${default}."`
-	benchFlags
-}
-
-// Validate is called by kong.
-func (c *BenchGrowCmd) Validate() error {
-	for _, n := range c.Shards {
-		if n < 1 || n > mostShards {
-			return fmt.Errorf("--shards: %d is not from 1 to %d", n, mostShards)
-		}
-	}
-	for _, n := range c.CacheSize {
-		if n < 1 {
-			return fmt.Errorf("--cache-bytes: %d is less than 1", n)
-		}
-	}
-	if !(c.Inserts >= 0 && c.Inserts <= 1) { // so that it is false for NaN
-		return errors.New("--inserts: it must be from 0 to 1")
-	}
-	if c.HitsHeat < 0 {
-		return errors.New("--hits-heat: it must not be less than 0")
-	}
-	if !(c.Zipf > 0 && c.Zipf <= 2) {
-		return errors.New("--zipf: it must be above 0 and at most 2")
-	}
-	return nil
-}
-
-// mostShards is how many databases a private server has room for.
-const mostShards = 256
-
-// none is the value for an empty list, since a list that is left out means all.
-const none = "none"
-
-// Run measures, prints the tables and writes the figures.
-func (c *BenchGrowCmd) Run(ctx context.Context, k *kong.Context) error {
-	if len(c.Engines) == 0 {
-		c.Engines = []string{report.SQLite}
-	}
-	config := suite.Config{OneStore: true, Questions: bench.Questions, Shards: c.Shards, Inserts: c.Inserts, CacheBytes: c.CacheSize, Zipf: c.Zipf, HitsWarmup: c.HitsHeat}
-	if !slices.Contains(c.Parts, none) {
-		config.Parts = c.Parts
-	}
-	if slices.Equal(c.Questions, []string{none}) {
-		config.Questions = nil
-	} else if len(c.Questions) > 0 {
-		var err error
-		if config.Questions, err = questionsNamed(c.Questions); err != nil {
-			return err
-		}
-	}
-	for _, text := range c.Sizes {
-		users, edges, _ := strings.Cut(text, ":")
-		var g suite.Graph
-		var err, errEdges error
-		g.Users, err = strconv.Atoi(users)
-		g.Edges, errEdges = strconv.Atoi(edges)
-		if err != nil || errEdges != nil || g.Users < bench.Community || g.Edges < g.Users {
-			return fmt.Errorf("--sizes: %q is not USERS:FOLLOWS with at least %d users and one follow each", text, bench.Community)
-		}
-		config.Graphs = append(config.Graphs, g)
-	}
-	return c.measure(ctx, k, report.Growth, config, suite.Run)
 }
 
 func questionsNamed(names []string) ([]*bench.Question, error) {

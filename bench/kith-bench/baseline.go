@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"github.com/alecthomas/kong"
-	"github.com/redis/go-redis/v9"
 
 	"kith/bench/baseline"
 	"kith/cli"
@@ -23,15 +22,6 @@ func (c *BenchBaselineCmd) Run(ctx context.Context, settings *cli.Settings, k *k
 	if err != nil {
 		return cli.Misset("addr", err)
 	}
-	var inboxes redis.UniversalClient
-	if settings.Redis != "" {
-		options, err := redis.ParseURL(settings.Redis)
-		if err != nil {
-			return cli.Misset("redis", err)
-		}
-		inboxes = redis.NewClient(options)
-		defer inboxes.Close()
-	}
 	fmt.Fprintf(k.Stdout, "the baseline answers at http://%s/graphql\n", listener.Addr())
-	return baseline.Serve(ctx, settings.Store, inboxes, listener)
+	return baseline.Serve(ctx, settings.Store, listener)
 }

@@ -20,8 +20,6 @@ import (
 // BenchCmd is `kith bench`.
 type BenchCmd struct {
 	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this build on private servers: six questions and a mixed load, cold and warm, next to a hand-written handler. This is the default."`
-	Grow     BenchGrowCmd     `cmd:"" help:"Measure requests on graphs of several sizes and numbers of databases, and the size and speed of their stores."`
-	Feed     BenchFeedCmd     `cmd:"" help:"Measure home feeds: pages, compared with a hand-written join and hand-written inboxes in Redis, and when a post is seen through another gateway."`
 	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store before, during and after a restart of one, and when others see a write: with Redis as cache, with Redis for events only, and without Redis."`
 	Guard    BenchGuardCmd    `cmd:"" help:"Compare this build with another one, alternately, and fail if it is slower."`
 	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for signed-in users, alternately with a hand-written handler: profiles, home feeds, posts, followings."`

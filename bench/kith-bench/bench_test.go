@@ -24,7 +24,7 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-// benchCommand runs `kith bench …`. The commands all and grow measure the program of this tree.
+// benchCommand runs `kith bench …`. The commands that measure a program measure that of this tree.
 func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	var program struct {
@@ -39,7 +39,7 @@ func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, flags := range []*benchFlags{&program.Bench.All.benchFlags, &program.Bench.Grow.benchFlags, &program.Bench.Guard.benchFlags, &program.Bench.App.benchFlags} {
+	for _, flags := range []*benchFlags{&program.Bench.All.benchFlags, &program.Bench.Guard.benchFlags, &program.Bench.App.benchFlags} {
 		flags.program, flags.self = kithtest.Binary(t), kithtest.BenchBinary(t)
 	}
 	err = k.Run()

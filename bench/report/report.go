@@ -26,8 +26,6 @@ type Report struct {
 // Kinds of runs.
 const (
 	Standard = "standard"
-	Growth   = "growth"
-	Feed     = "feed"
 	Several  = "several"
 )
 
@@ -49,14 +47,10 @@ type Machine struct {
 type Size struct {
 	Users      int    `json:"users"`
 	Edges      int    `json:"edges"`
-	Shards     int    `json:"shards,omitempty"` // 0: one
 	Sonyflake  bool   `json:"sonyflake"`
 	MixedUsers int    `json:"mixedUsers,omitempty"` // of the mixed load's own graph
 	MixedEdges int    `json:"mixedEdges,omitempty"`
 	Cells      []Cell `json:"cells"`
-
-	Stores []Store `json:"stores,omitempty"` // by engine
-	Feeds  *Feeds  `json:"feeds,omitempty"`
 }
 
 // Cell is one question put to one subject.
@@ -82,8 +76,6 @@ const (
 	Cold     = "cold"
 	Warm     = "warm"
 	Baseline = "baseline"
-	Inboxes  = "inboxes" // home feeds from a hand-written handler that has them in Redis
-	Hybrid   = "hybrid"  // home feeds from Kith with --feed=hybrid; the other states pull
 
 	// Of several gateways: with Redis as their cache, and with Redis for events only.
 	Shared     = "cache in Redis"
@@ -210,7 +202,7 @@ func Read(path string) (*Report, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if !slices.Contains([]string{Standard, Growth, Feed, Several}, r.Kind) || len(r.Sizes) == 0 {
+	if !slices.Contains([]string{Standard, Several}, r.Kind) || len(r.Sizes) == 0 {
 		return nil, fmt.Errorf("%s: it is no report of kith bench", path)
 	}
 	return &r, nil

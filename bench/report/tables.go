@@ -14,17 +14,9 @@ import (
 var title = map[string]string{SQLite: "SQLite", MariaDB: "MariaDB", MariaDBRedis: "MariaDB and Redis"}
 
 // WriteTables writes a report's tables as Markdown: where the report comes from, then for each engine
-// the rates beside the baseline's and the costs; for growth, the costs by size.
+// the rates beside the baseline's and the costs.
 func (r *Report) WriteTables(w io.Writer) {
 	r.writeOrigin(w)
-	if r.Kind == Growth {
-		r.writeGrowth(w)
-		return
-	}
-	if r.Kind == Feed {
-		r.writeFeeds(w)
-		return
-	}
 	if r.Kind == Several {
 		r.writeSeveral(w)
 		return
@@ -61,7 +53,7 @@ func (r *Report) writeOrigin(w io.Writer) {
 			ids = "Sonyflake ids"
 		}
 		if s.Edges > 0 {
-			fmt.Fprintf(w, "Graph of %s, %s.\n", strings.Replace(s.title(), " users, ", " users and ", 1), ids)
+			fmt.Fprintf(w, "Graph of %s users and %s follows, %s.\n", comma(s.Users), comma(s.Edges), ids)
 		}
 		if s.MixedUsers > 0 {
 			fmt.Fprintf(w, "Mixed load on a graph of %s users and %s follows, %s.\n", comma(s.MixedUsers), comma(s.MixedEdges), ids)
@@ -182,71 +174,6 @@ func cost(value *float64, times float64, digits int) string {
 		return "–"
 	}
 	return number(*value*times, digits)
-}
-
-func (r *Report) writeGrowth(w io.Writer) {
-	last := &r.Sizes[len(r.Sizes)-1]
-	for _, engine := range Engines {
-		r.writeStores(w, engine)
-		for _, state := range []string{Baseline, Cold, Warm} {
-			if last.hasState(engine, state) {
-				r.writeGrowthOf(w, engine, state)
-			}
-		}
-	}
-}
-
-func (s *Size) hasState(engine, state string) bool {
-	for _, c := range s.Cells {
-		if c.Engine == engine && c.State == state {
-			return true
-		}
-	}
-	return false
-}
-
-// writeGrowthOf writes a line for each question and cost, with a column for each size.
-func (r *Report) writeGrowthOf(w io.Writer, engine, state string) {
-	fmt.Fprintf(w, "\n### %s, %s, by size\n\n", title[engine], state)
-	head := []string{"", "per request"}
-	for _, s := range r.Sizes {
-		head = append(head, s.title())
-	}
-	writeRow(w, head)
-	fmt.Fprintln(w, "|---|---|"+strings.Repeat("---:|", len(r.Sizes)))
-	for _, q := range r.Sizes[0].Questions() {
-		for i, of := range []string{"gateway CPU, µs", "database CPU, µs", "SQL statements", "allocated, kB"} {
-			row, known := []string{q, of}, false
-			for _, s := range r.Sizes {
-				text := "–"
-				if c := s.Find(engine, state, q); c != nil {
-					text = c.costs()[i]
-				}
-				known = known || text != "–"
-				row = append(row, text)
-			}
-			if known {
-				writeRow(w, row)
-			}
-		}
-		times, rate, wrongs := []string{q, "p50 / p99, ms"}, []string{q, "requests a second"}, []string{q, "wrong answers"}
-		wrong := 0
-		for _, s := range r.Sizes {
-			c := s.Find(engine, state, q)
-			if c == nil {
-				times, rate, wrongs = append(times, "–"), append(rate, "–"), append(wrongs, "–")
-				continue
-			}
-			times, rate = append(times, number(c.P50, 2)+" / "+number(c.P99, 2)), append(rate, comma(int(math.Round(c.PerSecond))))
-			wrongs = append(wrongs, comma(c.Errors)+" of "+comma(c.Requests))
-			wrong += c.Errors
-		}
-		writeRow(w, times)
-		writeRow(w, rate)
-		if wrong > 0 {
-			writeRow(w, wrongs)
-		}
-	}
 }
 
 func writeRow(w io.Writer, cells []string) {

@@ -9,10 +9,12 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"kith/bench"
 	"kith/bench/report"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -29,7 +31,7 @@ type AppRates struct {
 // RunApp puts what the web app asks to the baseline and to Kith, in turn: each of the operations ([bench.AppOperations], or [bench.AppName] for
 // all). It stops everything that it has started. Before anything is timed, both have to give the same answers. A wrong answer is an error.
 func RunApp(ctx context.Context, c Config, operations []string) (all []AppRates, err error) {
-	r := &run{Config: c, machine: describeMachine(), shards: 1}
+	r := &run{Config: c, machine: describeMachine()}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.openServers(ctx); err != nil {
 		return nil, err
@@ -73,6 +75,20 @@ func (r *run) addPosts(ctx context.Context, location string, graph *bench.Graph)
 	return r.analyze(ctx, location)
 }
 
+func restorePosts(ctx context.Context, store *sqlstore.Store, graph *bench.FeedGraph) (posts int, err error) {
+	const atOnce = 2000
+	all := slices.SortedFunc(graph.Rows(), func(a, b storage.PostRow) int { return a.PostID.Compare(b.PostID) }) // an author is a transaction
+	for rows := range slices.Chunk(all, atOnce) {
+		for _, restored := range store.RestorePosts(ctx, rows) {
+			if restored.Err != nil {
+				return posts, restored.Err
+			}
+		}
+		posts += len(rows)
+	}
+	return posts, nil
+}
+
 func (r *run) app(ctx context.Context, pair []*subject, graph *bench.Graph, operations []string) (all []AppRates, err error) {
 	for _, s := range pair {
 		if s.engine == report.SQLite { // what one writes for itself is not to disturb the other
@@ -85,7 +101,7 @@ func (r *run) app(ctx context.Context, pair []*subject, graph *bench.Graph, oper
 		}
 	}
 	kith := pair[1]
-	if err := r.loaded(ctx, kith.program, &report.Feeds{}); err != nil {
+	if err := loaded(ctx, kith.program); err != nil {
 		return nil, err
 	}
 	mix, err := bench.NewApp(graph, bench.AppName, []byte(r.secret))

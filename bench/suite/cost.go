@@ -35,7 +35,7 @@ func (c Cost) MicrosPerUnit() float64 { return c.CPU / c.Cost }
 // everything that it has started.
 func RunCost(ctx context.Context, c Config, only string, random int) (all []Cost, err error) {
 	c.Engines = []string{report.SQLite}
-	r := &run{Config: c, machine: describeMachine(), shards: 1}
+	r := &run{Config: c, machine: describeMachine()}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.openServers(ctx); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (r *run) costsOf(ctx context.Context, s *subject, probes []bench.CostProbe)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.program.Stop()) }()
-	if err := r.loaded(ctx, s.program, &report.Feeds{}); err != nil {
+	if err := loaded(ctx, s.program); err != nil {
 		return nil, err
 	}
 	for _, p := range probes {

@@ -29,7 +29,7 @@ type Compared struct {
 // that hold the same. The one that is asked first in a round is asked second in the next. It stops everything that it has started. A wrong
 // answer of the program is an error.
 func RunGuard(ctx context.Context, c Config, before string) (all []Compared, err error) {
-	r := &run{Config: c, machine: describeMachine(), shards: 1}
+	r := &run{Config: c, machine: describeMachine()}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.openServers(ctx); err != nil {
 		return nil, err

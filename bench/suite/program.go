@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kith/bench"
 	"kith/bench/private"
 	"kith/bench/report"
 	"kith/storage/sleep"
@@ -51,24 +53,15 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 		admin = address
 		command = r.Baseline
 		args = []string{"bench", "baseline", "--store", location, "--addr", address}
-	case report.Inboxes:
-		admin = address
-		command = r.Baseline
-		args = []string{"bench", "baseline", "--store", location, "--redis", r.redisURL, "--addr", address}
-	case report.Hybrid:
-		env = append(env, "KITH_FEED=hybrid")
 	case report.Cold:
 		env = append(env, "KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false")
-	}
-	if s.cacheBytes > 0 {
-		env = append(env, fmt.Sprint("KITH_CACHE_BYTES=", s.cacheBytes))
 	}
 	env = append(env, "KITH_JWT_SECRET="+r.secret, "KITH_WRITE_LIMIT=0", "KITH_ADMIN_ADDR="+admin)
 	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		env = append(env, "KITH_REDIS="+r.redisURL)
 	}
 	log := r.path(strings.ReplaceAll(s.name(), " ", "-") + ".log")
-	if s.engine == report.MariaDBRedis && s.state != report.Baseline && s.state != report.Inboxes {
+	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		r.share(ctx, command, location, env)
 	}
 	process, err := private.Start(log, env, command, args...)
@@ -91,17 +84,10 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 	return p, nil
 }
 
-// share sets what all gateways on a store take from it, as the next one is told. A gateway that runs keeps its feed mode. Builds
-// before these settings do without.
+// share sets what all gateways on a store take from it, as the next one is told. Builds before this setting do without.
 func (r *run) share(ctx context.Context, program, location string, told []string) {
-	feed, cache := "pull", "true"
-	if slices.Contains(told, "KITH_FEED=hybrid") {
-		feed = "hybrid"
-	}
-	if slices.Contains(told, "KITH_REDIS_CACHE=false") {
-		cache = "false"
-	}
-	if out, err := exec.CommandContext(ctx, program, "settings", "set", "--store", location, "--redis", r.redisURL, "feed="+feed, "redis-cache="+cache).CombinedOutput(); err != nil {
+	cache := fmt.Sprint("redis-cache=", !slices.Contains(told, "KITH_REDIS_CACHE=false"))
+	if out, err := exec.CommandContext(ctx, program, "settings", "set", "--store", location, "--redis", r.redisURL, cache).CombinedOutput(); err != nil {
 		r.Log("settings: %s", out)
 	}
 }
@@ -130,6 +116,12 @@ func (r *run) warmedUp(ctx context.Context, s *subject, p *program) error {
 	}
 }
 
+// metric is the sum of all series of a name that a process shows, 0 if there is none.
+func metric(ctx context.Context, pages, name string) (float64, error) {
+	metrics, err := bench.Metrics(ctx, pages+"/metrics")
+	return metrics[name], err
+}
+
 func get(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -144,4 +136,16 @@ func get(ctx context.Context, url string) error {
 		return fmt.Errorf("%s: status %d", url, response.StatusCode)
 	}
 	return nil
+}
+
+// loaded waits until a gateway has the recent posts in memory.
+func loaded(ctx context.Context, p *program) error {
+	return p.Answers(ctx, func(ctx context.Context) error {
+		posts, err := metric(ctx, p.admin, "kith_feed_posts")
+		window, errWindow := metric(ctx, p.admin, "kith_feed_window_seconds")
+		if err == nil && (posts == 0 || window == 0) {
+			err = errors.New("the gateway has not loaded the recent posts")
+		}
+		return errors.Join(err, errWindow)
+	})
 }

@@ -50,7 +50,7 @@ func (r *run) openMariaDB(ctx context.Context) error {
 	dsn := r.MariaDB
 	if dsn == Auto {
 		r.Log("starting a private MariaDB")
-		server, err := private.StartMariaDB(ctx, r.path("mariadb"), r.serverOptions()...)
+		server, err := private.StartMariaDB(ctx, r.path("mariadb"))
 		if err != nil {
 			return err
 		}
@@ -81,16 +81,6 @@ func (r *run) openMariaDB(ctx context.Context) error {
 		r.mariaPID = processNamed(pid, "mariadbd", "mysqld")
 	}
 	return nil
-}
-
-// serverOptions make room for stores of many databases: for the connections of gateways to each, and for
-// its tables.
-func (r *run) serverOptions() []string {
-	most := slices.Max(r.shardsToMeasure())
-	if most == 1 {
-		return nil
-	}
-	return []string{fmt.Sprint("--max-connections=", 500+100*most), fmt.Sprint("--table-open-cache=", 2000+500*most), "--open-files-limit=20000"}
 }
 
 func (r *run) openRedis(ctx context.Context) error {

@@ -30,7 +30,7 @@ type SeveralConfig struct {
 // what time another gateway shows a write. One gateway is asked only, to compare. It stops everything that it has started.
 func RunSeveral(ctx context.Context, c SeveralConfig) (size report.Size, machine report.Machine, err error) {
 	c.Engines = []string{report.MariaDBRedis}
-	r := &severalRun{what: c, run: run{Config: c.Config, machine: describeMachine(), shards: 1}}
+	r := &severalRun{what: c, run: run{Config: c.Config, machine: describeMachine()}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.openServers(ctx); err != nil {
 		return size, r.machine, err

@@ -22,7 +22,6 @@ import (
 type madeStore struct {
 	location string
 	edges    int
-	took     time.Duration // to import the edges
 }
 
 // makeStore makes a store that holds a graph, as `kith import` does. All users of the graph are
@@ -40,34 +39,24 @@ func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) 
 	if err == nil {
 		made.edges, err = importEdges(ctx, store, graph.Edges())
 	}
-	made.took = time.Since(began)
 	if err := errors.Join(err, store.Close()); err != nil {
 		return made, fmt.Errorf("fill a store on %s: %w", engine, err)
 	}
-	r.Log("%s: %d users and %d follows loaded, these in %s", engine, graph.Users, made.edges, made.took.Round(100*time.Millisecond))
+	r.Log("%s: %d users and %d follows loaded, these in %s", engine, graph.Users, made.edges, time.Since(began).Round(100*time.Millisecond))
 	return made, r.analyze(ctx, made.location)
 }
 
-// emptyStore makes databases for a new store. Files are made when they are opened.
+// emptyStore makes a database for a new store. A file is made when it is opened.
 func (r *run) emptyStore(ctx context.Context, engine string) (location string, err error) {
-	var addresses []string
-	for range r.shards {
-		name := r.nextName()
-		if engine == report.SQLite {
-			addresses = append(addresses, r.path(name+".db"))
-			continue
-		}
-		if err := private.Execute(ctx, r.dsn(""), "CREATE DATABASE "+name); err != nil {
-			return "", fmt.Errorf("create the database %s: %w", name, err)
-		}
-		r.databases = append(r.databases, name)
-		addresses = append(addresses, r.dsn(name))
-	}
-	scheme := "mysql:"
+	name := r.nextName()
 	if engine == report.SQLite {
-		scheme = "sqlite:"
+		return "sqlite:" + r.path(name+".db"), nil
 	}
-	return scheme + strings.Join(addresses, ";"), nil
+	if err := private.Execute(ctx, r.dsn(""), "CREATE DATABASE "+name); err != nil {
+		return "", fmt.Errorf("create the database %s: %w", name, err)
+	}
+	r.databases = append(r.databases, name)
+	return "mysql:" + r.dsn(name), nil
 }
 
 func (r *run) nextName() string {
@@ -75,39 +64,25 @@ func (r *run) nextName() string {
 	return fmt.Sprintf("kith_bench_%s_%d", r.token, r.stores)
 }
 
-// addressesOf are the databases of a location.
-func addressesOf(location string) (scheme string, addresses []string) {
-	scheme, rest, _ := strings.Cut(location, ":")
-	return scheme, strings.Split(rest, ";")
-}
-
 // analyze lets MariaDB analyze its tables now; InnoDB would do so by itself some time later.
 func (r *run) analyze(ctx context.Context, location string) error {
-	scheme, addresses := addressesOf(location)
-	if scheme == "sqlite" {
+	dsn, mysql := strings.CutPrefix(location, "mysql:")
+	if !mysql {
 		return nil
 	}
-	for _, dsn := range addresses {
-		if err := private.Execute(ctx, dsn, "ANALYZE TABLE users, handles, user_counts, following, follower, packed_chunk, post"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return private.Execute(ctx, dsn, "ANALYZE TABLE users, handles, user_counts, following, follower, packed_chunk, post")
 }
 
 // copyStore copies a SQLite store that nobody has opened since it was made.
 func (r *run) copyStore(location string) (string, error) {
-	_, paths := addressesOf(location)
-	for i, path := range paths {
-		if _, err := os.Stat(path + "-wal"); err == nil {
-			return "", fmt.Errorf("copy %s: somebody has it open", path)
-		}
-		paths[i] = r.path(r.nextName() + ".db")
-		if err := copyFile(path, paths[i]); err != nil {
-			return "", fmt.Errorf("copy a store: %w", err)
-		}
+	path, to := strings.TrimPrefix(location, "sqlite:"), r.path(r.nextName()+".db")
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		return "", fmt.Errorf("copy %s: somebody has it open", path)
 	}
-	return "sqlite:" + strings.Join(paths, ";"), nil
+	if err := copyFile(path, to); err != nil {
+		return "", fmt.Errorf("copy a store: %w", err)
+	}
+	return "sqlite:" + to, nil
 }
 
 func copyFile(path, to string) error {

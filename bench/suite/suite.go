@@ -28,14 +28,8 @@ type Config struct {
 	MariaDB, Redis string
 
 	Graphs    []Graph
-	Shards    []int // how many databases the stores have; each graph is measured with each number; nil: one
 	Sonyflake bool
 	Seed      uint64
-
-	// OneStore means that subjects that cannot use a store at once are asked one after another on one
-	// store, and not in turn, each on a store of its own. That saves making a large store several
-	// times.
-	OneStore bool
 
 	Questions []*bench.Question
 	// MixedUsers is how many users the mixed load's graph has; 0 means that there is no mixed load.
@@ -54,16 +48,6 @@ type Config struct {
 	Heat time.Duration
 
 	Draw bench.Draw // whom questions are about
-
-	// Parts are what is measured beside the questions, see [Parts].
-	Parts []string
-	// Inserts is the share of follows that [PartBytes] inserts after the import.
-	Inserts float64
-	// CacheBytes and Zipf are for [PartHits]: the sizes of memory, and the shape by which users are
-	// drawn. HitsWarmup is how long it asks before it counts.
-	CacheBytes []int64
-	Zipf       float64
-	HitsWarmup time.Duration
 
 	// CheckEvery is how many answers of a load there are to one that is checked in full; see
 	// [bench.Load].
@@ -89,13 +73,11 @@ func Run(ctx context.Context, c Config) (sizes []report.Size, machine report.Mac
 		return nil, r.machine, err
 	}
 	for _, g := range c.Graphs {
-		for _, r.shards = range c.shardsToMeasure() {
-			size, err := r.measure(ctx, g)
-			if err != nil {
-				return nil, r.machine, err
-			}
-			sizes = append(sizes, size)
+		size, err := r.measure(ctx, g)
+		if err != nil {
+			return nil, r.machine, err
 		}
+		sizes = append(sizes, size)
 	}
 	return sizes, r.machine, nil
 }
@@ -105,23 +87,13 @@ type run struct {
 	Config
 	servers
 	machine report.Machine
-	shards  int    // of the stores that are made
 	secret  string // signs the writers' tokens
 	stores  int    // made so far
-}
-
-// shardsToMeasure lists how many databases stores have.
-func (c Config) shardsToMeasure() []int {
-	if len(c.Shards) == 0 {
-		return []int{1}
-	}
-	return c.Shards
 }
 
 // subject is a program to which questions are put.
 type subject struct {
 	engine, state string
-	cacheBytes    int64    // of a warm gateway; 0: by default
 	build         string   // another build of kith; "": the one that is measured
 	redundancy    string   // "": sync
 	env           []string // further settings
@@ -149,7 +121,7 @@ func (r *run) families() [][]string {
 // subjectsOf lists the subjects of one family of engines, the baseline first.
 func (r *run) subjectsOf(family []string) []*subject {
 	var all []*subject
-	if slices.Contains(r.States, report.Baseline) && r.shards == 1 { // it knows of one database only
+	if slices.Contains(r.States, report.Baseline) {
 		all = append(all, &subject{engine: family[0], state: report.Baseline})
 		if all[0].engine == report.MariaDBRedis {
 			all[0].engine = report.MariaDB
@@ -171,11 +143,8 @@ func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
 	graph.Degree = max(1, size.Edges/size.Users)
 	graph.Spread, graph.Draw = r.Sonyflake, r.Draw
 	measured := report.Size{Users: graph.Users, Sonyflake: r.Sonyflake}
-	if r.shards > 1 {
-		measured.Shards = r.shards
-	}
 	for _, family := range r.families() {
-		if len(r.Questions) > 0 || len(r.Parts) > 0 {
+		if len(r.Questions) > 0 {
 			if err := r.askQuestions(ctx, family, graph, &measured); err != nil {
 				return measured, fmt.Errorf("%s: %w", family[0], err)
 			}
@@ -189,76 +158,30 @@ func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
 	return measured, nil
 }
 
-// askQuestions puts the questions to all subjects, with one store for those that may share it, and
-// measures the parts.
+// askQuestions puts the questions to all subjects in turn, with one store for those that may share it.
 func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Graph, into *report.Size) (err error) {
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
-	store := report.Store{Engine: family[0]}
 	shared := ""
 	var made madeStore
 	for _, s := range subjects {
 		switch {
-		case shared != "" && (r.OneStore || !s.wantsToBeAlone()):
+		case shared != "" && !s.wantsToBeAlone():
 			s.location = shared
 			continue
 		case s.engine == report.SQLite && made.location != "":
 			made.location, err = r.copyStore(made.location)
 		default:
-			first := made.location == ""
-			if made, err = r.makeStore(ctx, s.engine, graph); err == nil && first {
-				into.Edges = made.edges
-				err = r.measureTables(ctx, made, graph, &store)
-			}
+			made, err = r.makeStore(ctx, s.engine, graph)
+			into.Edges = made.edges
 		}
 		if err != nil {
 			return err
 		}
-		if s.location = made.location; r.OneStore || !s.wantsToBeAlone() {
+		if s.location = made.location; !s.wantsToBeAlone() {
 			shared = made.location
 		}
 	}
-	for _, group := range r.groupsOf(subjects) {
-		if err := r.askGroup(ctx, group, graph, &store, into); err != nil {
-			return err
-		}
-	}
-	if len(r.Parts) == 0 {
-		return nil
-	}
-	err = errors.Join(stopAll(subjects), r.measureParts(ctx, made.location, graph, &store))
-	into.Stores = append(into.Stores, store)
-	return err
-}
-
-// groupsOf lists the groups of subjects that are asked in turn: all subjects or, if there are several gateways on one
-// store, those that may use it at once. The baseline is no gateway.
-func (r *run) groupsOf(subjects []*subject) (groups [][]*subject) {
-	gateways := 0
-	for _, s := range subjects {
-		if s.state != report.Baseline {
-			gateways++
-		}
-	}
-	if !r.OneStore || gateways <= 1 {
-		return [][]*subject{subjects}
-	}
-	var together []*subject
-	for _, s := range subjects {
-		if s.wantsToBeAlone() {
-			groups = append(groups, []*subject{s})
-		} else {
-			together = append(together, s)
-		}
-	}
-	if len(together) == 0 {
-		return groups
-	}
-	return append([][]*subject{together}, groups...)
-}
-
-// askGroup puts the questions to gateways that run at the same time.
-func (r *run) askGroup(ctx context.Context, subjects []*subject, graph *bench.Graph, store *report.Store, into *report.Size) (err error) {
 	for _, s := range subjects {
 		if s.program, err = r.start(ctx, s, s.location); err != nil {
 			return err
@@ -272,13 +195,7 @@ func (r *run) askGroup(ctx context.Context, subjects []*subject, graph *bench.Gr
 			return err
 		}
 	}
-	if err := r.measureGateways(ctx, subjects, graph, store, into); err != nil {
-		return err
-	}
-	if !r.OneStore {
-		return nil // they are stopped with the others
-	}
-	return stopAll(subjects)
+	return nil
 }
 
 // wantsToBeAlone reports whether a subject must have its store to itself. A gateway that does not hear of others'

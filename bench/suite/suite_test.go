@@ -115,32 +115,6 @@ func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 	return size, machine
 }
 
-// On one store, one gateway and the baseline are asked in turn, but no two gateways: a warm one that is not alone keeps nothing in memory.
-func TestOnOneStore(t *testing.T) {
-	c := tiny(t)
-	c.OneStore, c.Engines, c.Questions, c.MixedUsers = true, []string{report.SQLite}, bench.Questions[:2], 0
-	for _, test := range []struct {
-		states []string
-		want   string
-	}{
-		{[]string{report.Baseline, report.Warm}, "[q1 baseline q1 warm q2 baseline q2 warm]"},
-		{[]string{report.Baseline, report.Cold, report.Warm}, "[q1 baseline q1 cold q2 baseline q2 cold q1 warm q2 warm]"},
-	} {
-		c.States = test.states
-		sizes, _, err := suite.Run(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var asked []string
-		for _, cell := range sizes[0].Cells {
-			asked = append(asked, cell.Question, cell.State)
-		}
-		if got := fmt.Sprint(asked); got != test.want {
-			t.Errorf("asked %s, want %s", got, test.want)
-		}
-	}
-}
-
 // On servers that already run, databases are created, and removed at the end.
 func TestRunOnGivenServers(t *testing.T) {
 	c := onShared(t, tiny(t))
@@ -160,87 +134,6 @@ func TestRunOnGivenServers(t *testing.T) {
 	if err := testenv.SharedMariaDB(t, 1)[0].Open(t, "").QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'kith_bench%'").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d databases are left: %v", left, err)
 	}
-}
-
-// For stores of several databases, the parts are also measured: on MariaDB all of them.
-func TestPartsOnMariaDB(t *testing.T) {
-	c := onShared(t, tinyParts(t))
-	c.Engines = []string{report.MariaDB}
-	sizes, _, err := suite.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := checkParts(t, sizes, report.MariaDB)
-	// These are the connection pools of one gateway, with 16 and 4 connections for each database.
-	if s.Rest == nil || s.Rest.Gateways != 1 || s.Rest.Connections < 2 || s.Rest.Connections > 2*20+10 || s.Rest.PerSecond <= 0 {
-		t.Errorf("at rest: %+v", s.Rest)
-	}
-	if d := s.Drain; d == nil || d.Follows != 500 || d.Written <= 0 || d.PerSecond <= 0 {
-		t.Errorf("drained: %+v", d)
-	}
-}
-
-// On SQLite there is no server and no binlog. Everything else is the same.
-func TestPartsOnSQLite(t *testing.T) {
-	c := tinyParts(t)
-	c.Engines = []string{report.SQLite}
-	sizes, _, err := suite.Run(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := checkParts(t, sizes, report.SQLite); s.Rest != nil || s.Drain != nil {
-		t.Errorf("measured %+v and %+v", s.Rest, s.Drain)
-	}
-}
-
-// tinyParts is a run of all parts on two databases.
-func tinyParts(t *testing.T) suite.Config {
-	c := tiny(t)
-	c.Shards, c.States, c.Questions, c.MixedUsers = []int{2}, []string{report.Baseline, report.Cold, report.Warm}, bench.Questions[:1], 0
-	c.OneStore = true
-	c.Parts, c.Inserts, c.CacheBytes, c.Zipf, c.HitsWarmup = suite.Parts, 0.1, []int64{1 << 20}, 0.8, 50*time.Millisecond
-	return c
-}
-
-// checkParts checks that everything that every engine has was measured.
-func checkParts(t *testing.T, sizes []report.Size, engine string) *report.Store {
-	t.Helper()
-	if len(sizes) != 1 || sizes[0].Shards != 2 || len(sizes[0].Stores) != 1 {
-		t.Fatalf("%+v", sizes)
-	}
-	if names := sizes[0].Questions(); len(sizes[0].Cells) != 4 || names[0] != "q1" || names[1] != "follow" {
-		t.Errorf("asked %v: the baseline knows of one database only", names)
-	}
-	for _, c := range sizes[0].Cells {
-		if c.Errors > 0 || c.Requests == 0 {
-			t.Errorf("%s: %+v", c.Question, c.Figures)
-		}
-	}
-	s := &sizes[0].Stores[0]
-	if s.Engine != engine || s.Imported != sizes[0].Edges || s.ImportPerSecond <= 0 || s.Inserted != s.Imported/10 || s.InsertPerSecond <= 0 {
-		t.Errorf("%+v", s)
-	}
-	for _, name := range []string{"following", "follower", "users", "user_counts"} {
-		i := slices.IndexFunc(s.Tables, func(t report.Table) bool { return t.Name == name })
-		if i < 0 || s.Tables[i].Imported < 20*500 || s.Tables[i].Inserted < s.Tables[i].Imported {
-			t.Errorf("%s: %+v", name, s.Tables)
-		}
-	}
-	if p := s.Packed; p == nil || p.Lists != 0 {
-		t.Errorf("lists of some hundreds are packed: %+v", p)
-	}
-	if len(s.Hits) != 2 || s.Hits[0].Question != "q1" || s.Hits[1].Question != "q2" {
-		t.Fatalf("%+v", s.Hits)
-	}
-	for _, h := range s.Hits {
-		if h.Share <= 0 || h.Share > 1 || h.PerSecond <= 0 || h.Entries < 1 || h.Entries > 2000 || h.Bytes < 100*int64(h.Entries) || h.Bytes > 2<<20 {
-			t.Errorf("%+v", h)
-		}
-	}
-	if m := s.Move; m == nil || m.Rows < 100 || m.PerSecond <= 0 || m.Waited <= 0 {
-		t.Errorf("moved: %+v", m)
-	}
-	return s
 }
 
 // Several gateways answer before and after one of them was killed, with Redis as their cache and without, in turn with another
@@ -288,34 +181,5 @@ func TestRunFails(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(c.Folder); len(left) > 0 {
 		t.Errorf("left in the folder: %v", left)
-	}
-}
-
-// Home feeds: everybody shows the same pages, and posts are seen through another gateway.
-func TestRunFeed(t *testing.T) {
-	c := onShared(t, tiny(t))
-	size, _, err := suite.RunFeed(t.Context(), suite.FeedConfig{Config: c, Followings: []int{20, 100}, Followers: []int{1, 30}, PerSecond: 20, Posts: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(size.Cells) != 1+2*4 {
-		t.Errorf("%d cells", len(size.Cells))
-	}
-	for _, cell := range size.Cells {
-		if cell.Errors > 0 || cell.Requests == 0 {
-			t.Errorf("%s %s, %s: %d of %d answers are wrong: %s", cell.Engine, cell.State, cell.Question, cell.Errors, cell.Requests, cell.Error)
-		}
-	}
-	feeds := size.Feeds
-	if feeds.Recent == 0 || feeds.Recent >= feeds.Posts || feeds.RecentBytes == 0 || len(feeds.Seen) != 2 {
-		t.Errorf("%+v", feeds)
-	}
-	if feeds.Inboxes != 2*16 || feeds.InboxBytes < 1000 || feeds.FanBytes < 1000 || len(feeds.SeenHybrid) != 2 {
-		t.Errorf("%+v", feeds)
-	}
-	for _, seen := range slices.Concat(feeds.Seen, feeds.SeenHybrid) {
-		if seen.Posts != 2 || seen.P50 <= 0 || seen.Max < seen.P50 || seen.Written < 3 {
-			t.Errorf("%+v", seen)
-		}
 	}
 }
