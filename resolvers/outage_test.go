@@ -5,13 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	_ "github.com/Shopify/toxiproxy/v2/toxics"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
 
 	"kith/internal/apitest"
 	"kith/internal/testenv"
@@ -19,12 +15,12 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// proxied is a store on two MariaDB servers with two databases each. A proxy is between the gateway and
-// the second server, which has shards 2 and 3.
+// proxied is a store on two MariaDB servers with two databases each. The gateway reaches the
+// second server, which has shards 2 and 3, by an address that can break.
 type proxied struct {
 	servers   testenv.Servers
-	databases []string // of the four shards
-	proxy     *toxiproxy.Proxy
+	databases []string           // of the four shards
+	server    *testenv.Breakable // the second server
 	store     *sqlstore.Store
 }
 
@@ -36,34 +32,13 @@ func behindProxy(t *testing.T, limit time.Duration) *proxied {
 	for _, dsn := range dsns {
 		p.databases = append(p.databases, dsn[strings.LastIndex(dsn, "/")+1:])
 	}
-	quiet := zerolog.Nop()
-	p.proxy = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), quiet),
-		"mariadb", "127.0.0.1:0", servers[1].Addr())
-	p.proxy.Logger = &quiet
-	if err := p.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.proxy.Stop)
+	p.server = testenv.NewBreakable(t, servers[1].Addr())
 	for i := range dsns {
-		dsns[i] = strings.Replace(dsns[i], servers[1].Addr(), p.proxy.Listen, 1)
+		dsns[i] = strings.Replace(dsns[i], servers[1].Addr(), p.server.Addr, 1)
 	}
 	p.store = apitest.Open(t, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";"), StatementTimeout: limit})
 	return p
 }
-
-// hang makes the proxy accept everything and pass nothing on.
-func (p *proxied) hang(t *testing.T) {
-	t.Helper()
-	for _, stream := range []string{"upstream", "downstream"} {
-		if _, err := p.proxy.Toxics.AddToxicJson(strings.NewReader(
-			fmt.Sprintf(`{"name": %[1]q, "type": "timeout", "stream": %[1]q, "attributes": {"timeout": 0}}`, stream))); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// heal lets everything through again.
-func (p *proxied) heal() { p.proxy.Toxics.ResetToxics(context.Background()) }
 
 // whole waits until a query of a town has no errors, and then compares its data.
 func (town town) whole(t *testing.T, api *apitest.API) {
@@ -92,13 +67,13 @@ func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	town := makeTown(t, p.store)
 	api := apitest.New(t, p.store, apitest.Options{})
 	town.whole(t, api)
-	for name, outage := range map[string]struct{ begin, end func() }{
-		"silent": {func() { p.hang(t) }, p.heal},
-		"down":   {p.proxy.Stop, func() { restart(t, p.proxy) }},
+	for name, begin := range map[string]func() (end func()){
+		"silent": p.server.Silence,
+		"down":   func() (end func()) { p.server.Down(); return sync.OnceFunc(func() { p.server.Up(t) }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			outage.begin()
-			defer outage.end()
+			end := begin()
+			defer end()
 			t.Run("meanwhile", func(t *testing.T) {
 				for loss, l := range losses {
 					t.Run(loss, func(t *testing.T) {
@@ -111,16 +86,9 @@ func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 					})
 				}
 			})
-			outage.end()
+			end()
 			town.whole(t, api)
 		})
-	}
-}
-
-func restart(t *testing.T, proxy *toxiproxy.Proxy) {
-	t.Helper()
-	if err := proxy.Start(); err != nil && err != toxiproxy.ErrProxyAlreadyStarted {
-		t.Fatal(err)
 	}
 }
 
@@ -134,8 +102,7 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 		strings.Repeat(`followings(first: 2) { nodes { handle `, levels), strings.Repeat(`} }`, levels))
 	api := apitest.New(t, p.store, apitest.Options{RequestTimeout: levels * limit})
 	api.Ask(query, nil).Whole()
-	p.hang(t)
-	defer p.heal()
+	defer p.server.Silence()()
 	began := time.Now()
 	answer := api.Ask(query, nil)
 	if took := time.Since(began); took < limit || took > 2*limit {

@@ -13,14 +13,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
-
 	"kith/storage"
 )
 
-// BenchmarkSets prints tables that compare sets with Roaring and with sorted slices. They run in turn in one
-// run and are measured by the CPU time of the process, so that other load on the machine matters little.
+// BenchmarkSets prints tables that compare sets with sorted slices. They run in turn in one run and are measured by the CPU time of the process, so that other load on the machine matters little.
 //
 //	go test ./storage/cache/idset -run '^$' -bench Sets -benchtime 1x -timeout 30m
 func BenchmarkSets(b *testing.B) {
@@ -49,28 +45,18 @@ func worlds(n int) []world {
 
 // forms is one list in every form.
 type forms struct {
-	ids     []storage.UserID
-	set     *Set
-	chunks  [][]byte          // packed distances
-	wide    *roaring64.Bitmap // of ids
-	numbers *roaring.Bitmap   // of ordinals
-	room    *[]storage.UserID // to unpack into
+	ids    []storage.UserID
+	set    *Set
+	chunks [][]byte          // packed distances
+	room   *[]storage.UserID // to unpack into
 }
 
 func (w world) forms(n int, random *rand.Rand, room *[]storage.UserID) forms {
-	f := forms{ids: slices.Clone(w.exactly(n, random)), wide: roaring64.New(), numbers: roaring.New(), room: room}
+	f := forms{ids: slices.Clone(w.exactly(n, random)), room: room}
 	f.set = Build(w.dir, f.ids)
 	for ids := range slices.Chunk(f.ids, ChunkSize) {
 		f.chunks = append(f.chunks, AppendChunk(nil, timeless(ids)))
 	}
-	for _, id := range f.ids {
-		f.wide.Add(uint64(id))
-	}
-	for _, o := range f.set.ordinals() {
-		f.numbers.Add(uint32(o))
-	}
-	f.wide.RunOptimize()
-	f.numbers.RunOptimize()
 	return f
 }
 
@@ -101,9 +87,6 @@ var ways = []struct {
 }{
 	{"sets: count", func(a, b forms) int { return Common(a.set, b.set) }},
 	{"sets: count and first 20", func(a, b forms) int { _, n := Intersect(a.set, b.set, 0, 20); return n }},
-	{"roaring64: AndCardinality", func(a, b forms) int { return int(a.wide.AndCardinality(b.wide)) }},
-	{"roaring64: And", func(a, b forms) int { return int(roaring64.And(a.wide, b.wide).GetCardinality()) }},
-	{"roaring over our numbers", func(a, b forms) int { return int(a.numbers.AndCardinality(b.numbers)) }},
 	{"merge of slices", func(a, b forms) int { return mergeIDs(a.ids, b.ids) }},
 	{"packed distances, unpacked and merged", func(a, b forms) int { return mergeIDs(a.unpacked(), b.unpacked()) }},
 }
@@ -125,7 +108,7 @@ func mergeIDs(a, b []storage.UserID) int {
 }
 
 func pairTable(b *testing.B, out *tabwriter.Writer) {
-	fmt.Fprintf(out, "\n| ids | lists | of users | common | %s | bytes an id: sets | roaring64 | packed |\n", header())
+	fmt.Fprintf(out, "\n| ids | lists | of users | common | %s | bytes an id: sets | packed |\n", header())
 	for _, users := range []int{50_000, 1_000_000, 10_000_000} {
 		for _, w := range worlds(users) {
 			for _, sizes := range [][2]int{{30_000, 30_000}, {300, 30_000}, {100_000, 100_000}} {
@@ -169,8 +152,8 @@ func pairRow(b *testing.B, out io.Writer, w world, sizes [2]int) {
 	rates := measure(contenders)
 	l := right[0]
 	n := float64(len(l.ids))
-	fmt.Fprintf(out, "| %s | %d × %d | %d | %d |%s %.2f | %.2f | %.2f |\n", w.name, sizes[0], sizes[1], len(w.universe), Common(left[0].set, right[0].set),
-		cells(rates), float64(l.set.Bytes())/n, float64(l.wide.GetSizeInBytes())/n, float64(l.packed())/n)
+	fmt.Fprintf(out, "| %s | %d × %d | %d | %d |%s %.2f | %.2f |\n", w.name, sizes[0], sizes[1], len(w.universe), Common(left[0].set, right[0].set),
+		cells(rates), float64(l.set.Bytes())/n, float64(l.packed())/n)
 }
 
 func cells(rates []float64) string {
