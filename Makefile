@@ -41,10 +41,14 @@ up: build ## two gateways, a replicator, two MariaDB, Redis and Prometheus, unti
 	@exec env PORT='$(PORT)' FOLDER='$(FOLDER)' scripts/up.sh
 
 build: assets ## the program, as bin/kith, and what kith bench needs beside it
-	$(BUILD) . ./bench/kith-bench
+	$(BUILD) .
+	$(BUILD_BENCH)
 
 # The compiler spends a fifth of its time collecting garbage if nothing is said.
 BUILD := GOGC=400 go build -ldflags "$(LDFLAGS)" -o bin/
+BUILD_BENCH := GOGC=400 go build -C bench -ldflags "$(LDFLAGS)" -o ../bin/ ./kith-bench
+# What tests and checks see: every module of the tree.
+MODULES := GOWORK="$(CURDIR)/tests.work"
 
 # All that has no pages in it, while npm fetches these.
 compiled:
@@ -76,7 +80,7 @@ test-all: assets ## test and test-race, with the long tests (TIMEOUT=120m for a 
 
 # What to stress, and how often: make stress N=30 PKG=./gateway/...
 stress: ## tests that fail by chance: each package N times (30), two runs at once, on 1, 2 and 8 processors
-	@scripts/stress.sh $(or $(N),30) $(or $(PKG),./...)
+	@scripts/stress.sh $(or $(N),30) $(or $(PKG),work)
 
 test-engines: ## what depends on the database server, on MySQL, MariaDB 11.8 and TiDB, too (SHORT=1, ENGINES="mysql", SUITES="plans")
 	@scripts/install-test-deps.sh
@@ -87,10 +91,11 @@ mutate: ## breaks 100 places at random, one at a time, and lists those that no t
 
 bench: ## kith bench (ARGS="--output json"); Go benchmarks (PKG=./storage/... BENCH=regexp)
 ifeq ($(PKG),)
-	go build -ldflags "$(LDFLAGS)" -o bin/ . ./bench/kith-bench
+	$(BUILD) .
+	$(BUILD_BENCH)
 	bin/kith bench $(ARGS)
 else
-	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
+	$(MODULES) go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
 endif
 
 fuzz: ## every fuzz test, one after another, each for FUZZTIME (30s)
@@ -103,7 +108,7 @@ verify: ## generated code, gofmt, go.mod, go vet, staticcheck, files of deploy/
 	@scripts/verify.sh
 
 lint: $(GOLANGCI) ## golangci-lint, built once (a minute or two)
-	$(GOLANGCI) run
+	$(MODULES) $(GOLANGCI) run ./... ./bench/...
 
 # Not in internal/tools/go.mod: it would add several hundred modules.
 $(GOLANGCI):
@@ -112,7 +117,7 @@ $(GOLANGCI):
 
 # Not there either: it needs newer modules than the other tools.
 vulncheck: ## known vulnerabilities in what the code calls; asks vuln.go.dev
-	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
+	$(MODULES) go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./... ./bench/...
 
 picture: web ## takes the pictures of GraphiQL and of the app again (needs Chromium)
 	KITH_TEST_PICTURE=1 go test ./docs -run '^TestPictureOfGraphiQL$$' -count=1

@@ -29,7 +29,7 @@ func (c *BenchCmd) Run(ctx context.Context, k *kong.Context) error {
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, k.Stdout, k.Stderr
 	err = command.Run()
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("bench: there is no %s: go build -o %[1]s ./bench/kith-bench makes it", program)
+		return fmt.Errorf("bench: there is no %s: go build -C bench -o %[1]s ./kith-bench makes it", program)
 	}
 	return err
 }

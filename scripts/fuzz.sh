@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs every fuzz test of the module, one after another, each for FUZZTIME (go test
+# Runs every fuzz test, one after another, each for FUZZTIME (go test
 # -fuzztime; 30s unless given). If one fails, the rest still run; then the failed tests
 # are listed. The input that failed is in the package's testdata/fuzz: from then on `go
 # test` runs it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export GOWORK=$PWD/tests.work
 fuzztime=${FUZZTIME:-30s}
 failed=()
 count=0

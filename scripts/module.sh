@@ -22,6 +22,7 @@ git ls-files -z -- '*.go' '*.gotpl' '*go.mod' '*package.json' '*.yml' Makefile '
 	xargs -0 perl -pi -e '
 		s{(?<![\w./-])\Q$ENV{OLD}\E/(?=(?:$ENV{FOLDERS})\b)}{$ENV{NEW}/}g;
 		s{"\Q$ENV{OLD}\E/"}{"$ENV{NEW}/"}g;
+		s{(?<![\w./-])\Q$ENV{OLD}\E(?= (?:v0\.0\.0|=>))}{$ENV{NEW}} if $ARGV =~ /go\.mod$/;
 		s{^module \Q$ENV{OLD}\E(?=$|/)}{module $ENV{NEW}} if $ARGV =~ /go\.mod$/;
 	'
 git ls-files -z -- '*.go' | xargs -0 gofmt -w

@@ -3,12 +3,13 @@
 # at a time are each other's load, on 1, 2 and 8 processors in turn. Prints a line for each
 # package, and for each failure what the run printed.
 #
-#   scripts/stress.sh [N] [packages]   N runs of each package (30), of all packages (./...)
+#   scripts/stress.sh [N] [packages]   N runs of each package (30), of all packages
 #   TIMEOUT=20m                        for one run
 #   SKIP=regexp                        tests that are left out
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export GOWORK=$PWD/tests.work
 runs=${1:-30}
 shift || true
 dir=$(mktemp -d)
@@ -24,7 +25,7 @@ one() {
 }
 
 failed=0
-for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' "${@:-./...}"); do
+for package in $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' "${@:-work}"); do
 	rm -f "$dir"/*
 	go test -c -o "$dir/test" "$package"
 	for ((run = 1; run <= runs; run++)); do

@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+modules=$(go work edit -json tests.work | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p')
 failures=0
 # complain WHAT [COMMAND]: notes a failure, with the command that fixes it.
 complain() {
@@ -32,14 +33,17 @@ generated() {
 # of every module, even of modules that no build needs. If one cannot be fetched, nothing
 # is compared and nothing fails.
 tidy() {
-	local difference
-	if difference=$(go mod tidy -diff); then return 0; fi
-	if [ -z "$difference" ]; then
-		echo "verify: go mod tidy cannot run here (above); not compared"
-		return 0
-	fi
-	printf '%s\n' "$difference"
-	return 1
+	local module difference differ=0
+	for module in $modules; do
+		if difference=$(go -C "$module" mod tidy -diff); then continue; fi
+		if [ -z "$difference" ]; then
+			echo "verify: go mod tidy cannot run here (above); not compared"
+			return 0
+		fi
+		printf '%s\n' "$difference"
+		differ=1
+	done
+	return "$differ"
 }
 
 # Prints the files that gofmt would change; fails if there are any.
@@ -56,11 +60,11 @@ generated || complain "generated code differs from its sources" "make generate"
 echo "verify: gofmt"
 formatted || complain "files are not formatted" "gofmt -w FILE…"
 echo "verify: go.mod"
-tidy || complain "go.mod or go.sum is not tidy" "go mod tidy"
+tidy || complain "go.mod or go.sum is not tidy" "go mod tidy, in each module"
 echo "verify: go vet"
-go vet ./... || complain "go vet has complaints"
+GOWORK=$PWD/tests.work go vet work || complain "go vet has complaints"
 echo "verify: staticcheck"
-go tool -modfile=internal/tools/go.mod staticcheck ./... || complain "staticcheck has complaints"
+GOWORK=$PWD/tests.work "$(go tool -n -modfile=internal/tools/go.mod staticcheck)" ./... ./bench/... || complain "staticcheck has complaints"
 echo "verify: deploy"
 (cd internal/tools/manifests && go run . ../../../deploy) || complain "a file of deploy/ is refused by those that it is for"
 

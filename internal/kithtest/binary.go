@@ -21,13 +21,13 @@ import (
 
 // built is a program that is built once per test binary.
 type built struct {
-	name, folder string // of its main package
-	once         sync.Once
-	path         string
-	err          error
+	name, module, folder string // of its main package, in its module
+	once                 sync.Once
+	path                 string
+	err                  error
 }
 
-var kith, kithBench = &built{name: "kith", folder: "."}, &built{name: "kith-bench", folder: "./bench/kith-bench"}
+var kith, kithBench = &built{name: "kith", module: ".", folder: "."}, &built{name: "kith-bench", module: "bench", folder: "./kith-bench"}
 
 // Binary builds the program and returns its path.
 func Binary(t testing.TB) string { t.Helper(); return kith.binary(t) }
@@ -189,27 +189,27 @@ func (b *built) build() (string, error) {
 			return "", err
 		}
 	}
-	if err := compile(root, made, b.folder); err != nil {
+	if err := compile(filepath.Join(root, b.module), made, b.folder); err != nil {
 		return "", err
 	}
 	return path, os.Rename(made, path)
 }
 
-func compile(root, program, folder string, flags ...string) error {
+func compile(module, program, folder string, flags ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-ldflags=-s", "-o", program}, flags...) // -s: linked in half the time
 	build := exec.Command("go", append(args, folder)...)
-	build.Dir = root
+	build.Dir, build.Env = module, append(os.Environ(), "GOWORK=off") // as users build it
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", folder, err, out)
 	}
 	return nil
 }
 
-// moduleRoot is the folder of go.mod.
+// moduleRoot is the folder of the product's go.mod, seen from a test of any module.
 func moduleRoot() (string, error) {
-	out, err := exec.Command("go", "env", "GOMOD").Output()
+	out, err := exec.Command("go", "list", "-f", "{{.Module.Dir}}", "kith/internal/kithtest").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
-	return filepath.Dir(strings.TrimSpace(string(out))), nil
+	return strings.TrimSpace(string(out)), nil
 }

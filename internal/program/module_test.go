@@ -23,7 +23,7 @@ func TestModuleCanMove(t *testing.T) {
 	in := func(command string) string {
 		t.Helper()
 		c := exec.Command("bash", "-ec", "set -o pipefail; "+command)
-		c.Dir = folder
+		c.Dir, c.Env = folder, append(os.Environ(), "GOWORK=off")
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", command, err, out)
@@ -43,7 +43,7 @@ func TestModuleCanMove(t *testing.T) {
 	if is := strings.TrimSpace(in("go list -m")); is != path {
 		t.Errorf("the module is %s", is)
 	}
-	for _, line := range strings.Fields(in(`go list -test -f '{{.ImportPath}} {{join .Imports " "}}' ./...`)) {
+	for _, line := range strings.Fields(in(`GOWORK=$PWD/tests.work go list -test -f '{{.ImportPath}} {{join .Imports " "}}' work`)) {
 		if strings.HasPrefix(line, was+"/") {
 			t.Errorf("%s is still imported", line)
 		}
