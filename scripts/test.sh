@@ -26,6 +26,7 @@ gateway 50
 reconcile 70
 storage/sqlstore 180'
 
+export GOWORK=off
 what=${1:-all}
 module=$(go list -m)
 
