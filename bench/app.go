@@ -141,8 +141,6 @@ func (s *appStream) draw() *appOperation {
 
 func (s *appStream) kind() string { return s.asked.Operation }
 
-func (s *appStream) by() storage.UserID { return s.asked.Viewer }
-
 // judge skims as other loads do, except that fields may be null, such as a remark; users may not. Before a load, the answers are compared with
 // those of the baseline.
 func (s *appStream) judge(status int, response []byte, _ bool) error {

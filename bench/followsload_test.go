@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 
 	"kith/accounts/identity"
-	"kith/storage"
 )
 
 // Follows is a load of writes only: each request lets a user follow another, both drawn from
@@ -34,12 +33,10 @@ type follows struct {
 	*Follows
 	graph  *Graph
 	random *rand.Rand
-	from   int // who follows in the latest request
 }
 
 func (s *follows) next(body []byte) ([]byte, string, bool) {
 	from := s.graph.anyone(s.random)
-	s.from = from
 	to := 1 + (from+s.random.IntN(s.graph.Users-1))%s.graph.Users // anybody else
 	token, _, err := s.issuer.Issue(s.graph.ID(from), 0)
 	if err != nil {
@@ -49,8 +46,6 @@ func (s *follows) next(body []byte) ([]byte, string, bool) {
 }
 
 func (s *follows) kind() string { return "" }
-
-func (s *follows) by() storage.UserID { return s.graph.ID(s.from) }
 
 func (s *follows) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"kith/storage"
 )
 
 // Unchecked as [Load.CheckEvery] checks no answer in full: it may be of before a write that another gateway has answered.
@@ -36,9 +34,6 @@ type Load struct {
 	// CheckEvery says that one answer in so many is decoded and checked in full; the others
 	// are checked for errors and incomplete lists only. Defaults to 50.
 	CheckEvery int
-
-	// Recorder keeps all requests and responses; nil: none.
-	Recorder *Recorder
 }
 
 // A Workload is what is asked: a [Question], or the [Mix].
@@ -60,9 +55,6 @@ type stream interface {
 
 	// kind names the latest request among requests of several kinds; "" if there is only one.
 	kind() string
-
-	// by is the user who makes the latest request, or whom it is about.
-	by() storage.UserID
 }
 
 // Result is how one workload was answered.
@@ -146,11 +138,7 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 		if err := c.dial(ctx); err != nil {
 			return Result{}, err
 		}
-		track, err := l.Recorder.track()
-		if err != nil {
-			return Result{}, err
-		}
-		workers[i] = &worker{load: &l, stream: what.stream(&l, i), client: c, track: track, samples: map[string][]time.Duration{}}
+		workers[i] = &worker{load: &l, stream: what.stream(&l, i), client: c, samples: map[string][]time.Duration{}}
 	}
 
 	begin := time.Now().Add(l.Warmup)
@@ -178,11 +166,6 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 	}
 	usage := <-metered
 	stop()
-	for _, w := range workers {
-		if err := w.track.close(); err != nil {
-			return Result{}, err
-		}
-	}
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
@@ -219,7 +202,6 @@ type worker struct {
 	load   *Load
 	stream stream
 	client *client
-	track  *track
 
 	asked   int
 	samples map[string][]time.Duration // by kind
@@ -252,7 +234,6 @@ func (w *worker) run(ctx context.Context, begin, end time.Time) {
 			w.asked++
 			err = w.stream.judge(status, response, w.load.CheckEvery != Unchecked && w.asked%w.load.CheckEvery == 1%w.load.CheckEvery)
 		}
-		w.track.note(sent, took, w.stream.by(), body, status, response, err)
 		if sent.Before(begin) && err == nil {
 			continue
 		}

@@ -142,8 +142,6 @@ func MixKinds() []string { return operationNames[:] }
 
 func (s *mixed) kind() string { return operationNames[s.asked.op] }
 
-func (s *mixed) by() storage.UserID { return s.asked.id }
-
 func (s *mixed) next(body []byte) ([]byte, string, bool) {
 	s.asked = s.draw()
 	token, err := s.token()

@@ -88,20 +88,6 @@ var Questions = []*Question{
 	},
 }
 
-// Best asks as q6 does for the order BEST, which has no counterpart elsewhere: it is not among [Questions].
-var Best = &Question{
-	Name:  "q6b",
-	Asks:  "20 suggestions in the order BEST",
-	Query: `query Q6b($id: ID!) { user(by: {id: $id}) { followSuggestions(first: 20, orderBy: BEST) { edges { node { id name } } complete } } }`,
-	draw:  drawUser,
-	check: func(_ Arguments, got *answer) error {
-		if got.Data.User == nil {
-			return errMissing
-		}
-		return checkList(got.Data.User.FollowSuggestions)
-	},
-}
-
 // QuestionNames are the names, in order.
 func QuestionNames() []string {
 	names := make([]string, len(Questions))
@@ -113,7 +99,7 @@ func QuestionNames() []string {
 
 // QuestionByName returns the question of a name, nil if there is none.
 func QuestionByName(name string) *Question {
-	for _, q := range append(Questions[:len(Questions):len(Questions)], Best) {
+	for _, q := range Questions {
 		if q.Name == name {
 			return q
 		}
@@ -165,8 +151,6 @@ func (s *questions) next(body []byte) ([]byte, string, bool) {
 func (q *Question) OfFamous() bool { return q.Name == "q5c" || q.Name == "q5t" }
 
 func (s *questions) kind() string { return "" }
-
-func (s *questions) by() storage.UserID { return s.asked.ID }
 
 func (s *questions) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)

@@ -12,24 +12,15 @@ import (
 func (h *handler) user(id int64) ([]byte, error) {
 	var name sql.RawBytes
 	var following, followers int64
-	rows, err := h.oneUser.Query(id)
-	if err != nil {
-		return nil, err
+	b, n, err := appendRows(append(make([]byte, 0, 160), `{"data":{"user":`...), 1, []any{&name, &following, &followers}, func(b []byte) []byte {
+		b = appendNode(b, id, name)
+		b = appendNumber(b[:len(b)-1], `,"followingCount":`, following) // it opens the node again
+		return append(appendNumber(b, `,"followerCount":`, followers), '}')
+	}, h.oneUser, id)
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
 	}
-	defer rows.Close()
-	if !rows.Next() {
-		return nil, sql.ErrNoRows
-	}
-	if err := rows.Scan(&name, &following, &followers); err != nil {
-		return nil, err
-	}
-	b := append(make([]byte, 0, 160), `{"data":{"user":`...)
-	b = appendNode(b, id, name)
-	b = append(b[:len(b)-1], `,"followingCount":`...) // open the node again
-	b = strconv.AppendInt(b, following, 10)
-	b = append(b, `,"followerCount":`...)
-	b = strconv.AppendInt(b, followers, 10)
-	return append(b, `}}}`...), rows.Err()
+	return append(b, `}}`...), err
 }
 
 func (h *handler) node(id int64) ([]byte, error) {
@@ -38,15 +29,8 @@ func (h *handler) node(id int64) ([]byte, error) {
 	if err := h.oneNode.QueryRow(id).Scan(&handle, &name, &created); err != nil {
 		return nil, err
 	}
-	b := append(make([]byte, 0, 160), `{"data":{"user":{"id":"`...)
-	b = strconv.AppendInt(b, id, 10)
-	b = append(b, `","handle":`...)
-	b = appendText(b, []byte(handle))
-	b = append(b, `,"name":`...)
-	b = appendText(b, []byte(name))
-	b = append(b, `,"createdAt":"`...)
-	b = appendTime(b, created)
-	return append(b, `"}}}`...), nil
+	b := appendPerson(append(make([]byte, 0, 160), `{"data":{"user":`...), id, []byte(handle), []byte(name))
+	return append(appendTime(append(b, `,"createdAt":"`...), created), `"}}}`...), nil
 }
 
 func (h *handler) count(id int64) ([]byte, error) {
@@ -54,40 +38,29 @@ func (h *handler) count(id int64) ([]byte, error) {
 	if err := h.oneCount.QueryRow(id).Scan(&following); err != nil {
 		return nil, err
 	}
-	b := append(make([]byte, 0, 80), `{"data":{"user":{"id":"`...)
-	b = strconv.AppendInt(b, id, 10)
-	b = append(b, `","followingCount":`...)
-	b = strconv.AppendInt(b, following, 10)
-	return append(b, `}}}`...), nil
+	b := appendNumber(append(make([]byte, 0, 80), `{"data":{"user":`...), `{"id":"`, id)
+	return append(appendNumber(b, `","followingCount":`, following), `}}}`...), nil
 }
 
 func (h *handler) followings(id int64) ([]byte, error) {
-	rows, err := h.firstFollowings.Query(id)
-	if err != nil {
-		return nil, err
-	}
+	var peer, at int64
+	var name sql.RawBytes
 	b := append(make([]byte, 0, 2048), `{"data":{"user":{"followings":{"edges":[`...)
-	b, err = eachNamed(b, rows, func(b []byte, id int64, name []byte, micros int64) []byte {
-		b = append(b, `{"followedAt":"`...)
-		b = appendTime(b, micros)
-		b = append(b, `","node":`...)
-		return append(appendNode(b, id, name), '}')
-	})
+	b, _, err := appendRows(b, pageSize, []any{&peer, &name, &at}, func(b []byte) []byte {
+		b = appendTime(append(b, `{"followedAt":"`...), at)
+		return append(appendNode(append(b, `","node":`...), peer, name), '}')
+	}, h.firstFollowings, id)
 	return append(b, `],"complete":true}}}}`...), err
 }
 
 func (h *handler) suggestions(id int64) ([]byte, error) {
-	rows, err := h.suggested.Query(id, id, id)
-	if err != nil {
-		return nil, err
-	}
+	var peer, shared int64
+	var name sql.RawBytes
 	b := append(make([]byte, 0, 2048), `{"data":{"user":{"followSuggestions":{"edges":[`...)
-	b, err = eachNamed(b, rows, func(b []byte, id int64, name []byte, mutual int64) []byte {
-		b = append(b, `{"sharedCount":`...)
-		b = strconv.AppendInt(b, mutual, 10)
-		b = append(b, `,"node":`...)
-		return append(appendNode(b, id, name), '}')
-	})
+	b, _, err := appendRows(b, pageSize, []any{&peer, &name, &shared}, func(b []byte) []byte {
+		b = append(appendNumber(b, `{"sharedCount":`, shared), `,"node":`...)
+		return append(appendNode(b, peer, name), '}')
+	}, h.suggested, id, id, id)
 	return append(b, `],"complete":true}}}}`...), err
 }
 
@@ -109,36 +82,24 @@ func (h *handler) relationships(from int64, to []id) ([]byte, error) {
 			args = append(args, int64(0)) // nobody has this id
 		}
 	}
-	rows, err := statement.Query(args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	directions := make(map[id]int, len(to))
-	for rows.Next() {
+	err := each(statement, args, func(rows *sql.Rows) error {
 		var direction int
 		var other id
-		if err := rows.Scan(&direction, &other); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&direction, &other)
 		directions[other] |= direction
-	}
+		return err
+	})
 	b := append(make([]byte, 0, 4096), `{"data":{"relationships":[`...)
 	for i, other := range to {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, `{"id":"rel_`...)
-		b = strconv.AppendInt(b, from, 10)
-		b = append(b, '_')
-		b = strconv.AppendInt(b, int64(other), 10)
-		b = append(b, `","following":`...)
-		b = strconv.AppendBool(b, directions[other]&1 != 0)
-		b = append(b, `,"followedBy":`...)
-		b = strconv.AppendBool(b, directions[other]&2 != 0)
-		b = append(b, '}')
+		b = appendNumber(appendNumber(b, `{"id":"rel_`, from), `_`, int64(other))
+		b = strconv.AppendBool(append(b, `","following":`...), directions[other]&1 != 0)
+		b = append(strconv.AppendBool(append(b, `,"followedBy":`...), directions[other]&2 != 0), '}')
 	}
-	return append(b, `]}}`...), rows.Err()
+	return append(b, `]}}`...), err
 }
 
 func (l *lists) common(one, other int64) ([]byte, error) {
@@ -149,48 +110,35 @@ func (l *lists) common(one, other int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := append(make([]byte, 0, 1024), `{"data":{"user":{"`...)
-	b = append(b, l.field...)
-	b = append(b, `":{"totalCount":`...)
-	b = strconv.AppendInt(b, int64(total), 10)
-	b = append(b, `,"nodes":[`...)
+	b := append(append(make([]byte, 0, 1024), `{"data":{"user":{"`...), l.field...)
+	b = append(appendNumber(b, `":{"totalCount":`, int64(total)), `,"nodes":[`...)
 	if total > 0 {
 		for len(first) < pageSize {
 			first = append(first, int64(0)) // nobody has this id
 		}
-		rows, err := l.names.Query(first...)
-		if err != nil {
-			return nil, err
-		}
-		if b, err = eachNamed(b, rows, nil); err != nil {
-			return nil, err
-		}
+		var peer int64
+		var name sql.RawBytes
+		b, _, err = appendRows(b, pageSize, []any{&peer, &name}, func(b []byte) []byte { return appendNode(b, peer, name) }, l.names, first...)
 	}
-	return append(b, `],"complete":true}}}}`...), nil
+	return append(b, `],"complete":true}}}}`...), err
 }
 
 var errLong = fmt.Errorf("more than %d rows", mergedHere)
 
 // merge fetches both lists and walks along them.
 func (l *lists) merge(one, other int64) (first []any, total int, err error) {
-	rows, err := l.both.Query(one, other)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
 	ones, others := make([]int64, 0, 128), make([]int64, 0, 128)
-	for rows.Next() {
+	err = each(l.both, []any{one, other}, func(rows *sql.Rows) error {
 		var owner, peer int64
-		if err := rows.Scan(&owner, &peer); err != nil {
-			return nil, 0, err
-		}
+		err := rows.Scan(&owner, &peer)
 		if owner == one {
 			ones = append(ones, peer)
 		} else {
 			others = append(others, peer)
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, 0, err
 	}
 	if len(ones)+len(others) > mergedHere {
@@ -217,50 +165,18 @@ func (l *lists) intersect(one, other int64) (first []any, total int, err error) 
 	if err := l.count.QueryRow(one, other).Scan(&total); err != nil {
 		return nil, 0, err
 	}
-	rows, err := l.page.Query(one, other)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = each(l.page, []any{one, other}, func(rows *sql.Rows) error {
 		var peer int64
-		if err := rows.Scan(&peer); err != nil {
-			return nil, 0, err
-		}
+		err := rows.Scan(&peer)
 		first = append(first, peer)
-	}
-	return first, total, rows.Err()
-}
-
-// eachNamed appends one object for each row: id, name and, if wrap takes it, a
-// number.
-func eachNamed(b []byte, rows *sql.Rows, wrap func(b []byte, id int64, name []byte, number int64) []byte) ([]byte, error) {
-	defer rows.Close()
-	var id, number int64
-	var name sql.RawBytes
-	into := []any{&id, &name, &number}
-	if wrap == nil {
-		into = into[:2]
-		wrap = func(b []byte, id int64, name []byte, _ int64) []byte { return appendNode(b, id, name) }
-	}
-	for first := true; rows.Next(); first = false {
-		if err := rows.Scan(into...); err != nil {
-			return nil, err
-		}
-		if !first {
-			b = append(b, ',')
-		}
-		b = wrap(b, id, name, number)
-	}
-	return b, rows.Err()
+		return err
+	})
+	return first, total, err
 }
 
 func appendNode(b []byte, id int64, name []byte) []byte {
-	b = append(b, `{"id":"`...)
-	b = strconv.AppendInt(b, id, 10)
-	b = append(b, `","name":`...)
-	b = appendText(b, name)
-	return append(b, '}')
+	b = append(appendNumber(b, `{"id":"`, id), `","name":`...)
+	return append(appendText(b, name), '}')
 }
 
 func appendTime(b []byte, micros int64) []byte {
@@ -268,11 +184,8 @@ func appendTime(b []byte, micros int64) []byte {
 }
 
 func appendChanged(field string, changed bool) []byte {
-	b := append(make([]byte, 0, 64), `{"data":{"`...)
-	b = append(b, field...)
-	b = append(b, `":{"changed":`...)
-	b = strconv.AppendBool(b, changed)
-	return append(b, `}}}`...)
+	b := append(append(make([]byte, 0, 64), `{"data":{"`...), field...)
+	return append(strconv.AppendBool(append(b, `":{"changed":`...), changed), `}}}`...)
 }
 
 func appendText(b, text []byte) []byte {
@@ -282,7 +195,5 @@ func appendText(b, text []byte) []byte {
 			return append(b, quoted...)
 		}
 	}
-	b = append(b, '"')
-	b = append(b, text...)
-	return append(b, '"')
+	return append(append(append(b, '"'), text...), '"')
 }

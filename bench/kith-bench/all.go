@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +20,11 @@ import (
 // benchFlags say what is measured, and how long.
 type benchFlags struct {
 	cli.Output
-	checkFlags
 	Engines     []string      `placeholder:"E" enum:"sqlite,mariadb,mariadb+redis" help:"Stores to measure on: sqlite, mariadb, mariadb+redis."`
 	States      []string      `default:"${bench_states}" enum:"baseline,cold,warm" placeholder:"S" help:"Variants to measure: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
 	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"Database server on which databases may be created and dropped; auto: start a private one. Default: ${default}."`
 	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"Redis that may be filled with test data; auto: start a private one. Default: ${default}."`
+	CheckEvery  int           `default:"50" placeholder:"N" help:"Decode and fully check one answer in N: ids, order, counts, and in the mixed load names and follows against its own writes. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
 	Seed        uint64        `default:"42" placeholder:"N" help:"Random seed of the graph and the requests. Default: ${default}."`
 	Sonyflake   bool          `help:"63-bit ids as Sonyflake makes them, instead of 1, 2, 3 …"`
 	Connections int           `default:"16" placeholder:"N" help:"Concurrent requests. Default: ${default}."`
@@ -39,15 +38,10 @@ type benchFlags struct {
 	self    string // the program that has the baseline; empty: this one
 }
 
-// checkFlags say how answers are checked, and where it is written what was wrong.
-type checkFlags struct {
-	CheckEvery int    `default:"50" placeholder:"N" help:"Decode and fully check one answer in N: ids, order, counts, and in the mixed load names and follows against its own writes. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
-	Histories  string `placeholder:"PATH" help:"Folder for the history of wrong answers: every request about their users. Default: the system's temporary folder."`
-}
-
 // BenchAllCmd is `kith bench` and `kith bench all`.
 type BenchAllCmd struct {
-	Users      int      `default:"50000" placeholder:"N" help:"Users, at least 250; each follows 50 on average. Default: ${default}."`
+	Users      int      `default:"50000" placeholder:"N" help:"Users, at least 250. Default: ${default}."`
+	Follows    int      `default:"50" placeholder:"N" help:"Average number of follows per user. Default: ${default}."`
 	MixedUsers int      `default:"50000" placeholder:"N" help:"Users in the mixed load's own graph. Default: ${default}."`
 	Questions  []string `placeholder:"Q" help:"Questions to measure: ${bench_questions}, mixed. Default: all."`
 	benchFlags
@@ -56,36 +50,50 @@ type BenchAllCmd struct {
 // Run measures, prints the tables and writes the figures. If there were wrong
 // answers, it returns an error after that.
 func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
-	if c.Users < bench.Community || c.MixedUsers < bench.Community {
-		return fmt.Errorf("--users and --mixed-users: they must be at least one community, %d", bench.Community)
+	config, err := asking(c.Users, c.Follows, c.MixedUsers, c.Questions)
+	if err != nil {
+		return err
 	}
 	if len(c.Engines) == 0 {
 		c.Engines = report.Engines
 	}
-	names := c.Questions
-	config := suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}, Questions: bench.Questions}
-	if len(names) == 0 || slices.Contains(names, bench.MixName) {
-		config.MixedUsers = c.MixedUsers
-	}
-	if len(names) > 0 {
-		var err error
-		if config.Questions, err = questionsNamed(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == bench.MixName })); err != nil {
-			return err
-		}
-	}
 	return c.measure(ctx, k, report.Standard, config, suite.Run)
 }
 
-func questionsNamed(names []string) ([]*bench.Question, error) {
-	var questions []*bench.Question
+// onGraph is a run on a graph.
+func onGraph(users, follows int) (suite.Config, error) {
+	if users < bench.Community {
+		return suite.Config{}, fmt.Errorf("--users: %d is less than one community, %d", users, bench.Community)
+	}
+	if follows < bench.Celebrities || follows > 2*bench.Community {
+		return suite.Config{}, fmt.Errorf("--follows: %d is not between %d and %d", follows, bench.Celebrities, 2*bench.Community)
+	}
+	return suite.Config{Graphs: []suite.Graph{{Users: users, Edges: follows * users}}}, nil
+}
+
+// asking is a run of the named questions, or of all and the mixed load, which has a graph of its own.
+func asking(users, follows, mixedUsers int, names []string) (config suite.Config, err error) {
+	if config, err = onGraph(users, follows); err != nil {
+		return config, err
+	}
+	if mixedUsers < bench.Community {
+		return config, fmt.Errorf("--mixed-users: %d is less than one community, %d", mixedUsers, bench.Community)
+	}
+	if len(names) == 0 {
+		config.Questions, config.MixedUsers = bench.Questions, mixedUsers
+	}
 	for _, name := range names {
 		q := bench.QuestionByName(name)
-		if q == nil {
-			return nil, fmt.Errorf("--questions: %q is none of %s", name, strings.Join(bench.QuestionNames(), ", "))
+		switch {
+		case name == bench.MixName:
+			config.MixedUsers = mixedUsers
+		case q == nil:
+			return config, fmt.Errorf("--questions: %q is none of %s", name, strings.Join(bench.QuestionNames(), ", "))
+		default:
+			config.Questions = append(config.Questions, q)
 		}
-		questions = append(questions, q)
 	}
-	return questions, nil
+	return config, nil
 }
 
 // measuring is [suite.Run], or a function of the same kind.
@@ -107,7 +115,7 @@ func (f *benchFlags) configured(k *kong.Context, config suite.Config, run func(s
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(config.Folder)) }()
 	config.Engines, config.States, config.MariaDB, config.Redis = f.Engines, f.States, f.MariaDB, f.Redis
-	config.CheckEvery, config.Histories = f.CheckEvery, f.Histories
+	config.CheckEvery = f.CheckEvery
 	config.Seed, config.Sonyflake, config.Draw = f.Seed, f.Sonyflake, f.Draw
 	config.Connections, config.Rounds, config.Duration, config.Heat = f.Connections, f.Rounds, f.Duration, f.Heat
 	config.FirstWarmup, config.Warmup = f.Duration/4, f.Duration/10

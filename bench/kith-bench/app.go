@@ -7,7 +7,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/bench"
 	"kith/bench/report"
 	"kith/bench/suite"
 	"kith/cli"
@@ -23,14 +22,15 @@ type BenchAppCmd struct {
 
 // Run measures, and prints the table.
 func (c *BenchAppCmd) Run(ctx context.Context, k *kong.Context) error {
-	if c.Users < bench.Community {
-		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)
+	config, err := onGraph(c.Users, 50)
+	if err != nil {
+		return err
 	}
 	if len(c.Engines) == 0 {
 		c.Engines = []string{report.SQLite}
 	}
 	var all []suite.AppRates
-	err := c.configured(k, suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}}, func(config suite.Config) (err error) {
+	err = c.configured(k, config, func(config suite.Config) (err error) {
 		all, err = suite.RunApp(ctx, config, c.Operations)
 		return err
 	})

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
 
-	"kith/bench"
 	"kith/bench/report"
 	"kith/bench/suite"
 	"kith/cli"
@@ -27,24 +25,15 @@ type BenchGuardCmd struct {
 
 // Run compares, and prints the table. If a question is slower than allowed, it returns an error after that.
 func (c *BenchGuardCmd) Run(ctx context.Context, k *kong.Context) error {
-	if c.Users < bench.Community {
-		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)
+	config, err := asking(c.Users, 50, c.Users, c.Questions)
+	if err != nil {
+		return err
 	}
 	if len(c.Engines) == 0 {
 		c.Engines = []string{report.SQLite}
 	}
-	config := suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}, Questions: bench.Questions}
-	if len(c.Questions) == 0 || slices.Contains(c.Questions, bench.MixName) {
-		config.MixedUsers = c.Users
-	}
-	if len(c.Questions) > 0 {
-		var err error
-		if config.Questions, err = questionsNamed(slices.DeleteFunc(slices.Clone(c.Questions), func(n string) bool { return n == bench.MixName })); err != nil {
-			return err
-		}
-	}
 	var compared []suite.Compared
-	err := c.configured(k, config, func(config suite.Config) (err error) {
+	err = c.configured(k, config, func(config suite.Config) (err error) {
 		compared, err = suite.RunGuard(ctx, config, c.Before)
 		return err
 	})

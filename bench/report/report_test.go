@@ -109,7 +109,7 @@ func TestReportsAreReadAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Read(path); err == nil {
-		t.Error("what kith bench run prints is taken for a report")
+		t.Error("figures of another form are taken for a report")
 	}
 	if err := os.WriteFile(path, []byte(`{}`), 0o600); err != nil {
 		t.Fatal(err)

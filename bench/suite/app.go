@@ -36,8 +36,7 @@ func RunApp(ctx context.Context, c Config, operations []string) (all []AppRates,
 	if err := r.openServers(ctx); err != nil {
 		return nil, err
 	}
-	graph := bench.NewGraph(c.Graphs[0].Users, c.Seed)
-	graph.Degree, graph.Spread = max(1, c.Graphs[0].Edges/graph.Users), c.Sonyflake
+	graph := c.graphOf(c.Graphs[0])
 	for _, engine := range c.Engines {
 		made, err := r.makeStore(ctx, engine, graph)
 		if err == nil {

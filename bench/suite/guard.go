@@ -50,8 +50,7 @@ func RunGuard(ctx context.Context, c Config, before string) (all []Compared, err
 }
 
 func (r *run) guard(ctx context.Context, like subject, before string) (all []Compared, err error) {
-	graph := bench.NewGraph(r.Graphs[0].Users, r.Seed)
-	graph.Degree, graph.Spread, graph.Draw = max(1, r.Graphs[0].Edges/graph.Users), r.Sonyflake, r.Draw
+	graph := r.graphOf(r.Graphs[0])
 	workloads := make([]bench.Workload, 0, len(r.Questions)+1)
 	for _, q := range r.Questions {
 		workloads = append(workloads, q)

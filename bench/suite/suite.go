@@ -52,8 +52,6 @@ type Config struct {
 	// CheckEvery is how many answers of a load there are to one that is checked in full; see
 	// [bench.Load].
 	CheckEvery int
-	// Histories is a folder for the histories of wrong answers, "" the system's for temporary files.
-	Histories string
 
 	// Log reports what is being done.
 	Log func(format string, args ...any)
@@ -82,6 +80,13 @@ func Run(ctx context.Context, c Config) (sizes []report.Size, machine report.Mac
 	return sizes, r.machine, nil
 }
 
+// graphOf is the graph of a size.
+func (c Config) graphOf(size Graph) *bench.Graph {
+	graph := bench.NewGraph(size.Users, c.Seed)
+	graph.Degree, graph.Spread, graph.Draw = max(1, size.Edges/size.Users), c.Sonyflake, c.Draw
+	return graph
+}
+
 // run is what is under way.
 type run struct {
 	Config
@@ -99,7 +104,6 @@ type subject struct {
 	env           []string // further settings
 	location      string
 	program       *program
-	recorder      *bench.Recorder
 	mix           *bench.Mix // its own, because it knows what was written
 	rounds        []bench.Result
 }
@@ -139,9 +143,7 @@ func (r *run) subjectsOf(family []string) []*subject {
 
 // measure asks everything about graphs of one size.
 func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
-	graph := bench.NewGraph(size.Users, r.Seed)
-	graph.Degree = max(1, size.Edges/size.Users)
-	graph.Spread, graph.Draw = r.Sonyflake, r.Draw
+	graph := r.graphOf(size)
 	measured := report.Size{Users: graph.Users, Sonyflake: r.Sonyflake}
 	for _, family := range r.families() {
 		if len(r.Questions) > 0 {
@@ -258,17 +260,11 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 // inRounds asks all subjects one after another, round by round, so that other load on the machine
 // affects all of them.
 func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) (err error) {
-	for _, s := range subjects {
-		if s.recorder, err = bench.NewRecorder(r.Folder); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.recorder.Close()) }()
-	}
 	for round := range r.Rounds {
 		for _, s := range subjects {
 			load := r.load(s, graph)
 			load.Seed += uint64(round) << 32
-			load.Warmup, load.Duration, load.Recorder = r.Warmup, r.Duration, s.recorder
+			load.Warmup, load.Duration = r.Warmup, r.Duration
 			if round == 0 {
 				load.Warmup = r.FirstWarmup
 			}
@@ -286,11 +282,7 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 		into.Cells = append(into.Cells, cell)
 		r.Log("%s %s: %.0f/s, p99 %.1f ms, %d wrong", s.name(), cell.Question, cell.PerSecond, cell.P99, cell.Errors)
 		if all.Error != nil {
-			path, err := s.recorder.History(r.Histories)
-			if err != nil {
-				return err
-			}
-			r.Log("%s %s: the first wrong answer: %v; the history of the users of wrong answers is in %s", s.name(), cell.Question, all.Error, path)
+			r.Log("%s %s: the first wrong answer: %v", s.name(), cell.Question, all.Error)
 		}
 	}
 	return nil
