@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -27,6 +28,17 @@ func TestAsManyCasesRunAsAreAskedFor(t *testing.T) {
 		})
 		if ran != c.want {
 			t.Errorf("%d cases of %d, want %d", ran, c.cases, c.want)
+		}
+	}
+}
+
+// TestTheTimeOfAPropertyIsBounded: when the time is up, a property has had a few cases.
+func TestTheTimeOfAPropertyIsBounded(t *testing.T) {
+	for left, want := range map[time.Duration]int{-time.Second: few, time.Hour: 50} {
+		ran := 0
+		rapid.Check(t, atMost(50, time.Now().Add(left), func(*rapid.T) { ran++ }))
+		if ran != want {
+			t.Errorf("with %v left, %d cases ran, want %d", left, ran, want)
 		}
 	}
 }
