@@ -2,23 +2,35 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/internal/apitest"
 	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/storagetest/oracle"
 )
 
-// Random valid queries with variables of any kind are answered as graphql-js answers them: the same values, nulls, paths of errors and
-// order.
+// Random valid queries and subscriptions with variables of any kind are answered as graphql-js answers them: the same values, nulls, paths
+// of errors and order.
 func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	testenv.NPM(t, "audit")
-	const users = 9
-	store := oracle.New()
+	const users, viewer = 9, 3
+	subscriptions := 150
+	if os.Getenv("KITH_TEST_LONG") == "1" {
+		subscriptions = 2000
+	}
+	store, hub := oracle.New(), events.NewHub(nil)
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
 	apitest.Publish(t, store, users)
@@ -26,8 +38,10 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Hub: hub}).As(viewer)
+	publishAll(t, store, hub, viewer)
 	input, err := json.Marshal(map[string]any{
-		"url": apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).URL(), "sdl": text, "viewer": "3", "count": 2100, "seed": 2,
+		"url": api.URL(), "events": firstEvents(t, api), "sdl": text, "viewer": fmt.Sprint(viewer), "queries": 2100, "subscriptions": subscriptions, "seed": 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +66,81 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 		t.Errorf("%s: %s\nwith %s\nis answered %s\ngraphql-js: %s", d.How, d.Text, d.Variables, d.Got, d.Want)
 	}
 	for kind, least := range map[string]int{
-		"compared": 2100, "refused": 100, "withErrors": 300, "lenient": 100, "wrong": 100, "null with a default": 100, "block": 100, "single": 100, "merged": 100, "cursors": 50,
+		"query": 2100, "subscription": subscriptions, "refused": 100, "withErrors": 300, "lenient": 100, "wrong": 100, "null with a default": 100, "block": 100, "single": 100, "merged": 100, "cursors": 50,
 	} {
 		if found.Counts[kind] < least {
 			t.Errorf("%s: %d; want %d", kind, found.Counts[kind], least)
 		}
 	}
+}
+
+// publishAll publishes an event of each kind for the viewer again and again until the test ends, each the same every time: subscriptions
+// hear of one as soon as they have begun.
+func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer storage.UserID) {
+	const ahead = storage.Micros(1 << 52) // what subscriptions report is newer than they are
+	post := storage.NewPost{PostID: storage.PostID{Author: 2, Number: 900}, Key: "ahead", Text: "x", At: ahead}
+	comment := storage.NewComment{Post: storage.PostID{Author: viewer, Number: int64(viewer)}, Number: 901, By: 4, Key: "ahead", Text: "x", At: ahead}
+	asks := storage.Edge{From: 5, To: viewer, Type: storage.Pending, UpdateTime: apitest.Epoch}
+	favorite := storage.Edge{From: 4, To: viewer, Post: int64(viewer), Type: storage.Favorited, UpdateTime: apitest.Epoch}
+	if _, _, err := store.Publish(t.Context(), post); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := store.AddComment(t.Context(), comment); err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+		if r := store.Apply(t.Context(), side, []storage.Edge{asks}, storage.IfNewer)[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	all := []events.Event{
+		events.Edge(storage.Edge{From: 2, To: viewer, Type: storage.Following, UpdateTime: ahead}),
+		events.Edge(storage.Edge{From: 6, To: viewer, Type: storage.Requested, UpdateTime: ahead}),
+		{Kind: events.RequestChanged, Edge: asks}, {Kind: events.FavoriteChanged, Edge: favorite},
+		events.Published(storage.PostAt{PostID: post.PostID, CreatedAt: ahead}), events.Commented(comment.ID()),
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				hub.Publish(all...)
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { <-ended })
+}
+
+// firstEvents serves the first event of a subscription as an answer of one request, at an address for each transport.
+func firstEvents(t *testing.T, api *apitest.API) (addresses []string) {
+	for _, over := range apitest.Transports {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var of struct {
+				Query     string
+				Variables map[string]json.RawMessage
+			}
+			if err := json.NewDecoder(r.Body).Decode(&of); err != nil {
+				t.Error(err)
+			}
+			vars := apitest.Vars{}
+			for name, value := range of.Variables {
+				vars[name] = value
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+			defer cancel()
+			if answer, ok := <-api.Subscribe(ctx, over, of.Query, vars); ok {
+				fmt.Fprint(w, answer)
+				return
+			}
+			fmt.Fprintf(w, `{"errors": [{"extensions": {"code": "INTERNAL: no event over %s"}}]}`, over)
+		}))
+		t.Cleanup(server.Close)
+		addresses = append(addresses, server.URL)
+	}
+	return addresses
 }

@@ -273,10 +273,10 @@ func TestRelationshipChangedReportsBlocks(t *testing.T) {
 // Marks, mutes and requests are changes of a relationship, if they are selected.
 func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		for name, over := range map[string]func(apitest.T, *apitest.API, storage.UserID, string, apitest.Vars) <-chan string{"events": overEvents, "WebSocket": overWebSocket} {
+		for _, over := range apitest.Transports {
 			v.does(v.a, "follow", v.b)
 			open := func(fields string) <-chan string {
-				answers := over(t, v.api, v.a, fmt.Sprintf(`subscription { relationshipChanged(userIds: ["%s"]) { relationship { %s } } }`, v.b, fields), nil)
+				answers := v.api.As(v.a).Subscribe(t.Context(), over, fmt.Sprintf(`subscription { relationshipChanged(userIds: ["%s"]) { relationship { %s } } }`, v.b, fields), nil)
 				until(t, answers, func(i int) { v.do(v.b, []string{"follow", "unfollow"}[i%2], v.a).Whole() })
 				return answers
 			}
@@ -289,7 +289,7 @@ func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 					select {
 					case got = <-answers:
 					case <-time.After(generous):
-						t.Fatalf("%s: %s is not reported", name, call)
+						t.Fatalf("%s: %s is not reported", over, call)
 					}
 				}
 			}
@@ -308,7 +308,7 @@ func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 			for last := ""; !strings.Contains(last, `"blocking":true`); {
 				got := <-plain
 				if got == last {
-					t.Fatalf("%s: %s is sent twice", name, got)
+					t.Fatalf("%s: %s is sent twice", over, got)
 				}
 				last = got
 			}

@@ -1,6 +1,7 @@
 package resolvers_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -16,14 +18,21 @@ import (
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
+
+// twinWorld is one of two graphs, and where its subscriptions hear of events.
+type twinWorld struct {
+	*apitest.API
+	hub *events.Hub
+}
 
 // twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, in
 // requests for follows, in what a locked user has published and who has favorited and commented on it, and in what a hidden user
 // is like, and why it is hidden. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones but for the followers
 // of 4, 6 and 7 are locked, and 8 to 11 deactivated in one graph, and suspended in the other.
-func twin(t *testing.T, location string, cached, other bool) *apitest.API {
+func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	users := make([]storage.User, 11)
 	for i := range users {
@@ -106,6 +115,9 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 		relate(4, 5, 103, storage.Detail{})
 		relate(6, 2, 101, storage.Detail{EndsAt: 1 << 60, Attributes: `{"rank":1}`})
 	}
+	for _, viewer := range []storage.UserID{1, 3} {
+		publishNews(t, store, viewer)
+	}
 	for id := storage.UserID(8); id <= 11; id++ {
 		if !other {
 			deactivate(t, store, id)
@@ -120,7 +132,106 @@ func twin(t *testing.T, location string, cached, other bool) *apitest.API {
 	if cached {
 		served = newWarmStore(t, store)
 	}
-	return apitest.New(t, served, apitest.Options{Budget: social.Budget(15), Declared: declare(t, someKinds)})
+	w := &twinWorld{hub: events.NewHub(nil)}
+	w.API = apitest.New(t, served, apitest.Options{Budget: social.Budget(15), Declared: declare(t, someKinds), Limits: apitest.NoLimits, Hub: w.hub})
+	return w
+}
+
+// ahead is later than any subscription of a test begins.
+const ahead = storage.Micros(1 << 52)
+
+// news are the events for a viewer of a subscription: the first one is heard when it has begun, and the last one at its end.
+type news struct {
+	field string // with a selection on users
+	last  string // in the answer of the last event
+	of    []events.Event
+}
+
+// newsOf are of rows that [publishNews] has stored, and of follows, which are sent as they come. Users 4 to 10 are between the first and the
+// last one, by user 2.
+func newsOf(viewer storage.UserID) (all []news) {
+	var follows, requests, favorites, comments, posts []events.Event
+	edge := func(of events.Kind, by storage.UserID, post int64, kind storage.EdgeType) events.Event {
+		e := events.Event{Kind: of, Edge: storage.Edge{From: by, To: viewer, Post: post, Type: kind, UpdateTime: apitest.Epoch}}
+		return e
+	}
+	for i, by := range []storage.UserID{2, 4, 5, 6, 7, 8, 9, 10, 2} {
+		last := i == 8
+		post, number := int64(viewer), 100*int64(viewer)+int64(i)
+		if last {
+			post += 20
+		}
+		follow := edge(events.EdgeChanged, by, 0, storage.Following)
+		request := edge(events.RequestChanged, by, 0, storage.Pending)
+		if last {
+			follow.Edge.UpdateTime, request.Edge.From, request.Edge.To = ahead, viewer, 2
+		}
+		follows, requests = append(follows, follow), append(requests, request)
+		favorites = append(favorites, edge(events.FavoriteChanged, by, post, storage.Favorited))
+		comments = append(comments, events.Commented(storage.CommentID{Author: viewer, Number: 1000 + number}))
+		posts = append(posts, events.Published(storage.PostAt{PostID: storage.PostID{Author: by, Number: number}, CreatedAt: ahead}))
+	}
+	post := fmt.Sprintf(`"last":{"id":"post_%d_%d"}`, viewer, viewer+20)
+	return []news{
+		{`followerAdded { edge { cursor last: followedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, follows},
+		{`friendRequestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests},
+		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoriteCount } viewer { user %[1]s } }`, post, favorites},
+		{`commentAdded { edge { node { id text author %[1]s } } last: post { id } post { commentCount } viewer { user %[1]s } }`, post, comments},
+		{`postAdded { edge { node { last: id text author %[1]s } } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"post_2_%d"`, 100*viewer+8), posts},
+	}
+}
+
+// publishNews stores what [newsOf] tells.
+func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
+	apply := func(side storage.Side, list []events.Event) {
+		for _, side := range []storage.Side{side, side.Replica()} {
+			for _, e := range list {
+				if r := store.Apply(t.Context(), side, []storage.Edge{e.Edge}, storage.IfNewer)[0]; r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+		}
+	}
+	publish := func(p storage.NewPost) {
+		p.Key = fmt.Sprint(p.Number)
+		if _, _, err := store.Publish(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, number := range []int64{int64(viewer), int64(viewer) + 20} {
+		publish(storage.NewPost{PostID: storage.PostID{Author: viewer, Number: number}, Text: "x", At: apitest.Epoch})
+	}
+	all := newsOf(viewer)
+	apply(storage.Requests, all[1].of)
+	apply(storage.Favorites, all[2].of)
+	for i, e := range all[3].of {
+		favorite, post := all[2].of[i].Edge, all[4].of[i].Post
+		c := storage.NewComment{Post: storage.PostID{Author: viewer, Number: favorite.Post}, Number: e.Comment.Number, By: favorite.From, Key: fmt.Sprint(i), Text: "x", At: ahead}
+		if _, _, err := store.AddComment(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		publish(storage.NewPost{PostID: post.PostID, Text: "x", At: ahead})
+	}
+}
+
+// heard are the answers of a subscription of the viewer to news, up to the last one. A subscription that is refused has one.
+func (w *twinWorld) heard(t *rapid.T, viewer storage.UserID, over apitest.Transport, query string, vars apitest.Vars, n news) (list []string) {
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	answers := w.For(t).As(viewer).Subscribe(ctx, over, query, vars)
+	list = append(list, until(t, answers, func(int) { w.hub.Publish(n.of[0]) }))
+	for w.hub.Publish(n.of[1:]...); !strings.Contains(list[len(list)-1], n.last); {
+		select {
+		case got, open := <-answers:
+			if !open {
+				return list
+			}
+			list = append(list, got)
+		case <-time.After(generous):
+			t.Fatalf("%s\nwith %v: the last event is missing behind %s", query, vars, list)
+		}
+	}
+	return list
 }
 
 // An answer depends on nothing that it does not show: neither its data nor its errors, extensions and headers.
@@ -139,11 +250,12 @@ func TestWhatIsHiddenChangesNoAnswer(t *testing.T) {
 	})
 }
 
-func equalAnswers(t *testing.T, one, other *apitest.API) {
+func equalAnswers(t *testing.T, one, other *twinWorld) {
 	same := func(t apitest.T, viewer storage.UserID, query string, vars apitest.Vars) {
 		var got [2]string
-		for i, api := range []*apitest.API{one, other} {
-			if api = api.For(t).With("Kith-Cost", "1"); viewer != 0 {
+		for i, w := range []*twinWorld{one, other} {
+			api := w.For(t).With("Kith-Cost", "1")
+			if viewer != 0 {
 				api = api.As(viewer)
 			}
 			a := api.Ask(query, vars)
@@ -168,6 +280,21 @@ func equalAnswers(t *testing.T, one, other *apitest.API) {
 		query, vars := apitest.Query(t, 10)
 		same(t, storage.UserID(rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "viewer")), query, vars)
 	})
+	told := 0
+	properties.Check(t, 100, func(t *rapid.T) {
+		viewer, over := rapid.SampledFrom([]storage.UserID{1, 3}).Draw(t, "viewer"), rapid.SampledFrom(apitest.Transports).Draw(t, "transport")
+		n := rapid.SampledFrom(newsOf(viewer)).Draw(t, "news")
+		write, vars := apitest.Selection(t, 10)
+		query := write("subscription", n.field)
+		got, want := one.heard(t, viewer, over, query, vars, n), other.heard(t, viewer, over, query, vars, n)
+		if !slices.Equal(got, want) {
+			t.Errorf("user %s, %s\nwith %v over %s\n%s\n%s", viewer, query, vars, over, got, want)
+		}
+		told += len(got)
+	})
+	if told < 150 {
+		t.Errorf("subscriptions were told of %d events only", told)
+	}
 	const user = `id followingCount followerCount friendCount postCount favoriteCount totalFavorited locked
 		posts { nodes { id text } } favorites { nodes { id } } followings { totalCount nodes { id } } followers { nodes { id } } friends { totalCount }
 		commonFollowings(with: 2) { totalCount } followersYouKnow { nodes { id } } followSuggestions { nodes { id } }`

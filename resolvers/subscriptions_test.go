@@ -1,19 +1,15 @@
 package resolvers_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-	"github.com/coder/websocket/wsjson"
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
@@ -27,78 +23,7 @@ import (
 // returns, the subscription is open.
 func subscribe(t *testing.T, api *apitest.API, hub *events.Hub, user storage.UserID, query string) <-chan string {
 	t.Helper()
-	return overEvents(t, api, user, query, nil)
-}
-
-// overEvents is subscribe for queries with variables.
-func overEvents(t apitest.T, api *apitest.API, user storage.UserID, query string, vars apitest.Vars) <-chan string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, api.URL(), strings.NewReader(string(body)))
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "text/event-stream")
-	request.Header.Set("X-Test-Viewer", user.String())
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	t.Cleanup(func() { response.Body.Close() })
-	answers := make(chan string, 100)
-	go func() {
-		defer close(answers)
-		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-			if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok && strings.TrimSpace(data) != "" {
-				answers <- strings.TrimSpace(data)
-			}
-		}
-	}()
-	return answers
-}
-
-// overWebSocket is overEvents over the other transport.
-func overWebSocket(t apitest.T, api *apitest.API, user storage.UserID, query string, vars apitest.Vars) <-chan string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	conn, _, err := websocket.Dial(ctx, api.URL(), &websocket.DialOptions{
-		Subprotocols: []string{"graphql-transport-ws"}, HTTPHeader: http.Header{"X-Test-Viewer": {user.String()}},
-	})
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	t.Cleanup(func() { conn.CloseNow() })
-	conn.SetReadLimit(1 << 24)
-	begin := map[string]any{"type": "subscribe", "id": "1", "payload": map[string]any{"query": query, "variables": vars}}
-	for _, message := range []any{map[string]string{"type": "connection_init"}, begin} {
-		if err := wsjson.Write(ctx, conn, message); err != nil {
-			t.Fatalf("%v", err)
-		}
-	}
-	answers := make(chan string, 100)
-	go func() {
-		defer close(answers)
-		for {
-			var m struct {
-				Type    string
-				Payload json.RawMessage
-			}
-			if err := wsjson.Read(ctx, conn, &m); err != nil {
-				return
-			}
-			if m.Type == "next" || m.Type == "error" {
-				answers <- string(m.Payload)
-			}
-		}
-	}()
-	return answers
+	return api.For(t).As(user).Subscribe(t.Context(), apitest.Events, query, nil)
 }
 
 // What is selected below an event is answered as a query for the same objects is.
@@ -114,8 +39,8 @@ func TestEventsAreAnsweredAsQueriesAre(t *testing.T) {
 		write, vars := apitest.Selection(t, users)
 		event := write("subscription", `followerAdded { edge { node %[1]s } viewer { user %[1]s } }`)
 		whole := api.For(t).Ask(write("query", fmt.Sprintf(`user(by: {id: %d}) %%[1]s viewer { user %%[1]s }`, other)), vars)
-		for _, over := range []func(apitest.T, *apitest.API, storage.UserID, string, apitest.Vars) <-chan string{overEvents, overWebSocket} {
-			answers := over(t, api, viewer, event, vars)
+		for _, over := range apitest.Transports {
+			answers := api.For(t).Subscribe(t.Context(), over, event, vars)
 			got := until(t, answers, func(int) {
 				at++
 				hub.Publish(events.Edge(storage.Edge{From: other, To: viewer, Type: storage.Following, UpdateTime: at}))
@@ -156,9 +81,9 @@ func TestSubscriptionsHaveOneField(t *testing.T) {
 		`subscription { ...F @skip(if: false) } fragment F on Subscription { followerAdded { edge { cursor } } }`,
 		`subscription { ...F } fragment F on Subscription { followerAdded @skip(if: true) { edge { cursor } } }`,
 	} {
-		for _, over := range []func(apitest.T, *apitest.API, storage.UserID, string, apitest.Vars) <-chan string{overEvents, overWebSocket} {
+		for _, over := range apitest.Transports {
 			select {
-			case got := <-over(t, api, 1, query, nil):
+			case got := <-api.As(1).Subscribe(t.Context(), over, query, nil):
 				if !strings.Contains(got, `"reason":"INVALID_QUERY"`) {
 					t.Errorf("%s: %s", query, got)
 				}

@@ -244,7 +244,7 @@ func TestPostsOfAListThatIsPublicAgainAreSent(t *testing.T) {
 			counted := &countedLists{Store: store}
 			v := settle(t, counted, apitest.Options{})
 			list := v.createList(v.b, true, v.c)
-			answers := overWebSocket(t, v.api, v.a, fmt.Sprintf(`subscription { postAdded(list: %q) { edge { node { text } } } }`, list), nil)
+			answers := v.api.As(v.a).Subscribe(t.Context(), apitest.WebSocket, fmt.Sprintf(`subscription { postAdded(list: %q) { edge { node { text } } } }`, list), nil)
 			until(t, answers, func(i int) { publish(t, v.api, v.c, "open", fmt.Sprint(i)) })
 			makes := func(public bool) {
 				v.api.As(v.b).Ask(fmt.Sprintf(`mutation { updateList(listId: %q, public: %t) { changed } }`, list, public), nil).Is(`{"updateList": {"changed": true}}`)

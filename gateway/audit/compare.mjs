@@ -1,16 +1,17 @@
 // Asks Kith random queries, and has graphql-js answer them from what Kith answers to the simplest queries for the same values.
 // What is collected, coerced, skipped, merged, put in order and left out as null is then graphql-js's doing, and both answers have
-// to be the same. Reads {url, sdl, viewer, count, seed} and prints {counts, differences}.
+// to be the same. A subscription is compared by its first event. Reads {url, events, sdl, viewer, queries, subscriptions, seed}, where events are
+// addresses that answer a subscription with its first event, and prints {counts, differences}.
 import { readFileSync } from "node:fs";
 import * as g from "graphql";
 import { draw } from "./draw.mjs";
 
-const { url, sdl, viewer, count, seed } = JSON.parse(readFileSync(0, "utf8"));
+const { url, events, sdl, viewer, queries, subscriptions, seed } = JSON.parse(readFileSync(0, "utf8"));
 const schema = g.buildSchema(sdl);
 
 /** post sends a request, whose variables are JSON already. */
-async function post(query, variables) {
-  const response = await fetch(url, {
+async function post(query, variables, to = url) {
+  const response = await fetch(to, {
     method: "POST",
     headers: { "content-type": "application/json", "x-test-viewer": viewer },
     body: `{"query": ${JSON.stringify(query)}, "variables": ${variables}}`,
@@ -42,9 +43,9 @@ function valueOf(parent, field, args, id) {
     ? `query${declared.length ? `(${declared.join(" ")})` : ""} { viewer { ${call} } }`
     : id
     ? `query(${["$_id: ID!", ...declared].join(" ")}) { node(id: $_id) { ... on ${parent} { ${call} } } }`
-    : `query${declared.length ? `(${declared.join(" ")})` : ""} { ${call} }`;
+    : `${parent === "Subscription" ? "subscription" : "query"}${declared.length ? `(${declared.join(" ")})` : ""} { ${call} }`;
   const variables = JSON.stringify({ _id: id, ...args });
-  if (!known.has(query + variables)) known.set(query + variables, post(query, variables));
+  if (!known.has(query + variables)) known.set(query + variables, post(query, variables, parent === "Subscription" ? events[0] : url));
   return known.get(query + variables).then(({ data, errors }) => {
     if (!data) throw new Error(errors[0].message);
     const below = { data };
@@ -87,24 +88,34 @@ function difference(want, got) {
 const counts = { compared: 0, invalid: 0, refused: 0, withErrors: 0, cursors: 0 };
 const differences = [];
 const random = draw(schema, seed);
-while (counts.compared - counts.refused < count && differences.length < 10) {
-  const { text, variables, notes } = random.query();
-  const document = g.parse(text);
-  if (g.validate(schema, document).length) {
-    counts.invalid++;
-    continue;
-  }
-  const want = await g.execute({ schema, document, variableValues: JSON.parse(variables), fieldResolver: resolve, typeResolver: (v) => v.__typename });
-  const got = await post(text, variables);
-  counts.compared++;
-  for (const note of notes) counts[note] = (counts[note] ?? 0) + 1;
-  if (!want.data) counts.refused++;
-  else if (want.errors) counts.withErrors++;
-  const how = difference(want, got);
-  if (how) differences.push({ how, text, variables, want: JSON.stringify(want), got: JSON.stringify(got) });
-  for (const [cursor] of JSON.stringify(got.data ?? null).matchAll(/(?<=Cursor":")[^"]+/g)) {
-    random.cursor(cursor);
-    counts.cursors++;
+
+/** compare compares so many operations of a kind, each at all addresses. */
+async function compare(kind, count, addresses) {
+  for (const most = counts.compared - counts.refused + count; counts.compared - counts.refused < most && differences.length < 10; ) {
+    const { text, variables, notes } = random.operation(kind);
+    const document = g.parse(text);
+    if (g.validate(schema, document).length) {
+      counts.invalid++;
+      continue;
+    }
+    const want = await g.execute({ schema, document, variableValues: JSON.parse(variables), fieldResolver: resolve, typeResolver: (v) => v.__typename });
+    counts.compared++;
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    for (const note of notes) counts[note] = (counts[note] ?? 0) + 1;
+    if (!want.data) counts.refused++;
+    else if (want.errors) counts.withErrors++;
+    for (const address of addresses) {
+      const got = await post(text, variables, address);
+      const how = difference(want, got);
+      if (how) differences.push({ how, text, variables, want: JSON.stringify(want), got: JSON.stringify(got) });
+      for (const [cursor] of JSON.stringify(got.data ?? null).matchAll(/(?<=Cursor":")[^"]+/g)) {
+        random.cursor(cursor);
+        counts.cursors++;
+      }
+    }
   }
 }
+
+await compare("query", queries, [url]);
+await compare("subscription", subscriptions, events);
 console.log(JSON.stringify({ counts, differences }));

@@ -162,14 +162,23 @@ export function draw(schema, seed) {
     return chance(10) ? (note("merged"), `${below} ${call} ${selection(f.type, level + 1)}`) : below;
   }
 
+  function subscription() {
+    const f = one(Object.values(schema.getSubscriptionType().getFields()).filter((f) => !f.args.some(g.isRequiredArgument)));
+    const call = `${chance(20) ? `f${fresh++}: ` : ""}${f.name} ${selection(f.type, 1)}`;
+    if (!chance(10)) return `{ ${call} }`;
+    fragments.push(`fragment Root on Subscription { ${call} }`);
+    return "{ ...Root }";
+  }
+
   return {
     cursor: (text) => cursors.length < 200 && cursors.push(text),
-    query() {
+    /** operation draws a query, or a subscription to an event that needs no arguments. */
+    operation(kind) {
       [variables, fragments, notes, fresh] = [[], [], new Set(), 0];
-      const body = selection(schema.getQueryType(), 0);
+      const body = kind === "query" ? selection(schema.getQueryType(), 0) : subscription();
       const declared = variables.map(([, text]) => text).join(", ");
       const given = variables.filter(([, , value]) => value !== undefined).map(([name, , value]) => `"${name}": ${value}`);
-      const text = `query${declared ? `(${declared})` : ""} ${body} ${fragments.join(" ")}`;
+      const text = `${kind}${declared ? `(${declared})` : ""} ${body} ${fragments.join(" ")}`;
       return { text, variables: `{${given.join(", ")}}`, notes };
     },
   };
