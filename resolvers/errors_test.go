@@ -231,7 +231,7 @@ var losses = map[string]lost{
 func TestADeadShardCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		town := makeTown(t, store)
-		api := apitest.New(t, dead(store, 4, deadShard), apitest.Options{})
+		api := apitest.New(t, dead(store, 4, deadShard), apitest.Options{Limits: apitest.NoLimits})
 		for name, l := range losses {
 			t.Run(name, func(t *testing.T) { town.check(t, api, l) })
 		}

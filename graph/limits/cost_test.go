@@ -3,9 +3,16 @@ package limits_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"kith/graph/apierr"
 	"kith/graph/limits"
@@ -58,8 +65,8 @@ func TestCost(t *testing.T) {
 		"edges and nodes":      {"{ viewer { user { followings(first: 10) { edges { cursor node { id } } nodes { id } pageInfo { hasNextPage } totalCount } } } }", nil, 2 + 15 + 10*(1+1+1+1) + 10*(1+1) + 10 + 2 + 1},
 		"pages of pages":       {"{ viewer { user { followings(first: 10) { nodes { followers(first: 10) { nodes { id } } } } } } }", nil, 2 + 15 + 10*(1+15+10*2)},
 		"set algebra":          {"{ viewer { user { friends(first: 1) { nodes { id } } } } }", nil, 2 + 250 + 2},
-		"suggestions, via 3":   {"{ viewer { user { followSuggestions(first: 2) { edges { via { id } } } } } }", nil, 2 + 5000 + 2*(1+1+3*2)},
-		"via 9":                {"{ viewer { user { followSuggestions(first: 2) { edges { via(first: 9) { id } } } } } }", nil, 2 + 5000 + 2*(1+1+9*2)},
+		"suggestions, via 3":   {"{ viewer { user { followSuggestions(first: 2) { edges { via { id } } } } } }", nil, 2 + 51_000 + 2*(1+1+3*2)},
+		"via 9":                {"{ viewer { user { followSuggestions(first: 2) { edges { via(first: 9) { id } } } } } }", nil, 2 + 51_000 + 2*(1+1+9*2)},
 		"users in the text":    {`{ users(by: {ids: ["1", "2", "3"]}) { id } }`, nil, 1 + 1 + 3*2},
 		"a single id":          {`{ users(by: {ids: "1"}) { id } }`, nil, 1 + 1 + 1*2},
 		"users by variable":    {"query ($ids: [ID!]!) { users(by: {ids: $ids}) { id } }", map[string]any{"ids": texts(500)}, 1 + 1 + 500*2},
@@ -77,11 +84,11 @@ func TestCost(t *testing.T) {
 		"bytes of arguments":   {"query ($c: String) { viewer { user { a: followings(after: $c) { totalCount } b: followings(after: $c) { totalCount } } } }", map[string]any{"c": strings.Repeat("c", 128)}, 2 + 2*(15+128/64+1)},
 		"bytes of aliases":     {"{ viewer { user { " + strings.Repeat("a", 640) + ": id } } }", nil, 2 + 1 + 10},
 		"ids of a plain field": {"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { relationship { status } } }", map[string]any{"ids": texts(500)}, 1 + 500 + 2 + 95/16},
-		"users of a list":      {"{ viewer { user { followings(first: 5, filter: {match: \"a\"}) { nodes { id } } } } }", nil, 2 + 15 + 2500 + 1 + 5*2},
+		"users of a list":      {"{ viewer { user { followings(first: 5, filter: {match: \"a\"}) { nodes { id } } } } }", nil, 2 + 15 + 25_000 + 1 + 5*2},
 		"a feed":               {"{ viewer { feed(first: 5) { nodes { id } } } }", nil, 1 + 40 + 5*2},
 		"a feed of a list":     {"query ($l: ID) { viewer { feed(first: 5, list: $l) { nodes { id } } } }", map[string]any{"l": "list_1_1"}, 1 + 40 + 5000 + 5*2},
 		"a feed of no list":    {"query ($l: ID) { viewer { feed(first: 5, list: $l) { nodes { id } } } }", nil, 1 + 40 + 5*2},
-		"an order":             {"{ viewer { user { followings(first: 5, orderBy: CLOSEST) { nodes { id } } } } }", nil, 2 + 15 + 2500 + 5*2},
+		"an order":             {"{ viewer { user { followings(first: 5, orderBy: CLOSEST) { nodes { id } } } } }", nil, 2 + 15 + 25_000 + 5*2},
 		"no filter":            {"query ($f: ListFilter) { viewer { user { followings(first: 5, filter: $f) { nodes { id } } } } }", nil, 2 + 15 + 5*2},
 		"a filter":             {"{ people(first: 1, where: {and: [{followersOf: 1}, {friendsOf: 2}]}) { totalCount } }", nil, 200 + 1 + 2 + 2 + 1},
 		"a filter by variable": {"query ($f: PeopleFilter!) { a: people(where: $f) { totalCount } b: people(where: $f) { totalCount } }", map[string]any{"f": map[string]any{"or": []any{map[string]any{"followersOf": "1"}}}}, 2 * (200 + 1 + 1 + 1 + 1)},
@@ -180,6 +187,85 @@ func BenchmarkCost(b *testing.B) {
 	for b.Loop() {
 		if errs := prepare("query ($id: ID!) { user(by: {id: $id}) { id handle name followingCount followings(first: 20) { nodes { id handle name } } } }", vars); errs != nil {
 			b.Fatal(errs)
+		}
+	}
+}
+
+// TestPagesOfAppsFit: what an app asks for fits into one query together with everything else on the same page, with filters.
+// The operations of the web app and of the examples are such parts.
+func TestPagesOfAppsFit(t *testing.T) {
+	schema := loadSchema(t)
+	free, err := limits.New(schema, limits.Limits{Cost: -1, SubscriptionCost: -1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs := map[string]uint64{} // by folder and name
+	for _, folder := range []string{"web/app/src", "examples", "examples/go"} {
+		files, err := filepath.Glob("../../" + folder + "/*.graphql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder // the operations of one client share fragments
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+		doc, err := parser.ParseQuery(&ast.Source{Name: folder, Input: all.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if errs := validator.ValidateWithRules(schema, doc, nil); errs != nil {
+			t.Fatalf("%s: %v", folder, errs)
+		}
+		for _, op := range doc.Operations {
+			vars := map[string]any{}
+			for _, v := range op.VariableDefinitions {
+				switch name := v.Type.Name(); {
+				case v.Type.Elem != nil:
+					vars[v.Variable] = make([]any, 100)
+				case name == "Int":
+					vars[v.Variable] = int64(20)
+				case strings.HasSuffix(name, "Filter"):
+					vars[v.Variable] = map[string]any{"match": "ann"}
+				case v.Type.NonNull:
+					vars[v.Variable] = "1"
+				}
+			}
+			_, err := free.Of(&graphql.OperationContext{Doc: doc, Operation: op, Variables: vars})
+			refused, ok := apierr.Of(err)
+			if !ok || refused.Code != apierr.CodeTooCostly {
+				t.Fatalf("%s: %v", op.Name, err)
+			}
+			costs[folder+" "+op.Name] = refused.Details["cost"].(uint64)
+		}
+	}
+	if n := len(costs); n < 80 {
+		t.Errorf("%d operations", n)
+	}
+	// One page shows who is suggested and finds people, beside a profile, a feed and lists, or it finds people in two lists.
+	for _, page := range [][]string{
+		{"Suggestions", "Search", "Viewer", "Profile", "Feed", "FeedSeen", "Posts", "Known", "Lists", "Requests", "FollowRequests"},
+		{"Search", "Search", "Viewer", "Profile", "Feed", "Similar", "Comments", "Favorites"},
+		{"Followers", "Followings", "Friends", "Profile", "Viewer"},
+	} {
+		sum := uint64(0)
+		for _, operation := range page {
+			if costs["web/app/src "+operation] == 0 {
+				t.Fatalf("the app has no operation %s", operation)
+			}
+			sum += costs["web/app/src "+operation]
+		}
+		if sum > 100_000 {
+			t.Errorf("the page %s costs %d", page, sum)
+		}
+	}
+	// What people look at most needs no turn among the expensive requests.
+	for _, operation := range []string{"Viewer", "Profile", "Post", "FeedSeen"} {
+		if cost := costs["web/app/src "+operation]; cost > 500 {
+			t.Errorf("%s costs %d", operation, cost)
 		}
 	}
 }

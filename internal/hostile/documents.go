@@ -230,12 +230,13 @@ func costly() []Document {
 	users := func(n int) map[string]any { return map[string]any{"ids": ids(n)} }
 	return []Document{
 		post("suggestions of nobody, for 500", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 0) { complete } } }`, users(500)),
-		answered(post("suggestions for 19", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 5) { edges { sharedCount node { name } } } } }`, users(19))),
+		post("suggestions for 2", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 0) { complete } } }`, users(2)),
+		answered(post("the best suggestions", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 100, orderBy: BEST) { edges { sharedCount node { name } } } } }`, users(1))),
 		answered(post("friends of 290", `query($ids: [ID!]!) { users(by: {ids: $ids}) { friends(first: 40) { totalCount nodes { id } } } }`, users(290))),
 		answered(post("500 lists of 60 with names", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followings(first: 60) { nodes { id name } } } }`, users(500))),
 		answered(post("2,000 relationships", `query($a: [ID!]!, $b: [ID!]!) { relationships(from: $a, to: $b) { status from { name } to { name } } }`, map[string]any{"a": ids(40), "b": ids(50)})),
 		post("lists of lists of lists", `{ user(by: {id: 1}) { followings(first: 100) { nodes { followings(first: 100) { nodes { followers(first: 100) { nodes { id } } } } } } } }`, nil),
-		answered(post("35 searches", `{`+many(35, func(i int) string {
+		answered(post("2 searches", `{`+many(2, func(i int) string {
 			return fmt.Sprintf(` a%d: searchUsers(text: "%c", first: 40) { nodes { id } }`, i, 'a'+rune(i%26))
 		})+`}`, nil)),
 		answered(post("the whole schema", `{ __schema { types { name description fields { name description args { name description type { name } } type { name ofType { name } } } } } }`, nil)),
