@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type Graph struct {
 	Degree  int    // followings of a user, on average
 	Seed    uint64 // another seed is another graph of the same kind
 	Spread  bool   // ids as Sonyflake makes them, not 1 … Users
+	Words   bool   // names have words that many share
 	Degrees Degrees
 	Draw    Draw // whom the questions are about; it does not change the graph
 
@@ -79,6 +81,18 @@ func (g *Graph) ID(n int) storage.UserID {
 	r := g.random(purposeID, n)
 	tick := int64(firstDay) + int64(n)*between + r.Int64N(between)
 	return storage.UserID(tick<<24 | r.Int64N(2)<<16 | r.Int64N(8))
+}
+
+// WordsOfNames are those of which [Graph.Name] takes five: more than a third of all users have each.
+var WordsOfNames = strings.Split("a b c d e f g h i k l m", " ")
+
+// Name is the name of the n-th user: its handle, and words if the graph has them.
+func (g *Graph) Name(n int) string {
+	name, r := "u"+g.ID(n).String(), g.random(purposeName, n)
+	for i := 0; g.Words && i < 5; i++ {
+		name += " " + pick(r, WordsOfNames)
+	}
+	return name
 }
 
 // Edges yields every follow, user by user, each user's in no order, with times
@@ -233,6 +247,7 @@ const (
 	purposeInserts
 	purposePosts
 	purposeReaders
+	purposeName
 )
 
 func (g *Graph) random(purpose, n int) *rand.Rand {

@@ -65,7 +65,7 @@ func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	const limit = time.Second
 	p := behindProxy(t, limit)
 	town := makeTown(t, p.store)
-	api := apitest.New(t, p.store, apitest.Options{})
+	api := apitest.New(t, p.store, apitest.Options{Limits: apitest.NoLimits})
 	town.whole(t, api)
 	for name, begin := range map[string]func() (end func()){
 		"silent": p.server.Silence,

@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"kith/bench"
 	"kith/bench/report"
+	"kith/storage"
+	"kith/storage/sqlstore"
 )
 
 // Cost is what a request has taken, beside what it costs by the limit.
@@ -34,31 +38,21 @@ func (c Cost) MicrosPerUnit() float64 { return c.CPU / c.Cost }
 // without caches, as c.States says. Only fields whose names contain a text are asked for; random queries have the default limit. It stops
 // everything that it has started.
 func RunCost(ctx context.Context, c Config, only string, random int) (all []Cost, err error) {
-	c.Engines = []string{report.SQLite}
-	r := &run{Config: c, machine: describeMachine()}
+	r, graph, viewer, location, err := openCost(ctx, c)
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.openServers(ctx); err != nil {
-		return nil, err
-	}
-	graph := bench.NewGraph(c.Graphs[0].Users, c.Seed)
-	graph.Degree = max(1, c.Graphs[0].Edges/graph.Users)
-	made, err := r.makeStore(ctx, report.SQLite, graph)
-	if err == nil {
-		err = r.addPosts(ctx, made.location, graph)
-	}
 	if err != nil {
 		return nil, err
 	}
 	probes, err := bench.NewCostProbes(graph, c.Seed, []byte(r.secret))
 	if random > 0 {
-		probes, err = bench.RandomCostProbes(graph, c.Seed, []byte(r.secret), random)
+		probes, err = bench.RandomCostProbes(graph, viewer, c.Seed, []byte(r.secret), random)
 	}
 	if err != nil {
 		return nil, err
 	}
 	probes = slices.DeleteFunc(probes, func(p bench.CostProbe) bool { return !strings.Contains(p.Name, only) })
 	for _, state := range c.States {
-		s := &subject{engine: report.SQLite, state: state, location: made.location}
+		s := &subject{engine: report.SQLite, state: state, location: location}
 		if random == 0 {
 			s.env = []string{"KITH_MAX_COST=100000000", "KITH_FEDERATION=true"}
 		}
@@ -69,6 +63,132 @@ func RunCost(ctx context.Context, c Config, only string, random int) (all []Cost
 		all = append(all, costs...)
 	}
 	return all, nil
+}
+
+// openCost makes a store of users whose names have words, of whom one follows half, up to 5,000: the viewer.
+func openCost(ctx context.Context, c Config) (r *run, graph *bench.Graph, viewer storage.UserID, location string, err error) {
+	c.Engines = []string{report.SQLite}
+	r = &run{Config: c, machine: describeMachine()}
+	if err := r.openServers(ctx); err != nil {
+		return r, nil, 0, "", err
+	}
+	graph = bench.NewGraph(c.Graphs[0].Users, c.Seed)
+	graph.Degree, graph.Words = max(1, c.Graphs[0].Edges/graph.Users), true
+	made, err := r.makeStore(ctx, report.SQLite, graph)
+	if err == nil {
+		err = r.addPosts(ctx, made.location, graph)
+	}
+	if err != nil {
+		return r, nil, 0, "", err
+	}
+	readers := bench.NewFeedGraph(graph, time.Now(), []int{min(5000, graph.Users/2)})
+	viewer = readers.Groups[0].IDs[0]
+	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: made.location})
+	if err != nil {
+		return r, nil, 0, "", err
+	}
+	err = createUsers(ctx, store, graph, graph.Users+1, graph.Users+1)
+	follows := slices.DeleteFunc(slices.Collect(readers.ReaderEdges()), func(e storage.Edge) bool { return e.From != viewer })
+	if err == nil {
+		_, err = importEdges(ctx, store, func(yield func(storage.Edge) bool) {
+			for _, e := range follows {
+				if !yield(e) || !yield(storage.Edge{From: e.To, To: viewer, Type: e.Type, UpdateTime: e.UpdateTime}) {
+					return
+				}
+			}
+		})
+	}
+	if err == nil {
+		err = relate(ctx, store, graph, viewer, follows)
+	}
+	if err = errors.Join(err, store.Close()); err == nil {
+		err = r.analyze(ctx, made.location)
+	}
+	return r, graph, viewer, made.location, err
+}
+
+// costKinds declares the kind of relation that [bench.DearFields] ask for.
+const costKinds = "relations:\n  admires:\n    number: 100\n    seen: everyone\n"
+
+// relate lets the viewer admire whom it follows, and have them on a list, and lets them admire the celebrities. Some are suspended for a moment.
+func relate(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, viewer storage.UserID, follows []storage.Edge) error {
+	list, _, err := store.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: viewer, Number: 1}, Name: "many"})
+	if err != nil {
+		return err
+	}
+	var all []storage.Edge
+	for i, e := range follows {
+		for _, to := range []storage.Pair{{From: e.From, To: e.To, Post: 100}, {From: e.From, To: e.To, Post: list.Kind().Number}, {From: e.To, To: graph.ID(1 + i%bench.Celebrities), Post: 100}} {
+			all = append(all, storage.Edge{From: to.From, To: to.To, Post: to.Post, Type: storage.Related, UpdateTime: e.UpdateTime})
+		}
+	}
+	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+		for some := range slices.Chunk(all, 3000) {
+			for _, r := range store.Apply(ctx, side, some, storage.IfNewer) {
+				if r.Err != nil {
+					return r.Err
+				}
+			}
+		}
+	}
+	for _, e := range follows[:min(20, len(follows))] {
+		for _, action := range []storage.ModerationAction{storage.Suspended, storage.Reinstated} {
+			if _, _, err := store.Moderate(ctx, storage.ModerationEntry{Owner: e.To, User: e.To, Action: action, By: "operator", Reason: "spam", Until: storage.Forever}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// RunDear measures some fields of [bench.DearFields], each under as many aliases as the default limit allows: a
+// query of any one field takes no more. cold has no caches at all; warm has been asked the same fields with other arguments before.
+func RunDear(ctx context.Context, c Config, only *regexp.Regexp) (all []Cost, err error) {
+	r, graph, viewer, location, err := openCost(ctx, c)
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err != nil {
+		return nil, err
+	}
+	kinds := r.path("kinds.yaml")
+	if err := os.WriteFile(kinds, []byte(costKinds), 0o600); err != nil {
+		return nil, err
+	}
+	for _, state := range c.States {
+		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{"KITH_RELATIONS=" + kinds, "KITH_FEDERATION=true", "KITH_STATEMENT_TIMEOUT=60s", "KITH_REQUEST_TIMEOUT=60s"}}
+		if s.program, err = r.start(ctx, s, s.location); err != nil {
+			return all, err
+		}
+		probes, err := bench.DearProbes(graph, viewer, c.Seed, []byte(r.secret))
+		for i := 0; i < len(probes) && err == nil; i++ {
+			var one Cost
+			if p := probes[i]; only.MatchString(p.Name) {
+				if one, err = measureDear(ctx, s.program, p); err == nil {
+					one.State = s.state
+					all = append(all, one)
+					r.Log("%s %s: cost %.0f, %.0f ms, %.0f MB %s", s.state, p.Name, one.Cost, one.CPU/1e3, one.Bytes/1e6, one.Refused)
+				}
+			}
+		}
+		if err = errors.Join(err, s.program.Stop()); err != nil {
+			return all, fmt.Errorf("%s: %w", state, err)
+		}
+	}
+	return all, nil
+}
+
+// defaultMaxCost is that of --max-cost.
+const defaultMaxCost = 100_000
+
+// measureDear asks for as many aliases as the limit allows.
+func measureDear(ctx context.Context, p *program, probe bench.DearProbe) (c Cost, err error) {
+	for aliases := probe.Most; aliases > 0; aliases = min(aliases-1, int(float64(aliases)*defaultMaxCost/max(c.Cost, 1))) {
+		two := []bench.AppRequest{probe.Request(aliases), probe.Request(aliases)}
+		c, err = measureCost(ctx, p, bench.CostProbe{Name: probe.Name, Requests: two}, time.Millisecond)
+		if c.Refused == "" {
+			break
+		}
+	}
+	return c, err
 }
 
 func (r *run) costsOf(ctx context.Context, s *subject, probes []bench.CostProbe) (all []Cost, err error) {

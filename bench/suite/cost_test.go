@@ -1,13 +1,20 @@
 package suite_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/bench"
 	"kith/bench/report"
 	"kith/bench/suite"
+	"kith/graph/generated"
 	"kith/internal/testenv"
 )
 
@@ -93,5 +100,70 @@ func TestLongRandomQueries(t *testing.T) {
 	t.Logf("%d of %d queries were asked; the worst cost %.0f and took %.0f ms", asked, len(all), worst.Cost, worst.CPU/1e3)
 	if asked < len(all)/2 {
 		t.Errorf("%d of %d were refused: the test shows little", len(all)-asked, len(all))
+	}
+}
+
+// muchOff is how many times as much a query of one field may take as the yardstick, whose rows are read once, where lists are short, and where
+// they are long: 100 ms stand for 10 to 20 ms of that.
+var muchOff = map[bool]float64{false: 5, true: 10}
+
+// plainUsers begins the probe that is the yardstick.
+const plainUsers = "{ viewer { user { followings(first: 100) { nodes { id"
+
+// TestDearFields: no field, with arguments that make it dear, takes more under as many aliases as the default limit allows than what that
+// stands for: 100 ms of CPU, or on a slow machine a multiple of as many plain values, and 50 MB, for a user who follows thousands. A field that
+// seems to is measured again: the machine may have other work.
+func TestDearFields(t *testing.T) {
+	c := tiny(t)
+	c.States, c.Graphs = []string{report.Cold}, []suite.Graph{{Users: 4000, Edges: 20_000}}
+	only := regexp.MustCompile(regexp.QuoteMeta(plainUsers) + `|viewer { user { (friends|followersYouKnow|followSuggestions)\(first: \$i\)|searchUsers|edgesTo\(kind: ADMIRES, id: \$c`)
+	if testenv.AllTests() {
+		c.States, c.Graphs = []string{report.Cold, report.Warm}, []suite.Graph{{Users: 10_000, Edges: 600_000}}
+		only, c.Seed = regexp.MustCompile(""), rand.Uint64()
+	}
+	t.Logf("seed %d", c.Seed)
+	for try := 1; ; try++ {
+		all, err := suite.RunDear(t.Context(), c, only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := map[string]float64{}
+		for _, one := range all {
+			if strings.HasPrefix(one.Name, plainUsers) {
+				plain[one.State] = one.CPU
+			}
+		}
+		var dear []string
+		for _, one := range all {
+			switch {
+			case one.Refused != "" && one.Cost <= 100_000:
+				t.Errorf("%s was refused: %s", one.Name, one.Refused)
+			case one.CPU > max(100_000, muchOff[testenv.AllTests()]*plain[one.State]) || one.Bytes > 50e6:
+				dear = append(dear, regexp.QuoteMeta(one.Name))
+				t.Logf("%s, cost %.0f: %.0f ms, %.0f MB, plain values %.0f ms: %s", one.State, one.Cost, one.CPU/1e3, one.Bytes/1e6, plain[one.State]/1e3, one.Name)
+			}
+		}
+		if len(dear) == 0 || try == 3 {
+			if len(dear) > 0 {
+				t.Errorf("%d fields take too much", len(dear))
+			}
+			return
+		}
+		only = regexp.MustCompile("^" + regexp.QuoteMeta(plainUsers) + "|" + strings.Join(dear, "|"))
+	}
+}
+
+// TestAllDearFieldsAreAsked: every field with arguments is among [bench.DearFields].
+func TestAllDearFieldsAreAsked(t *testing.T) {
+	text := fmt.Sprint(bench.DearFields)
+	for of, d := range generated.NewSchema(generated.Config{}).Schema().Types {
+		if d.Kind != ast.Object || d.BuiltIn || of == "Mutation" || of == "Subscription" {
+			continue
+		}
+		for _, f := range d.Fields {
+			if len(f.Arguments) > 0 && !strings.HasPrefix(f.Name, "__") && !strings.Contains(text, f.Name+"(") {
+				t.Errorf("nobody asks for %s.%s", of, f.Name)
+			}
+		}
 	}
 }

@@ -115,7 +115,7 @@ func createUsers(ctx context.Context, store *sqlstore.Store, graph *bench.Graph,
 	now := storage.MicrosOf(time.Now())
 	for n := first; n <= last; n++ {
 		id := graph.ID(n)
-		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "u" + id.String(), CreatedAt: now, UpdatedAt: now})
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: graph.Name(n), CreatedAt: now, UpdatedAt: now})
 		if len(users) < atOnce && n < last {
 			continue
 		}
