@@ -80,7 +80,11 @@ func (q *Question) Check(a Arguments, response []byte) error {
 	if len(got.Errors) > 0 {
 		return fmt.Errorf("%s: %s", q.Name, got.Errors[0].Message)
 	}
-	if err := q.check(a, &got); err != nil {
+	err := errMissing
+	if got.Data.User != nil || got.Data.Relationships != nil {
+		err = q.check(a, &got)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w: %.300s", q.Name, err, response)
 	}
 	return nil
@@ -98,7 +102,7 @@ var (
 
 func checkUser(a Arguments, got *answer) error {
 	switch u := got.Data.User; {
-	case u == nil || u.Name == "" || u.FollowingCount == nil || u.FollowerCount == nil:
+	case u.Name == "" || u.FollowingCount == nil || u.FollowerCount == nil:
 		return errMissing
 	case u.ID != a.ID:
 		return errOther
@@ -109,9 +113,6 @@ func checkUser(a Arguments, got *answer) error {
 }
 
 func checkFollowings(_ Arguments, got *answer) error {
-	if got.Data.User == nil {
-		return errMissing
-	}
 	if err := checkNewestFirst(got.Data.User.Followings); err != nil {
 		return err
 	}
@@ -138,14 +139,7 @@ func checkNewestFirst(list *listAnswer) error {
 	return nil
 }
 
-func checkRelations(a Arguments, got *answer) error {
-	return checkRelationsTo(a.ID, a.To, got.Data.Relationships)
-}
-
 func checkCommon(_ Arguments, got *answer) error {
-	if got.Data.User == nil {
-		return errMissing
-	}
 	list := got.Data.User.CommonFollowings
 	if list == nil {
 		list = got.Data.User.CommonFollowers
@@ -165,9 +159,6 @@ func checkCommon(_ Arguments, got *answer) error {
 }
 
 func checkSuggestions(a Arguments, got *answer) error {
-	if got.Data.User == nil {
-		return errMissing
-	}
 	list := got.Data.User.FollowSuggestions
 	if err := checkList(list); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 )
@@ -22,15 +21,6 @@ const (
 	// users have no more followers than others.
 	DrawZipf Draw = "zipf"
 )
-
-// Validate returns an error for any other name.
-func (d Draw) Validate() error {
-	switch d {
-	case "", DrawUsers, DrawFollowers, DrawFollowings, DrawZipf:
-		return nil
-	}
-	return fmt.Errorf("%q is none of users, followers, followings, zipf", string(d))
-}
 
 // someone draws a user to ask about.
 func (g *Graph) someone(r *rand.Rand) int {
@@ -75,3 +65,21 @@ func (g *Graph) addDegrees() {
 		g.degrees[n-1] = sum
 	}
 }
+
+// ranking is the users of a graph in the order in which they are popular, by Zipf's law: the user of the k-th rank with a weight of k^−shape.
+// Ranks are assigned at random, so popular users are not neighbours and have no more followers than others.
+type ranking struct {
+	byRank zipf
+	ranked []int // the users' numbers
+}
+
+func newRanking(g *Graph, shape float64) *ranking {
+	p := &ranking{newZipf(g.Users, shape), g.random(purposePopular, 0).Perm(g.Users)}
+	for rank := range p.ranked {
+		p.ranked[rank]++
+	}
+	return p
+}
+
+// draw draws a user's number.
+func (p *ranking) draw(r *rand.Rand) int { return p.ranked[p.byRank.draw(r)] }

@@ -275,45 +275,14 @@ func (s *mixed) signed(key int, id storage.UserID, scopes ...string) (string, er
 }
 
 func (q *mixedRequest) appendBody(body []byte) []byte {
-	body = append(body, `{"query":`...)
-	body = strconv.AppendQuote(body, mixedQueries[q.op])
-	body = append(body, `,"variables":{`...)
-	begin := len(body)
-	variable := func(name string) {
-		if len(body) > begin {
-			body = append(body, ',')
-		}
-		body = append(append(append(body, '"'), name...), `":`...)
-	}
+	a := Arguments{With: q.with, To: q.to, Name: q.name}
 	switch q.op {
-	case getList, getNode, countLinks, getLinks, addNode:
-		variable("id")
-		body = appendID(body, q.id)
+	case addNode:
+		a.ID, a.Handle = q.id, q.handle()
+	case getList, getNode, countLinks, getLinks:
+		a.ID = q.id
 	}
-	if q.with != 0 {
-		variable("with")
-		body = appendID(body, q.with)
-	}
-	if q.to != nil {
-		variable("to")
-		body = append(body, '[')
-		for i, id := range q.to {
-			if i > 0 {
-				body = append(body, ',')
-			}
-			body = appendID(body, id)
-		}
-		body = append(body, ']')
-	}
-	if q.op == addNode {
-		variable("handle")
-		body = strconv.AppendQuote(body, q.handle())
-	}
-	if q.name != "" {
-		variable("name")
-		body = strconv.AppendQuote(body, q.name)
-	}
-	return append(body, '}', '}')
+	return appendRequest(body, mixedQueries[q.op], a)
 }
 
 // writes reports whether the request changes what is known of the user.

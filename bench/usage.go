@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,54 +13,19 @@ import (
 	"time"
 )
 
-// Usage is what the counted part of a load has used. Unknown figures are negative.
+// Usage is what the counted part of a load has used. A figure that is not known is NaN.
 type Usage struct {
-	Measured   time.Duration // between the two readings
-	Gateway    float64       // CPU seconds of the gateway's process
-	Databases  float64       // CPU seconds of the processes behind it
-	Load       float64       // CPU seconds of the load itself
-	Statements float64       // SQL statements that the gateway sent
-	Allocated  float64       // bytes that the gateway allocated
+	Gateway    float64 // CPU seconds of the gateway's process
+	Databases  float64 // CPU seconds of the processes behind it
+	Statements float64 // SQL statements that the gateway sent
+	Allocated  float64 // bytes that the gateway allocated
 }
 
-const unknown = -1
+func unknownUsage() Usage { return Usage{math.NaN(), math.NaN(), math.NaN(), math.NaN()} }
 
-var unknownUsage = Usage{0, unknown, unknown, unknown, unknown, unknown}
-
-// Cores is a number of CPU seconds divided by the measured time.
-func (u Usage) Cores(seconds float64) float64 {
-	if seconds < 0 || u.Measured <= 0 {
-		return unknown
-	}
-	return seconds / u.Measured.Seconds()
-}
-
-func (u Usage) plus(v Usage) Usage {
-	return Usage{
-		u.Measured + v.Measured, sum(u.Gateway, v.Gateway), sum(u.Databases, v.Databases), sum(u.Load, v.Load),
-		sum(u.Statements, v.Statements), sum(u.Allocated, v.Allocated),
-	}
-}
-
-func (u Usage) since(v Usage) Usage {
-	return Usage{
-		u.Measured, difference(u.Gateway, v.Gateway), difference(u.Databases, v.Databases), difference(u.Load, v.Load),
-		difference(u.Statements, v.Statements), difference(u.Allocated, v.Allocated),
-	}
-}
-
-func sum(a, b float64) float64 {
-	if a < 0 || b < 0 {
-		return unknown
-	}
-	return a + b
-}
-
-func difference(a, b float64) float64 {
-	if a < 0 || b < 0 {
-		return unknown
-	}
-	return a - b
+// plus adds another usage, so many times.
+func (u Usage) plus(v Usage, times float64) Usage {
+	return Usage{u.Gateway + times*v.Gateway, u.Databases + times*v.Databases, u.Statements + times*v.Statements, u.Allocated + times*v.Allocated}
 }
 
 // meter reads what processes have used: the gateway's by its /metrics, the databases'
@@ -72,26 +38,22 @@ type meter struct {
 // measure returns what is used between two moments.
 func (m *meter) measure(ctx context.Context, begin, end time.Time) Usage {
 	if !sleepUntil(ctx, begin) {
-		return unknownUsage
+		return unknownUsage()
 	}
-	began := time.Now()
 	before := m.read(ctx)
 	if !sleepUntil(ctx, end) {
-		return unknownUsage
+		return unknownUsage()
 	}
-	used := m.read(ctx).since(before)
-	used.Measured = time.Since(began)
-	return used
+	return m.read(ctx).plus(before, -1)
 }
 
 func (m *meter) read(ctx context.Context) Usage {
 	u := m.readMetrics(ctx)
-	u.Load = ownCPU()
 	if len(m.databases) > 0 {
 		u.Databases = 0
 	}
 	for _, pid := range m.databases {
-		u.Databases = sum(u.Databases, processCPU(pid))
+		u.Databases += processCPU(pid)
 	}
 	return u
 }
@@ -107,9 +69,9 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// readMetrics reads the gateway's own account. What no series counts stays unknown.
+// readMetrics reads the gateway's own account. What no series counts is not known.
 func (m *meter) readMetrics(ctx context.Context) Usage {
-	u := unknownUsage
+	u := unknownUsage()
 	metrics, err := Metrics(ctx, m.at.ResolveReference(&url.URL{Path: "/metrics"}).String())
 	if err != nil {
 		return u
@@ -157,23 +119,23 @@ func cutSample(line string) (name string, value float64, ok bool) {
 	return name, value, err == nil
 }
 
-// processCPU is how many seconds of CPU a process has used, by Linux's /proc; unknown
+// processCPU is how many seconds of CPU a process has used, by Linux's /proc; NaN
 // elsewhere.
 func processCPU(pid int) float64 {
 	const ticks = 100 // a second: USER_HZ for all programs
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return unknown
+		return math.NaN()
 	}
 	_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold spaces
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
-		return unknown
+		return math.NaN()
 	}
 	user, errUser := strconv.Atoi(fields[11])
 	system, errSystem := strconv.Atoi(fields[12])
 	if errUser != nil || errSystem != nil {
-		return unknown
+		return math.NaN()
 	}
 	return float64(user+system) / ticks
 }

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -144,14 +145,7 @@ const (
 )
 
 func newHandler(dbs databases) (*handler, error) {
-	var failed error
-	prepare := func(text string) *sql.Stmt {
-		statement, err := dbs.read.Prepare(text)
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("%w:%s", err, text)
-		}
-		return statement
-	}
+	prepare, failed := preparing(dbs.read)
 	listsOf := func(field string, text sharedText) lists {
 		return lists{
 			field: field, both: prepare(text.both), count: prepare(text.count), page: prepare(text.page),
@@ -170,12 +164,21 @@ func newHandler(dbs databases) (*handler, error) {
 		follower:        listsOf("commonFollowers", sqlSharedFollowers),
 		app:             newApp(prepare),
 	}
-	if failed != nil {
-		return nil, failed
-	}
 	var err error
 	h.writes, err = newWrites(dbs.write)
-	return h, err
+	return h, errors.Join(*failed, err)
+}
+
+// preparing prepares statements, and keeps the first failure.
+func preparing(db *sql.DB) (prepare func(text string) *sql.Stmt, failed *error) {
+	failed = new(error)
+	return func(text string) *sql.Stmt {
+		statement, err := db.Prepare(text)
+		if err != nil && *failed == nil {
+			*failed = fmt.Errorf("%w:%s", err, text)
+		}
+		return statement
+	}, failed
 }
 
 // listed is a statement whose lists, `IN (?)`, have n members.

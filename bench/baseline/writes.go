@@ -114,18 +114,11 @@ type writes struct {
 }
 
 func newWrites(db *sql.DB) (*writes, error) {
-	var failed error
 	isolation := sql.LevelReadCommitted
 	if _, isMySQL := db.Driver().(*mysql.MySQLDriver); !isMySQL {
 		isolation = sql.LevelDefault // here a transaction that writes has locked the file
 	}
-	prepare := func(text string) *sql.Stmt {
-		statement, err := db.Prepare(text)
-		if err != nil && failed == nil {
-			failed = fmt.Errorf("%w:%s", err, text)
-		}
-		return statement
-	}
+	prepare, failed := preparing(db)
 	w := &writes{
 		db: db, isolation: isolation, lockTwo: prepare(sqlLockTwo), twoEdges: prepare(sqlTwoEdges), addCounts: prepare(sqlAddCounts),
 		setRemark: prepare(sqlRemark), setName: prepare(sqlRename), addHandle: prepare(sqlAddHandle),
@@ -135,7 +128,7 @@ func newWrites(db *sql.DB) (*writes, error) {
 	for i := range w.insertEdge {
 		w.insertEdge[i], w.updateEdge[i] = prepare(sqlInsertEdge[i]), prepare(sqlUpdateEdge[i])
 	}
-	return w, failed
+	return w, *failed
 }
 
 // transact runs a transaction, and runs it again after a deadlock.

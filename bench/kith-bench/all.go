@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -31,7 +33,7 @@ type benchFlags struct {
 	Rounds      int           `default:"${bench_rounds}" placeholder:"N" help:"Rounds of each question, alternating between the programs. Default: ${default}."`
 	Duration    time.Duration `default:"${bench_duration}" help:"Time of each measurement. Default: ${default}."`
 	Heat        time.Duration `default:"${bench_heat}" help:"Time to fill the caches of a warm gateway before measuring. Default: ${default}."`
-	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"How users are drawn: uniformly (users), in proportion to followers or followings, or by Zipf's law (zipf). Default: ${default}."`
+	Draw        bench.Draw    `placeholder:"BY" default:"users" enum:"users,followers,followings,zipf" help:"How users are drawn: uniformly (users), in proportion to followers or followings, or by Zipf's law (zipf). Default: ${default}."`
 	Folder      string        `placeholder:"PATH" help:"Folder for stores, in a subfolder removed at the end. Default: the system's temporary folder."`
 
 	program string // the program that is measured; empty: kith, beside this one
@@ -97,15 +99,12 @@ func asking(users, follows, mixedUsers int, names []string) (config suite.Config
 }
 
 // measuring is [suite.Run], or a function of the same kind.
-type measuring func(context.Context, suite.Config) ([]report.Size, report.Machine, error)
+type measuring func(context.Context, suite.Config) (report.Size, report.Machine, error)
 
 // configured completes the configuration, and runs.
 func (f *benchFlags) configured(k *kong.Context, config suite.Config, run func(suite.Config) error) (err error) {
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
-	}
-	if err := f.Draw.Validate(); err != nil {
-		return fmt.Errorf("--draw: %w", err)
 	}
 	if config.Program, config.Baseline, err = f.programs(); err != nil {
 		return err
@@ -133,7 +132,8 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 		Connections: f.Connections, Rounds: f.Rounds, Seconds: f.Duration.Seconds(),
 	}
 	err := f.configured(k, config, func(config suite.Config) (err error) {
-		r.Sizes, r.Machine, err = run(ctx, config)
+		r.Sizes = make([]report.Size, 1)
+		r.Sizes[0], r.Machine, err = run(ctx, config)
 		return err
 	})
 	if err != nil {
@@ -145,6 +145,17 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 		return err
 	}
 	return wrongAnswers(&r)
+}
+
+// print prints figures as JSON, or as a table whose lines are of cells between tabs.
+func (f *benchFlags) print(k *kong.Context, figures any, head string, lines func(w io.Writer)) error {
+	if f.JSON() {
+		return cli.WriteJSON(k.Stdout, figures)
+	}
+	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, head)
+	lines(w)
+	return w.Flush()
 }
 
 // programs returns the paths of kith and of this program.

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/alecthomas/kong"
 
 	"kith/bench/report"
 	"kith/bench/suite"
-	"kith/cli"
 )
 
 // BenchAppCmd is `kith bench app`.
@@ -37,17 +36,13 @@ func (c *BenchAppCmd) Run(ctx context.Context, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON() {
-		return cli.WriteJSON(k.Stdout, all)
-	}
-	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "engine\tstate\toperation\tbaseline, 1/s\tKith, 1/s\tratio\tCPU of a request, baseline, µs\tKith, µs\tSQL statements of Kith\t")
-	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%.0f\t%.3f\t%s\t%s\t%s\t\n", one.Engine, one.State, one.Operation,
-			one.Baseline.PerSecond, one.Kith.PerSecond, one.Ratio, known("%.0f", one.Baseline.GatewayCPU, one.Baseline.DatabaseCPU),
-			known("%.0f", one.Kith.GatewayCPU, one.Kith.DatabaseCPU), known("%.3f", one.Kith.Statements, nil))
-	}
-	return w.Flush()
+	return c.print(k, all, "engine\tstate\toperation\tbaseline, 1/s\tKith, 1/s\tratio\tCPU of a request, baseline, µs\tKith, µs\tSQL statements of Kith\t", func(w io.Writer) {
+		for _, one := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%.0f\t%.3f\t%s\t%s\t%s\t\n", one.Engine, one.State, one.Operation,
+				one.Baseline.PerSecond, one.Kith.PerSecond, one.Ratio, known("%.0f", one.Baseline.GatewayCPU, one.Baseline.DatabaseCPU),
+				known("%.0f", one.Kith.GatewayCPU, one.Kith.DatabaseCPU), known("%.3f", one.Kith.Statements, nil))
+		}
+	})
 }
 
 // known writes the sum of two figures, of which the second may be unknown.

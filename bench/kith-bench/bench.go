@@ -1,17 +1,18 @@
 package main
 
 import (
-	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"os"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
 	"kith/bench"
+	"kith/bench/baseline"
+	"kith/cli"
 )
 
 // BenchCmd is `kith bench`.
@@ -32,7 +33,7 @@ type BenchGenerateCmd struct {
 	Follows   int    `default:"50" placeholder:"N" help:"Average number of follows per user, 4 to 500. Default: ${default}."`
 	Seed      uint64 `default:"42" placeholder:"N" help:"Random seed of the graph. Default: ${default}."`
 	Sonyflake bool   `help:"63-bit ids as Sonyflake makes them, instead of 1, 2, 3 …"`
-	File      string `arg:"" help:"Output file, an edge list; gzipped if it ends in .gz; -: standard output."`
+	File      string `arg:"" help:"Output file, an edge list; -: standard output."`
 }
 
 // Run writes the file.
@@ -50,7 +51,7 @@ func (c *BenchGenerateCmd) Run(k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := writeGraph(g, file, strings.HasSuffix(c.File, ".gz"))
+	n, err := g.WriteTo(file)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", c.File, err)
 	}
@@ -58,11 +59,17 @@ func (c *BenchGenerateCmd) Run(k *kong.Context) error {
 	return nil
 }
 
-func writeGraph(g *bench.Graph, out io.Writer, compressed bool) (int64, error) {
-	if !compressed {
-		return g.WriteTo(out)
+// BenchBaselineCmd is `kith bench baseline`.
+type BenchBaselineCmd struct {
+	Addr string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Address to listen on. Default: ${default}."`
+}
+
+// Run answers from the store of the settings until the context is done.
+func (c *BenchBaselineCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return cli.Misset("addr", err)
 	}
-	zip := gzip.NewWriter(out)
-	n, err := g.WriteTo(zip)
-	return n, errors.Join(err, zip.Close())
+	fmt.Fprintf(k.Stdout, "the baseline answers at http://%s/graphql\n", listener.Addr())
+	return baseline.Serve(ctx, settings.Store, listener)
 }

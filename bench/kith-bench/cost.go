@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/alecthomas/kong"
 
 	"kith/bench/suite"
-	"kith/cli"
 )
 
 // BenchCostCmd is `kith bench cost`.
@@ -34,13 +33,9 @@ func (c *BenchCostCmd) Run(ctx context.Context, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON() {
-		return cli.WriteJSON(k.Stdout, all)
-	}
-	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "state\tfield\tcost\tCPU, µs\tµs a unit\tkB\tbytes a unit\t")
-	for _, one := range all {
-		fmt.Fprintf(w, "%s\t%s\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t\n", one.State, one.Name, one.Cost, one.CPU, one.MicrosPerUnit(), one.Bytes/1e3, one.Bytes/one.Cost)
-	}
-	return w.Flush()
+	return c.print(k, all, "state\tfield\tcost\tCPU, µs\tµs a unit\tkB\tbytes a unit\t", func(w io.Writer) {
+		for _, one := range all {
+			fmt.Fprintf(w, "%s\t%s\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t\n", one.State, one.Name, one.Cost, one.CPU, one.MicrosPerUnit(), one.Bytes/1e3, one.Bytes/one.Cost)
+		}
+	})
 }

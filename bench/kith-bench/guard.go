@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+	"io"
 
 	"github.com/alecthomas/kong"
 
 	"kith/bench/report"
 	"kith/bench/suite"
-	"kith/cli"
 )
 
 // BenchGuardCmd is `kith bench guard`.
@@ -40,19 +39,13 @@ func (c *BenchGuardCmd) Run(ctx context.Context, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON() {
-		if err := cli.WriteJSON(k.Stdout, compared); err != nil {
-			return err
-		}
-	} else {
-		w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(w, "engine\tstate\tquestion\tbefore, 1/s\tafter, 1/s\trate\tCPU of a request\t")
+	err = c.print(k, compared, "engine\tstate\tquestion\tbefore, 1/s\tafter, 1/s\trate\tCPU of a request\t", func(w io.Writer) {
 		for _, one := range compared {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%.0f\t%.3f\t%.3f\t\n", one.Engine, one.State, one.Question, one.Before, one.After, one.Rate, one.CPU)
 		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	var slow error
 	for _, one := range compared {

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,7 +12,14 @@ import (
 
 func TestBenchQuality(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "graph.tsv.gz")
-	if _, err := benchCommand(t, "generate", "--users", "300", file); err != nil {
+	edges, err := benchCommand(t, "generate", "--users", "300", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	zip := gzip.NewWriter(&zipped)
+	_, err = zip.Write([]byte(edges))
+	if err := errors.Join(err, zip.Close(), os.WriteFile(file, zipped.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	out, err := benchCommand(t, "quality", "--users", "50", file)

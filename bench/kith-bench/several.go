@@ -15,9 +15,8 @@ import (
 
 // BenchSeveralCmd is `kith bench several`.
 type BenchSeveralCmd struct {
-	Users    int    `default:"50000" placeholder:"N" help:"Users, at least 250. Default: ${default}."`
-	Gateways int    `default:"3" placeholder:"N" help:"Gateways on the store, 1 to 16. Default: ${default}."`
-	Beside   string `placeholder:"PATH" help:"Another build of kith to measure alternately with the first."`
+	Users    int `default:"50000" placeholder:"N" help:"Users, at least 250. Default: ${default}."`
+	Gateways int `default:"3" placeholder:"N" help:"Gateways on the store, 1 to 16. Default: ${default}."`
 	benchFlags
 }
 
@@ -38,8 +37,7 @@ func (c *BenchSeveralCmd) Validate() error {
 // Run measures, and prints the table. If there were wrong answers, it returns an error after that. The gateways have the mode of
 // --redundancy.
 func (c *BenchSeveralCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
-	return c.measure(ctx, k, report.Several, suite.Config{MixedUsers: c.Users}, func(ctx context.Context, config suite.Config) ([]report.Size, report.Machine, error) {
-		size, machine, err := suite.RunSeveral(ctx, suite.SeveralConfig{Config: config, Gateways: c.Gateways, Redundancy: settings.Redundancy, Beside: c.Beside})
-		return []report.Size{size}, machine, err
+	return c.measure(ctx, k, report.Several, suite.Config{MixedUsers: c.Users}, func(ctx context.Context, config suite.Config) (report.Size, report.Machine, error) {
+		return suite.RunSeveral(ctx, suite.SeveralConfig{Config: config, Gateways: c.Gateways, Redundancy: settings.Redundancy})
 	})
 }

@@ -27,9 +27,8 @@ GRANT ALL ON *.* TO 'kith'@'127.0.0.1' WITH GRANT OPTION;
 
 // StartMariaDB makes a server with its data in a folder that does not exist yet. It
 // writes a binlog as production does, and waits for the disk as little as the other servers that
-// the six questions are put to: each commit reaches the operating system, not the disk. The
-// given options come after its own.
-func StartMariaDB(ctx context.Context, folder string, options ...string) (*MariaDB, error) {
+// the six questions are put to: each commit reaches the operating system, not the disk.
+func StartMariaDB(ctx context.Context, folder string) (*MariaDB, error) {
 	mariadbd, err := Find("mariadbd")
 	if err != nil {
 		return nil, err
@@ -60,14 +59,13 @@ func StartMariaDB(ctx context.Context, folder string, options ...string) (*Maria
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(address)
-	options = append([]string{
-		"--socket=" + filepath.Join(folder, "sock"), "--pid-file=" + filepath.Join(folder, "pid"),
-		"--bind-address=127.0.0.1", "--port=" + port, "--skip-name-resolve", "--max-connections=500",
+	process, err := Start(filepath.Join(folder, "log"), nil, mariadbd, append(common,
+		"--socket="+filepath.Join(folder, "sock"), "--pid-file="+filepath.Join(folder, "pid"),
+		"--bind-address=127.0.0.1", "--port="+port, "--skip-name-resolve", "--max-connections=500",
 		"--query-cache-type=0", "--query-cache-size=0", "--character-set-server=utf8mb4", "--performance-schema=OFF",
 		"--innodb-buffer-pool-size=2G", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0",
 		"--log-bin=binlog", "--binlog-format=ROW", "--binlog-row-image=FULL", "--binlog-row-metadata=FULL", "--server-id=1", "--gtid-strict-mode=ON",
-	}, options...)
-	process, err := Start(filepath.Join(folder, "log"), nil, mariadbd, append(common, options...)...)
+	)...)
 	if err != nil {
 		return nil, err
 	}

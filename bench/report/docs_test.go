@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +12,11 @@ import (
 //
 //	go test ./bench/report -update
 func TestPagesHaveTheFiguresOfTheStandardRun(t *testing.T) {
-	r, err := Read("../results/standard.json")
+	var r Report
+	text, err := os.ReadFile("../results/standard.json")
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

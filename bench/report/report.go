@@ -3,9 +3,7 @@
 package report
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
+	"math"
 	"slices"
 
 	"kith/bench"
@@ -117,7 +115,7 @@ type Kind struct {
 // FiguresOf makes figures of a result.
 func FiguresOf(r bench.Result) Figures {
 	each := func(total, times float64) *float64 {
-		if total < 0 || r.Requests == 0 {
+		if math.IsNaN(total) || r.Requests == 0 {
 			return nil
 		}
 		value := total * times / float64(r.Requests)
@@ -190,20 +188,4 @@ func (s *Size) Questions() []string {
 		}
 	}
 	return names
-}
-
-// Read reads what `kith bench --output json` has written.
-func Read(path string) (*Report, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var r Report
-	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if !slices.Contains([]string{Standard, Several}, r.Kind) || len(r.Sizes) == 0 {
-		return nil, fmt.Errorf("%s: it is no report of kith bench", path)
-	}
-	return &r, nil
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"math"
@@ -75,47 +74,13 @@ func TestFiguresOfAResult(t *testing.T) {
 	ms := time.Millisecond
 	f := FiguresOf(bench.Result{
 		Requests: 4, Errors: 1, Error: errors.New("no"), Elapsed: 2 * time.Second, Latencies: bench.Latencies{1 * ms, 2 * ms, 3 * ms},
-		Usage: bench.Usage{Measured: 2 * time.Second, Gateway: 0.002, Databases: -1, Load: 1, Statements: 6, Allocated: 4000},
+		Usage: bench.Usage{Gateway: 0.002, Databases: math.NaN(), Statements: 6, Allocated: 4000},
 	})
 	if f.PerSecond != 1.5 || math.Abs(f.P50-2) > 1e-9 || f.Max != 3 || f.Requests != 4 || f.Errors != 1 || f.Error != "no" {
 		t.Errorf("%+v", f)
 	}
 	if *f.GatewayCPU != 500 || f.DatabaseCPU != nil || *f.Statements != 1.5 || *f.Allocated != 1000 {
 		t.Errorf("%+v", f)
-	}
-}
-
-func TestReportsAreReadAsWritten(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.json")
-	want := standard()
-	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var a, b bytes.Buffer
-	want.WriteTables(&a)
-	got.WriteTables(&b)
-	if a.String() != b.String() || a.Len() == 0 {
-		t.Errorf("written\n%s\nread\n%s", &a, &b)
-	}
-	if err := os.WriteFile(path, []byte(`[{"question":"q1"}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(path); err == nil {
-		t.Error("figures of another form are taken for a report")
-	}
-	if err := os.WriteFile(path, []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(path); err == nil {
-		t.Error("an empty object is taken for a report")
 	}
 }
 

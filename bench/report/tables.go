@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,10 +24,9 @@ func (r *Report) WriteTables(w io.Writer) {
 	}
 	for _, size := range r.Sizes {
 		for _, engine := range Engines {
-			if size.has(engine) {
+			if slices.ContainsFunc(size.Cells, func(c Cell) bool { return c.Engine == engine }) {
 				size.writeRates(w, engine)
 				size.writeCosts(w, engine)
-				size.writeKinds(w, engine)
 			}
 		}
 	}
@@ -61,15 +61,6 @@ func (r *Report) writeOrigin(w io.Writer) {
 	}
 }
 
-func (s *Size) has(engine string) bool {
-	for _, c := range s.Cells {
-		if c.Engine == engine {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *Size) writeRates(w io.Writer, engine string) {
 	fmt.Fprintf(w, "\n### %s\n\n", title[engine])
 	fmt.Fprintln(w, "| | baseline, req/s | p50 / p99 ms | cold, req/s | of the baseline | p50 / p99 ms | warm, req/s | of the baseline | p50 / p99 ms | wrong answers |")
@@ -102,14 +93,10 @@ func (c *Cell) speed() []string {
 }
 
 func (s *Size) ratioText(c *Cell) string {
-	if c == nil {
+	if c == nil || s.Ratio(c) == 0 {
 		return ""
 	}
-	ratio := s.Ratio(c)
-	if ratio == 0 {
-		return ""
-	}
-	return number(ratio, 2) + "×"
+	return number(s.Ratio(c), 2) + "×"
 }
 
 // wrong counts the wrong answers, and says whose they were.
@@ -138,31 +125,6 @@ func (s *Size) writeCosts(w io.Writer, engine string) {
 		}
 	}
 }
-
-// writeKinds writes a line for each kind of request, if a load has several: how long it takes, and its
-// share of the tail and of the time.
-func (s *Size) writeKinds(w io.Writer, engine string) {
-	headed := false
-	for _, state := range []string{Baseline, Cold, Warm} {
-		for _, q := range s.Questions() {
-			c := s.Find(engine, state, q)
-			if c == nil || len(c.Kinds) == 0 {
-				continue
-			}
-			if !headed {
-				fmt.Fprintf(w, "\nThe requests of the mixed load on %s:\n\n", title[engine])
-				fmt.Fprintln(w, "| | | of all requests | p50 / p99 ms | of the slowest 1 % | of the time |")
-				fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|")
-				headed = true
-			}
-			for _, k := range c.Kinds {
-				writeRow(w, []string{state, k.Name, percent(k.Share), number(k.P50, 2) + " / " + number(k.P99, 2), percent(k.Slow), percent(k.Time)})
-			}
-		}
-	}
-}
-
-func percent(share float64) string { return number(100*share, 1) + " %" }
 
 func (c *Cell) costs() []string {
 	return []string{cost(c.GatewayCPU, 1, 0), cost(c.DatabaseCPU, 1, 0), cost(c.Statements, 1, 2), cost(c.Allocated, 1e-3, 1)}
@@ -203,4 +165,24 @@ func short(n float64, digits int) string {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
 	return text
+}
+
+// writeSeveral writes a line for each time that several gateways were asked: before and after one of them was killed and
+// started again.
+func (r *Report) writeSeveral(w io.Writer) {
+	fmt.Fprintln(w, "\n| | | req/s | p50 / p99 ms | gateway CPU, µs | database CPU, µs | SQL statements | of all requests | wrong answers |")
+	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---:|---:|")
+	for _, s := range r.Sizes {
+		for i := range s.Cells {
+			c := &s.Cells[i]
+			row := append([]string{c.State, c.Question}, c.speed()...)
+			costs := c.costs()
+			row = append(row, costs[:3]...)
+			all := "–"
+			if c.Statements != nil {
+				all = comma(int(math.Round(*c.Statements * float64(c.Requests))))
+			}
+			writeRow(w, append(row, all, wrong(c)))
+		}
+	}
 }

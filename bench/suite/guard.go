@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -51,10 +52,6 @@ func RunGuard(ctx context.Context, c Config, before string) (all []Compared, err
 
 func (r *run) guard(ctx context.Context, like subject, before string) (all []Compared, err error) {
 	graph := r.graphOf(r.Graphs[0])
-	workloads := make([]bench.Workload, 0, len(r.Questions)+1)
-	for _, q := range r.Questions {
-		workloads = append(workloads, q)
-	}
 	pair := []*subject{{engine: like.engine, state: like.state, build: before}, {engine: like.engine, state: like.state}}
 	defer func() { err = errors.Join(err, stopAll(pair)) }()
 	for _, s := range pair {
@@ -70,11 +67,11 @@ func (r *run) guard(ctx context.Context, like subject, before string) (all []Com
 			return nil, err
 		}
 	}
-	for _, w := range workloads {
-		if err := r.heatAll(ctx, pair, graph, w.(*bench.Question)); err != nil {
+	for _, q := range r.Questions {
+		if err := r.heatAll(ctx, pair, graph, q); err != nil {
 			return nil, err
 		}
-		one, err := r.compare(ctx, pair, graph, func(*subject) bench.Workload { return w })
+		one, err := r.compare(ctx, pair, graph, func(*subject) bench.Workload { return q })
 		if err != nil {
 			return nil, err
 		}
@@ -138,13 +135,7 @@ func (r *run) inTurn(
 	for round := range r.Rounds {
 		for turn := range pair {
 			i := (round + turn) % 2
-			load := r.load(pair[i], graph)
-			load.Seed += uint64(round) << 32
-			load.Warmup, load.Duration = r.Warmup, r.Duration
-			if round == 0 {
-				load.Warmup = r.FirstWarmup
-			}
-			result, err := load.Run(ctx, of(pair[i]))
+			result, err := r.round(ctx, round, pair[i], graph, of(pair[i]))
 			switch {
 			case err != nil:
 				return first, second, 0, err
@@ -160,9 +151,15 @@ func (r *run) inTurn(
 	return bench.Merge(rounds[0]), bench.Merge(rounds[1]), median(ratios), nil
 }
 
-// cpuOf is the CPU of a request; 0 if the gateway's is unknown.
+// cpuOf is the CPU of a request, of gateway and databases as far as they are known.
 func cpuOf(r bench.Result) float64 {
-	return max(0, r.Gateway+max(0, r.Databases)) / float64(max(1, r.Requests))
+	used := 0.0
+	for _, cpu := range []float64{r.Gateway, r.Databases} {
+		if !math.IsNaN(cpu) {
+			used += cpu
+		}
+	}
+	return used / float64(max(1, r.Requests))
 }
 
 func median(of []float64) float64 {

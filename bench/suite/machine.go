@@ -2,45 +2,25 @@ package suite
 
 import (
 	"os"
+	"regexp"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"kith/bench/report"
 )
 
-// describeMachine reports what is known of the machine without asking a server.
+// describeMachine reports what is known of the machine without asking a server. Of Linux these are the processor and the load average
+// of the last minute; of others they are unknown.
 func describeMachine() report.Machine {
-	return report.Machine{
-		CPU: cpuModel(), Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
-		Load: loadAverage(),
-	}
+	load, _ := strconv.ParseFloat(first("/proc/loadavg", `^(\S+)`), 64) // 0 if there is none
+	return report.Machine{CPU: first("/proc/cpuinfo", `model name\s*: (.*)`), Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Load: load}
 }
 
-// loadAverage is Linux's of the last minute; 0 elsewhere.
-func loadAverage() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	load, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return 0
-	}
-	return load
-}
-
-// cpuModel is what Linux calls the processor; "unknown" elsewhere.
-func cpuModel() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown"
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(model)
-		}
+// first is what the group of a pattern finds in a file.
+func first(path, pattern string) string {
+	text, _ := os.ReadFile(path) // a file that cannot be read holds nothing
+	if found := regexp.MustCompile(pattern).FindSubmatch(text); found != nil {
+		return string(found[1])
 	}
 	return "unknown"
 }

@@ -6,11 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -27,7 +23,7 @@ type servers struct {
 	redisURL  string
 	databases []string // made on a server that is not the run's own
 
-	mariaPID, redisPID int // 0: unknown, so that their CPU is not reported
+	mariaPID, redisPID int // 0: not private, so that their CPU is not known
 	private            []*private.Process
 }
 
@@ -67,18 +63,8 @@ func (r *run) openMariaDB(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	var pidFile, folder string
-	err = db.QueryRowContext(ctx, "SELECT VERSION(), @@pid_file, @@datadir").Scan(&r.machine.MariaDB, &pidFile, &folder)
-	if err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&r.machine.MariaDB); err != nil {
 		return fmt.Errorf("ask MariaDB for its version: %w", err)
-	}
-	if r.mariaPID == 0 && isLocal(config.Net, config.Addr) {
-		if !filepath.IsAbs(pidFile) {
-			pidFile = filepath.Join(folder, pidFile)
-		}
-		text, _ := os.ReadFile(pidFile) // a file that cannot be read holds no pid
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-		r.mariaPID = processNamed(pid, "mariadbd", "mysqld")
 	}
 	return nil
 }
@@ -92,7 +78,7 @@ func (r *run) openRedis(ctx context.Context) error {
 			return err
 		}
 		r.private = append(r.private, server.Process)
-		r.redisURL = server.URL()
+		r.redisURL, r.redisPID = server.URL(), server.PID()
 	}
 	options, err := redis.ParseURL(r.redisURL)
 	if err != nil {
@@ -104,12 +90,7 @@ func (r *run) openRedis(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask Redis for its version: %w", err)
 	}
-	server := info["Server"]
-	r.machine.Redis = server["redis_version"]
-	if isLocal(options.Network, options.Addr) {
-		pid, _ := strconv.Atoi(server["process_id"])
-		r.redisPID = processNamed(pid, "redis-server", "valkey-server")
-	}
+	r.machine.Redis = info["Server"]["redis_version"]
 	return nil
 }
 
@@ -145,24 +126,4 @@ func (r *run) close() error {
 		errs = append(errs, p.Stop())
 	}
 	return errors.Join(errs...)
-}
-
-// isLocal reports whether a server is on this machine.
-func isLocal(network, address string) bool {
-	if network == "unix" {
-		return true
-	}
-	host, _, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-// processNamed returns the pid if its program has one of the names, otherwise 0: the pid that a server
-// in a container reports is not its pid here.
-func processNamed(pid int, names ...string) int {
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	if err != nil || !slices.Contains(names, strings.TrimSpace(string(name))) {
-		return 0
-	}
-	return pid
 }

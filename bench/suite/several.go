@@ -22,7 +22,6 @@ type SeveralConfig struct {
 	Config
 	Gateways   int
 	Redundancy string
-	Beside     string // another build of kith, which is measured in turn with the first; "": none
 }
 
 // RunSeveral measures deployments of several gateways, with Redis as a cache, with Redis for events only, and without a Redis, in turn: all
@@ -64,18 +63,12 @@ func (r *severalRun) measureDeployments(ctx context.Context, into *report.Size) 
 	r.graph = bench.NewGraph(r.MixedUsers, r.Seed)
 	r.graph.Degrees, r.graph.Spread = bench.PublishedDegrees, r.Sonyflake
 	into.MixedUsers, into.Sonyflake = r.graph.Users, r.Sonyflake
-	builds := []string{""}
-	if r.what.Beside != "" {
-		builds = append(builds, r.what.Beside)
-	}
-	for _, build := range builds {
-		for _, state := range []string{report.Shared, report.EventsOnly, report.NoRedis} {
-			edges, err := r.deploy(ctx, build, state)
-			if err != nil {
-				return err
-			}
-			into.MixedEdges = edges
+	for _, state := range []string{report.Shared, report.EventsOnly, report.NoRedis} {
+		edges, err := r.deploy(ctx, state)
+		if err != nil {
+			return err
 		}
+		into.MixedEdges = edges
 	}
 	for round := range r.Rounds {
 		for _, d := range r.deployments {
@@ -150,7 +143,7 @@ func (r *severalRun) seenByOthers(ctx context.Context, d *deployment, into *repo
 }
 
 // deploy makes a store and starts gateways on it, and asks them until their memory is filled.
-func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int, err error) {
+func (r *severalRun) deploy(ctx context.Context, state string) (edges int, err error) {
 	var env []string
 	if state == report.EventsOnly {
 		env = append(env, "KITH_REDIS_CACHE=false")
@@ -160,9 +153,6 @@ func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int
 		engine = report.MariaDB
 	}
 	d := &deployment{state: state}
-	if build != "" {
-		d.state += " beside"
-	}
 	made, err := r.makeStore(ctx, report.MariaDB, r.graph)
 	if err != nil {
 		return 0, err
@@ -173,7 +163,7 @@ func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int
 	}
 	r.deployments = append(r.deployments, d)
 	for range r.what.Gateways {
-		s := &subject{engine: engine, state: report.Warm, build: build, redundancy: r.what.Redundancy, env: env}
+		s := &subject{engine: engine, state: report.Warm, redundancy: r.what.Redundancy, env: env}
 		if s.program, err = r.start(ctx, s, d.location); err != nil {
 			return 0, err
 		}

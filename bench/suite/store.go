@@ -34,15 +34,12 @@ func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) 
 	if err != nil {
 		return made, err
 	}
-	err = createUsers(ctx, store, graph, 1, graph.Users)
 	began := time.Now()
-	if err == nil {
-		made.edges, err = importEdges(ctx, store, graph.Edges())
-	}
+	made.edges, err = Fill(ctx, store, graph)
 	if err := errors.Join(err, store.Close()); err != nil {
 		return made, fmt.Errorf("fill a store on %s: %w", engine, err)
 	}
-	r.Log("%s: %d users and %d follows loaded, these in %s", engine, graph.Users, made.edges, time.Since(began).Round(100*time.Millisecond))
+	r.Log("%s: %d users and %d follows loaded in %s", engine, graph.Users, made.edges, time.Since(began).Round(100*time.Millisecond))
 	return made, r.analyze(ctx, made.location)
 }
 
@@ -111,20 +108,18 @@ func Fill(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges
 // createUsers creates users by their numbers.
 func createUsers(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, first, last int) error {
 	const atOnce = 5000
-	users := make([]storage.User, 0, atOnce)
 	now := storage.MicrosOf(time.Now())
-	for n := first; n <= last; n++ {
-		id := graph.ID(n)
-		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: graph.Name(n), CreatedAt: now, UpdatedAt: now})
-		if len(users) < atOnce && n < last {
-			continue
+	for ; first <= last; first += atOnce {
+		var users []storage.User
+		for n := first; n <= min(last, first+atOnce-1); n++ {
+			id := graph.ID(n)
+			users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: graph.Name(n), CreatedAt: now, UpdatedAt: now})
 		}
 		for _, made := range store.CreateUsers(ctx, users) {
 			if made.Err != nil {
 				return made.Err
 			}
 		}
-		users = users[:0]
 	}
 	return nil
 }

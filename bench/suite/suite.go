@@ -64,20 +64,14 @@ const Auto = "auto"
 type Graph struct{ Users, Edges int }
 
 // Run measures everything. It stops everything that it has started.
-func Run(ctx context.Context, c Config) (sizes []report.Size, machine report.Machine, err error) {
+func Run(ctx context.Context, c Config) (size report.Size, machine report.Machine, err error) {
 	r := &run{Config: c, machine: describeMachine()}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.openServers(ctx); err != nil {
-		return nil, r.machine, err
+		return size, r.machine, err
 	}
-	for _, g := range c.Graphs {
-		size, err := r.measure(ctx, g)
-		if err != nil {
-			return nil, r.machine, err
-		}
-		sizes = append(sizes, size)
-	}
-	return sizes, r.machine, nil
+	size, err = r.measure(ctx, c.Graphs[0])
+	return size, r.machine, err
 }
 
 // graphOf is the graph of a size.
@@ -207,29 +201,22 @@ func (s *subject) wantsToBeAlone() bool {
 	return s.state == report.Warm || s.engine == report.MariaDBRedis
 }
 
-// heatAll heats the gateways that keep something in memory, one after another.
+// heatAll lets the gateways that keep something in memory read it, one after another.
 func (r *run) heatAll(ctx context.Context, subjects []*subject, graph *bench.Graph, q *bench.Question) error {
 	for _, s := range subjects {
 		if s.state != report.Warm || r.Heat == 0 {
 			continue
 		}
-		if err := r.heat(ctx, s, graph, q); err != nil {
+		load := r.load(s, graph)
+		load.Duration = r.Heat
+		load.EachOnce = !q.OfFamous() && (graph.Draw == "" || graph.Draw == bench.DrawUsers)
+		result, err := load.Run(ctx, q)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// heat lets a gateway read what it keeps in memory.
-func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench.Question) error {
-	load := r.load(s, graph)
-	load.Duration = r.Heat
-	load.EachOnce = !q.OfFamous() && (graph.Draw == "" || graph.Draw == bench.DrawUsers)
-	result, err := load.Run(ctx, q)
-	if err == nil {
 		r.Log("%s %s: %d asked in %s to heat it", s.name(), q.Name, result.Requests, result.Elapsed.Round(100*time.Millisecond))
 	}
-	return err
+	return nil
 }
 
 // askMix puts the mixed load, which writes, to each subject, on a store of its own.
@@ -262,15 +249,9 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) (err error) {
 	for round := range r.Rounds {
 		for _, s := range subjects {
-			load := r.load(s, graph)
-			load.Seed += uint64(round) << 32
-			load.Warmup, load.Duration = r.Warmup, r.Duration
-			if round == 0 {
-				load.Warmup = r.FirstWarmup
-			}
-			result, err := load.Run(ctx, of(s))
+			result, err := r.round(ctx, round, s, graph, of(s))
 			if err != nil {
-				return fmt.Errorf("%s: %w", s.name(), err)
+				return err
 			}
 			s.rounds = append(s.rounds, result)
 		}
@@ -286,6 +267,21 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 		}
 	}
 	return nil
+}
+
+// round asks a subject once.
+func (r *run) round(ctx context.Context, round int, s *subject, graph *bench.Graph, what bench.Workload) (bench.Result, error) {
+	load := r.load(s, graph)
+	load.Seed += uint64(round) << 32
+	load.Warmup, load.Duration = r.Warmup, r.Duration
+	if round == 0 {
+		load.Warmup = r.FirstWarmup
+	}
+	result, err := load.Run(ctx, what)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.name(), err)
+	}
+	return result, err
 }
 
 func (r *run) load(s *subject, graph *bench.Graph) bench.Load {

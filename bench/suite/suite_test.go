@@ -82,14 +82,14 @@ func TestRunOnPrivateServers(t *testing.T) {
 // runTiny measures. It checks that all answers are right, and that their cost is known if it can be.
 func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 	t.Helper()
-	sizes, machine, err := suite.Run(t.Context(), c)
+	of, machine, err := suite.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(sizes) != 1 || sizes[0].Users != 500 || sizes[0].Edges < 2500 || sizes[0].MixedUsers != 500 || sizes[0].MixedEdges < 100 {
-		t.Fatalf("%+v", sizes)
+	size := &of
+	if size.Users != 500 || size.Edges < 2500 || size.MixedUsers != 500 || size.MixedEdges < 100 {
+		t.Fatalf("%+v", size)
 	}
-	size := &sizes[0]
 	if questions := size.Questions(); len(questions) != len(c.Questions)+1 {
 		t.Errorf("asked %v", questions)
 	}
@@ -120,12 +120,12 @@ func TestRunOnGivenServers(t *testing.T) {
 	c := onShared(t, tiny(t))
 	c.Engines, c.States, c.Questions = []string{report.MariaDBRedis}, []string{report.Cold}, bench.Questions[:1]
 	c.MixedUsers = 0
-	sizes, machine, err := suite.Run(t.Context(), c)
+	size, machine, err := suite.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cells := sizes[0].Cells; len(cells) != 1 || cells[0].Engine != report.MariaDBRedis || cells[0].Errors > 0 || cells[0].DatabaseCPU == nil {
-		t.Errorf("%+v", sizes)
+	if cells := size.Cells; len(cells) != 1 || cells[0].Engine != report.MariaDBRedis || cells[0].Errors > 0 || cells[0].DatabaseCPU != nil {
+		t.Errorf("%+v", size)
 	}
 	if machine.MariaDB == "" || machine.Redis == "" {
 		t.Errorf("%+v", machine)
@@ -136,12 +136,11 @@ func TestRunOnGivenServers(t *testing.T) {
 	}
 }
 
-// Several gateways answer before and after one of them was killed, with Redis as their cache and without, in turn with another
-// build.
+// Several gateways answer before and after one of them was killed, with Redis as their cache and without.
 func TestRunSeveral(t *testing.T) {
 	c := onShared(t, tiny(t))
 	c.Rounds = 1
-	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2, Beside: c.Program})
+	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,13 +152,11 @@ func TestRunSeveral(t *testing.T) {
 		}
 	}
 	var want, last []string
-	for _, beside := range []string{"", " beside"} {
-		for _, state := range []string{"cache in Redis", "events only", "no Redis"} {
-			for _, when := range []string{"1 before", "1 during", "1 after"} {
-				want = append(want, state+beside+", "+when)
-			}
-			last = append(last, state+beside+", seen by others")
+	for _, state := range []string{"cache in Redis", "events only", "no Redis"} {
+		for _, when := range []string{"1 before", "1 during", "1 after"} {
+			want = append(want, state+", "+when)
 		}
+		last = append(last, state+", seen by others")
 	}
 	want = append(want, last...)
 	if !slices.Equal(cells, want) {

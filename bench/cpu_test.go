@@ -1,5 +1,3 @@
-//go:build unix
-
 package bench
 
 import (
@@ -7,8 +5,8 @@ import (
 	"time"
 )
 
-// ownCPU is the CPU seconds of this process.
-func ownCPU() float64 {
+// OwnCPU is the CPU seconds of this process.
+func OwnCPU() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0

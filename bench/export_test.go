@@ -1,4 +1,0 @@
-package bench
-
-// OwnCPU is the CPU seconds of this process.
-var OwnCPU = ownCPU
