@@ -66,7 +66,7 @@ func TestAppAnswersAreThoseOfTheGateway(t *testing.T) {
 			`"status":"MUTUAL"`, `"status":"FOLLOWED_BY"`, `"remark":"from`, `"special":true`, `"sentRequest":{"id`, `"receivedRequest":{"id`,
 			`"viewerHasFavorited":true`, `"commentCount":1`, `"hasNextPage":true`, `"nodes":[]`, `"edges":[]`, `"bio":"says`, `"friendRequests":{"totalCount":3`,
 		}
-		err := app.Ask(1, 1500, func(q bench.AppRequest) ([]byte, error) {
+		err := app.Ask(1, 500, func(q bench.AppRequest) ([]byte, error) {
 			want, got := post(t, gateway, q.Body, q.Token), post(t, baseline, q.Body, q.Token)
 			if !reflect.DeepEqual(decoded(t, got), decoded(t, want)) {
 				return nil, fmt.Errorf("the baseline answers %s\nKith              %s", got, want)

@@ -31,7 +31,7 @@ func TestBenchIsAProgramBesideKith(t *testing.T) {
 	}
 	refused(t, kithtest.Run(t, kithtest.Args("bench", "generate", "--users", "3", "-")), "--users: ")
 	end = kithtest.Run(t, kithtest.Args("bench", "--help"))
-	if end.Code != 0 || !strings.Contains(end.Stdout, "grow") {
+	if end.Code != 0 || !strings.Contains(end.Stdout, "bench guard") {
 		t.Errorf("%+v", end)
 	}
 
