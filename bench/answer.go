@@ -122,8 +122,7 @@ func checkFollowings(_ Arguments, got *answer) error {
 	return nil
 }
 
-// checkNewestFirst checks that a list is complete and in the order of its
-// times.
+// checkNewestFirst checks that a list is complete and in the order of its times.
 func checkNewestFirst(list *listAnswer) error {
 	if err := checkList(list); err != nil {
 		return err
@@ -181,8 +180,7 @@ func checkSuggestions(a Arguments, got *answer) error {
 	return nil
 }
 
-// checkList checks that a list exists, that it is complete, and that every user
-// on it has a name.
+// checkList checks that a list exists, that it is complete, and that every user on it has a name.
 func checkList(list *listAnswer) error {
 	switch {
 	case list == nil || list.Complete == nil:

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// client asks over one connection that stays open. It exists because the load shares the
-// machine with the programs that are measured, and net/http's client hands each request
-// to two other goroutines and back.
+// client asks over one connection that stays open. It exists because the load shares the machine with the programs that are measured, and
+// net/http's client hands each request to two other goroutines and back.
 type client struct {
 	address  string
 	head     []byte // of every request, up to the value of Content-Length

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Draw says which users the questions are about. The questions about famous users do not depend
-// on it.
+// Draw says which users the questions are about. The questions about famous users do not depend on it.
 type Draw string
 
 const (
@@ -14,8 +13,7 @@ const (
 	DrawUsers Draw = "users"
 	// DrawFollowers draws users in proportion to their followers, as they are met in feeds.
 	DrawFollowers Draw = "followers"
-	// DrawFollowings draws users in proportion to their followings: the busiest users have the
-	// answers that take longest.
+	// DrawFollowings draws users in proportion to their followings: the busiest users have the answers that take longest.
 	DrawFollowings Draw = "followings"
 	// DrawZipf draws users by Zipf's law, the k-th in proportion to 1 / k. Who is the k-th is drawn at random, so that popular
 	// users have no more followers than others.
@@ -38,8 +36,7 @@ func (g *Graph) someone(r *rand.Rand) int {
 	return g.anyone(r)
 }
 
-// followed draws a user as a follow of this graph does: a celebrity, a neighbour of anybody, or a
-// popular user.
+// followed draws a user as a follow of this graph does: a celebrity, a neighbour of anybody, or a popular user.
 func (g *Graph) followed(r *rand.Rand) int {
 	if g.Degrees == LogNormal {
 		f := r.Float64() * float64(g.Degree)

@@ -10,9 +10,8 @@ import (
 	"kith/storage"
 )
 
-// FeedGraph is a graph whose users have posted, with readers of home feeds beside it. How many posts
-// a user has is log-normal, and they are spread over the last 30 days. The same arguments always give the
-// same graph.
+// FeedGraph is a graph whose users have posted, with readers of home feeds beside it. How many posts a user has is log-normal, and they are
+// spread over the last 30 days. The same arguments always give the same graph.
 type FeedGraph struct {
 	*Graph
 	Groups []Readers
@@ -40,8 +39,7 @@ const (
 	postSpread    = 1.2 // sigma of their log-normal distribution
 )
 
-// NewFeedGraph lets the users of a graph post until now, and adds readers with the given numbers of
-// followings.
+// NewFeedGraph lets the users of a graph post until now, and adds readers with the given numbers of followings.
 func NewFeedGraph(g *Graph, now time.Time, followings []int) *FeedGraph {
 	f := &FeedGraph{Graph: g}
 	f.draw(storage.MicrosOf(now))
@@ -74,8 +72,7 @@ func (f *FeedGraph) draw(now storage.Micros) {
 	}
 }
 
-// followed draws a number of users: half of them by popularity, so that readers follow celebrities, the rest
-// from all.
+// followed draws a number of users: half of them by popularity, so that readers follow celebrities, the rest from all.
 func (f *FeedGraph) followed(count, reader int) []int {
 	r := f.random(purposeReaders, reader)
 	seen := map[int]bool{}

@@ -17,13 +17,11 @@ import (
 	"kith/storage"
 )
 
-// A Graph is a synthetic social graph; the same fields always give the same graph. It has what
-// makes social graphs hard to serve: communities, so that common lists and friends of friends are
-// not empty; popularity that follows a power law; and a few celebrities whom half of all users
-// follow.
+// A Graph is a synthetic social graph; the same fields always give the same graph. It has what makes social graphs hard to serve:
+// communities, so that common lists and friends of friends are not empty; popularity that follows a power law; and a few celebrities whom
+// half of all users follow.
 //
-// Each user's follows are drawn from a generator of the user's own, so a graph of
-// any size is made in the memory that one user takes.
+// Each user's follows are drawn from a generator of the user's own, so a graph of any size is made in the memory that one user takes.
 type Graph struct {
 	Users   int    // how many
 	Degree  int    // followings of a user, on average
@@ -49,9 +47,8 @@ type Degrees int
 const (
 	// LogNormal degrees have the mean Degree; celebrities come on top.
 	LogNormal Degrees = iota
-	// PublishedDegrees are the degrees that LinkBench gives for Facebook's graph: a fifth of all
-	// users follow nobody, half follow one, one in a thousand more than 500. Nobody is a celebrity,
-	// and Degree is not used.
+	// PublishedDegrees are the degrees that LinkBench gives for Facebook's graph: a fifth of all users follow nobody, half follow one, one
+	// in a thousand more than 500. Nobody is a celebrity, and Degree is not used.
 	PublishedDegrees
 )
 
@@ -63,9 +60,8 @@ const (
 	Community   = 250
 )
 
-// NewGraph returns the graph that speed is measured on, at any number of users
-// from Community up: at 50,000 it has 2.5 M follows and celebrities with 21,000 to
-// 32,000 followers.
+// NewGraph returns the graph that speed is measured on, at any number of users from Community up: at 50,000 it has 2.5 M follows and
+// celebrities with 21,000 to 32,000 followers.
 func NewGraph(users int, seed uint64) *Graph {
 	return &Graph{Users: max(users, Community), Degree: 50, Seed: seed}
 }
@@ -95,8 +91,7 @@ func (g *Graph) Name(n int) string {
 	return name
 }
 
-// Edges yields every follow, user by user, each user's in no order, with times
-// over the five years before 2026.
+// Edges yields every follow, user by user, each user's in no order, with times over the five years before 2026.
 func (g *Graph) Edges() iter.Seq[storage.Edge] {
 	return func(yield func(storage.Edge) bool) {
 		const years = 5 * 365 * 24 * time.Hour
@@ -117,8 +112,7 @@ func (g *Graph) Edges() iter.Seq[storage.Edge] {
 	}
 }
 
-// WriteTo writes the graph as an edge list that `kith import` reads: from, to and
-// the time in seconds, separated by tabs.
+// WriteTo writes the graph as an edge list that `kith import` reads: from, to and the time in seconds, separated by tabs.
 func (g *Graph) WriteTo(w io.Writer) (int64, error) { return WriteEdges(w, g.Edges()) }
 
 // WriteEdges writes edges in the same form, and returns the number of bytes.
@@ -178,8 +172,7 @@ func (g *Graph) followings(n int) []int {
 	return list
 }
 
-// degree draws the celebrities whom a user follows, and how many others. It is drawn before the
-// rest of a user's followings.
+// degree draws the celebrities whom a user follows, and how many others. It is drawn before the rest of a user's followings.
 func (g *Graph) degree(r *rand.Rand) (celebrities []int, others int) {
 	const (
 		spreadOfDegrees = 0.9  // sigma of a log-normal distribution
@@ -201,8 +194,7 @@ func (g *Graph) degree(r *rand.Rand) (celebrities []int, others int) {
 	return celebrities, min(max(others, 1), atMost, g.Users/2)
 }
 
-// shareOfFollowers is the part of all users who follow the c-th celebrity: from 64 %
-// down to 42 %.
+// shareOfFollowers is the part of all users who follow the c-th celebrity: from 64 % down to 42 %.
 func shareOfFollowers(c int) float64 { return 0.64 / math.Pow(float64(c), 0.30) }
 
 // pickPopular draws a user who is not a celebrity, by popularity.
@@ -221,8 +213,7 @@ func (g *Graph) famous(n int) int {
 	return Celebrities + 1 + g.ranked[n-Celebrities]
 }
 
-// rank gives all users except the celebrities their popularity: a power law over ranks that are
-// dealt out at random.
+// rank gives all users except the celebrities their popularity: a power law over ranks that are dealt out at random.
 func (g *Graph) rank() {
 	const exponent, flatTop = 0.75, 20 // so that no one else comes near the celebrities
 	weights := make([]float64, g.Users-Celebrities)

@@ -6,10 +6,9 @@ import (
 	"sort"
 )
 
-// These are LinkBench's published figures of Facebook's load: Armstrong, Ponnekanti,
-// Borthakur and Callaghan, "LinkBench: a database benchmark based on the Facebook
-// social graph", SIGMOD 2013; the figures to all their digits are in its
-// config/FBWorkload.properties and config/Distribution.dat.
+// These are LinkBench's published figures of Facebook's load: Armstrong, Ponnekanti, Borthakur and Callaghan, "LinkBench: a database
+// benchmark based on the Facebook social graph", SIGMOD 2013; the figures to all their digits are in its config/FBWorkload.properties and
+// config/Distribution.dat.
 
 // An operation of the mix.
 type operation int
@@ -45,8 +44,7 @@ func drawOperation(r *rand.Rand) operation {
 	return getList // by rounding
 }
 
-// Users are accessed by Zipf's law with these shapes over ranks. A few ranks are by
-// degree, the others are assigned at random.
+// Users are accessed by Zipf's law with these shapes over ranks. A few ranks are by degree, the others are assigned at random.
 const (
 	shapeOfListReads   = 0.8
 	shapeOfLinkWrites  = 0.741
@@ -57,8 +55,7 @@ const (
 	writesByDegree = 0.05
 )
 
-// zipf draws ranks from 0 to its length − 1: the k-th, counted from 1, by a weight of
-// k^−shape.
+// zipf draws ranks from 0 to its length − 1: the k-th, counted from 1, by a weight of k^−shape.
 type zipf []float64
 
 func newZipf(ranks int, shape float64) zipf {
@@ -75,8 +72,7 @@ func (z zipf) draw(r *rand.Rand) int {
 	return min(sort.SearchFloat64s(z, r.Float64()*z[len(z)-1]), len(z)-1)
 }
 
-// linksAsked draws how many links one look-up asks for: a geometric distribution with a
-// mean of 2.6, at most room.
+// linksAsked draws how many links one look-up asks for: a geometric distribution with a mean of 2.6, at most room.
 func linksAsked(r *rand.Rand, room int) int {
 	n := 1
 	for n < room && r.Float64() >= 0.382 {

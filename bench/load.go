@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,8 +14,7 @@ import (
 // Unchecked as [Load.CheckEvery] checks no answer in full: it may be of before a write that another gateway has answered.
 const Unchecked = math.MaxInt
 
-// Load says how a gateway is asked: by a number of connections, each of which sends its
-// next request when it has the answer to the last.
+// Load says how a gateway is asked: by a number of connections, each of which sends its next request when it has the answer to the last.
 type Load struct {
 	URL         string // of the GraphQL endpoint, http only
 	Admin       string // where the gateway's /metrics are, such as http://127.0.0.1:8081; empty: at the URL's
@@ -27,8 +27,7 @@ type Load struct {
 	// Databases are the processes behind the gateway whose CPU is measured, too.
 	Databases []int
 
-	// EachOnce asks about every user of the graph once, which fills caches. The load ends
-	// after that, or after the duration.
+	// EachOnce asks about every user of the graph once, which fills caches. The load ends after that, or after the duration.
 	EachOnce bool
 
 	// CheckEvery says that one answer in so many is decoded and checked in full; the others
@@ -49,8 +48,7 @@ type stream interface {
 	// with, "" for none. more is false if there is nothing left to ask.
 	next(body []byte) (request []byte, token string, more bool)
 
-	// judge reports what is wrong with the response to the latest request; thorough, it
-	// decodes the response.
+	// judge reports what is wrong with the response to the latest request; thorough, it decodes the response.
 	judge(status int, response []byte, thorough bool) error
 
 	// kind names the latest request among requests of several kinds; "" if there is only one.
@@ -75,51 +73,27 @@ func (r Result) PerSecond() float64 {
 	return float64(len(r.Latencies)) / r.Elapsed.Seconds()
 }
 
-// Merge puts the results of several rounds of one workload together.
-func Merge(rounds []Result) Result {
-	samples := map[string][]time.Duration{}
+// Merge puts the results of several rounds, or connections, of one workload together.
+func Merge(results []Result) Result {
 	var together [][]time.Duration
-	all := Result{}
-	for i, r := range rounds {
-		if i == 0 {
-			all.Question, all.Usage = r.Question, r.Usage
-		} else {
-			all.Usage = all.Usage.plus(r.Usage, 1)
-		}
-		addKinds(samples, r.Kinds)
+	kinds := map[string][][]time.Duration{}
+	all := Result{Question: results[0].Question, Kinds: map[string]Latencies{}}
+	for _, r := range results {
+		all.Usage = all.Usage.plus(r.Usage, 1)
+		all.Requests, all.Errors, all.Elapsed, all.Error = all.Requests+r.Requests, all.Errors+r.Errors, all.Elapsed+r.Elapsed, cmp.Or(all.Error, r.Error)
 		together = append(together, r.Latencies)
-		all.Requests += r.Requests
-		all.Errors += r.Errors
-		all.Elapsed += r.Elapsed
-		if all.Error == nil {
-			all.Error = r.Error
+		for kind, some := range r.Kinds {
+			kinds[kind] = append(kinds[kind], some)
 		}
 	}
-	all.Latencies, all.Kinds = newLatencies(together...), latenciesOf(samples)
+	all.Latencies = newLatencies(together...)
+	for kind, some := range kinds {
+		all.Kinds[kind] = newLatencies(some...)
+	}
 	return all
 }
 
-// addKinds adds samples to those of their kinds.
-func addKinds[S ~[]time.Duration](to map[string][]time.Duration, samples map[string]S) {
-	for kind, some := range samples {
-		to[kind] = append(to[kind], some...)
-	}
-}
-
-// latenciesOf sorts samples; it returns nil if all are of one kind.
-func latenciesOf(samples map[string][]time.Duration) map[string]Latencies {
-	kinds := make(map[string]Latencies, len(samples))
-	for kind, some := range samples {
-		if kind == "" {
-			return nil
-		}
-		kinds[kind] = newLatencies(some)
-	}
-	return kinds
-}
-
-// Run asks for as long as the load says. Its error means that nothing could be
-// measured; wrong answers are in the result.
+// Run asks for as long as the load says. Its error means that nothing could be measured; wrong answers are in the result.
 func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 	at, err := url.Parse(l.URL)
 	if err != nil {
@@ -173,28 +147,24 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 }
 
 func collect(what Workload, workers []*worker, elapsed time.Duration, usage Usage) (Result, error) {
-	result := Result{Question: what.title(), Elapsed: elapsed, Usage: usage}
-	var together [][]time.Duration
-	kinds := map[string][]time.Duration{}
-	for _, w := range workers {
+	results := make([]Result, len(workers))
+	for i, w := range workers {
 		if w.broken != nil {
 			return Result{}, w.broken
 		}
-		for _, some := range w.samples {
-			together = append(together, some)
-		}
-		addKinds(kinds, w.samples)
-		result.Errors += w.errors
-		if result.Error == nil {
-			result.Error = w.err
+		results[i] = Result{Question: what.title(), Requests: w.good + w.errors, Errors: w.errors, Error: w.err, Kinds: map[string]Latencies{}}
+		for kind, some := range w.samples {
+			results[i].Latencies = append(results[i].Latencies, some...)
+			if kind != "" {
+				results[i].Kinds[kind] = some
+			}
 		}
 	}
-	result.Latencies, result.Kinds = newLatencies(together...), latenciesOf(kinds)
-	result.Requests = len(result.Latencies) + result.Errors
-	if result.Requests == 0 {
+	all := Merge(results)
+	if all.Elapsed, all.Usage = elapsed, usage; all.Requests == 0 {
 		return Result{}, fmt.Errorf("%s: no answer within %s", what.title(), elapsed)
 	}
-	return result, nil
+	return all, nil
 }
 
 // worker is one connection.
@@ -264,8 +234,7 @@ func newLatencies(samples ...[]time.Duration) Latencies {
 	return all
 }
 
-// Percentile is the shortest time that p percent of all answers did not exceed
-// (the nearest rank), 0 if there are no answers.
+// Percentile is the shortest time that p percent of all answers did not exceed (the nearest rank), 0 if there are no answers.
 func (l Latencies) Percentile(p float64) time.Duration {
 	if len(l) == 0 {
 		return 0

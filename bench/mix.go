@@ -12,14 +12,12 @@ import (
 	"kith/storage"
 )
 
-// Mix is LinkBench's mixed load, mapped to Kith's operations: two thirds reads, one third
-// writes, on behalf of the user whom each request is about. It knows the graph as it was loaded,
-// and what it has added and deleted itself, so it is for one store only, as long as nobody else
-// writes there.
+// Mix is LinkBench's mixed load, mapped to Kith's operations: two thirds reads, one third writes, on behalf of the user whom each request
+// is about. It knows the graph as it was loaded, and what it has added and deleted itself, so it is for one store only, as long as nobody
+// else writes there.
 //
-// The last fifth of the users exists only to be deleted, one after another: no other request asks
-// about them or follows them, so that every other request has an answer. But one in six follows of the graph leads to one of
-// them, so lists lose them meanwhile.
+// The last fifth of the users exists only to be deleted, one after another: no other request asks about them or follows them, so that every
+// other request has an answer. But one in six follows of the graph leads to one of them, so lists lose them meanwhile.
 type Mix struct {
 	graph  *Graph
 	issuer *identity.Issuer
@@ -45,8 +43,7 @@ type written struct {
 	follows      map[storage.UserID]bool // of others it is not known
 }
 
-// NewMix makes the load for a store that holds the graph. The secret signs the tokens
-// that writers need, as [identity.IssuerConfig.Secret].
+// NewMix makes the load for a store that holds the graph. The secret signs the tokens that writers need, as [identity.IssuerConfig.Secret].
 func NewMix(g *Graph, secret []byte) (*Mix, error) {
 	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets(secret)})
 	if err != nil {
@@ -68,8 +65,7 @@ func NewMix(g *Graph, secret []byte) (*Mix, error) {
 	return m, nil
 }
 
-// Ask asks for n operations, one after another, and checks every answer in full. The first wrong
-// answer is the error.
+// Ask asks for n operations, one after another, and checks every answer in full. The first wrong answer is the error.
 func (m *Mix) Ask(seed uint64, n int, ask func(body []byte, token string) (status int, response []byte, err error)) error {
 	s := m.stream(&Load{Seed: seed}, 0)
 	var body []byte
@@ -116,8 +112,7 @@ type mixedRequest struct {
 	alone    bool     // no other write of the user overlapped it
 }
 
-// The requests of the mix. A front end asks for a list together with names, so these queries do
-// so, too.
+// The requests of the mix. A front end asks for a list together with names, so these queries do so, too.
 var mixedQueries = [operations]string{
 	getList:    `query GetList($id: ID!) { user(by: {id: $id}) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`,
 	getNode:    `query GetNode($id: ID!) { user(by: {id: $id}) { id handle name createdAt } }`,
@@ -228,8 +223,7 @@ func (s *mixed) someOthers(user int) []storage.UserID {
 	return to
 }
 
-// kept is the user whom a user follows as long as the mix runs, 0 for nobody: this link is
-// updated, but never deleted.
+// kept is the user whom a user follows as long as the mix runs, 0 for nobody: this link is updated, but never deleted.
 func (m *Mix) kept(user int) int {
 	for _, other := range m.lists[user] {
 		if other <= m.lasting {

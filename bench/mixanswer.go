@@ -111,8 +111,7 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 	return nil
 }
 
-// isPerson checks that the answer has the user whom the request is about; an empty name
-// stands for any.
+// isPerson checks that the answer has the user whom the request is about; an empty name stands for any.
 func (q *mixedRequest) isPerson(got *personAnswer, name string) error {
 	switch {
 	case got == nil || got.Name == "":
@@ -153,8 +152,7 @@ func (c *changeAnswer) isThere() error {
 	return nil
 }
 
-// checkRelationsTo checks that there is one relation for each user asked about, in
-// order.
+// checkRelationsTo checks that there is one relation for each user asked about, in order.
 func checkRelationsTo(from storage.UserID, to []storage.UserID, got []*relationAnswer) error {
 	if len(got) != len(to) {
 		return errCount

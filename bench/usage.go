@@ -28,8 +28,7 @@ func (u Usage) plus(v Usage, times float64) Usage {
 	return Usage{u.Gateway + times*v.Gateway, u.Databases + times*v.Databases, u.Statements + times*v.Statements, u.Allocated + times*v.Allocated}
 }
 
-// meter reads what processes have used: the gateway's by its /metrics, the databases'
-// from Linux's /proc.
+// meter reads what processes have used: the gateway's by its /metrics, the databases' from Linux's /proc.
 type meter struct {
 	at        *url.URL // any address of the server that has its /metrics
 	databases []int
@@ -107,8 +106,7 @@ func Metrics(ctx context.Context, page string) (map[string]float64, error) {
 	return sums, lines.Err()
 }
 
-// cutSample splits a line of Prometheus's text format into the name, without its labels,
-// and the value.
+// cutSample splits a line of Prometheus's text format into the name, without its labels, and the value.
 func cutSample(line string) (name string, value float64, ok bool) {
 	at := strings.LastIndexByte(line, ' ')
 	if at < 0 || line[0] == '#' {
@@ -119,8 +117,7 @@ func cutSample(line string) (name string, value float64, ok bool) {
 	return name, value, err == nil
 }
 
-// processCPU is how many seconds of CPU a process has used, by Linux's /proc; NaN
-// elsewhere.
+// processCPU is how many seconds of CPU a process has used, by Linux's /proc; NaN elsewhere.
 func processCPU(pid int) float64 {
 	const ticks = 100 // a second: USER_HZ for all programs
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -17,8 +17,7 @@ type Arguments struct {
 	Handle, Name string // of the mixed load's writes
 }
 
-// A Question is one of the six by which speed is measured. It is asked with new
-// arguments every time.
+// A Question is one of the six by which speed is measured. It is asked with new arguments every time.
 type Question struct {
 	Name  string // q1 … q6
 	Query string // GraphQL, an operation that has the name in capitals
@@ -27,9 +26,8 @@ type Question struct {
 	check func(Arguments, *answer) error
 }
 
-// Questions are the six questions. The fifth is asked three times: of a random pair, of
-// two among the most followed users, and of two celebrities, whose followers are tens of
-// thousands.
+// Questions are the six questions. The fifth is asked three times: of a random pair, of two among the most followed users, and of two
+// celebrities, whose followers are tens of thousands.
 var Questions = []*Question{
 	{
 		Name:  "q1",
@@ -55,30 +53,20 @@ var Questions = []*Question{
 		draw:  drawPair,
 		check: checkCommon,
 	},
-	{
-		Name:  "q5r",
-		Query: `query Q5r($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
-		draw:  drawPair,
-		check: checkCommon,
-	},
-	{
-		Name:  "q5c",
-		Query: `query Q5c($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
-		draw:  drawFamous,
-		check: checkCommon,
-	},
-	{
-		Name:  "q5t",
-		Query: `query Q5t($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
-		draw:  drawCelebrities,
-		check: checkCommon,
-	},
+	commonFollowers("q5r", drawPair),
+	commonFollowers("q5c", drawFamous),
+	commonFollowers("q5t", drawCelebrities),
 	{
 		Name:  "q6",
 		Query: `query Q6($id: ID!) { user(by: {id: $id}) { followSuggestions(first: 20) { edges { sharedCount: score node { id name } } complete } } }`, // builds of before call it mutualCount
 		draw:  drawUser,
 		check: checkSuggestions,
 	},
+}
+
+func commonFollowers(name string, draw func(*Graph, *rand.Rand) Arguments) *Question {
+	query := `query Q` + name[1:] + `($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`
+	return &Question{Name: name, Query: query, draw: draw, check: checkCommon}
 }
 
 // QuestionNames are the names, in order.
@@ -105,8 +93,7 @@ func (q *Question) Draw(g *Graph, r *rand.Rand) Arguments { return q.draw(g, r) 
 
 func (q *Question) title() string { return q.Name }
 
-// stream draws from random numbers of its own, independent of other connections' and of
-// other questions'.
+// stream draws from random numbers of its own, independent of other connections' and of other questions'.
 func (q *Question) stream(load *Load, connection int) stream {
 	seed := uint64(slices.Index(Questions, q)+1)<<32 + uint64(connection)
 	s := &questions{Question: q, graph: load.Graph, random: rand.New(rand.NewPCG(load.Seed, seed))}

@@ -1,8 +1,7 @@
-// Package baseline answers the six questions, the mixed load and what the web app asks by hand: no GraphQL, no batching,
-// no limits, nothing verified, no failures but status 500, one shard. It uses the best SQL known
-// for each question, and puts JSON together byte by byte. It takes the same requests as Kith and
-// gives the same answers from the same tables, and so shows what Kith costs.
-// `kith bench baseline` runs it.
+// Package baseline answers the six questions, the mixed load and what the web app asks by hand: no GraphQL, no batching, no limits, nothing
+// verified, no failures but status 500, one shard. It uses the best SQL known for each question, and puts JSON together byte by byte. It
+// takes the same requests as Kith and gives the same answers from the same tables, and so shows what Kith costs. `kith bench baseline` runs
+// it.
 package baseline
 
 import (
@@ -22,8 +21,7 @@ import (
 	_ "modernc.org/sqlite" // the driver of sqlite:PATH
 )
 
-// Serve answers on the listener, from a store that Kith has filled, sqlite:PATH or mysql:DSN,
-// until the context is done.
+// Serve answers on the listener, from a store that Kith has filled, sqlite:PATH or mysql:DSN, until the context is done.
 func Serve(ctx context.Context, store string, listener net.Listener) error {
 	dbs, err := open(store)
 	if err != nil {

@@ -97,28 +97,8 @@ ORDER BY one.to_user_id
 LIMIT 20`,
 	}
 
-	sqlSharedFollowers = sharedText{
-		both: `
-SELECT to_user_id, from_user_id
-FROM follower
-WHERE to_user_id IN (?, ?) AND type = 1
-ORDER BY to_user_id, from_user_id
-LIMIT 4001`,
-		count: `
-SELECT COUNT(*)
-FROM (
-  SELECT from_user_id FROM follower WHERE to_user_id = ? AND type = 1
-  INTERSECT
-  SELECT from_user_id FROM follower WHERE to_user_id = ? AND type = 1
-) shared`,
-		page: `
-SELECT one.from_user_id
-FROM follower one
-WHERE one.to_user_id = ? AND one.type = 1
-  AND EXISTS (SELECT 1 FROM follower other WHERE other.to_user_id = ? AND other.from_user_id = one.from_user_id AND other.type = 1)
-ORDER BY one.from_user_id
-LIMIT 20`,
-	}
+	otherSide          = strings.NewReplacer("following", "follower", "from_user_id", "to_user_id", "to_user_id", "from_user_id").Replace
+	sqlSharedFollowers = sharedText{otherSide(sqlSharedFollowings.both), otherSide(sqlSharedFollowings.count), otherSide(sqlSharedFollowings.page)}
 )
 
 // handler holds a prepared statement for everything it asks.

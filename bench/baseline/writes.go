@@ -18,9 +18,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// The writes of the mixed load, one transaction each, in Kith's lock order and with Kith's
-// counts, so that the tables are as Kith would leave them. Rows that Kith writes for other
-// processes (the relation_log of SQLite) and its marks and requests are left out.
+// The writes of the mixed load, one transaction each, in Kith's lock order and with Kith's counts, so that the tables are as Kith would
+// leave them. Rows that Kith writes for other processes (the relation_log of SQLite) and its marks and requests are left out.
 const (
 	sqlLockTwo = `
 SELECT user_id
@@ -155,8 +154,7 @@ func (w *writes) try(do func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// setFollow makes one user follow another, or ends the follow. It reports whether that was
-// a change.
+// setFollow makes one user follow another, or ends the follow. It reports whether that was a change.
 func (w *writes) setFollow(from, to int64, follows bool) (changed bool, err error) {
 	err = w.transact(func(tx *sql.Tx) error {
 		changed = false
@@ -296,8 +294,7 @@ func (w *writes) peersOf(tx *sql.Tx, id int64) (map[int64]*tie, error) {
 	return peers, err
 }
 
-// part ends the edges between a user who is being deleted and one peer, whose counts the
-// first statement locks.
+// part ends the edges between a user who is being deleted and one peer, whose counts the first statement locks.
 func (w *writes) part(tx *sql.Tx, id, peer int64, is tie, now int64) error {
 	if _, err := tx.Stmt(w.addCounts).Exec(-is.follows, -is.followed, -is.friends, peer); err != nil {
 		return err

@@ -49,8 +49,7 @@ type BenchAllCmd struct {
 	benchFlags
 }
 
-// Run measures, prints the tables and writes the figures. If there were wrong
-// answers, it returns an error after that.
+// Run measures, prints the tables and writes the figures. If there were wrong answers, it returns an error after that.
 func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
 	config, err := asking(c.Users, c.Follows, c.MixedUsers, c.Questions)
 	if err != nil {

@@ -1,5 +1,4 @@
-// kith-bench is `kith bench`, a program beside kith, so that kith does not contain the
-// code that measures a gateway.
+// kith-bench is `kith bench`, a program beside kith, so that kith does not contain the code that measures a gateway.
 package main
 
 import (
@@ -15,8 +14,7 @@ import (
 	"kith/cli"
 )
 
-// program is the part of kith's command line that measures, with the settings of all
-// commands.
+// program is the part of kith's command line that measures, with the settings of all commands.
 type program struct {
 	cli.Settings
 

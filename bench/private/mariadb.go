@@ -25,9 +25,8 @@ CREATE USER 'kith'@'127.0.0.1' IDENTIFIED BY 'kith';
 GRANT ALL ON *.* TO 'kith'@'127.0.0.1' WITH GRANT OPTION;
 `
 
-// StartMariaDB makes a server with its data in a folder that does not exist yet. It
-// writes a binlog as production does, and waits for the disk as little as the other servers that
-// the six questions are put to: each commit reaches the operating system, not the disk.
+// StartMariaDB makes a server with its data in a folder that does not exist yet. It writes a binlog as production does, and waits for the
+// disk as little as the other servers that the six questions are put to: each commit reaches the operating system, not the disk.
 func StartMariaDB(ctx context.Context, folder string) (*MariaDB, error) {
 	mariadbd, err := Find("mariadbd")
 	if err != nil {

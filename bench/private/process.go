@@ -1,6 +1,5 @@
-// Package private runs programs for the benchmark alone: gateways, and database servers
-// with their data in a folder of the run, on loopback ports that were free. They end with
-// the run, however it ends, if the system allows that.
+// Package private runs programs for the benchmark alone: gateways, and database servers with their data in a folder of the run, on loopback
+// ports that were free. They end with the run, however it ends, if the system allows that.
 package private
 
 import (
@@ -16,8 +15,7 @@ import (
 	"time"
 )
 
-// patience bounds every wait. It is generous, because it is only reached if something is
-// wrong.
+// patience bounds every wait. It is generous, because it is only reached if something is wrong.
 const patience = 90 * time.Second
 
 // Process is a program that runs.
@@ -59,8 +57,7 @@ func Start(log string, env []string, program string, args ...string) (*Process, 
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the program to end and waits until it has ended. If it does not end, it is
-// killed.
+// Stop asks the program to end and waits until it has ended. If it does not end, it is killed.
 func (p *Process) Stop() error {
 	select {
 	case <-p.gone:
@@ -119,8 +116,7 @@ func (p *Process) tail() string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// Find returns the path of a program, in the PATH or in the folders of servers, which are
-// not in every user's PATH.
+// Find returns the path of a program, in the PATH or in the folders of servers, which are not in every user's PATH.
 func Find(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {

@@ -1,5 +1,4 @@
-// Package report keeps what `kith bench` has measured, as JSON, and makes the tables
-// of bench/results/standard.md from it.
+// Package report keeps what `kith bench` has measured, as JSON, and makes the tables of bench/results/standard.md from it.
 package report
 
 import (
@@ -36,8 +35,7 @@ type Machine struct {
 	MariaDB string `json:"mariadb,omitempty"`
 	Redis   string `json:"redis,omitempty"`
 
-	// Load is the load average of the last minute before the run, 0 if it is unknown. It shows how
-	// busy others kept the machine.
+	// Load is the load average of the last minute before the run, 0 if it is unknown. It shows how busy others kept the machine.
 	Load float64 `json:"loadBefore"`
 }
 

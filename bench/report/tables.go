@@ -167,8 +167,7 @@ func short(n float64, digits int) string {
 	return text
 }
 
-// writeSeveral writes a line for each time that several gateways were asked: before and after one of them was killed and
-// started again.
+// writeSeveral writes a line for each time that several gateways were asked: before and after one of them was killed and started again.
 func (r *Report) writeSeveral(w io.Writer) {
 	fmt.Fprintln(w, "\n| | | req/s | p50 / p99 ms | gateway CPU, µs | database CPU, µs | SQL statements | of all requests | wrong answers |")
 	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|---:|---:|---:|")

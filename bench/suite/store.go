@@ -24,8 +24,7 @@ type madeStore struct {
 	edges    int
 }
 
-// makeStore makes a store that holds a graph, as `kith import` does. All users of the graph are
-// created, also those without edges.
+// makeStore makes a store that holds a graph, as `kith import` does. All users of the graph are created, also those without edges.
 func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) (made madeStore, err error) {
 	if made.location, err = r.emptyStore(ctx, engine); err != nil {
 		return made, err

@@ -1,6 +1,5 @@
-// Package suite measures Kith on stores of its own making: the program itself, in processes of its
-// own, on SQLite, on MariaDB and on MariaDB with Redis, without its caches and with them. Each
-// question is asked in turn with the hand-written baseline over the same tables.
+// Package suite measures Kith on stores of its own making: the program itself, in processes of its own, on SQLite, on MariaDB and on
+// MariaDB with Redis, without its caches and with them. Each question is asked in turn with the hand-written baseline over the same tables.
 package suite
 
 import (
@@ -49,8 +48,7 @@ type Config struct {
 
 	Draw bench.Draw // whom questions are about
 
-	// CheckEvery is how many answers of a load there are to one that is checked in full; see
-	// [bench.Load].
+	// CheckEvery is how many answers of a load there are to one that is checked in full; see [bench.Load].
 	CheckEvery int
 
 	// Log reports what is being done.
@@ -194,9 +192,8 @@ func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Gr
 	return nil
 }
 
-// wantsToBeAlone reports whether a subject must have its store to itself. A gateway that does not hear of others'
-// writes keeps nothing in memory while there are others on its store, and gateways with a Redis do not run beside others
-// without it.
+// wantsToBeAlone reports whether a subject must have its store to itself. A gateway that does not hear of others' writes keeps nothing in
+// memory while there are others on its store, and gateways with a Redis do not run beside others without it.
 func (s *subject) wantsToBeAlone() bool {
 	return s.state == report.Warm || s.engine == report.MariaDBRedis
 }
@@ -244,8 +241,7 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 	return r.inRounds(ctx, subjects, graph, func(s *subject) bench.Workload { return s.mix }, into)
 }
 
-// inRounds asks all subjects one after another, round by round, so that other load on the machine
-// affects all of them.
+// inRounds asks all subjects one after another, round by round, so that other load on the machine affects all of them.
 func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) (err error) {
 	for round := range r.Rounds {
 		for _, s := range subjects {
