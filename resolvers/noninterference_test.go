@@ -31,7 +31,8 @@ type twinWorld struct {
 // twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, in
 // requests for follows, in what a locked user has published and who has favorited and commented on it, and in what a hidden user
 // is like, and why it is hidden. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones but for the followers
-// of 4, 6 and 7 are locked, and 8 to 11 deactivated in one graph, and suspended in the other.
+// of 4, 6 and 7 are locked, and 8 to 11 deactivated in one graph, and suspended in the other. More users than are counted one by one work with
+// user 2.
 func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	users := make([]storage.User, 11)
@@ -49,7 +50,19 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	if other {
 		users[7].Name, users[10] = "Somebody else", storage.User{ID: 12, Handle: "else", CreatedAt: apitest.Epoch, UpdatedAt: apitest.Epoch}
 	}
+	var many []storage.Edge
+	for id := storage.UserID(1001); id <= 1230; id++ {
+		users = append(users, storage.User{ID: id, Handle: "many" + id.String(), CreatedAt: apitest.Epoch, UpdatedAt: apitest.Epoch})
+		many = append(many, storage.Pair{From: id, To: 2, Post: 101}.Edge(storage.Related, apitest.Epoch))
+	}
 	apitest.CreateUsers(t, store, users...)
+	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+		for _, r := range store.Apply(t.Context(), side, many, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
 	apitest.Follow(t, store, 1, 2, 3, 4, 8)
 	apitest.Follow(t, store, 2, 1, 3, 4, 5, 6, 7)
 	apitest.Follow(t, store, 3, 2, 5, 7)
@@ -265,6 +278,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 			t.Errorf("user %s, %s\nwith %v\n%s\n%s", viewer, query, vars, got[0], got[1])
 		}
 	}
+	one.Ask(`{ edgesTo(kind: WORKS_WITH, id: 2) { totalCount complete } }`, nil).Is(`{"edgesTo": {"totalCount": 200, "complete": false}}`)
 	for _, viewer := range []storage.UserID{0, 1, 3} {
 		for from := 1; from <= 12; from++ {
 			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } best: followSuggestions(orderBy: BEST) { complete excluded { followed } edges { score reason sharedCount node { id } via { id } } } similarUsers { complete totalCount nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)

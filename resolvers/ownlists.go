@@ -135,7 +135,7 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 
 // Bounds on counting a list.
 const (
-	// maxCounted is how far a list is counted, and maxChecked one whose users are checked.
+	// maxCounted is how far a list is counted, and maxChecked one whose users are checked: it has so many, or more.
 	maxCounted, maxChecked = 10_000, 200
 	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is
 	// read instead.
@@ -144,17 +144,15 @@ const (
 	countStep = 1000
 )
 
-// size counts the users on the list, without hidden users. If there are more than maxChecked to be checked, it counts them unchecked.
+// size counts the users on the list whom the audience sees.
 func (l ownList) size(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (social.Size, error) {
 	count := func() (social.Size, error) {
-		if l.checked {
-			if size, err := l.sizeRead(ctx, read, a, maxChecked); err != nil || size.Complete {
-				return size, err
-			}
-			l.checked = false
-		}
-		if a.HidesAtMost() > maxProbed {
-			return l.sizeRead(ctx, read, a, maxCounted)
+		switch {
+		case l.checked:
+			shown, err := l.showChecked(ctx, read, a, l.query(storage.Position{}, maxChecked))
+			return social.Size{Total: int64(len(shown.Edges)), Complete: shown.Complete && !shown.More}, err
+		case a.HidesAtMost() > maxProbed:
+			return l.sizeRead(ctx, read, a)
 		}
 		return l.sizeCounted(ctx, r, read, a)
 	}
@@ -208,25 +206,20 @@ func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, si
 	return int64(t.Value), t.Err
 }
 
-// sizeRead counts by reading, up to a number of edges.
-func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience, most int) (size social.Size, err error) {
+// sizeRead counts by reading, up to maxCounted edges.
+func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
 	var after storage.Position
-	e, step := accessOf(ctx), min(most, countStep)
-	for examined := 0; examined < most; examined += step {
-		page := read.Pages(ctx, l.side, []storage.PageQuery{l.query(after, step)})[0]
-		if err = page.Err; err == nil && l.checked {
-			err = e.fetchShown(a, startsOf(page.Value))
-		}
-		if err != nil {
-			return social.Size{}, err
+	for examined := 0; examined < maxCounted; examined += countStep {
+		page := read.Pages(ctx, l.side, []storage.PageQuery{l.query(after, countStep)})[0]
+		if page.Err != nil {
+			return social.Size{}, page.Err
 		}
 		for _, row := range page.Value {
-			after = storage.PositionOf(l.side, row)
-			if !a.Hides(after.Peer) && (!l.checked || e.isShown(a, row.From)) {
+			if after = storage.PositionOf(l.side, row); !a.Hides(after.Peer) {
 				size.Total++
 			}
 		}
-		if len(page.Value) < step {
+		if len(page.Value) < countStep {
 			size.Complete = true
 			break
 		}

@@ -4955,7 +4955,7 @@ type RelationConnection {
   "The users at the other ends; null where an edge leads to something else than a user."
   nodes: [User]
   pageInfo: PageInfo!
-  "Of the whole list; while it is being written, this and the page may be a moment apart."
+  "Of the whole list; while it is being written, this and the page may be a moment apart. At least so many if ` + "`" + `complete` + "`" + ` is false."
   totalCount: Int!
   complete: Boolean!
 }
