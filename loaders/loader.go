@@ -1,8 +1,6 @@
 package loaders
 
 import (
-	"hash/maphash"
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -18,8 +16,8 @@ type Loader[K comparable, V any] struct {
 	kind *storage.LookupKind[K, V]
 
 	mu    sync.Mutex
-	known index[K, V]  // every key that has been asked for
-	next  *batch[K, V] // keys requested and not yet sent; nil: none
+	known SmallMap[K, location[K, V]] // every key that has been asked for
+	next  *batch[K, V]                // keys requested and not yet sent; nil: none
 }
 
 // location is where the answer to a key is, or will be.
@@ -53,12 +51,12 @@ func (l *Loader[K, V]) single(key K, all bool) storage.Result[V] {
 func (l *Loader[K, V]) Prime(key K, value V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.known.find(key); ok {
+	if l.known.find(key) >= 0 {
 		return
 	}
 	primed := &batch[K, V]{}
 	primed.Results = []storage.Result[V]{{Value: value, Found: true}}
-	l.known.add(primed, key)
+	l.known.insert(key, location[K, V]{primed, 0})
 }
 
 // Fetch answers many keys, in their order, in one batch that is sent at once. Keys that
@@ -115,7 +113,7 @@ func (a *Asked[K, V]) Wait() {
 func (l *Loader[K, V]) find(key K) (p location[K, V], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.known.find(key)
+	return l.known.Get(key)
 }
 
 // knows reports whether all keys have been requested.
@@ -123,7 +121,7 @@ func (l *Loader[K, V]) knows(keys []K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range keys {
-		if _, ok := l.known.find(k); !ok {
+		if l.known.find(k) < 0 {
 			return false
 		}
 	}
@@ -140,7 +138,7 @@ func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
 	defer l.mu.Unlock()
 	all := true
 	for _, k := range keys {
-		if p, ok := l.known.find(k); ok {
+		if p, ok := l.known.Get(k); ok {
 			all = all && p.in == l.next
 			continue
 		}
@@ -148,9 +146,10 @@ func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
 			l.next = &batch[K, V]{loader: l}
 			l.next.Keys = make([]K, 0, len(keys))
 			l.next.done.Add(1)
-			l.known.room(l.known.count + len(keys))
+			l.known.room(len(keys))
 		}
-		l.known.add(l.next, k)
+		l.known.insert(k, location[K, V]{l.next, len(l.next.Keys)})
+		l.next.Keys = append(l.next.Keys, k)
 	}
 	if !all {
 		return nil
@@ -212,110 +211,4 @@ func (b *batch[K, V]) end(err error) {
 		b.Fail(err)
 	}
 	b.done.Done()
-}
-
-// index finds for every requested key the batch that holds it, and where in it.
-// Most requests ask for one batch of a few keys, or of fifty, and ask for them again in their
-// order. A Go map of fifty pairs of ids takes 4.5 kB. The index takes 1 kB, because the keys stay
-// in the batches, and nothing for a few keys.
-type index[K comparable, V any] struct {
-	batches []*batch[K, V]
-	count   int      // of keys
-	slots   []uint64 // a hash table with open addressing, twice as large as the keys at least; nil: there are few
-	last    uint64   // the slot found last: usually the key behind it is requested next
-}
-
-// few is the number of keys up to which they are searched one by one.
-const few = 8
-
-// seed keeps clients from choosing ids that collide.
-var seed = maphash.MakeSeed()
-
-// slotOf is a location as a number other than 0.
-func slotOf(batch, at int) uint64 { return uint64(batch+1)<<32 | uint64(at) }
-
-func (x *index[K, V]) location(slot uint64) location[K, V] {
-	return location[K, V]{x.batches[slot>>32-1], int(uint32(slot))}
-}
-
-func (x *index[K, V]) holds(slot uint64, key K) bool {
-	in := x.batches[slot>>32-1]
-	at := int(uint32(slot))
-	return at < len(in.Keys) && in.Keys[at] == key
-}
-
-// find returns the location of a key; false if it has not been asked for.
-func (x *index[K, V]) find(key K) (location[K, V], bool) {
-	if x.count == 0 {
-		return location[K, V]{}, false
-	}
-	for _, slot := range [...]uint64{x.last + 1, x.last} {
-		if slot>>32 != 0 && x.holds(slot, key) {
-			x.last = slot
-			return x.location(slot), true
-		}
-	}
-	slot := x.search(key)
-	if slot == 0 {
-		return location[K, V]{}, false
-	}
-	x.last = slot
-	return x.location(slot), true
-}
-
-func (x *index[K, V]) search(key K) uint64 {
-	if x.slots == nil {
-		for b, in := range x.batches {
-			for at, k := range in.Keys {
-				if k == key {
-					return slotOf(b, at)
-				}
-			}
-		}
-		return 0
-	}
-	for i := maphash.Comparable(seed, key); ; i++ {
-		slot := x.slots[i&uint64(len(x.slots)-1)]
-		if slot == 0 || x.holds(slot, key) {
-			return slot
-		}
-	}
-}
-
-// add appends a key that has not been asked for to a batch, which is the last one.
-func (x *index[K, V]) add(in *batch[K, V], key K) {
-	if len(x.batches) == 0 || x.batches[len(x.batches)-1] != in {
-		x.batches = append(x.batches, in)
-	}
-	in.Keys = append(in.Keys, key)
-	x.count++
-	if x.slots == nil && x.count <= few {
-		return
-	}
-	if x.count*2 > len(x.slots) {
-		x.room(x.count)
-		return
-	}
-	x.insert(slotOf(len(x.batches)-1, len(in.Keys)-1), key)
-}
-
-// room makes the table large enough for a number of keys, if they are more than a few.
-func (x *index[K, V]) room(keys int) {
-	if keys <= few || keys*2 <= len(x.slots) {
-		return
-	}
-	x.slots = make([]uint64, 1<<bits.Len(uint(keys*2-1)))
-	for b, in := range x.batches {
-		for at, key := range in.Keys {
-			x.insert(slotOf(b, at), key)
-		}
-	}
-}
-
-func (x *index[K, V]) insert(slot uint64, key K) {
-	i := maphash.Comparable(seed, key)
-	for x.slots[i&uint64(len(x.slots)-1)] != 0 {
-		i++
-	}
-	x.slots[i&uint64(len(x.slots)-1)] = slot
 }

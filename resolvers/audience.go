@@ -3,7 +3,6 @@ package resolvers
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -57,10 +56,10 @@ type requestState struct {
 
 	mu       sync.Mutex
 	audience *social.Audience
-	opens    smallMap[social.List, bool] // which lists are open
-	sizes    smallMap[social.List, storage.Result[social.Size]]
-	answers  smallMap[answerName, any] // the pages that have been read, see answerTo
-	shared   smallMap[any, any]        // what fields have worked out, see shared
+	opens    loaders.SmallMap[social.List, bool] // which lists are open
+	sizes    loaders.SmallMap[social.List, storage.Result[social.Size]]
+	answers  loaders.SmallMap[answerName, any] // the pages that have been read, see answerTo
+	shared   loaders.SmallMap[any, any]        // what fields have worked out, see shared
 }
 
 // answerName names a page of a field of one object.
@@ -81,14 +80,14 @@ func answerTo[T any](r *requestState, name answerName) (T, error) {
 }
 
 // lookUp is the value that has been read under a name.
-func lookUp[K comparable, V any](r *requestState, of *smallMap[K, V], name K) (V, bool) {
+func lookUp[K comparable, V any](r *requestState, of *loaders.SmallMap[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return of.get(name)
+	return of.Get(name)
 }
 
 // mustHave is [lookUp] for values that the plan reads for every field.
-func mustHave[K comparable, V any](r *requestState, of *smallMap[K, V], name K) V {
+func mustHave[K comparable, V any](r *requestState, of *loaders.SmallMap[K, V], name K) V {
 	value, ok := lookUp(r, of, name)
 	if !ok {
 		panic(fmt.Sprintf("the plan has not read %+v", name))
@@ -102,8 +101,8 @@ func mustHave[K comparable, V any](r *requestState, of *smallMap[K, V], name K) 
 func shared[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
 	request := stateOf(ctx)
 	request.mu.Lock()
-	request.shared.add(key, sync.OnceValues(work))
-	answer, _ := request.shared.get(key)
+	request.shared.Add(key, sync.OnceValues(work))
+	answer, _ := request.shared.Get(key)
 	request.mu.Unlock()
 	return answer.(func() (T, error))()
 }
@@ -118,7 +117,7 @@ func keep[T any](ctx context.Context, key any, work func() (T, error)) (T, error
 	if err == nil {
 		request.mu.Lock()
 		defer request.mu.Unlock()
-		request.shared.add(key, func() (T, error) { return value, nil })
+		request.shared.Add(key, func() (T, error) { return value, nil })
 	}
 	return value, err
 }
@@ -228,10 +227,10 @@ func ownersOf(viewer storage.UserID, lists []social.List) []storage.UserID {
 	var owners idSet
 	for _, list := range lists {
 		if list.Owner != viewer {
-			owners.add(list.Owner, struct{}{})
+			owners.Add(list.Owner, struct{}{})
 		}
 	}
-	return owners.keys
+	return owners.Keys()
 }
 
 // isOpen reports whether lists are all open to the viewer. The rows that decide this have
@@ -277,7 +276,7 @@ func (e *access) isOpen(list social.List) (open bool, err error) {
 			return false, err
 		}
 		e.request.mu.Lock()
-		e.request.opens.put(list, open)
+		e.request.opens.Put(list, open)
 		e.request.mu.Unlock()
 	}
 	*last = opened{list.Owner, open}
@@ -369,58 +368,5 @@ func (e *access) isVisible(p storage.Pair) (bool, error) {
 	return true, nil
 }
 
-// smallMap is a map that most often holds one or two values. A Go map makes room for eight, and eight
-// pages of lists, for example, take 1.4 kB.
-type smallMap[K comparable, V any] struct {
-	keys   []K
-	values []V
-	index  map[K]int // of the keys, when there are many
-}
-
 // idSet is ids, each once, in the order in which they came.
-type idSet = smallMap[storage.UserID, struct{}]
-
-// many is the number of keys from which they are no longer searched one by one.
-const many = 8
-
-func (f *smallMap[K, V]) get(key K) (value V, ok bool) {
-	if at := f.at(key); at >= 0 {
-		return f.values[at], true
-	}
-	return value, false
-}
-
-// at is the index of a key; negative if the map does not have it.
-func (f *smallMap[K, V]) at(key K) int {
-	if f.index != nil {
-		if at, ok := f.index[key]; ok {
-			return at
-		}
-		return -1
-	}
-	return slices.Index(f.keys, key)
-}
-
-func (f *smallMap[K, V]) put(key K, value V) {
-	if !f.add(key, value) {
-		f.values[f.at(key)] = value
-	}
-}
-
-// add puts a value unless the key exists already; then it returns false.
-func (f *smallMap[K, V]) add(key K, value V) bool {
-	if f.at(key) >= 0 {
-		return false
-	}
-	f.keys, f.values = append(f.keys, key), append(f.values, value)
-	switch n := len(f.keys); {
-	case f.index != nil:
-		f.index[key] = n - 1
-	case n > many:
-		f.index = make(map[K]int, 2*n)
-		for at, k := range f.keys {
-			f.index[k] = at
-		}
-	}
-	return true
-}
+type idSet = loaders.SmallMap[storage.UserID, struct{}]

@@ -28,8 +28,8 @@ func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 		if err != nil {
 			return nil, err
 		}
-		ids.add(id, struct{}{})
-		if len(ids.keys) > len(places) {
+		ids.Add(id, struct{}{})
+		if len(ids.Keys()) > len(places) {
 			places = append(places, i)
 		}
 	}
@@ -38,7 +38,7 @@ func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 		return nil, err
 	}
 	var lists []social.List // two of each user
-	for _, id := range ids.keys {
+	for _, id := range ids.Keys() {
 		lists = append(lists, bothLists(id)...)
 	}
 	open, err := readOpen(ctx, lists)
@@ -48,7 +48,7 @@ func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 	visible := func(from, to int) bool {
 		return open[2*from+int(storage.Forward)] || open[2*to+int(storage.Inverse)]
 	}
-	found, err := graph.EdgesAmong(ctx, ids.keys, mostAmong, visible)
+	found, err := graph.EdgesAmong(ctx, ids.Keys(), mostAmong, visible)
 	if err != nil {
 		return nil, err
 	}

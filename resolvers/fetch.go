@@ -247,10 +247,10 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 		case e.isViewers(p):
 			own = append(own, p)
 		case e.isBetweenOthers(p):
-			shown.add(p.From, struct{}{})
+			shown.Add(p.From, struct{}{})
 		}
 	}
-	for _, id := range shown.keys {
+	for _, id := range shown.Keys() {
 		b.opens = append(b.opens, bothLists(id)...)
 	}
 	if needs&fields.Mark != 0 {
@@ -329,9 +329,9 @@ func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 	var ends idSet
 	for _, p := range pairs {
-		ends.add(side.Owner(p), struct{}{})
+		ends.Add(side.Owner(p), struct{}{})
 	}
-	return ends.keys
+	return ends.Keys()
 }
 
 // run reads everything at once, then whatever turns out to be needed, and returns the next level.

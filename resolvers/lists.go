@@ -45,9 +45,9 @@ func followEdge(side storage.Side, e storage.Edge, node *model.User) *model.Foll
 // lengths are fetched.
 type pagesOfSide struct {
 	side    storage.Side
-	names   smallMap[answerName, struct{}] // of the pages, each once
-	queries []storage.PageQuery            // for the pages
-	ahead   []storage.PageQuery            // what is read first for them
+	names   loaders.SmallMap[answerName, struct{}] // of the pages, each once
+	queries []storage.PageQuery                    // for the pages
+	ahead   []storage.PageQuery                    // what is read first for them
 	pages   *loaders.Asked[storage.PageQuery, []storage.Edge]
 	totals  idSet
 }
@@ -63,9 +63,9 @@ func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 		}
 		for _, owner := range list.owners {
 			if n.total {
-				p.totals.add(owner, struct{}{})
+				p.totals.Add(owner, struct{}{})
 			}
-			if n.rows && p.names.add(nameOf(list.Field, owner), struct{}{}) {
+			if n.rows && p.names.Add(nameOf(list.Field, owner), struct{}{}) {
 				q := list.page.query(owner)
 				p.queries, p.ahead = append(p.queries, q), append(p.ahead, a.Ahead(q))
 			}
@@ -89,13 +89,13 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	if p.pages != nil {
 		for i, r := range p.pages.Results() {
 			if isOpen(p.queries[i].Owner) {
-				names, read = append(names, p.names.keys[i]), append(read, r)
+				names, read = append(names, p.names.Keys()[i]), append(read, r)
 				queries, ahead = append(queries, p.queries[i]), append(ahead, p.ahead[i])
 			}
 		}
 	}
 	shown := graph.Show(ctx, p.side, queries, ahead, read)
-	owners := slices.DeleteFunc(p.totals.keys, func(owner storage.UserID) bool { return !isOpen(owner) })
+	owners := slices.DeleteFunc(p.totals.Keys(), func(owner storage.UserID) bool { return !isOpen(owner) })
 	var sizes []storage.Result[social.Size]
 	if len(owners) > 0 {
 		sizes = graph.Sizes(ctx, p.side, owners)
@@ -103,10 +103,10 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	request.mu.Lock()
 	defer request.mu.Unlock()
 	for i, name := range names {
-		request.answers.put(name, shown[i])
+		request.answers.Put(name, shown[i])
 	}
 	for i, owner := range owners {
-		request.sizes.put(social.List{Side: p.side, Owner: owner}, sizes[i])
+		request.sizes.Put(social.List{Side: p.side, Owner: owner}, sizes[i])
 	}
 }
 

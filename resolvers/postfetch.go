@@ -128,7 +128,7 @@ func (p *placeReads[Q, R]) show(ctx context.Context, b *batch, a *social.Audienc
 		}
 		page, err := p.page(e, a, p.of[i], p.args, r)
 		request.mu.Lock()
-		request.answers.put(answerName{p.field, p.of[i]}, storage.Result[social.Page[R]]{Value: page, Err: err})
+		request.answers.Put(answerName{p.field, p.of[i]}, storage.Result[social.Page[R]]{Value: page, Err: err})
 		request.mu.Unlock()
 		b.next = append(b.next, p.below(ctx, a, page.Rows, p.field.Below[0].Items))
 	}
@@ -215,9 +215,9 @@ func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selecti
 func distinctOf(ids []storage.UserID) []storage.UserID {
 	var each idSet
 	for _, id := range ids {
-		each.add(id, struct{}{})
+		each.Add(id, struct{}{})
 	}
-	return each.keys
+	return each.Keys()
 }
 
 // askNodes lists the questions about posts and comments by their ids.

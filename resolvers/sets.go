@@ -69,45 +69,48 @@ func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err err
 // answerSets works out the set answers of a level, and adds the users on them to the next level.
 func (b *batch) answerSets(ctx context.Context) {
 	e := accessOf(ctx)
-	var sets smallMap[answerName, *setAnswer]
-	var aliases smallMap[answerName, struct{}]
+	var places loaders.SmallMap[answerName, int] // of the answers
+	var aliases loaders.SmallMap[answerName, struct{}]
 	for _, name := range b.sets {
 		user, isOfList := name.of.Author, name.of.Number != 0 // a list that is seen has an owner
-		if (isOfList || !e.isAbsent(user) && !b.lacks(e, user)) && aliases.add(name, struct{}{}) {
-			sets.add(answerName{name.field.Same, name.of}, nil)
+		if (isOfList || !e.isAbsent(user) && !b.lacks(e, user)) && aliases.Add(name, struct{}{}) {
+			places.Add(answerName{name.field.Same, name.of}, len(places.Keys()))
 		}
 	}
+	names := places.Keys()
 	among := 0 // how many share the budget; pages of relations take none of it
-	for _, name := range sets.keys {
+	var wholes loaders.SmallMap[any, []int]
+	for i, name := range names {
 		if name.field.Ahead < fields.Related {
 			among++
 		}
-	}
-	var wholes smallMap[any, []int]
-	for i, name := range sets.keys {
 		whole := wholeOf(e.request, name)
-		pages, _ := wholes.get(whole)
-		wholes.put(whole, append(pages, i))
+		pages, _ := wholes.Get(whole)
+		wholes.Put(whole, append(pages, i))
 	}
+	answers, isShared := make([]*setAnswer, len(names)), make([]bool, len(names))
 	var turns [2][]int // pages of one whole come after the first of them, which leaves it to them
-	for _, pages := range wholes.values {
+	for _, whole := range wholes.Keys() {
+		pages, _ := wholes.Get(whole)
 		turns[0], turns[1] = append(turns[0], pages[0]), append(turns[1], pages[1:]...)
+		for _, i := range pages {
+			isShared[i] = len(pages) > 1
+		}
 	}
 	for _, turn := range turns {
 		e.loaders.Together(len(turn), func(i int, read loaders.Reader) {
-			name := sets.keys[turn[i]]
-			pages, _ := wholes.get(wholeOf(e.request, name))
-			sets.values[turn[i]] = e.resolver.answerSet(ctx, name, read, among, len(pages) > 1)
+			at := turn[i]
+			answers[at] = e.resolver.answerSet(ctx, names[at], read, among, isShared[at])
 		})
 	}
-	for _, name := range aliases.keys {
-		a, _ := sets.get(answerName{name.field.Same, name.of})
-		b.next = append(b.next, a.wanted(ctx, name.field)...)
+	for _, name := range aliases.Keys() {
+		at, _ := places.Get(answerName{name.field.Same, name.of})
+		b.next = append(b.next, answers[at].wanted(ctx, name.field)...)
 	}
 	e.request.mu.Lock()
 	defer e.request.mu.Unlock()
-	for i, name := range sets.keys {
-		e.request.answers.put(name, storage.Result[*setAnswer]{Value: sets.values[i], Err: sets.values[i].err})
+	for i, name := range names {
+		e.request.answers.Put(name, storage.Result[*setAnswer]{Value: answers[i], Err: answers[i].err})
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -78,46 +76,6 @@ type FeedOf struct {
 	Opens func(ctx context.Context, users []storage.UserID) ([]bool, error)
 	Left  *Allowance // nil: a whole one
 }
-
-const (
-	// allowance is how many entries of indexes the feeds of one request read together, in some 50 ms: those of the last posts of 10,000
-	// authors, and half as many again.
-	allowance = 15_000
-	// entriesOfPost is how many entries are read in the time of a post, or of one more SELECT.
-	entriesOfPost = 3
-)
-
-// Allowance is what the feeds of a request may read, and other pages of posts to replace what they leave out: without it, each alias
-// would multiply the work. They are worked out one at a time, and what has begun is not broken off. The zero value is whole.
-type Allowance struct {
-	mu    sync.Mutex // held while one of them reads
-	taken atomic.Int64
-}
-
-// take counts entries that are read. nil is without a bound.
-func (a *Allowance) take(entries int) {
-	if a != nil {
-		a.taken.Add(int64(entries))
-	}
-}
-
-// Latest is a page of the newest posts, as [Show] makes it. If others have read all that a request may read, it is empty, and goes on
-// where it begins.
-func (a *Allowance) Latest(after storage.Place, size int, shown func(storage.Post) bool, read func(after storage.Place, limit int) ([]storage.Post, error)) (Page[storage.Post], error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.spent() {
-		return Page[storage.Post]{More: true, End: cmp.Or(after, storage.Place{CreatedAt: math.MaxInt64})}, nil
-	}
-	rows, err := read(after, size+1)
-	if err != nil {
-		return Page[storage.Post]{}, err
-	}
-	a.take(entriesOfPost * len(rows))
-	return Show(a, rows, size+1, size, shown, storage.Post.Place, read)
-}
-
-func (a *Allowance) spent() bool { return a != nil && a.taken.Load() >= allowance }
 
 // Feed is one feed during a request.
 type Feed struct {
