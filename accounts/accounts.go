@@ -13,14 +13,6 @@ import (
 	"kith/storage"
 )
 
-// Store is what accounts ask of a store.
-type Store interface {
-	storage.UserReader
-	storage.UserWriter
-	storage.AccountStore
-	stateReader
-}
-
 // IDs gives new users their ids.
 type IDs interface {
 	Next(ctx context.Context) (storage.UserID, error)
@@ -28,7 +20,7 @@ type IDs interface {
 
 // Accounts is the service. Tokens is nil if another identity provider signs users in.
 type Accounts struct {
-	Store     Store
+	Store     storage.Store
 	IDs       IDs
 	Passwords *identity.Passwords
 	Tokens    *identity.Issuer

@@ -20,17 +20,11 @@ import (
 // in memory, including that a subject stands for nobody, so that requests need no look-up. Identities
 // implements [kith/accounts/identity.Identities].
 type Identities struct {
-	store IdentityStore
+	store storage.Store
 	now   func() time.Time
 
 	mu    sync.Mutex
 	known *simplelru.LRU[storage.Identity, knownIdentity]
-}
-
-// IdentityStore is what Identities ask of a store.
-type IdentityStore interface {
-	storage.IdentityStore
-	storage.Leaser
 }
 
 // knownIdentity is the outcome of a look-up.
@@ -57,7 +51,7 @@ const (
 )
 
 // NewIdentities makes Identities that look up in a store. now is the clock.
-func NewIdentities(store IdentityStore, now func() time.Time) *Identities {
+func NewIdentities(store storage.Store, now func() time.Time) *Identities {
 	known, err := simplelru.NewLRU[storage.Identity, knownIdentity](identitiesMost, nil)
 	if err != nil {
 		panic(err) // only for a size below 1

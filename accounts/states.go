@@ -50,16 +50,8 @@ func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 	return ended(state)
 }
 
-type stateReader interface {
-	// StatesOf is the method of [storage.StateStore].
-	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
-
-	// Suspension is the method of [storage.ModerationStore].
-	Suspension(ctx context.Context, user storage.UserID) (storage.Suspension, error)
-}
-
 // notSuspended refuses a user who is suspended, and tells this user why.
-func notSuspended(ctx context.Context, store stateReader, user storage.UserID, now time.Time) error {
+func notSuspended(ctx context.Context, store storage.StateStore, user storage.UserID, now time.Time) error {
 	is, err := store.Suspension(ctx, user)
 	if err != nil {
 		return fmt.Errorf("read whether user %s is suspended: %w", user, err)
@@ -77,7 +69,7 @@ func notSuspended(ctx context.Context, store stateReader, user storage.UserID, n
 	return refused
 }
 
-func stateOf(ctx context.Context, store stateReader, user storage.UserID) (storage.UserState, error) {
+func stateOf(ctx context.Context, store storage.StateStore, user storage.UserID) (storage.UserState, error) {
 	r := store.StatesOf(ctx, []storage.UserID{user})[0]
 	if r.Err != nil {
 		return r.Value, fmt.Errorf("read the state of user %s: %w", user, r.Err)

@@ -95,7 +95,7 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 	return err
 }
 
-func (c *ImportCmd) run(ctx context.Context, store importer.Store, out io.Writer) error {
+func (c *ImportCmd) run(ctx context.Context, store storage.Store, out io.Writer) error {
 	report, err := c.files.Run(ctx, store)
 	c.progress.done()
 	if err == nil || report.Lines > 0 {

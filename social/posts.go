@@ -8,13 +8,6 @@ import (
 	"kith/storage"
 )
 
-// PostStore is what publishing asks of a store.
-type PostStore interface {
-	storage.PostReader
-	storage.PostWriter
-	storage.CommentWriter
-}
-
 // IDs makes numbers that are unique in the store.
 type IDs interface {
 	Next(ctx context.Context) (storage.UserID, error)
@@ -24,7 +17,7 @@ type IDs interface {
 // for users in a block with the author, and for nobody while the author is hidden. Posts of a locked author are for
 // its followers alone.
 type Posts struct {
-	Store       PostStore
+	Store       storage.Store
 	IDs         IDs
 	HiddenUsers HiddenUsers // nil: nobody is hidden
 	Now         func() time.Time

@@ -26,7 +26,7 @@ type keeper struct {
 	now   time.Time
 }
 
-func newKeeper(t *testing.T, store storage.Store, under social.RelationStore) *keeper {
+func newKeeper(t *testing.T, store storage.Store, under storage.Store) *keeper {
 	t.Helper()
 	var users []storage.User
 	for id := range storage.UserID(1000) {

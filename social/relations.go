@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -35,19 +36,6 @@ type People interface {
 	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }
 
-// RelationStore is what changing relations asks of a store.
-type RelationStore interface {
-	storage.CountReader
-	storage.EdgeReader
-	storage.EdgeWriter
-	storage.EdgeChanger
-	storage.EdgeEnder
-	storage.RequestChanger
-	storage.MarkWriter
-	storage.ItemChanger
-	storage.PostReader
-}
-
 // Relations changes the relations of users: follows, blocks, friend
 // requests, notes on follows, and favorites of posts.
 type Relations struct {
@@ -76,7 +64,7 @@ func NewRules(r Rules) *atomic.Pointer[Rules] {
 
 // RelationsConfig says what relations need.
 type RelationsConfig struct {
-	Store      RelationStore
+	Store      storage.Store
 	Redundancy Redundancy
 
 	// Rules are loaded at each write: they may change. Defaults to [NewRules] without a limit.
@@ -141,4 +129,23 @@ func (t *Relations) present(ctx context.Context, people People, user storage.Use
 		}
 	}
 	return rows, errs
+}
+
+// Mark changes a user's note on another whom it follows. Only the user sees the note, and it ends
+// with the follow. Mark reports whether that changed anything.
+//
+// Errors: [ErrSelf]; [storage.ErrNotFollowing], also for a hidden user;
+// [storage.ErrLimitReached] beyond [storage.MaxSpecials].
+func (t *Relations) Mark(ctx context.Context, user, other storage.UserID, change storage.MarkChange) (changed bool, err error) {
+	switch {
+	case user == other:
+		return false, ErrSelf
+	case t.HiddenUsers.Has(other):
+		return false, fmt.Errorf("%w: user %s is hidden", storage.ErrNotFollowing, other)
+	}
+	_, changed, err = t.Store.SetMark(ctx, storage.Pair{From: user, To: other}, change)
+	if err != nil {
+		return false, fmt.Errorf("mark user %s for %s: %w", other, user, err)
+	}
+	return changed, nil
 }

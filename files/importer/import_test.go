@@ -86,7 +86,7 @@ func bare(r Report) Report {
 	return r
 }
 
-func mustRun(t *testing.T, store Store, config Config) Report {
+func mustRun(t *testing.T, store storage.Store, config Config) Report {
 	t.Helper()
 	if config.Start.IsZero() {
 		config.Start = start

@@ -23,20 +23,6 @@ import (
 // for each line, it has room for 10^12 lines.
 const window = storage.Micros(1e12)
 
-// Store is the store that an import writes to. If it also has [storage.Checkpoints], an import can
-// be resumed.
-type Store interface {
-	storage.Writer
-	storage.AnnotationWriter
-	storage.ItemChanger
-	storage.ListStore
-	storage.PostRestorer
-	storage.IdentityStore
-	storage.UserReader
-	storage.EdgeReader
-	storage.StateStore
-}
-
 // Config says what to import and how.
 type Config struct {
 	// Files are read in this order, users files ahead of edge lists, and these in the order of [graphfile.Relations] if they name
@@ -95,7 +81,7 @@ var ErrNothing = errors.New("there is nothing to import")
 // run is an import under way.
 type run struct {
 	Config
-	store       Store
+	store       storage.Store
 	checkpoints storage.Checkpoints
 	key         string // of the checkpoint; empty: none is kept
 	inputs      []*input
@@ -144,7 +130,7 @@ func Open(config Config) (*Import, error) {
 func (i *Import) Close() { closeStreams(i.inputs) }
 
 // Run opens an import, and runs and closes it.
-func Run(ctx context.Context, store Store, config Config) (Report, error) {
+func Run(ctx context.Context, store storage.Store, config Config) (Report, error) {
 	i, err := Open(config)
 	if err != nil {
 		return Report{}, err
@@ -157,7 +143,7 @@ func Run(ctx context.Context, store Store, config Config) (Report, error) {
 // error. When the context ends, it finishes the chunk that is being written, unless it can be continued, and returns
 // [ErrInterrupted]. If the store afterwards holds nothing of what the files say, the error is
 // [ErrNothing].
-func (i *Import) Run(ctx context.Context, store Store) (report Report, err error) {
+func (i *Import) Run(ctx context.Context, store storage.Store) (report Report, err error) {
 	im := &run{Config: i.config, inputs: i.inputs, store: store, pace: sleep.Throttle{Load: cmp.Or(i.config.MaxLoad, 1)}, users: map[storage.UserID]bool{}, began: time.Now(), ending: ctx.Done()}
 	if im.Start.IsZero() {
 		im.Start = im.began

@@ -34,18 +34,18 @@ func (in *input) newRows(things map[int64]bool) rows {
 					r.FuturePosts++
 				}
 			},
-			restore: Store.RestorePosts, written: func(r *Report) *int64 { return &r.Posts },
+			restore: storage.Store.RestorePosts, written: func(r *Report) *int64 { return &r.Posts },
 		}
 	case graphfile.Comments:
 		return &recordRows[storage.NewComment, storage.CommentID]{
 			format: graphfile.CommentFormat, key: storage.NewComment.ID,
 			users:   func(c storage.NewComment) []storage.UserID { return []storage.UserID{c.By} },
-			restore: Store.RestoreComments, written: func(r *Report) *int64 { return &r.Comments },
+			restore: storage.Store.RestoreComments, written: func(r *Report) *int64 { return &r.Comments },
 		}
 	case graphfile.Favorites:
 		return &recordRows[storage.Edge, storage.Pair]{
 			format: graphfile.FavoriteFormat, key: storage.Edge.Pair, users: favoriteUsers,
-			restore: func(s Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
+			restore: func(s storage.Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
 				return restoreItems(ctx, s, storage.Favorites, rows)
 			},
 			written: func(r *Report) *int64 { return &r.Favorites },
@@ -53,12 +53,12 @@ func (in *input) newRows(things map[int64]bool) rows {
 	case graphfile.Lists:
 		return &recordRows[storage.UserList, storage.ListID]{
 			format: graphfile.ListFormat, key: func(l storage.UserList) storage.ListID { return l.ListID },
-			restore: Store.RestoreLists, written: func(r *Report) *int64 { return &r.Beside },
+			restore: storage.Store.RestoreLists, written: func(r *Report) *int64 { return &r.Beside },
 		}
 	case graphfile.Related:
 		return &recordRows[storage.RelationRow, storage.Pair]{
 			format: graphfile.RelationFormat(things), key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
-			restore: func(s Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
+			restore: func(s storage.Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
 				return restoreRelations(ctx, s, rows)
 			},
 			written: func(r *Report) *int64 { return &r.Relations },
@@ -67,12 +67,12 @@ func (in *input) newRows(things map[int64]bool) rows {
 		return &recordRows[storage.LinkedIdentity, storage.Identity]{
 			format: graphfile.IdentityFormat, key: func(l storage.LinkedIdentity) storage.Identity { return l.Identity },
 			users:   func(l storage.LinkedIdentity) []storage.UserID { return []storage.UserID{l.User} },
-			restore: Store.RestoreIdentities, written: func(r *Report) *int64 { return &r.Identities },
+			restore: storage.Store.RestoreIdentities, written: func(r *Report) *int64 { return &r.Identities },
 		}
 	case graphfile.Moderation:
 		return &recordRows[storage.ModerationEntry, storage.Place]{
 			format: graphfile.ModerationFormat, key: storage.ModerationEntry.Place,
-			restore: func(s Store, ctx context.Context, rows []storage.ModerationEntry) []storage.Result[bool] {
+			restore: func(s storage.Store, ctx context.Context, rows []storage.ModerationEntry) []storage.Result[bool] {
 				return s.RestoreModeration(ctx, rows, storage.MicrosOf(time.Now())) // gateways look for changes by their times
 			},
 			written: func(r *Report) *int64 { return &r.Beside },
@@ -81,7 +81,7 @@ func (in *input) newRows(things map[int64]bool) rows {
 	kind, _ := in.kind.Annotation()
 	return &recordRows[storage.Annotation, storage.Pair]{
 		format: graphfile.AnnotationFormat(kind), key: func(b storage.Annotation) storage.Pair { return b.Pair },
-		restore: func(s Store, ctx context.Context, rows []storage.Annotation) []storage.Result[bool] {
+		restore: func(s storage.Store, ctx context.Context, rows []storage.Annotation) []storage.Result[bool] {
 			return s.AddAnnotations(ctx, kind, rows)
 		},
 		written: func(r *Report) *int64 { return &r.Beside },
@@ -94,7 +94,7 @@ type recordRows[T any, K comparable] struct {
 	key     func(T) K
 	read    func(T, *Report)         // counts what is told of a row whether it is written or not; may be nil
 	users   func(T) []storage.UserID // who have to exist; nil: the store looks itself
-	restore func(Store, context.Context, []T) []storage.Result[bool]
+	restore func(storage.Store, context.Context, []T) []storage.Result[bool]
 	written func(*Report) *int64 // where the rows are counted
 
 	list []recordRow[T]
@@ -220,7 +220,7 @@ func relationUsers(r storage.RelationRow) []storage.UserID {
 }
 
 // restoreRelations writes both sides of relations, and their details, unless the user already has a row for the other end and kind.
-func restoreRelations(ctx context.Context, s Store, rows []storage.RelationRow) []storage.Result[bool] {
+func restoreRelations(ctx context.Context, s storage.Store, rows []storage.RelationRow) []storage.Result[bool] {
 	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
 	var made []int // perhaps before the import was killed
 	for i, r := range results {
@@ -237,7 +237,7 @@ func restoreRelations(ctx context.Context, s Store, rows []storage.RelationRow) 
 }
 
 // restoreItems writes both sides of edges that name an item, unless the user already has a row for it.
-func restoreItems(ctx context.Context, s Store, side storage.Side, rows []storage.Edge) []storage.Result[bool] {
+func restoreItems(ctx context.Context, s storage.Store, side storage.Side, rows []storage.Edge) []storage.Result[bool] {
 	results, stored := make([]storage.Result[bool], len(rows)), make([]storage.Edge, 0, len(rows))
 	var from []int // the indexes in rows
 	for i, r := range s.Apply(ctx, side, rows, storage.IfAbsent) {
