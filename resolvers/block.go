@@ -15,23 +15,26 @@ import (
 )
 
 func (r mutations) Block(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	o, err := r.Relations.Block(ctx, loaders.For(ctx).Reader(), viewer, other)
-	if errors.Is(err, storage.ErrLimitReached) {
-		err = apierr.TooManyBlocks.Error("you block as many users as one may")
-	}
-	return r.relationshipPayload(ctx, viewer, other, o, err)
+	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
+		o, err := r.Relations.Block(ctx, loaders.For(ctx).Reader(), viewer, other)
+		if errors.Is(err, storage.ErrLimitReached) {
+			err = apierr.TooManyBlocks.Error("you block as many users as one may")
+		}
+		return o, err
+	})
 }
 
 func (r mutations) Unblock(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeTowards(ctx, id, r.Relations.Unblock)
+}
+
+// changeTowards changes what the viewer is to another user.
+func (r *Resolver) changeTowards(ctx context.Context, id string, act func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error)) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.Relations.Unblock(ctx, viewer, other)
+	o, err := act(ctx, viewer, other)
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 

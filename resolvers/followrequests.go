@@ -5,25 +5,15 @@ import (
 
 	"kith/graph/cursor"
 	"kith/graph/model"
-	"kith/social"
 	"kith/storage"
 )
 
 func (r mutations) AcceptFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.answerFollow(ctx, id, r.Relations.AcceptFollow)
+	return r.changeTowards(ctx, id, r.Relations.AcceptFollow)
 }
 
 func (r mutations) DeclineFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.answerFollow(ctx, id, r.Relations.DeclineFollow)
-}
-
-func (r *Resolver) answerFollow(ctx context.Context, id string, act func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	o, err := act(ctx, viewer, other)
-	return r.relationshipPayload(ctx, viewer, other, o, err)
+	return r.changeTowards(ctx, id, r.Relations.DeclineFollow)
 }
 
 func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, _ *int32, _ *string) (*model.FollowRequestConnection, error) {
