@@ -22,9 +22,12 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 			results[0] = s.changeOne(ctx, from, changes[0], o)
 			return results[0].Err
 		}
-		return s.transactOn(ctx, "change", s.shards.Of(from), func(w *writer) error {
-			return newEdgeChange(w, from, o).run(changes, results)
-		})
+		jobs := storage.Each(changes, func(ch storage.EdgeChange) *edgeTowards { return &edgeTowards{from: from, change: ch, options: o} })
+		err := s.transactOn(ctx, "change", s.shards.Of(from), func(w *writer) error { return w.changeEdges(jobs) })
+		for i, j := range jobs {
+			results[i] = j.result
+		}
+		return err
 	})
 	if err != nil {
 		for i := range results {
@@ -125,48 +128,77 @@ func (c *change) saveOf(acted map[storage.UserID]storage.Day) error {
 	return c.addCountsOf(diffs, acted)
 }
 
-// edgeChange is one try of a ChangeEdges.
+// edgeTowards is one user's change of its edge towards an account.
+type edgeTowards struct {
+	from    storage.UserID
+	change  storage.EdgeChange
+	options storage.ChangeOptions
+	result  storage.Result[storage.Changed]
+}
+
+// edgeChange is one try of changes of edges, of one user or of several.
 type edgeChange struct {
 	change
-	options storage.ChangeOptions
-	rows    rowsOfPair // those that decide
+	jobs []*edgeTowards // all of them with, or all without their other sides
+	rows rowsOfPair     // those that decide
 }
 
-func newEdgeChange(w *writer, from storage.UserID, o storage.ChangeOptions) *edgeChange {
-	return &edgeChange{change: change{writer: w, user: from}, options: o}
-}
-
-// run is the transaction: lock, read, judge, write, in the lock order of [Store.Apply].
-func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[storage.Changed]) error {
-	c.begin(changes)
-	counts, err := c.lockAndLook(changes)
+// changeEdges is the transaction: lock, read, judge, write, in the lock order of [Store.Apply]. The changes are decided one after another,
+// as if each had a transaction of its own.
+func (w *writer) changeEdges(jobs []*edgeTowards) error {
+	c := &edgeChange{change: change{writer: w}, jobs: jobs}
+	c.begin()
+	counts, err := c.lockAndLook()
 	if err != nil {
 		return err
 	}
-	var latest storage.Micros
 	for {
-		by, err := c.actor(c.user, counts, c.options, changes...)
+		acted, err := c.decide(counts)
 		if err != nil {
 			return err
-		}
-		for i, ch := range changes {
-			results[i] = c.Change(by, ch)
-			if results[i].Value.Changed {
-				latest = max(latest, ch.At)
-			}
 		}
 		again, err := c.lockMissing()
 		if err != nil {
 			return err
 		}
 		if !again {
-			return c.save(c.user, latest)
+			return c.saveOf(acted)
 		}
-		c.begin(changes)
-		if err := c.look(c.Judge, c.keys(changes), c.rows.sides...); err != nil {
+		c.begin()
+		if err := c.look(c.Judge, c.keys(), c.rows.sides...); err != nil {
 			return err
 		}
 	}
+}
+
+// decide judges all changes, and returns who has done something on which day.
+func (c *edgeChange) decide(counts map[storage.UserID]storage.Counts) (map[storage.UserID]storage.Day, error) {
+	acted := make(map[storage.UserID]storage.Day)
+	actors, changes := make(map[storage.UserID]*judge.Actor), make(map[storage.UserID][]storage.EdgeChange)
+	for _, j := range c.jobs {
+		changes[j.from] = append(changes[j.from], j.change)
+	}
+	for _, j := range c.jobs {
+		own, known := counts[j.from]
+		if !known {
+			j.result = storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s", storage.ErrUserUnknown, j.from)}
+			continue
+		}
+		// One actor for all changes of a user: none of them has been written yet.
+		by := actors[j.from]
+		if by == nil {
+			var err error
+			if by, err = c.actor(j.from, own, j.options, changes[j.from]...); err != nil {
+				return nil, err
+			}
+			actors[j.from] = by
+		}
+		j.result = c.Change(by, j.change)
+		if j.result.Value.Changed {
+			acted[j.from] = max(acted[j.from], storage.DayOf(j.change.At))
+		}
+	}
+	return acted, nil
 }
 
 // Served by idx_following_list.
@@ -194,10 +226,10 @@ func (c *edgeChange) actor(user storage.UserID, counts storage.Counts, o storage
 }
 
 // begin forgets what has been read, and determines which rows decide.
-func (c *edgeChange) begin(changes []storage.EdgeChange) {
-	c.newJudge(c.options.Inverse)
-	is := func(kinds ...storage.EdgeType) bool {
-		return slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return slices.Contains(kinds, ch.Type) })
+func (c *edgeChange) begin() {
+	c.newJudge(c.jobs[0].options.Inverse)
+	is := func(kind storage.EdgeType) bool {
+		return slices.ContainsFunc(c.jobs, func(j *edgeTowards) bool { return j.change.Type == kind })
 	}
 	switch {
 	case is(storage.Blocking):
@@ -210,34 +242,33 @@ func (c *edgeChange) begin(changes []storage.EdgeChange) {
 	}
 }
 
-// lockAndLook locks the counts and reads all rows that decide.
-func (c *edgeChange) lockAndLook(changes []storage.EdgeChange) (storage.Counts, error) {
-	if to := changes[0].To; len(changes) == 1 && to != c.user {
-		return c.lockPair(to, c.writesOther(to), c.rows)
+// lockAndLook locks the counts and reads all rows that decide. It returns the counts of all users who have some.
+func (c *edgeChange) lockAndLook() (map[storage.UserID]storage.Counts, error) {
+	if j := c.jobs[0]; len(c.jobs) == 1 && j.change.To != j.from {
+		c.user = j.from
+		own, err := c.lockPair(j.change.To, c.writesOther(j.change.To), c.rows)
+		return map[storage.UserID]storage.Counts{c.user: own}, err
 	}
-	var others []storage.UserID
-	for _, ch := range changes {
-		if c.writesOther(ch.To) {
-			others = append(others, ch.To)
-		}
-	}
-	counts, err := c.lock(others)
+	keys := c.keys()
+	counts, err := c.lockAll(storage.Each(keys, func(key storage.Pair) storage.UserID { return key.From }))
 	if err != nil {
-		return counts, err
+		return nil, err
 	}
-	return counts, c.look(c.Judge, c.keys(changes), c.rows.sides...)
+	return counts, c.look(c.Judge, keys, c.rows.sides...)
 }
 
 // writesOther reports whether the rows of another user are written as well.
-func (c *edgeChange) writesOther(id storage.UserID) bool { return c.options.Inverse && c.isLocal(id) }
+func (c *edgeChange) writesOther(id storage.UserID) bool {
+	return c.jobs[0].options.Inverse && c.isLocal(id)
+}
 
 // keys lists which rows decide: those of each owner towards each peer.
-func (c *edgeChange) keys(changes []storage.EdgeChange) []storage.Pair {
-	keys := make([]storage.Pair, 0, 2*len(changes))
-	for _, ch := range changes {
-		keys = append(keys, storage.Pair{From: c.user, To: ch.To})
-		if c.writesOther(ch.To) {
-			keys = append(keys, storage.Pair{From: ch.To, To: c.user})
+func (c *edgeChange) keys() []storage.Pair {
+	keys := make([]storage.Pair, 0, 2*len(c.jobs))
+	for _, j := range c.jobs {
+		keys = append(keys, storage.Pair{From: j.from, To: j.change.To})
+		if c.writesOther(j.change.To) {
+			keys = append(keys, storage.Pair{From: j.change.To, To: j.from})
 		}
 	}
 	return keys

@@ -565,7 +565,7 @@ func faultyWrites() map[string]operation {
 					jobs = append(jobs, &edgeTowards{from: from, change: storage.EdgeChange{To: 27, Type: storage.Following, At: 2e15}, options: storage.ChangeOptions{Inverse: true}})
 				}
 			}
-			return s.transact(ctx, "change", s.ownerOf(27), func(w *writer) error { return w.changeTogether(jobs) })
+			return s.transact(ctx, "change", s.ownerOf(27), func(w *writer) error { return w.changeEdges(jobs) })
 		},
 
 		"follow":         change(storage.Following, 21),

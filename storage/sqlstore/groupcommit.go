@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -45,14 +44,6 @@ func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e st
 		return storage.Applied{}, fmt.Errorf("write apply.%s on shard %d (%s): %w", side, shard, s.db.Shard(shard).Name, s.sql.StorageError(ctx, err))
 	}
 	return job.applied, job.err
-}
-
-// edgeTowards is one user's change of its edge towards an account.
-type edgeTowards struct {
-	from    storage.UserID
-	change  storage.EdgeChange
-	options storage.ChangeOptions
-	result  storage.Result[storage.Changed]
 }
 
 // smallWrite is a write of one user that may share a transaction with others of its shard: a change of an
@@ -140,7 +131,7 @@ func (w *writer) writeTogether(jobs []*smallWrite) error {
 		}
 		w.Label("change")
 		before := w.Effects()
-		if err := w.changeTogether(some); err != nil {
+		if err := w.changeEdges(some); err != nil {
 			if len(some) > 1 || w.endsAll(jobs, before) { // of several, those that are refused have results
 				return err
 			}
@@ -175,81 +166,4 @@ func (w *writer) strays(j *smallWrite) bool {
 // so that the effects are as they were before it.
 func (w *writer) endsAll(jobs []*smallWrite, before int) bool {
 	return len(jobs) == 1 || w.Effects() != before
-}
-
-// changeTogether is the transaction of several users' changes, in the lock order of
-// [Store.Apply]. They are decided one after another, as if each had a transaction of its own.
-func (w *writer) changeTogether(jobs []*edgeTowards) error {
-	if len(jobs) == 1 {
-		j := jobs[0]
-		c := newEdgeChange(w, j.from, j.options)
-		results := make([]storage.Result[storage.Changed], 1)
-		err := c.run([]storage.EdgeChange{j.change}, results)
-		j.result = results[0]
-		return err
-	}
-	c := &edgeChange{change: change{writer: w}, options: jobs[0].options}
-	changes := make([]storage.EdgeChange, len(jobs))
-	owners := make([]storage.UserID, 0, 2*len(jobs))
-	var keys []storage.Pair
-	for i, j := range jobs {
-		changes[i] = j.change
-		owners = append(owners, j.from)
-		keys = append(keys, storage.Pair{From: j.from, To: j.change.To})
-		if c.writesOther(j.change.To) {
-			owners = append(owners, j.change.To)
-			keys = append(keys, storage.Pair{From: j.change.To, To: j.from})
-		}
-	}
-	counts, err := c.lockAll(owners)
-	if err != nil {
-		return err
-	}
-	for {
-		c.begin(changes)
-		if err := c.look(c.Judge, keys, c.rows.sides...); err != nil {
-			return err
-		}
-		acted, err := c.decideAll(jobs, counts)
-		if err != nil {
-			return err
-		}
-		again, err := c.lockMissing()
-		if err != nil {
-			return err
-		}
-		if !again {
-			return c.saveOf(acted)
-		}
-	}
-}
-
-// decideAll judges all changes, and returns who has done something on which day.
-func (c *edgeChange) decideAll(jobs []*edgeTowards, counts map[storage.UserID]storage.Counts) (map[storage.UserID]storage.Day, error) {
-	acted := make(map[storage.UserID]storage.Day)
-	actors, changes := make(map[storage.UserID]*judge.Actor), make(map[storage.UserID][]storage.EdgeChange)
-	for _, j := range jobs {
-		changes[j.from] = append(changes[j.from], j.change)
-	}
-	for _, j := range jobs {
-		own, known := counts[j.from]
-		if !known {
-			j.result = storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s", storage.ErrUserUnknown, j.from)}
-			continue
-		}
-		// One actor for all changes of a user: none of them has been written yet.
-		by := actors[j.from]
-		if by == nil {
-			var err error
-			if by, err = c.actor(j.from, own, j.options, changes[j.from]...); err != nil {
-				return nil, err
-			}
-			actors[j.from] = by
-		}
-		j.result = c.Change(by, j.change)
-		if j.result.Value.Changed {
-			acted[j.from] = max(acted[j.from], storage.DayOf(j.change.At))
-		}
-	}
-	return acted, nil
 }
