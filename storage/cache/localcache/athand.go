@@ -31,14 +31,21 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 	dir := c.directory.Load()
 	for _, side := range listSides {
 		c.edgesAtHand(side, b.Edges[side])
-		c.pagesAtHand(side, b.Pages[side])
 		of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
+		eachAtHand(c, listKind(side), b.Pages[side], func(q storage.PageQuery) (r storage.Result[[]storage.Edge], ok bool) {
+			l, ok := get[*list](c, of(q.Owner))
+			if ok = ok && q.Type <= storage.Following; ok {
+				r = l.page(q)
+			}
+			return r, ok
+		})
 		atHand(c, listKind(side), of, b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
 	}
 	c.answersAtHand(b)
-	if b.Recommenders.Open() {
-		c.recommendersAtHand(b.Recommenders)
-	}
+	now := c.now().UnixMicro()
+	eachAtHand(c, recommenderKind, b.Recommenders, func(id storage.UserID) (storage.Result[storage.Recommender], bool) {
+		return c.recommender(id, dir, now)
+	})
 }
 
 // Bundle implements [storage.Bundler].
@@ -67,16 +74,26 @@ var listSides = [...]storage.Side{storage.Forward, storage.Inverse}
 
 // atHand answers ids from entries of one kind if it has all of them.
 func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, l *storage.Lookup[K, V], of func(E) storage.Result[V]) {
+	eachAtHand(c, kind, l, func(id K) (r storage.Result[V], ok bool) {
+		e, ok := get[E](c, key(id))
+		if ok {
+			r = of(e)
+		}
+		return r, ok
+	})
+}
+
+// eachAtHand answers questions if each can be.
+func eachAtHand[Q, V any](c *Cache, kind kind, l *storage.Lookup[Q, V], of func(Q) (storage.Result[V], bool)) {
 	if !l.Open() {
 		return
 	}
 	results := make([]storage.Result[V], len(l.Keys))
-	for i, id := range l.Keys {
-		e, ok := get[E](c, key(id))
-		if !ok {
+	for i, q := range l.Keys {
+		var ok bool
+		if results[i], ok = of(q); !ok {
 			return
 		}
-		results[i] = of(e)
 	}
 	c.asked(kind, len(results), 0)
 	l.Results = results
@@ -86,12 +103,12 @@ func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, 
 func (c *Cache) answersAtHand(b *storage.Bundle) {
 	a := &c.answers
 	for side := storage.Requests; side <= storage.RelationInbox; side++ {
-		eachAtHand(c, b.Edges[side], func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) })
+		eachAtHand(c, answerKind, b.Edges[side], func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) })
 	}
 	for side := range a.pages {
 		answerAtHand(c, &a.pages[side], b.Pages[side])
 	}
-	eachAtHand(c, b.Marks, func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
+	eachAtHand(c, answerKind, b.Marks, func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
 		if c.hasNoMark(p) {
 			return r, true
 		}
@@ -111,25 +128,7 @@ func (c *Cache) answersAtHand(b *storage.Bundle) {
 }
 
 func answerAtHand[Q comparable, V any](c *Cache, a *answers[Q, V], l *storage.Lookup[Q, V]) {
-	if l.Open() {
-		atHand(c, answerKind, func(q Q) key { return a.key(c, q) }, l, a.result)
-	}
-}
-
-// eachAtHand answers questions if each can be.
-func eachAtHand[Q, V any](c *Cache, l *storage.Lookup[Q, V], of func(Q) (storage.Result[V], bool)) {
-	if !l.Open() {
-		return
-	}
-	results := make([]storage.Result[V], len(l.Keys))
-	for i, q := range l.Keys {
-		var ok bool
-		if results[i], ok = of(q); !ok {
-			return
-		}
-	}
-	c.asked(answerKind, len(results), 0)
-	l.Results = results
+	atHand(c, answerKind, func(q Q) key { return a.key(c, q) }, l, a.result)
 }
 
 func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, storage.Edge]) {
@@ -155,22 +154,6 @@ func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, s
 		}
 	}
 	c.asked(listKind(side), 1, 0)
-	l.Results = results
-}
-
-func (c *Cache) pagesAtHand(side storage.Side, l *storage.Lookup[storage.PageQuery, []storage.Edge]) {
-	if !l.Open() {
-		return
-	}
-	results := make([]storage.Result[[]storage.Edge], len(l.Keys))
-	for i, q := range l.Keys {
-		of, ok := get[*list](c, key{kind: listKind(side), id: q.Owner})
-		if !ok || q.Type > storage.Following {
-			return
-		}
-		results[i] = of.page(q)
-	}
-	c.asked(listKind(side), len(results), 0)
 	l.Results = results
 }
 

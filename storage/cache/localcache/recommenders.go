@@ -22,20 +22,6 @@ const (
 	bytesAFollow = 5
 )
 
-// recommendersAtHand answers if the cache has all.
-func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Recommender]) {
-	results := make([]storage.Result[storage.Recommender], len(l.Keys))
-	dir, now := c.directory.Load(), c.now().UnixMicro()
-	for i, id := range l.Keys {
-		var ok bool
-		if results[i], ok = c.recommender(id, dir, now); !ok {
-			return
-		}
-	}
-	c.asked(recommenderKind, len(results), 0)
-	l.Results = results
-}
-
 // fetchRecommenders reads users as suggestions need them. Users whose lists are too long are not
 // Found.
 func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
