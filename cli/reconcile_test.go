@@ -64,7 +64,7 @@ func TestReconcileFullCommand(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "1 disagreements found; --repair") {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range []string{"compared 1 rows of following with 0 of follower in ", "missing      1 → 2: following type 1 at 5, follower has no row\n", "  missing                1           0           1\n"} {
+	for _, want := range []string{"compared 1 rows of following with 0 of follower in ", "and 0 rows of relation with 0 of relation_inbox\n", "missing      1 → 2: following type 1 at 5, follower has no row\n", "  missing                1           0           1\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("report\n%swithout %q", out, want)
 		}

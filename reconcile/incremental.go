@@ -20,11 +20,11 @@ func NewIncremental(cfg ChangesConfig) *Incremental { return &Incremental{cfg.wi
 
 // IncrementalReport is the result of a run.
 type IncrementalReport struct {
-	Rows     int          // rows read in the logs
-	Checked  int          // edges looked up in the tables
-	Found    map[Kind]int // disagreements
-	Repaired map[Kind]int // of these
-	Begun    []string     // titles of logs without a checkpoint: they are read from now on
+	Rows     int          `json:"rows"`     // read in the logs
+	Checked  int          `json:"checked"`  // edges looked up in the tables
+	Begun    []string     `json:"begun"`    // titles of logs without a checkpoint: they are read from now on
+	Found    map[Kind]int `json:"found"`    // disagreements
+	Repaired map[Kind]int `json:"repaired"` // of these
 }
 
 // Left is how many disagreements still exist.

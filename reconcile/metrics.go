@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/storage/metrics"
@@ -21,8 +19,7 @@ const (
 // Modes returns all modes, from the most thorough to the fastest.
 func Modes() []Mode { return []Mode{ModeFull, ModeIncremental, ModeRealtime} }
 
-// Metrics counts what the modes that read logs find and repair in this process. A nil Metrics
-// counts nothing. [Runs] reports what other processes and full scans have found.
+// Metrics counts what the modes that read logs find and repair in this process. [Runs] reports what other processes and full scans have found.
 type Metrics struct {
 	found    *prometheus.CounterVec
 	repaired *prometheus.CounterVec
@@ -54,31 +51,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Found counts disagreements.
-func (m *Metrics) Found(mode Mode, kind Kind, n int) {
-	if m != nil {
-		m.found.WithLabelValues(string(mode), string(kind)).Add(float64(n))
-	}
-}
-
-// Repaired counts disagreements that have been repaired.
-func (m *Metrics) Repaired(mode Mode, kind Kind, n int) {
-	if m != nil {
-		m.repaired.WithLabelValues(string(mode), string(kind)).Add(float64(n))
-	}
-}
-
-// OldestUnpaired records how long the oldest edge has waited for its second half.
-func (m *Metrics) OldestUnpaired(mode Mode, age time.Duration) {
-	if m != nil {
-		m.unpaired.WithLabelValues(string(mode)).Set(age.Seconds())
-	}
-}
-
 // Lost counts a log that could not be continued.
 func (m *Metrics) Lost(mode Mode) {
-	if m != nil {
-		m.lost.WithLabelValues(string(mode)).Inc()
-		m.lostAt.WithLabelValues(string(mode)).SetToCurrentTime()
-	}
+	m.lost.WithLabelValues(string(mode)).Inc()
+	m.lostAt.WithLabelValues(string(mode)).SetToCurrentTime()
 }

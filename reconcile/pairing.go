@@ -48,6 +48,7 @@ type ChangesConfig struct {
 func (c ChangesConfig) withDefaults() ChangesConfig {
 	c.Window = cmp.Or(c.Window, DefaultWindow)
 	c.MaxPending = cmp.Or(c.MaxPending, 100_000)
+	c.Metrics = cmp.Or(c.Metrics, NewMetrics(nil))
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }

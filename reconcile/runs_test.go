@@ -74,10 +74,10 @@ func TestAScansStatusCountsAllItsRuns(t *testing.T) {
 		t.Fatal(statuses, err)
 	}
 	for _, kind := range reconcile.Kinds() {
-		if found := statuses[0].Found[kind]; found != int64(r.Found[kind]) {
+		if found := statuses[0].Found[kind]; found != r.Found[kind] {
 			t.Errorf("the status has found %d of %s, the report %d", found, kind, r.Found[kind])
 		}
-		if repaired := statuses[0].Repaired[kind]; repaired != int64(r.Repaired[kind]) {
+		if repaired := statuses[0].Repaired[kind]; repaired != r.Repaired[kind] {
 			t.Errorf("the status has repaired %d of %s, the report %d", repaired, kind, r.Repaired[kind])
 		}
 	}

@@ -73,7 +73,7 @@ func (p *pairer) observe() (batches int) {
 			wait(h)
 		}
 	}
-	p.Metrics.OldestUnpaired(p.mode, now.Sub(oldest))
+	p.Metrics.unpaired.WithLabelValues(string(p.mode)).Set(now.Sub(oldest).Seconds())
 	return len(p.batches)
 }
 
@@ -131,7 +131,7 @@ func (p *pairer) dealWith(ctx context.Context, findings []Finding, told map[Key]
 		}
 		told[f.Key()] = true
 		p.report.Found[f.Kind]++
-		p.Metrics.Found(p.mode, f.Kind, 1)
+		p.Metrics.found.WithLabelValues(string(p.mode), string(f.Kind)).Inc()
 		if p.Found != nil {
 			p.Found(f)
 		}
@@ -146,7 +146,7 @@ func (p *pairer) dealWith(ctx context.Context, findings []Finding, told map[Key]
 	for _, f := range findings {
 		if !left[f.Key()] {
 			p.report.Repaired[f.Kind]++
-			p.Metrics.Repaired(p.mode, f.Kind, 1)
+			p.Metrics.repaired.WithLabelValues(string(p.mode), string(f.Kind)).Inc()
 			rows = append(rows, storage.Row{Side: f.Side, Edge: f.Forward})
 		}
 	}

@@ -49,7 +49,7 @@ func TestConsistencyIsForOperators(t *testing.T) {
 
 	at := storage.MicrosOf(time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))
 	for _, s := range []reconcile.Status{
-		{Mode: reconcile.ModeFull, At: at, Found: map[reconcile.Kind]int64{reconcile.Missing: 3}, Repaired: map[reconcile.Kind]int64{reconcile.Missing: 2}},
+		{Mode: reconcile.ModeFull, At: at, Found: map[reconcile.Kind]int{reconcile.Missing: 3}, Repaired: map[reconcile.Kind]int{reconcile.Missing: 2}},
 		{Mode: reconcile.ModeRealtime, At: at + 1, OldestUnpaired: 1.5},
 	} {
 		if err := reconcile.SaveStatus(t.Context(), checkpoints, s); err != nil {
