@@ -1,5 +1,5 @@
 -- Returns a list if it is there and long enough. Otherwise it takes the lease and returns 1, or
--- returns 0 if somebody else has the lease. listbytes.go has the forms of a value; one that begins otherwise is missing.
+-- returns 0 if somebody else has the lease. bytes.go has the forms of a value; one that begins otherwise is missing.
 -- KEYS: list.
 -- ARGV: token, lease in ms, the longest list that is wanted, the time since which tombstones are
 -- wanted.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"kith/accounts"
 	"kith/storage"
@@ -168,3 +169,85 @@ func parseMedia(text string) ([]storage.Media, error) {
 	}
 	return media, accounts.CheckMedia(media)
 }
+
+// The kinds of files of what lies beside edges.
+const (
+	Marks    Kind = "marks"
+	Messages Kind = "messages"
+	Firsts   Kind = "first_follows"
+)
+
+// besides are the kinds of files of what lies beside edges.
+var besides = [len(storage.AnnotationKinds)]Kind{storage.AnnotationMark: Marks, storage.AnnotationMessage: Messages, storage.AnnotationFirst: Firsts}
+
+// errEmpty: a row beside an edge that says nothing.
+var errEmpty = errors.New("it says nothing")
+
+// AnnotationKind is the kind of a file of rows beside edges.
+func AnnotationKind(b storage.AnnotationKind) Kind { return besides[b] }
+
+// Annotation is what lies beside edges in files of a kind; false for another kind.
+func (k Kind) Annotation() (storage.AnnotationKind, bool) {
+	i := slices.Index(besides[:], k)
+	return storage.AnnotationKind(max(i, 0)), i >= 0
+}
+
+// AnnotationFormat is the format of rows beside edges.
+func AnnotationFormat(kind storage.AnnotationKind) Format[storage.Annotation] {
+	said := func(row *storage.Annotation) []column {
+		switch kind {
+		case storage.AnnotationMark:
+			return []column{truth(&row.Special, true), text(&row.Text, storage.MaxRemarkLength), attributes(&row.Attributes)}
+		case storage.AnnotationMessage:
+			return []column{text(&row.Text, storage.MaxMessageLength)}
+		}
+		return []column{moment(&row.At)}
+	}
+	return Format[storage.Annotation]{AnnotationKind(kind), func(row *storage.Annotation) []column {
+		return append([]column{id(&row.From), id(&row.To)}, said(row)...)
+	}, func(row *storage.Annotation) error {
+		if kind < storage.AnnotationFirst && *row == (storage.Annotation{Pair: row.Pair}) {
+			return errEmpty
+		}
+		return nil
+	}}
+}
+
+// Identities is the kind of files that say as whom people sign in by identity providers.
+const Identities Kind = "identities"
+
+var errIdentity = fmt.Errorf("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText)
+
+// IdentityFormat is the format of identities. Issuer and subject are taken as they are, blanks included.
+var IdentityFormat = Format[storage.LinkedIdentity]{Identities, func(l *storage.LinkedIdentity) []column {
+	subject := plain(&l.Subject)
+	subject.write = func() (string, bool) { return l.Subject, l.Valid() }
+	return []column{id(&l.User), plain(&l.Issuer), subject, moment(&l.At)}
+}, func(l *storage.LinkedIdentity) error {
+	if !l.Valid() {
+		return errIdentity
+	}
+	return nil
+}}
+
+// Moderation is the kind of files of what operators have done.
+const Moderation Kind = "moderation"
+
+var (
+	moderationActions = []string{storage.Suspended: "suspended", storage.Reinstated: "reinstated", storage.PostRemoved: "post removed", storage.CommentRemoved: "comment removed"}
+	errEntry          = errors.New("an entry says who has done what, and why: until when a user is suspended, or the number of what was removed")
+)
+
+// ModerationFormat is the format of the moderation log.
+var ModerationFormat = Format[storage.ModerationEntry]{Moderation, func(e *storage.ModerationEntry) []column {
+	return []column{
+		id(&e.Owner), moment(&e.At), id(&e.User), word(&e.Action, moderationActions), plain(&e.By), text(&e.Reason, storage.MaxReasonLength),
+		orEmpty(&e.Until, moment(&e.Until)), orEmpty(&e.Number, number(&e.Number)),
+	}
+}, func(e *storage.ModerationEntry) error {
+	isBy := e.By != "" && len(e.By) <= storage.MaxOperatorText && !strings.ContainsFunc(e.By, unicode.IsControl)
+	if !isBy || e.Action == 0 || e.Reason == "" || (e.Action == storage.Suspended) != (e.Until > 0) || (e.Action >= storage.PostRemoved) != (e.Number > 0) {
+		return errEntry
+	}
+	return nil
+}}
