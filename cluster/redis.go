@@ -91,7 +91,7 @@ var errRefuses = errors.New("it refuses what gateways do")
 // Ready returns an error if a Redis does not answer, or refuses what gateways do: a replica, a full one, or by its rights. Then
 // follows may be answered but never propagated, and caches do not forget old values.
 func (r *Redis) Ready(ctx context.Context) error {
-	if err := r.client.Ping(ctx).Err(); err != nil {
+	if err := r.client.Ping(ctx).Err(); err != nil && !strings.HasPrefix(err.Error(), "MISCONF ") { // of which the others speak, too
 		return err
 	}
 	const key, script = "kith:start", `return 1`

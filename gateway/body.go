@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 
@@ -151,8 +152,12 @@ func (r decoder) extensions() (map[string]any, error) {
 			if text, err = r.raw(); len(text) > maxPersistedExtension {
 				return errExtension
 			} else if err == nil {
-				err = readJSON(bytes.NewBufferString(text), func(r decoder) (err error) {
-					e[name], err = r.value()
+				err = readJSON(bytes.NewBufferString(text), func(r decoder) error {
+					persisted, err := r.value()
+					if names, ok := persisted.(map[string]any); ok { // gqlgen would take other letters for the same name
+						maps.DeleteFunc(names, func(n string, _ any) bool { return n != "version" && n != "sha256Hash" })
+					}
+					e[name] = persisted
 					return err
 				})
 			}

@@ -125,7 +125,7 @@ func exchanging(cfg Config, next http.Handler) http.Handler {
 			x.id = strconv.FormatUint(rand.Uint64()|1<<63, 16) // 16 digits: it distinguishes requests, and is no secret
 		}
 		w.Header().Set(headerRequestID, x.id)
-		if cfg.stopping.Load() {
+		if cfg.stopping.Load() || r.TransferEncoding != nil { // net/http hides a Content-Length beside it, by which a proxy may find another end
 			w.Header().Set("Connection", "close")
 		}
 		ctx := context.WithValue(r.Context(), exchangeKey{}, x)

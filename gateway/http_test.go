@@ -312,6 +312,9 @@ func TestPersistedQueries(t *testing.T) {
 			t.Errorf("by hash: %s", got.text)
 		}
 	}
+	if got := s.post(fmt.Sprintf(`{"query":"","extensions":{"persistedQuery":{"Version":1,"version":1,"SHA256HASH":%q}}}`, hash)); got.Data["hello"] != nil {
+		t.Errorf("by another name: %s", got.text)
+	}
 	long := query + strings.Repeat(" ", 40_000)
 	if got := ask(sha(long), long); got.Data["hello"] == nil {
 		t.Errorf("long: %s", got.text)

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -116,6 +117,36 @@ func TestDrainEnds(t *testing.T) {
 	}
 	if err := <-answered; err == nil {
 		t.Error("the request was answered")
+	}
+}
+
+// TestBodiesInChunksEndConnections: what follows a body with a Content-Length and a Transfer-Encoding may be a part of it to a proxy in front
+// (RFC 9112, section 6.1). It is not answered.
+func TestBodiesInChunksEndConnections(t *testing.T) {
+	d := startDrained(t, time.Minute)
+	defer func() { d.stop(); <-d.ended }()
+	const chunks = "5\r\n{\"a\":\r\n2\r\n1}\r\n0\r\n\r\n"
+	for headers, want := range map[string]int{
+		"Content-Length: 7\r\n\r\n{\"a\":1}":                                         2,
+		"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks:           1,
+		"Transfer-Encoding: chunked\r\nContent-Length: 7\r\n\r\n" + chunks:           1,
+		"Transfer-Encoding: chunked\r\n\r\n" + chunks:                                1,
+		"Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n":           1,
+		"Content-Length: 7\r\nTransfer-Encoding: chunked, identity\r\n\r\n" + chunks: 1,
+	} {
+		for _, path := range []string{"/graphql", "/healthz"} {
+			conn, err := net.Dial("tcp", d.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\n%s", path, headers)
+			fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: kith\r\nConnection: close\r\n\r\n")
+			text, _ := io.ReadAll(conn) // it may be reset
+			if got := strings.Count(string(text), "HTTP/1.1 "); got != want {
+				t.Errorf("%s, %q: %d answers, want %d:\n%s", path, headers, got, want, text)
+			}
+		}
 	}
 }
 

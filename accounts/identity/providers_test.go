@@ -59,6 +59,7 @@ func TestSeveralProviders(t *testing.T) {
 		"no iss":                {k.ec, []any{"sub", "auth0|5f"}, 0},
 		"another iss":           {k.ec, []any{"iss", "https://c.example", "sub", "auth0|5f"}, 0},
 		"iss in another case":   {k.other, []any{"ISS", "https://b.example", "iss", "https://a.example", "aud", "other", "uid", "7"}, 0},
+		"iss of another s":      {k.ec, []any{"iss", "https://a.example", "iſs", "https://b.example", "sub", "auth0|5f"}, 42},
 		"signed out since":      {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "iat", now - 90}, 0},
 		"without iat":           {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f"}, 42},
 		"pwd of its own":        {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "iat", now, "pwd", 0}, 42},

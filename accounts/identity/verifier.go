@@ -216,15 +216,15 @@ type source struct {
 // the source's parser refuses the token if its method or issuer is different.
 func (v *Verifier) sourceOf(token string) *source {
 	parts := strings.SplitN(token, ".", 3)
-	var claimed struct{ Alg, Iss string }
+	claimed := map[string]any{} // a struct would take other letters for the same name
 	claim(parts[0], &claimed)
-	if v.own != nil && (claimed.Alg == methodHS256 || len(v.providers) == 0) {
+	if v.own != nil && (claimed["alg"] == methodHS256 || len(v.providers) == 0) {
 		return v.own
 	}
 	if len(v.providers) > 1 && len(parts) > 1 {
 		claim(parts[1], &claimed)
 		for _, s := range v.providers {
-			if s.issuer == claimed.Iss {
+			if claimed["iss"] == s.issuer {
 				return s
 			}
 		}

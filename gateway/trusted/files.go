@@ -88,24 +88,26 @@ func readFile(path string, info fs.FileInfo) (Manifest, error) {
 
 // Parse reads a manifest in either form.
 func Parse(content []byte) (Manifest, error) {
-	var apollo struct {
-		Format     string
-		Version    int
-		Operations []struct{ ID, Body string }
-	}
-	if err := json.Unmarshal(content, &apollo); err == nil && apollo.Format != "" {
-		if apollo.Format != "apollo-persisted-query-manifest" || apollo.Version != 1 {
-			return nil, fmt.Errorf("it has the format %.50q, version %d; apollo-persisted-query-manifest, version 1, is known", apollo.Format, apollo.Version)
+	m := Manifest{}
+	var apollo map[string]json.RawMessage // by exact names
+	var format string
+	if json.Unmarshal(content, &apollo) == nil && json.Unmarshal(apollo["format"], &format) == nil && format != "" {
+		if version := string(apollo["version"]); format != "apollo-persisted-query-manifest" || version != "1" {
+			return nil, fmt.Errorf("it has the format %.50q, version %.50s; apollo-persisted-query-manifest, version 1, is known", format, version)
 		}
-		m := make(Manifest, len(apollo.Operations))
-		for _, o := range apollo.Operations {
-			if err := m.add(o.ID, o.Body); err != nil {
+		var operations []map[string]any
+		if err := json.Unmarshal(apollo["operations"], &operations); err != nil {
+			return nil, fmt.Errorf("its operations are no list: %w", err)
+		}
+		for _, o := range operations {
+			id, _ := o["id"].(string)
+			text, _ := o["body"].(string)
+			if err := m.add(id, text); err != nil {
 				return nil, err
 			}
 		}
 		return m, nil
 	}
-	var m Manifest
 	if err := json.Unmarshal(content, &m); err != nil {
 		return nil, errors.New("it is no manifest: an object of ids and texts, or Apollo's format")
 	}

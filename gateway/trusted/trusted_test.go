@@ -83,6 +83,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		"no JSON":           {map[string]string{"a.json": "{"}, []string{"a.json", "no manifest"}},
 		"no texts":          {map[string]string{"a.json": `{"a": 1}`}, []string{"a.json", "no manifest"}},
 		"another version":   {map[string]string{"a.json": `{"format": "apollo-persisted-query-manifest", "version": 2}`}, []string{"version 2"}},
+		"another name":      {map[string]string{"a.json": `{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"ID": "1", "Body": "{ hello }"}]}`}, []string{"a.json", "1 to 256 bytes"}},
 		"a mistake":         {map[string]string{"a.json": `{"x1": "{\n  bye }"}`}, []string{"a.json", `"x1"`, "line 2", "bye"}},
 		"no query":          {map[string]string{"a.graphql": "hello"}, []string{"a.graphql", "hello"}},
 		"too deep":          {map[string]string{"a.json": `{"x": "` + strings.Repeat("{ a ", 40) + strings.Repeat("}", 40) + `"}`}, []string{"levels"}},

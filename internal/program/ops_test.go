@@ -244,7 +244,25 @@ func TestRedisRefuses(t *testing.T) {
 	tell("CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction")
 	shown("OOM")
 	logged("it refuses what gateways do: OOM")
-	tell("CONFIG", "SET", "maxmemory", "0", "min-replicas-to-write", "1")
+	dir, err := client.ConfigGet(t.Context(), "dir").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTheWay := filepath.Join(dir["dir"], "dump.rdb") // a folder: what is saved cannot get its name, as on a full disk
+	if err := os.Mkdir(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tell("CONFIG", "SET", "maxmemory", "0", "save", "3600 1000000")
+	tell("BGSAVE")
+	shown("MISCONF")
+	logged("it refuses what gateways do: MISCONF")
+	kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...), "--redis", server.URL()))
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	tell("BGSAVE")
+	shown("")
+	tell("CONFIG", "SET", "save", "", "min-replicas-to-write", "1")
 	shown("NOREPLICAS")
 	tell("CONFIG", "SET", "min-replicas-to-write", "0")
 	host, port, _ := strings.Cut(master.Addr(), ":")
