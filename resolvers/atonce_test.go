@@ -100,7 +100,7 @@ var rowsAtOnce = map[string]rowAtOnce{
 func TestOfTwoChangesAtOnceNoneIsLost(t *testing.T) {
 	file := declare(t, someKinds)
 	file.Attributes.User, file.Attributes.Follow, file.Attributes.Post = declaredOf().Attributes.User, declaredOf().Attributes.Follow, declaredOf().Attributes.Post
-	onShards(t, apitest.Options{Declared: file}, func(t *testing.T, v *village) {
+	onAllShards(t, apitest.Options{Declared: file}, func(t *testing.T, v *village) {
 		for name, row := range rowsAtOnce {
 			t.Run(name, func(t *testing.T) {
 				me := v.api.For(t).As(v.a)

@@ -40,8 +40,7 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 			w.check(t, w.api(t, store))
 		}
 	}
-	onStores(t, one)
-	onServers(t, one)
+	onEngines(t, one)
 }
 
 // An edge that is in no open list shows only in the counts of its two ends. If it changes, no other

@@ -27,8 +27,18 @@ type village struct {
 	later      *atomic.Int64 // how far ahead of real time the clock is
 }
 
-// onShards runs a test on the reference store, on two files, and on two servers.
+// onShards runs a test on the reference store, and on engines when [onStores] does.
 func onShards(t *testing.T, o apitest.Options, test func(t *testing.T, v *village)) {
+	t.Helper()
+	if allEngines() {
+		onAllShards(t, o, test)
+		return
+	}
+	t.Run("memory", func(t *testing.T) { test(t, settle(t, oracle.New(), o)) })
+}
+
+// onAllShards runs a test, such as one of what is done at once, on the reference store, on two files, and on two servers.
+func onAllShards(t *testing.T, o apitest.Options, test func(t *testing.T, v *village)) {
 	t.Helper()
 	open := func(t *testing.T, location string) storage.Store {
 		return apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
@@ -404,7 +414,7 @@ func (v *village) will(user storage.UserID, field string, other storage.UserID) 
 
 // Double clicks and races leave one outcome.
 func TestRacesLeaveOneOutcome(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+	onAllShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		const rounds = 6
 		for n := range rounds {
 			for _, pair := range v.twoPairs() {

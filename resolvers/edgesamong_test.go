@@ -57,7 +57,7 @@ func TestEdgesAmongAreThoseInOpenLists(t *testing.T) {
 
 // On every engine, lists are read by few statements, and lists beyond the budget are left out.
 func TestEdgesAmongAndTheBudget(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		star(t, store, 30)
 		apitest.Follow(t, store, 2, 3, 5, 7)
 		ids := []string{"1", "2", "3", "7", "99"}

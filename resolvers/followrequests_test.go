@@ -85,7 +85,7 @@ func TestAFollowOfALockedUserWaits(t *testing.T) {
 
 // Whoever unlocks leaves requests as they are, or accepts them, the oldest first and a hundred at a time.
 func TestUnlockingAcceptsWhatWaits(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		const n = 130
 		apitest.Users(t, store, n+1)
 		var edges []storage.Edge
@@ -114,7 +114,7 @@ func TestUnlockingAcceptsWhatWaits(t *testing.T) {
 
 // One accepts and the other withdraws at once: afterwards both sides say the same, and the counts fit.
 func TestAcceptWhileTheOtherWithdraws(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+	onAllShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		lock(v.api, v.b)
 		for range 10 {
 			v.api.As(v.a).Ask(`mutation($u: ID!) { follow(userId: $u) { changed } }`, apitest.Vars{"u": v.b}).Whole()

@@ -11,7 +11,7 @@ import (
 
 // People are found by words of their names and handles, whatever their case and accents, among all users and in lists.
 func TestPeopleAreFoundByTheirNames(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		names := []string{"Viewer", "Sōta Müller", "Sota Øst", "山田 太郎", "Ann-Sophie Lé", "Sōta Deactivated", "Sota Blocked", "Sota Stranger", "Sota Famous"}
 		for i, name := range names {
 			apitest.CreateUsers(t, store, storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprintf("h%d_x%d", i+1, i+1), Name: name, CreatedAt: apitest.Epoch})

@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,9 +14,20 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-// onStores runs a test over an empty store of each kind that needs no server.
+// onStores runs a test over an empty reference store. The engines keep the same promises (storage/storagetest), and the random worlds are read
+// from them, see [TestEverybodySeesWhatIsOpenToThem]; the long tests, and make test-engines, repeat everything on them.
 func onStores(t *testing.T, test func(t *testing.T, store storage.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, oracle.New()) })
+	if allEngines() {
+		onEngines(t, test)
+	}
+}
+
+// allEngines reports whether tests run on engines that could run on the reference store alone.
+func allEngines() bool { return testenv.AllTests() || os.Getenv("KITH_TEST_ENGINE") != "" }
+
+// onEngines runs a test over an empty store of each engine.
+func onEngines(t *testing.T, test func(t *testing.T, store storage.Store)) {
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("SQLite, %d shards", shards), func(t *testing.T) {
 			if shards == 1 {
@@ -24,6 +36,10 @@ func onStores(t *testing.T, test func(t *testing.T, store storage.Store)) {
 			test(t, apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous}))
 		})
 	}
+	t.Run("MariaDB, 2 shards", func(t *testing.T) {
+		databases := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
+		test(t, apitest.Open(t, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous}))
+	})
 }
 
 // page is a page of any list, as the API gives it.

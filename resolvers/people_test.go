@@ -20,7 +20,7 @@ func peopleOf(t *testing.T, api *apitest.API, where, args string) page {
 }
 
 func TestPagesOfPeople(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		star(t, store, 30)
 		apitest.Follow(t, store, 2, 3, 5, 7, 9, 11)
 		api := apitest.New(t, store, apitest.Options{})
@@ -98,7 +98,7 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 
 // A search lists the users who can be seen and whose names or handles have the words, the most followed first.
 func TestSearchingUsers(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		handles := []string{"ada", "ada_1", "ada_2", "adam", "adamant", "b", "bob"}
 		for i, handle := range handles {
 			apitest.CreateUsers(t, store, storage.User{ID: storage.UserID(i + 1), Handle: handle, CreatedAt: apitest.Epoch})

@@ -12,12 +12,6 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-// onAll runs a test over an empty store of each kind, the MariaDB shards among them.
-func onAll(t *testing.T, test func(t *testing.T, store storage.Store)) {
-	onStores(t, test)
-	onServers(t, test)
-}
-
 func deactivate(t testing.TB, store storage.Store, ids ...storage.UserID) {
 	t.Helper()
 	for _, id := range ids {
@@ -30,7 +24,7 @@ func deactivate(t testing.TB, store storage.Store, ids ...storage.UserID) {
 // Pages are full as long as there are enough users who may be shown, in both directions. Totals
 // count the users who can be paged through.
 func TestPagesRefillWhereUsersAreHidden(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 120)
 		var shown []string
 		for i, id := range all {
@@ -90,7 +84,7 @@ func TestAPlainListIsIncompleteOnlyWhereTheBudgetEnds(t *testing.T) {
 
 // Special follows are the viewer's own, newest first, with the cursors of the viewer's list.
 func TestSpecialFollows(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 8)
 		apitest.Follow(t, store, 1, 2, 3, 4, 5, 6, 7)
 		apitest.Follow(t, store, 2, 1)
@@ -146,7 +140,7 @@ func TestSpecialFollows(t *testing.T) {
 // Common lists in the order RECENT are sorted by the edges of their first user. A cursor of one
 // order is refused in the other.
 func TestCommonListsInTheOrderRecent(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 40)
 		even := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return userID(t, id)%2 == 1 || id == "2" })
 		for _, id := range even {
@@ -181,7 +175,7 @@ func TestCommonListsInTheOrderRecent(t *testing.T) {
 
 // A deactivated user sees itself and all its data. Nobody else sees it.
 func TestADeactivatedUserSeesItself(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 4)
 		apitest.Follow(t, store, 1, 2, 3)
 		apitest.Follow(t, store, 2, 1)
@@ -201,7 +195,7 @@ func TestADeactivatedUserSeesItself(t *testing.T) {
 
 // A block hides lists, not profiles.
 func TestProfilesStayVisibleAcrossBlocks(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 4)
 		apitest.Follow(t, store, 1, 3)
 		apitest.Follow(t, store, 3, 1)
@@ -222,7 +216,7 @@ func TestProfilesStayVisibleAcrossBlocks(t *testing.T) {
 
 // The requests between the viewer and another user are shown with their messages.
 func TestRequestsOfARelationship(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 5)
 		api := apitest.New(t, store, apitest.Options{})
 		api.As(1).Ask(`mutation { a: requestFriend(userId: 2, message: "hi") { changed } b: requestFriend(userId: 3) { changed } }`, nil).Whole()

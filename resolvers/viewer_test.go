@@ -37,7 +37,7 @@ func TestSubscriptionsSendTheViewer(t *testing.T) {
 }
 
 func TestDismissedUsers(t *testing.T) {
-	onAll(t, func(t *testing.T, store storage.Store) {
+	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 9)
 		api := apitest.New(t, store, apitest.Options{})
 		me := api.As(1)

@@ -8,12 +8,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"testing"
 
 	"kith/internal/apitest"
-	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/sqlstore"
 )
 
 // world is a drawn graph, with everything that decides what a viewer may see of it. Users are 1 …
@@ -513,14 +510,6 @@ func (w *world) checkSearch(t apitest.T, api *apitest.API) {
 	if !slices.Equal(got, want) {
 		t.Errorf("search: %v, want %v", got, want)
 	}
-}
-
-// onServers runs a test over an empty store on the MariaDB shards.
-func onServers(t *testing.T, test func(t *testing.T, store storage.Store)) {
-	t.Run("MariaDB, 2 shards", func(t *testing.T) {
-		databases := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
-		test(t, apitest.Open(t, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous}))
-	})
 }
 
 // decoded is a JSON value that can be compared.
