@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,5 +31,23 @@ func TestPagesNameWhatThereIs(t *testing.T) {
 	registers := submatches(`register\(handle: "(\w+)", name: "\w+", password`, read(t, "how-to/sign-in.md")+read(t, "how-to/connect-a-front-end.md"))
 	if len(registers) != 2 || registers[0] == registers[1] {
 		t.Errorf("two pages register %v", registers)
+	}
+}
+
+// The table of slow tests is written by scripts/slowtests.sh; these tests are still there.
+func TestSlowTestsAreThere(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| \\d+ \\| `(Test\\w+)` \\| `([\\w/-]+)` \\|$").FindAllStringSubmatch(read(t, "inside/testing.md"), -1)
+	if len(rows) < 10 {
+		t.Errorf("there are %d: TABLE=1 make test writes them", len(rows))
+	}
+	for _, row := range rows {
+		text := ""
+		files, _ := filepath.Glob(filepath.Join(root, row[2], "*_test.go"))
+		for _, file := range files {
+			text += read(t, file)
+		}
+		if !strings.Contains(text, "\nfunc "+row[1]+"(") {
+			t.Errorf("%s has no %s", row[2], row[1])
+		}
 	}
 }

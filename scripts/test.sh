@@ -7,6 +7,7 @@
 #
 #   TIMEOUT=30m       for one package (go test -timeout)
 #   KITH_TEST_LONG=1  the long tests too
+#   TABLE=1           writes the table of slow tests in docs/inside/testing.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -135,4 +136,5 @@ awk -v status="$status" -v budgets="$budgets" -v what="$what" -v module="$module
 		close("sort -rn")
 		printf "%d passed, %d failed, %d skipped\n", ended["pass"], ended["fail"], ended["skip"]
 	}' "$log"
+[ -z "${TABLE:-}" ] || [ "$what" != all ] || scripts/slowtests.sh "$log"
 exit "$status"
