@@ -48,7 +48,7 @@ var costRoots = []string{
 }
 
 // DearFields are the fields with arguments, by their type, each with arguments that make it dear. In each alias $i is another number, $w
-// are other words that many have and $p is another old position in a feed. $o is another user, $t ten, $m a hundred, $f ten whom many
+// are other words that many have, $p is another old position in a feed, and $e another one of the hundred users to whom many edges lead. $o is another user, $t ten, $m a hundred, $f ten whom many
 // follow; $c is a celebrity, and $l a list of the user who follows many.
 var DearFields = map[string][]string{
 	"Query": {
@@ -63,7 +63,7 @@ var DearFields = map[string][]string{
 		"relationships(from: [$h], to: $m) { status muted remark to { followings(first: 1) { totalCount } } }",
 		"relationships(from: $t, to: $t) { status from { followings(first: 20) { nodes { id } } } to { followers(first: 20) { nodes { id } } } }",
 		`_entities(representations: [{__typename: "User", id: $o}]) { ... on User { followings(first: 1) { totalCount } } }`,
-		"edgesTo(kind: ADMIRES, id: $c, first: $i) { totalCount edges { since node { id } } }", "edgesTo(kind: ADMIRES, id: $o, first: 100) { nodes { id } }",
+		"edgesTo(kind: ADMIRES, id: $c, first: $i) { totalCount edges { since node { id } } }", "edgesTo(kind: ADMIRES, id: $e, first: 1) { totalCount }", "edgesTo(kind: ADMIRES, id: $e, first: 100) { nodes { id } }",
 		"moderationLog(first: $i) { nodes { userId } }", "moderationLog(userId: $o, first: 100) { nodes { userId } }",
 	},
 	"Viewer": {
@@ -148,8 +148,11 @@ func (d *costDraw) numbered(field string) string {
 	words := WordsOfNames[n%len(WordsOfNames)] + " " + WordsOfNames[n/len(WordsOfNames)%len(WordsOfNames)]
 	old := (*cursor.Sealer)(nil)
 	at := int64(1_500_000_000_000_000 + n)
-	return strings.NewReplacer("$i", fmt.Sprint(1+n%100), "$w", words, "$p", old.Encode(cursor.Feed, at, at), "$n", old.Encode(cursor.LatestPosts, at, at)).Replace(field)
+	return strings.NewReplacer("$i", fmt.Sprint(1+n%100), "$w", words, "$e", `"`+d.graph.ID(1+n%EdgesTo).String()+`"`, "$p", old.Encode(cursor.Feed, at, at), "$n", old.Encode(cursor.LatestPosts, at, at)).Replace(field)
 }
+
+// EdgesTo is to how many users, from the first one on, edges of the declared kind lead.
+const EdgesTo = 100
 
 // objectsAtOnce is how many objects a probe asks for whose name ends in ×100.
 const objectsAtOnce = 100

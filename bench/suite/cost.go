@@ -110,7 +110,7 @@ func openCost(ctx context.Context, c Config) (r *run, graph *bench.Graph, viewer
 // costKinds declares the kind of relation that [bench.DearFields] ask for.
 const costKinds = "relations:\n  admires:\n    number: 100\n    seen: everyone\n"
 
-// relate lets the viewer admire whom it follows, and have them on a list, and lets them admire the celebrities. Some are suspended for a moment.
+// relate lets the viewer admire whom it follows, and have them on a list, and lets them admire others. Some are suspended for a moment.
 func relate(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, viewer storage.UserID, follows []storage.Edge) error {
 	list, _, err := store.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: viewer, Number: 1}, Name: "many"})
 	if err != nil {
@@ -118,8 +118,9 @@ func relate(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, view
 	}
 	var all []storage.Edge
 	for i, e := range follows {
-		for _, to := range []storage.Pair{{From: e.From, To: e.To, Post: 100}, {From: e.From, To: e.To, Post: list.Kind().Number}, {From: e.To, To: graph.ID(1 + i%bench.Celebrities), Post: 100}} {
-			all = append(all, storage.Edge{From: to.From, To: to.To, Post: to.Post, Type: storage.Related, UpdateTime: e.UpdateTime})
+		all = append(all, storage.Pair{From: e.From, To: e.To, Post: 100}.Edge(storage.Related, e.UpdateTime), storage.Pair{From: e.From, To: e.To, Post: list.Kind().Number}.Edge(storage.Related, e.UpdateTime))
+		for k := range 6 {
+			all = append(all, storage.Pair{From: e.To, To: graph.ID(1 + (i+17*k)%bench.EdgesTo), Post: 100}.Edge(storage.Related, e.UpdateTime))
 		}
 	}
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {

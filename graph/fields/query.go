@@ -21,7 +21,7 @@ var query = Type{Name: "Query", Fields: map[string]*Field{
 	"_entities": {Ahead: Entities},
 	"_service":  {Weight: 300}, // a long text
 
-	"edgesTo":     {Weight: 2 * pageOfList},
+	"edgesTo":     {Weight: 200},                     // whose rows tell who is seen
 	"latestPosts": {Ahead: LatestPosts, Weight: 200}, // of all shards, with their texts
 	"people":      {Weight: 200},                     // up to 16 lists
 	"edgesAmong":  {Weight: 500, Each: 12},           // up to 2,000 lists
