@@ -14,8 +14,8 @@ type Settings struct {
 	Ratio    float64 // of the operations whose callers do not say whether they are sampled
 }
 
-// The variables of OpenTelemetry that Kith itself reads. Its library reads those of headers, certificates, compression,
-// time limits and of the queue.
+// The variables of OpenTelemetry that are read here. [newExporter] reads those of headers, certificates, compression and time limits, the
+// library those of the queue.
 const (
 	varDisabled  = "OTEL_SDK_DISABLED"
 	varExporter  = "OTEL_TRACES_EXPORTER"

@@ -10,11 +10,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -41,7 +41,7 @@ func Open(ctx context.Context, cfg Config) (*Traces, error) {
 	if cfg.Endpoint == "" {
 		return nil, nil
 	}
-	client, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(cfg.Endpoint))
+	client, err := newExporter(cfg.Endpoint, cfg.Version, os.Getenv)
 	if err != nil {
 		return nil, err
 	}

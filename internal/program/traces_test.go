@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"testing"
 
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -41,7 +40,7 @@ func newReceiver(t *testing.T) *receiver {
 
 func (c *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	var message collector.ExportTraceServiceRequest
+	var message otlp.TracesData // the same message, without what serves it
 	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(body, &message) != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return

@@ -1,0 +1,214 @@
+package traces
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// exporter posts spans to a collector as OTLP over HTTP has them (http/protobuf). OpenTelemetry's own exporter takes as long to
+// compile as the rest of its library, and five megabytes, because it brings gRPC along.
+type exporter struct {
+	url     string
+	header  http.Header
+	gzipped bool
+	client  http.Client
+}
+
+// newExporter reads the variables that say how spans are sent. Those of traces go before those of all signals.
+func newExporter(endpoint, version string, env func(string) string) (*exporter, error) {
+	of := func(name string) string {
+		return cmp.Or(env("OTEL_EXPORTER_OTLP_TRACES_"+name), env("OTEL_EXPORTER_OTLP_"+name))
+	}
+	e := &exporter{url: endpoint, header: http.Header{}, gzipped: of("COMPRESSION") == "gzip"}
+	e.header.Set("User-Agent", "kith/"+version)
+	e.header.Set("Content-Type", "application/x-protobuf")
+	if e.gzipped {
+		e.header.Set("Content-Encoding", "gzip")
+	}
+	for pair := range strings.SplitSeq(of("HEADERS"), ",") {
+		if key, value, ok := strings.Cut(pair, "="); ok {
+			value, _ = url.PathUnescape(strings.TrimSpace(value)) // Read has checked it
+			e.header.Set(strings.TrimSpace(key), value)
+		}
+	}
+	milliseconds, _ := strconv.Atoi(cmp.Or(of("TIMEOUT"), "10000")) // checked, too
+	e.client.Timeout = time.Duration(milliseconds) * time.Millisecond
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	e.client.Transport = transport
+	if file := of("CERTIFICATE"); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %s has no certificate", file)
+		}
+	}
+	if certificate, key := of("CLIENT_CERTIFICATE"), of("CLIENT_KEY"); certificate != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and …_CLIENT_KEY: %w", err)
+		}
+		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	return e, nil
+}
+
+// ExportSpans implements [sdk.SpanExporter]. If the collector has no time, it is asked again until the context ends.
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	body := message(spans)
+	if e.gzipped {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, _ = z.Write(body) // it writes to memory
+		_ = z.Close()
+		body = packed.Bytes()
+	}
+	for wait := time.Second; ; wait *= 2 {
+		again, err := e.post(ctx, body)
+		if again < 0 || err == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(max(wait, again)):
+		}
+	}
+}
+
+// post sends a message once. If it may be sent again, again is the time after which the collector wants it, and otherwise negative.
+func (e *exporter) post(ctx context.Context, body []byte) (again time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return -1, err
+	}
+	request.Header = e.header
+	answer, err := e.client.Do(request)
+	if err != nil {
+		return -1, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	switch answer.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		return -1, cmp.Or(err, rejected(text))
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
+		return time.Duration(max(0, min(seconds, 60))) * time.Second, errors.New(answer.Status)
+	}
+	return -1, errors.New(answer.Status)
+}
+
+// rejected is an error if a collector's answer says that it has not taken all spans: field 1 has their number and the reason.
+func rejected(answer []byte) error {
+	number, kind, n := protowire.ConsumeTag(answer)
+	if n < 0 || number != 1 || kind != protowire.BytesType {
+		return nil
+	}
+	if part, _ := protowire.ConsumeBytes(answer[n:]); len(part) > 0 {
+		return fmt.Errorf("the collector did not take all spans: %q", part)
+	}
+	return nil
+}
+
+// Shutdown implements [sdk.SpanExporter].
+func (e *exporter) Shutdown(context.Context) error { e.client.CloseIdleConnections(); return nil }
+
+// message is an ExportTraceServiceRequest. The numbers are those of the fields in opentelemetry/proto/trace/v1/trace.proto. All spans have
+// one resource and one scope, because there is one provider and one tracer.
+func message(spans []sdk.ReadOnlySpan) []byte {
+	var scoped []byte
+	scoped = field(scoped, 1, text(nil, 1, spans[0].InstrumentationScope().Name))
+	for _, s := range spans {
+		scoped = field(scoped, 2, span(s))
+	}
+	return field(nil, 1, field(field(nil, 1, attributes(nil, 1, spans[0].Resource().Attributes())), 2, scoped))
+}
+
+func span(s sdk.ReadOnlySpan) []byte {
+	of, parent := s.SpanContext(), s.Parent()
+	trace, id := of.TraceID(), of.SpanID()
+	b := field(field(nil, 1, trace[:]), 2, id[:])
+	b = text(b, 3, of.TraceState().String())
+	if parent.HasSpanID() {
+		id := parent.SpanID()
+		b = field(b, 4, id[:])
+	}
+	b = number(text(b, 5, s.Name()), 6, uint64(s.SpanKind())) // the library's kinds have the protocol's numbers
+	b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), uint64(s.StartTime().UnixNano()))
+	b = protowire.AppendFixed64(protowire.AppendTag(b, 8, protowire.Fixed64Type), uint64(s.EndTime().UnixNano()))
+	b = attributes(b, 9, s.Attributes())
+	if status := s.Status(); status.Code == codes.Error {
+		b = field(b, 15, number(text(nil, 2, status.Description), 3, 2))
+	}
+	flags := uint32(of.TraceFlags()) | 1<<8 // it is known whether the parent is remote
+	if parent.IsRemote() {
+		flags |= 1 << 9
+	}
+	return protowire.AppendFixed32(protowire.AppendTag(b, 16, protowire.Fixed32Type), flags)
+}
+
+func attributes(b []byte, at protowire.Number, all []attribute.KeyValue) []byte {
+	for _, a := range all {
+		b = field(b, at, field(text(nil, 1, string(a.Key)), 2, value(a.Value)))
+	}
+	return b
+}
+
+// value is an AnyValue. Spans have texts, numbers, and lists of both.
+func value(v attribute.Value) (b []byte) {
+	switch v.Type() {
+	case attribute.BOOL:
+		return number(nil, 2, protowire.EncodeBool(v.AsBool()))
+	case attribute.INT64:
+		return number(nil, 3, uint64(v.AsInt64()))
+	case attribute.INT64SLICE:
+		for _, n := range v.AsInt64Slice() {
+			b = field(b, 1, number(nil, 3, uint64(n)))
+		}
+		return field(nil, 5, b)
+	case attribute.STRINGSLICE:
+		for _, s := range v.AsStringSlice() {
+			b = field(b, 1, field(nil, 1, []byte(s)))
+		}
+		return field(nil, 5, b)
+	}
+	return field(nil, 1, []byte(v.String()))
+}
+
+func field(b []byte, at protowire.Number, part []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, at, protowire.BytesType), part)
+}
+
+// text leaves an empty text out, as the protocol's default.
+func text(b []byte, at protowire.Number, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return field(b, at, []byte(s))
+}
+
+func number(b []byte, at protowire.Number, n uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, at, protowire.VarintType), n)
+}
