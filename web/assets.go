@@ -3,6 +3,7 @@ package web
 import (
 	"embed"
 	"io/fs"
+	"os"
 )
 
 // assetsFS is what scripts/web.sh built, if it ran before the compiler did. The all: prefix
@@ -14,9 +15,17 @@ var assetsFS embed.FS
 //go:embed page
 var pageFS embed.FS
 
+// checkout is the folder assets of the tree that the program was linked for (make run), where they may be built after the program.
+var checkout string
+
 // Assets returns the files embedded in this binary: the folders graphiql and app, as far as
 // they were built.
-func Assets() fs.FS { return sub(assetsFS, "assets") }
+func Assets() fs.FS {
+	if checkout != "" {
+		return os.DirFS(checkout)
+	}
+	return sub(assetsFS, "assets")
+}
 
 // HasGraphiQL reports whether assets hold a built GraphiQL; otherwise / is the plain page.
 func HasGraphiQL(assets fs.FS) bool {

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -89,16 +90,44 @@ const queryFiles = "/graphiql/"
 // and faces below "/faces/"; any other path is 404. Methods other than GET and HEAD are 405, except
 // POST at "/demo/token", where the pages sign in as a demo user. Mount it at "/".
 //
+// A page that has not been built is the plain one until there are files of it in the assets.
+//
 // Built files are embedded gzipped and sent with Content-Encoding set, so a compressing
 // middleware has nothing left to do for them.
 func Handler(cfg Config) http.Handler {
-	h, err := newHandler(cfg.withDefaults())
-	if err != nil {
+	s := &site{cfg: cfg.withDefaults()}
+	if s.refresh(); s.handler == nil {
 		// All of it is in the binary: the tests have seen it work, or it is broken for everyone.
-		panic(fmt.Errorf("web: %w", err))
+		panic(fmt.Errorf("web: %w", s.err))
 	}
-	return h
+	return s
 }
+
+// site is the handler of what has been built so far.
+type site struct {
+	cfg Config
+
+	mu               sync.Mutex
+	hasQuery, hasApp bool
+	handler          *handler
+	err              error
+}
+
+// refresh makes the handler anew if more has been built.
+func (s *site) refresh() *handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if hasQuery, hasApp := HasGraphiQL(s.cfg.Assets), HasApp(s.cfg.Assets); s.handler == nil || hasQuery != s.hasQuery || hasApp != s.hasApp {
+		if made, err := newHandler(s.cfg); err == nil {
+			s.hasQuery, s.hasApp, s.handler = hasQuery, hasApp, made
+		} else {
+			s.err = err
+		}
+	}
+	return s.handler
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.refresh().ServeHTTP(w, r) }
 
 type handler struct {
 	query, app page

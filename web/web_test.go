@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -69,6 +70,24 @@ func TestPageDependsOnTheBuild(t *testing.T) {
 		w := get(t, web.Handler(web.Config{Assets: tc.assets}), "/")
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s: status %d, page without %s:\n%s", name, w.Code, tc.want, w.Body)
+		}
+	}
+}
+
+// TestPagesMayBeBuiltLater: a page is the plain one until there is a built one, without a new start.
+func TestPagesMayBeBuiltLater(t *testing.T) {
+	assets := fstest.MapFS{}
+	h := web.Handler(web.Config{Assets: assets})
+	for _, c := range []struct {
+		next        fstest.MapFS // what is built
+		query, page string
+	}{
+		{nil, `data-page="plain"`, "make web"}, {builtApp(t), `data-page="plain"`, `data-page="app"`},
+		{built(t, script).(fstest.MapFS), `data-page="graphiql"`, `data-page="app"`},
+	} {
+		maps.Copy(assets, c.next)
+		if query, page := get(t, h, "/").Body.String(), get(t, h, "/app").Body.String(); !strings.Contains(query, c.query) || !strings.Contains(page, c.page) {
+			t.Errorf("want %s and %s, got\n%s\n%s", c.query, c.page, query, page)
 		}
 	}
 }
