@@ -12,12 +12,13 @@ BENCH ?= .
 
 # In a checkout that belongs to another user (a CI volume), git refuses to work, and then
 # the go command fails. So the revision is linked in below, if git knows it.
-export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
+# No data for debuggers: without them the compiler takes a tenth less. Stack traces and profiles do not need them.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false -gcflags=all=-dwarf=false)
 
 # What the program reports as its version (kith version): from git if there is git, or as given.
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null | sed 's/^v//')
 REVISION ?= $(shell git describe --always --abbrev=12 --exclude '*' --dirty 2>/dev/null)
-LDFLAGS = -X kith/cli.version=$(VERSION) -X kith/cli.revision=$(REVISION)
+LDFLAGS = -s -w -X kith/cli.version=$(VERSION) -X kith/cli.revision=$(REVISION)
 
 GOLANGCI_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.3.0
@@ -27,15 +28,14 @@ GORELEASER := bin/goreleaser-$(GORELEASER_VERSION)/goreleaser
 CYCLONEDX_VERSION := v1.10.0
 CYCLONEDX := bin/cyclonedx-$(CYCLONEDX_VERSION)/cyclonedx-gomod
 
-.PHONY: help run up build compiled assets web test test-race test-clients test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
+.PHONY: help run up build assets web test test-race test-clients test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## the gateway on the embedded store, with a demo graph (ARGS="--addr HOST:PORT")
-	@$(MAKE) --no-print-directory -j2 assets compiled
-	$(BUILD) .
-	exec bin/kith serve --demo --admin-addr 127.0.0.1:8081 $(ARGS)
+	@GOGC=400 go build $(QUICK) -ldflags "$(LDFLAGS) -X 'kith/web.checkout=$(CURDIR)/web/assets'" -o bin/ .
+	@scripts/web.sh & exec bin/kith serve --demo --admin-addr 127.0.0.1:8081 $(ARGS)
 
 up: build ## two gateways, a replicator, two MariaDB, Redis and Prometheus, until Ctrl-C (PORT=8080 of the first, FOLDER= for the data)
 	@exec env PORT='$(PORT)' FOLDER='$(FOLDER)' scripts/up.sh
@@ -50,9 +50,10 @@ BUILD_BENCH := GOGC=400 go build -C bench -ldflags "$(LDFLAGS)" -o ../bin/ ./kit
 # What tests and checks see: every module of the tree.
 MODULES := GOWORK="$(CURDIR)/tests.work"
 
-# All that has no pages in it, while npm fetches these.
-compiled:
-	@GOGC=400 go build ./cluster/... ./gateway/... ./reconcile/... ./replication/... ./resolvers/...
+# make run compiles in half the time what the demo asks little of: Kith without inlining, and five libraries without any optimisation
+# (docs/inside/adr/0069-what-a-build-takes.md).
+QUICK := -gcflags=all=-dwarf=false $(foreach p,github.com/redis/go-redis/v9 github.com/goccy/go-json github.com/go-mysql-org/go-mysql google.golang.org/protobuf \
+	go.opentelemetry.io/otel,-gcflags='$(p)/...=-N -l -dwarf=false') -gcflags='./...=-l -dwarf=false'
 
 # GraphiQL and the app, if npm can get them; without them Kith serves plain pages.
 assets:
