@@ -16,16 +16,17 @@ concurrent='cluster|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
 # Packages that take long, the longest first.
-slowest='storage/sqlstore internal/faults internal/program resolvers replication/binlog reconcile gateway bench/suite social examples'
+slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite replication/binlog reconcile gateway bench/baseline examples cluster social'
 
-# How many seconds a package may take on two quiet cores while two others run. All other packages may take 40.
+# How many seconds a package may take on two quiet cores while three others run. All other packages may take 40.
 budgets='internal/program 120
-internal/faults 180
-resolvers 150
-internal/app 60
-gateway 50
-reconcile 70
-storage/sqlstore 180'
+internal/faults 150
+resolvers 75
+bench/suite 60
+gateway 45
+reconcile 60
+replication/binlog 60
+storage/sqlstore 120'
 
 export GOWORK=off
 what=${1:-all}
@@ -41,7 +42,8 @@ events() {
 	first=$(printf "$module/%s\n" $slowest)
 	packages="$first"$'\n'"$(grep -vxF "$first" <<<"$packages")"
 	# -p and -parallel: tests mostly wait (for servers and for windows of time), and can wait at the same time.
-	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 1))
+	# With two packages more than processors, hardly a processor waits with them.
+	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 2))
 	# GOGC: there is enough memory, and garbage collection took 9 to 13 % of the suite's processor time on stores in Go.
 	export GOGC=${GOGC:-400}
 	# -vet: make verify vets everything, with more checks. -ldflags=-s: a binary without debugging data is linked
