@@ -76,7 +76,7 @@ func TestSlowClientsAreDropped(t *testing.T) {
 // TestAMessageHasATime: frames without a byte go on for ever, and do not count against the size of a message. Others are answered meanwhile.
 func TestAMessageHasATime(t *testing.T) {
 	l := newLive()
-	s := serve(t, l.config(gateway.Subscriptions{MessageTimeout: 300 * time.Millisecond}))
+	s := serve(t, l.config(gateway.Subscriptions{MessageTimeout: 300 * time.Millisecond, InitTimeout: time.Minute}))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

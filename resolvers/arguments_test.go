@@ -118,6 +118,7 @@ func TestIDsAreAcceptedAsIntLiteralsToo(t *testing.T) {
 			}`)
 		}
 		api.Ask(`query($id: ID!) { user(by: {id: $id}) { handle } }`, apitest.Vars{"id": 1}).Is(`{"user": {"handle": "one"}}`)
+		api.Ask(`query($id: ID!) { user(by: {id: $id}) { handle } }`, apitest.Vars{"id": storage.Foreign(5).String()}).Refused("BAD_USER_INPUT")
 	})
 }
 
