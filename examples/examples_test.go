@@ -49,7 +49,7 @@ func goClient(t *testing.T, kith kith) {
 	program := filepath.Join(t.TempDir(), "example")
 	inFolder := func(arguments ...string) ([]byte, error) {
 		cmd := exec.CommandContext(t.Context(), "go", arguments...)
-		cmd.Dir = "go"
+		cmd.Dir, cmd.Env = "go", append(os.Environ(), "GOWORK=off") // a module of its own
 		return cmd.CombinedOutput()
 	}
 	if out, err := inFolder("mod", "download"); err != nil {
