@@ -272,7 +272,7 @@ func (d *costDraw) query() string {
 func (d *costDraw) selection(levels int) string {
 	var b strings.Builder
 	b.WriteString("{ id")
-	names := append(costFields["User"], DearFields["User"]...)
+	names := slices.Concat(costFields["User"], DearFields["User"])
 	for i := range 1 + d.random.IntN(6) {
 		field := names[d.random.IntN(len(names))]
 		if levels > 1 && strings.Contains(field, "nodes { id }") && !strings.HasPrefix(field, "posts") && !strings.HasPrefix(field, "favorites") {

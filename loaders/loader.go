@@ -266,7 +266,7 @@ func (m *SmallMap[K, V]) find(key K) int {
 			return at
 		}
 	}
-	at := -1
+	var at int
 	if m.slots == nil {
 		at = slices.Index(m.keys, key)
 	} else {
