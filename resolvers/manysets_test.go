@@ -4,9 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"kith/internal/apitest"
+	"kith/internal/properties"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
 )
 
 // Set answers of many users are worked out side by side, and each of their steps is one batch. So
@@ -98,4 +105,38 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 		}
 	}
 	api.Ask(`{ `+aliased(2, `edgesAmong(ids: ["11", "12", "13"]) { followings }`)+` }`, nil).Whole()
+}
+
+// What is asked for together is answered as each part of it is alone: nothing that fields share shows in an answer.
+func TestPartsOfAQueryAreAnsweredAsAlone(t *testing.T) {
+	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
+	w := drawWorld(7, 12)
+	if err := w.fill(store); err != nil {
+		t.Fatal(err)
+	}
+	for name, served := range map[string]storage.Store{"read each time": store, "from memory": newWarmStore(t, store)} {
+		api := apitest.New(t, served, apitest.Options{Budget: social.Budget(25), Limits: apitest.NoLimits})
+		t.Run(name, func(t *testing.T) {
+			properties.Check(t, 300, func(t *rapid.T) {
+				viewer := storage.UserID(rapid.IntRange(1, w.n).Draw(t, "viewer"))
+				whole, parts, vars := apitest.Parts(t, w.n)
+				ask := func(query string) apitest.Answer { return api.For(t).As(viewer).Ask(query, vars) }
+				data, errors := map[string]any{}, []string{}
+				for _, part := range parts {
+					a := ask(part)
+					maps.Copy(data, a.Data)
+					errors = append(errors, spelled(a.Errors)...)
+				}
+				got := ask(whole)
+				if is := spelled(got.Errors); !reflect.DeepEqual(got.Data, data) || !slices.Equal(is, slices.Sorted(slices.Values(errors))) {
+					t.Errorf("user %s, %s\nwith %v\n%v %v\nand each alone\n%v %v", viewer, whole, vars, got.Data, is, data, errors)
+				}
+			})
+		})
+	}
+}
+
+// spelled are errors, sorted.
+func spelled(list []apitest.Error) []string {
+	return slices.Sorted(slices.Values(storage.Each(list, func(e apitest.Error) string { return fmt.Sprint(e.Path, e.Message, e.Extensions) })))
 }

@@ -177,7 +177,9 @@ func newsOf(viewer storage.UserID) (all []news) {
 		follow := edge(events.EdgeChanged, by, 0, storage.Following)
 		request := edge(events.RequestChanged, by, 0, storage.Pending)
 		if last {
-			follow.Edge.UpdateTime, request.Edge.From, request.Edge.To = ahead, viewer, 2
+			// Of another user, or a first event that still waits takes it up, and it comes before those between them.
+			follow.Edge.From, follow.Edge.UpdateTime = 4-viewer, ahead
+			request.Edge.From, request.Edge.To = viewer, 2
 		}
 		follows, requests = append(follows, follow), append(requests, request)
 		favorites = append(favorites, edge(events.FavoriteChanged, by, post, storage.Favorited))

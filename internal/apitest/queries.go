@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -28,6 +29,25 @@ func Query(t *rapid.T, users int) (string, Vars) {
 	}
 	vars := Vars{"yes": true, "no": false, "two": 2, "one": w.id(), "some": some}
 	return w.document("query", vars), vars
+}
+
+// Parts draws several root fields as [Query] does, and returns the query of all of them, and one for each.
+func Parts(t *rapid.T, users int) (whole string, parts []string, vars Vars) {
+	w := &writer{t: t, users: users}
+	vars = Vars{"yes": true, "no": false, "two": 2, "one": w.id(), "some": []any{w.id(), w.id()}}
+	var all strings.Builder
+	for range rapid.IntRange(2, 6).Draw(t, "root fields") {
+		written := w.fragments
+		w.fragments = nil
+		w.text.Reset()
+		w.root()
+		all.WriteString(w.text.String())
+		parts = append(parts, w.document("query", maps.Clone(vars)))
+		w.fragments = append(written, w.fragments...)
+	}
+	w.text.Reset()
+	w.text.WriteString(all.String())
+	return w.document("query", maps.Clone(vars)), parts, vars
 }
 
 // Selection draws a selection on a user, as [Query] does. write writes an operation that has it wherever around has %[1]s.

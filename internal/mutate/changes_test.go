@@ -64,6 +64,7 @@ func TestSurvivorsAreReported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Setenv("GOWORK", "off") // a module of its own
 	t.Chdir(dir)
 	if survivors, err := mutate(".", 10, 1); err != nil || survivors != 1 {
 		t.Errorf("%d went unnoticed, %v; want 1", survivors, err)
