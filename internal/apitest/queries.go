@@ -31,7 +31,8 @@ func Query(t *rapid.T, users int) (string, Vars) {
 	return w.document("query", vars), vars
 }
 
-// Parts draws several root fields as [Query] does, and returns the query of all of them, and one for each.
+// Parts draws several root fields as [Query] does, most of them on the same two users, and returns the query of all of them, and one
+// for each.
 func Parts(t *rapid.T, users int) (whole string, parts []string, vars Vars) {
 	w := &writer{t: t, users: users}
 	vars = Vars{"yes": true, "no": false, "two": 2, "one": w.id(), "some": []any{w.id(), w.id()}}
@@ -40,7 +41,16 @@ func Parts(t *rapid.T, users int) (whole string, parts []string, vars Vars) {
 		written := w.fragments
 		w.fragments = nil
 		w.text.Reset()
-		w.root()
+		if w.chance("another root field", 20) {
+			w.root()
+		} else {
+			w.field("user(by: {id: "+w.draw("user", "1", "2")+"})", func() {
+				w.text.WriteString("id ")
+				for range 4 {
+					w.belowUser()
+				}
+			})
+		}
 		all.WriteString(w.text.String())
 		parts = append(parts, w.document("query", maps.Clone(vars)))
 		w.fragments = append(written, w.fragments...)
