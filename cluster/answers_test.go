@@ -192,12 +192,13 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 			if s.what == "the author is erased" {
 				continue // who does not exist has no version
 			}
-			for range 3 { // pages of posts are known after the posts are
+			asked := int64(1) // pages of posts are known after the posts are, and a log tells what leaves no counts after the rest
+			for end := time.Now().Add(30 * time.Second); asked > 0 && time.Now().Before(end); asked = statements[i].Load() {
+				statements[i].Store(0)
 				answersOf(ctx, g.caches.Reader())
 			}
-			statements[i].Store(0)
-			if answersOf(ctx, g.caches.Reader()); statements[i].Load() != 0 {
-				t.Errorf("%s: gateway %d asks the store %d times for what it has been told", s.what, i, statements[i].Load())
+			if asked > 0 {
+				t.Errorf("%s: gateway %d asks the store %d times for what it has been told", s.what, i, asked)
 			}
 		}
 	}

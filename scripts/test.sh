@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 # Packages that run under the race detector, each with the packages below it, and the tests that are left out.
 concurrent='cluster|gateway|internal/testenv|loaders|resolvers|social|storage'
-slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
+slow='SQLite|Plans|Statements|FeedsOfARequestShare|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
 # Packages that take long, the longest first.
 slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite replication/binlog reconcile gateway bench/baseline examples cluster social'
