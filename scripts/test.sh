@@ -42,8 +42,9 @@ events() {
 	first=$(printf "$module/%s\n" $slowest)
 	packages="$first"$'\n'"$(grep -vxF "$first" <<<"$packages")"
 	# -p and -parallel: tests mostly wait (for servers and for windows of time), and can wait at the same time.
-	# With two packages more than processors, hardly a processor waits with them.
-	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 2))
+	# With two packages more than processors, hardly a processor waits; what computes all the time has one more.
+	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 1))
+	[ "$1" != all ] || at_once=$((at_once + 1))
 	# GOGC: there is enough memory, and garbage collection took 9 to 13 % of the suite's processor time on stores in Go.
 	export GOGC=${GOGC:-400}
 	# -vet: make verify vets everything, with more checks. -ldflags=-s: a binary without debugging data is linked
