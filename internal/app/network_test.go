@@ -194,10 +194,9 @@ func TestNetworkLooksTheSame(t *testing.T) {
 const mostUntilLaid = 10 * time.Second
 
 // TestNetworkOfMany draws a user who follows 1,200 others, and then one who follows everybody. It logs when everybody has a place, and how
-// many frames per second the page shows, which depends on the machine.
+// many frames per second the page shows, which depends on the machine. No other test of the app draws meanwhile.
 func TestNetworkOfMany(t *testing.T) {
 	testenv.Clients(t)
-	t.Parallel()
 	s := open(t, 6*time.Minute, "--write-limit", "0")
 	tab := s.as(9, "/")
 	follow := func(from, to int) {
