@@ -19,14 +19,14 @@ slow='SQLite|Plans|Statements|FeedsOfARequestShare|OfManyUsers|IncompleteSaySo|T
 slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite replication/binlog reconcile gateway bench/baseline examples cluster social'
 
 # How many seconds a package may take on two quiet cores while three others run. All other packages may take 40.
-budgets='internal/program 120
-internal/faults 150
-resolvers 75
-bench/suite 60
-gateway 45
-reconcile 60
-replication/binlog 60
-storage/sqlstore 120'
+budgets='bench/suite 110
+gateway 80
+internal/faults 290
+internal/program 280
+reconcile 90
+replication/binlog 75
+resolvers 190
+storage/sqlstore 300'
 
 export GOWORK=off
 what=${1:-all}
