@@ -54,6 +54,7 @@ func newExporter(endpoint, version string, env func(string) string) (*exporter, 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	e.client.Transport = transport
+	e.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the headers may be secret
 	if file := of("CERTIFICATE"); file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {

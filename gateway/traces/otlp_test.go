@@ -55,6 +55,7 @@ func TestCollectorsAreAnswered(t *testing.T) {
 		"taken later": {status: []int{503, 200}},
 		"refused":     {status: []int{400}, failure: "400 Bad Request"},
 		"in part":     {status: []int{200}, body: "\x0a\x06\x08\x01\x12\x02no", failure: "did not take all spans"},
+		"elsewhere":   {status: []int{308}, failure: "308 Permanent Redirect"}, // where the headers, which may be secret, must not go
 		"all":         {status: []int{200}, body: "\x0a\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +72,7 @@ func TestCollectorsAreAnswered(t *testing.T) {
 				if err != nil || proto.Unmarshal(body, &got) != nil || r.Header.Get("X-Key") != "k 1" || r.Header.Get("Content-Type") != "application/x-protobuf" || r.URL.Path != "/v1/traces" {
 					t.Errorf("%v, %v", r.Header, err)
 				}
+				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(c.status[asked])
 				_, _ = io.WriteString(w, c.body)
 				asked++
