@@ -13,8 +13,8 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // counter returns ids in ascending order.

@@ -11,8 +11,8 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // linked counts look-ups of identities, and may fail in the middle of a registration.

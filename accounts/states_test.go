@@ -18,10 +18,10 @@ import (
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 // gateway is what one gateway of a deployment knows and does about accounts.

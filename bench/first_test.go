@@ -20,7 +20,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/graph/selections"
-	"kith/storage/storagetest/oracle"
+	"kith/internal/storagetest/oracle"
 )
 
 // BenchmarkFirstRequest measures the first request of a trusted document, and the later ones, in the way in which

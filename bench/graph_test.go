@@ -11,8 +11,8 @@ import (
 
 	"kith/bench"
 	"kith/files/importer"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 func text(t *testing.T, g *bench.Graph) []byte {

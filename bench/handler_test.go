@@ -24,13 +24,13 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/declared"
 	"kith/graph/generated"
+	"kith/internal/storagetest/oracle"
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 // BenchmarkHandler measures what a question costs apart from SQL and the network. It calls the gateway's handler, as the

@@ -15,7 +15,7 @@ import (
 	"kith/bench"
 	"kith/files/importer"
 	"kith/internal/apitest"
-	"kith/storage/storagetest/oracle"
+	"kith/internal/storagetest/oracle"
 )
 
 func TestLoadOnAGateway(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 func graph(t *testing.T, text string) string {

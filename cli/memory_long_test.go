@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/cache/localcache"
-	"kith/storage/storagetest/oracle"
 )
 
 // TestLongResidentMemory fills caches of several sizes, each in its own process, while as much garbage is made as by

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 func TestGatewaysCountEachOther(t *testing.T) {

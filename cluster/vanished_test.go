@@ -10,11 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -14,10 +14,10 @@ import (
 	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 // Random valid queries and subscriptions with variables of any kind are answered as graphql-js answers them: the same values, nulls, paths

@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/loaders"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A timer that a request must not wait for lasts far longer here than the request may take.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // eventful is a store that runs a function whenever inverse rows have been read.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // quick is a scan with many small steps.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // meddled is a store that runs a function just before a repair is written.

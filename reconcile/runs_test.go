@@ -11,9 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // gathered returns the values of all metrics of a registry, by name and by the values of labels in the

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 const shards = 4

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // reporting is a store that reports the rows that follow from a row, whenever the row is the present

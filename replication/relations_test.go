@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/storage"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 // engines are the stores on which all relations between users are propagated to the other side. They have

@@ -10,9 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // flaky is a store in which the inverse rows of some users cannot be written for a while.

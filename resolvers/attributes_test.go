@@ -10,8 +10,8 @@ import (
 	"kith/graph/sdl"
 	"kith/graph/selections"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // declaredOf is a file with attributes of every type.

@@ -11,8 +11,8 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Every list and every relationship is what the viewer may see of it. Hidden users are left out of

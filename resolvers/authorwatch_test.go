@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 // deeds are the two things that others do with posts, and that their author is notified of.

@@ -10,9 +10,9 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Pages backward have the rows of the list as it is read forward, from its end or before a cursor; with `after` and `before`

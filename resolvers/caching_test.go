@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/storage/storagetest/oracle"
+	"kith/internal/storagetest/oracle"
 )
 
 // A GET of a document by a client that is not signed in may be cached, for the shortest time that any

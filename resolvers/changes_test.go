@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 // village is four users on two shards: a and c on one, b and d on the other.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 func TestFollowMarks(t *testing.T) {

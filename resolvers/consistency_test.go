@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/reconcile"
 	"kith/resolvers"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // lookUp holds checkpoints in memory.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // checkErrors checks that every error has one of the listed codes, and says correctly whether a retry is worthwhile.

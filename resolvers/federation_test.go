@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A router finds each object by each of the keys that the schema gives its type.

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/loaders"
 	"kith/social"
@@ -24,7 +25,6 @@ import (
 	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 // loaded returns recent posts that are complete, because the store is empty.

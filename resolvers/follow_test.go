@@ -10,8 +10,8 @@ import (
 	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // payload is everything that a client's cache replaces after a follow.

@@ -12,9 +12,9 @@ import (
 
 	"kith/accounts"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A mute leaves posts out of the feed and, of everything, the user out of suggestions and searches; lists, and what others see, stay.

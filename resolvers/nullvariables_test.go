@@ -8,8 +8,8 @@ import (
 
 	"kith/graph/cursor"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A variable that may be null, has a default and is null is valid, and the field that takes no null fails alone. Nothing panics.

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
-// onStores runs a test over an empty reference store. The engines keep the same promises (storage/storagetest), and the random worlds are read
+// onStores runs a test over an empty reference store. The engines keep the same promises (internal/storagetest), and the random worlds are read
 // from them, see [TestEverybodySeesWhatIsOpenToThem]; the long tests, and make test-engines, repeat everything on them.
 func onStores(t *testing.T, test func(t *testing.T, store storage.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, oracle.New()) })

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // inactive panics when it is asked when users have posted last.

@@ -15,7 +15,7 @@ import (
 	"kith/graph/sdl"
 	"kith/graph/selections"
 	"kith/internal/apitest"
-	"kith/storage/storagetest/oracle"
+	"kith/internal/storagetest/oracle"
 )
 
 // Without posts, an id of a post or of a comment is one of nobody, in every way to name an object.

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // square is what users have published, and who may see whom, as the test knows it.

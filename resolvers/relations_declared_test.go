@@ -10,8 +10,8 @@ import (
 
 	"kith/graph/declared"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 const someKinds = `

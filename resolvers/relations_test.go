@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 func deactivate(t testing.TB, store storage.Store, ids ...storage.UserID) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // If an answer ends at its budget, at a user who is not shown, its cursor does not reveal that

@@ -13,9 +13,9 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // drawnGraph is a drawn graph, as a matrix: follows[a][b] is the time at which a followed b, or 0.

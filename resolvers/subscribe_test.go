@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 // flaky is a store in which the look-ups of some names fail a given number of times.

@@ -14,9 +14,9 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 // subscribe opens a subscription over server-sent events and returns its answers. When the function

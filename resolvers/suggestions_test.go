@@ -12,9 +12,9 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // suggestion is an edge of followSuggestions.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 const listPayload = `{ changed list { id name public memberCount members { totalCount nodes { id } } owner { id } } outcomes { userId changed error { reason } } }`

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/watch"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/feed/recent"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/watch"
 )
 
 // warmStore is a store whose requests read through a cache.

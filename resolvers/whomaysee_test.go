@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/reference/relations.md")

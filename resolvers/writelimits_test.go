@@ -10,8 +10,8 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/generated"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // noWrites refuses every write, and notes it.

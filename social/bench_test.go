@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
-	"kith/storage/storagetest/oracle"
 )
 
 // BenchmarkWays measures the questions of the design's section 6 that work on lists: from rows, and

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // The question whether a follow may be shown names first the user who follows.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A step of a deletion has rows of several tables, and never more rows than it may end at a time.

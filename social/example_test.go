@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	"kith/internal/storagetest/oracle"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // town is a store in which 1 follows 2 and 3, both of whom follow 4; 2 follows 1 and 5, too.

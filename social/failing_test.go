@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // failing is a store: the first reads succeed, and then some fail. Reads of users do not fail: a user whose row

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A list that a filter names twice, and of which a range is also read, is read once. So an error of that read is the

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
 	"kith/storage/feed/recent"
-	"kith/storage/storagetest/oracle"
 )
 
 // TestFeedsOfMany: pages of the feed of a user who follows many are those of brute force, in each of the ways

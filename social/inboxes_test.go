@@ -17,12 +17,12 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/cache/rediscache"
 	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
-	"kith/storage/storagetest/oracle"
 )
 
 // boxed is a gateway with inboxes, driven step by step.

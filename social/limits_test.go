@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // unreadable is a store whose counts or edges cannot be read.

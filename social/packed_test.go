@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
-	"kith/storage/storagetest/oracle"
 )
 
 // somePacked has lists of a store in memory, but answers only a share of the questions with them. So answers

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // drawFilter draws a valid filter.

@@ -16,11 +16,11 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 // post is a redundancy mode that holds rows back and delivers them later, in any order and more

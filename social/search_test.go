@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // drawNamed is a graph whose users have names of a few words, and lists that may be closed.

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // packingStore is a store with some packed lists.

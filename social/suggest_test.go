@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // drawPeople creates the users of a random graph, and draws who may see their lists, and whether they

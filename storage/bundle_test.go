@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // profiling is a store that notes which users are read together with their counts. User 13 cannot be

@@ -15,8 +15,8 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // identified is a store in memory with an identity.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"kith/files/graphfile"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 var (

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"kith/graph/consistency"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 func mark(from, to storage.UserID, version storage.Micros) consistency.Mark {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"kith/graph/consistency"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // table is a store that counts how often it is asked for edges, and that may fail.

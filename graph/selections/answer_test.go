@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // An answer that would be too long is not made in full. Its memory stays near the bound, whether

@@ -16,8 +16,8 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 const users = 12

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/storage/storagetest/oracle"
+	"kith/internal/storagetest/oracle"
 )
 
 // TestTheSchemaHasNoDefer: the schema does not name @defer, and queries with it are refused.

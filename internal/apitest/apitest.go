@@ -33,13 +33,13 @@ import (
 	"kith/graph/limits"
 	"kith/graph/sdl"
 	"kith/graph/selections"
+	"kith/internal/storagetest/watch"
 	"kith/reconcile"
 	"kith/replication"
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/watch"
 )
 
 // Options are the settings of the program that tests vary. The zero value is the

@@ -19,10 +19,6 @@ var floors = [][]string{
 	{"storage"},
 }
 
-// isSuite tells whether a package belongs to the suite of the stores. It contains tests: it may import the packages that
-// tests share, and the product imports nothing of it.
-func isSuite(name string) bool { return strings.HasPrefix(name+"/", "kith/storage/storagetest/") }
-
 func TestImportsPointOneWay(t *testing.T) {
 	t.Parallel()
 	for name, imports := range importsOfPackages(t) {
@@ -34,8 +30,8 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 	for _, wrong := range [][2]string{
 		{"kith/storage/cache/localcache", "kith/loaders"}, {"kith/social", "kith/loaders"}, {"kith/resolvers", "kith/gateway"},
-		{"kith/gateway", "kith/bench"}, {"kith/cli", "kith/internal/testenv"}, {"kith/storage/sqlstore", "kith/internal/properties"}, {"kith/storage/storagetest", "kith/loaders"},
-		{"kith/storage/sqlstore", "kith/storage/storagetest/oracle"},
+		{"kith/gateway", "kith/bench"}, {"kith/cli", "kith/internal/testenv"}, {"kith/storage/sqlstore", "kith/internal/properties"},
+		{"kith/storage/sqlstore", "kith/internal/storagetest/oracle"},
 	} {
 		if !wrongWay(t, wrong[0], wrong[1]) {
 			t.Errorf("%s could import %s", wrong[0], wrong[1])
@@ -64,25 +60,18 @@ func importsOfPackages(t *testing.T) map[string][]string {
 	return packages
 }
 
-// TestFoldersAreFew: what the system consists of can be seen from its top-level folders and from which of them imports which.
+// TestFoldersAreFew: what the system consists of can be seen from its top-level folders.
 func TestFoldersAreFew(t *testing.T) {
 	t.Parallel()
-	const mostFolders, mostWithPackages, mostArrows = 19, 16, 50
-	folders, arrows := map[string]bool{}, map[string]bool{}
-	for name, imports := range importsOfPackages(t) {
-		from, ok := topFolder(name)
-		if ok {
-			folders[from] = true
-		}
-		for _, imported := range imports {
-			if to, ok := topFolder(imported); ok && to != from {
-				arrows[from+" -> "+to] = true
-			}
+	const mostFolders, mostWithPackages = 19, 16
+	folders := map[string]bool{}
+	for name := range importsOfPackages(t) {
+		if folder, ok := topFolder(name); ok {
+			folders[folder] = true
 		}
 	}
-	if len(folders) > mostWithPackages || len(arrows) > mostArrows {
-		t.Errorf("%d folders hold packages, want at most %d; %d arrows, want at most %d:\n%s",
-			len(folders), mostWithPackages, len(arrows), mostArrows, strings.Join(slices.Sorted(maps.Keys(arrows)), "\n"))
+	if len(folders) > mostWithPackages {
+		t.Errorf("%d folders hold packages, want at most %d: %v", len(folders), mostWithPackages, slices.Sorted(maps.Keys(folders)))
 	}
 	tracked := exec.Command("git", "ls-tree", "-d", "--name-only", "HEAD")
 	tracked.Dir = "../.."
@@ -98,10 +87,7 @@ func TestFoldersAreFew(t *testing.T) {
 func wrongWay(t *testing.T, from, to string) bool {
 	a, fromKith := topFolder(from)
 	b, toKith := topFolder(to)
-	if isSuite(to) {
-		return !isSuite(from) && a != "bench" && a != "internal"
-	}
-	if !fromKith || !toKith || a == b || a == "bench" || a == "internal" || isSuite(from) && b == "internal" {
+	if !fromKith || !toKith || a == b || a == "bench" || a == "internal" {
 		return false
 	}
 	if b == "bench" || b == "internal" {

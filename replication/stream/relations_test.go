@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest/oracle"
 )
 
 // stuck is a store of a consumer that is killed before it ends a follow on the inverse side, which

@@ -12,11 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 func connect(t testing.TB, addr string) redis.UniversalClient {

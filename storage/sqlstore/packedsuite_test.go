@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
-	"kith/storage/storagetest"
 )
 
 // ofLists are the topics that write or read what is packed: following, follower, and the counts whose

@@ -3,9 +3,9 @@ package sqlstore_test
 import (
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A repairable store is a store that reconcile works on.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
-	"kith/storage/storagetest"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
-	"kith/storage/storagetest/oracle"
 )
 
 // made answers every key without a store, so that only the cache is in memory.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // slow answers once the context of a read has ended, and then takes its time.

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
+	"kith/internal/storagetest/oracle"
+	"kith/internal/storagetest/watch"
 	"kith/storage"
 	"kith/storage/cache/localcache"
-	"kith/storage/storagetest"
-	"kith/storage/storagetest/oracle"
-	"kith/storage/storagetest/watch"
 )
 
 // cached is a store whose reads go through a cache that is notified of its writes.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // brokenLister is a store with one shard that does not list its users.

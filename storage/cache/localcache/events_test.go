@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 // slow can hold back answers of a store after they were read.

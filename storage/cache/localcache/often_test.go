@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // followedByMany makes a long list of user 1's followers.

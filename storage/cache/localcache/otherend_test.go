@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
-	"kith/storage/storagetest/oracle"
 )
 
 // counting counts the edges that are read from the store one by one.

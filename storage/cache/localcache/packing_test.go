@@ -8,9 +8,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/localcache"
-	"kith/storage/storagetest/oracle"
 )
 
 // packer reports the lists that it was asked to pack.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest/oracle"
+	"kith/internal/storagetest/watch"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
-	"kith/storage/storagetest/watch"
 )
 
 // postReads counts the reads of posts of a store, and may hold one back after it was read.

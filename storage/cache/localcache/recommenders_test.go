@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // claiming is a store whose users have one following each, and counts that say otherwise.

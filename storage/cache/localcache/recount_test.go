@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
+	"kith/internal/storagetest/watch"
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
-	"kith/storage/storagetest/watch"
 )
 
 // TestCountsAtHandAreTaken: after a write of this process its users are not read again, unless

@@ -14,10 +14,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/cache/idset"
 	"kith/storage/cache/localcache"
-	"kith/storage/storagetest/oracle"
 )
 
 // ranked is a store of two shards, the odd ids and the even ones, whose users have classes.

@@ -3,9 +3,9 @@ package rediscache
 import (
 	"testing"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Once Changed has returned, every gateway answers with the present values.

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
+	"kith/internal/storagetest/oracle"
+	"kith/internal/storagetest/watch"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/storagetest"
-	"kith/storage/storagetest/oracle"
-	"kith/storage/storagetest/watch"
 )
 
 // cached is a store whose users and lists are read through a cache, which is notified of every

@@ -13,9 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 func TestMain(m *testing.M) {

@@ -13,11 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/cache/rediscache"
 	"kith/storage/feed/recent"
-	"kith/storage/storagetest/oracle"
 )
 
 // fixture is the inboxes of one gateway. Its posts are those that the test adds.

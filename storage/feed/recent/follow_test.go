@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/storagetest/oracle"
 )
 
 // source is a store that may fail.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/move"
-	"kith/storage/storagetest"
 )
 
 // TestLongEveryWriteIsNoted: while all buckets leave, the store keeps its promises. Its notes are enough

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about what caches keep, and about the list of all users.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about the states of users and about deleting them.

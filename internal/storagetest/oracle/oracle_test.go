@@ -4,9 +4,9 @@ import (
 	"reflect"
 	"testing"
 
+	"kith/internal/storagetest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest"
-	"kith/storage/storagetest/oracle"
 )
 
 func TestConformance(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about identities of providers.

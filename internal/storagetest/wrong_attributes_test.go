@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about attributes, and about the first time of a follow.

@@ -3,8 +3,8 @@ package storagetest_test
 import (
 	"context"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // The reference answers a bundle with its own methods. These types answer like the wrong store.

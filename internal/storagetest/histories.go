@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // manyHistories take some seconds on real servers; -rapid.checks asks for more.

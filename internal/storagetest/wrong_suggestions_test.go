@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about popular users and searches.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about what is stored beside edges: marks, states and so on.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kith/storage/storagetest/oracle"
+	"kith/internal/storagetest/oracle"
 )
 
 type unknownIsAnError struct{ *oracle.Store }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about relations of declared kinds.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 type threeByteText struct{ *oracle.Store }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // What Apply returns, as a short name.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // What ChangeRequest takes, as short names.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about the lists of users.

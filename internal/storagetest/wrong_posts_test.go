@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about posts and comments.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest"
-	"kith/storage/storagetest/oracle"
 )
 
 // caught says how a mistake is found.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 type handleForAll struct{ *oracle.Store }

@@ -3,8 +3,8 @@ package storagetest_test
 import (
 	"context"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 type ownersTwice struct{ *oracle.Store }

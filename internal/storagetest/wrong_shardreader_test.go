@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes in reading whole shards.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/storagetest/oracle"
 )
 
 // A follow writes the truth. How the replica gets it depends on the redundancy mode. Here both are
