@@ -117,10 +117,16 @@ func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		famous(t, store, func(k int) int { return 2000 + k }, 3)
 		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: social.Budget(700)}).As(viewerOfFamous)
-		for i, one := range apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(1, 12)}).Whole(), "users") {
+		for i := range 12 {
+			one := apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(i+1, i+1)}).Whole(), "users")[0]
 			f, all := one.FollowersYouKnow, (2000+i+1)/3
 			if f.Complete || f.TotalCount == 0 || f.TotalCount >= all || len(f.Nodes) != 3 || !f.PageInfo.HasNextPage || f.PageInfo.EndCursor == nil {
 				t.Fatalf("user %d: %+v, want the beginning of %d", i+1, f, all)
+			}
+		}
+		for i, one := range apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(1, 12)}).Whole(), "users") {
+			if one.FollowersYouKnow.Complete {
+				t.Fatalf("user %d, of twelve who share the budget: %+v", i+1, one.FollowersYouKnow)
 			}
 		}
 	})

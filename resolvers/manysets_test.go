@@ -11,7 +11,6 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/properties"
-	"kith/social"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -115,7 +114,7 @@ func TestPartsOfAQueryAreAnsweredAsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, served := range map[string]storage.Store{"read each time": store, "from memory": newWarmStore(t, store)} {
-		api := apitest.New(t, served, apitest.Options{Budget: social.Budget(25), Limits: apitest.NoLimits})
+		api := apitest.New(t, served, apitest.Options{Limits: apitest.NoLimits})
 		t.Run(name, func(t *testing.T) {
 			properties.Check(t, 300, func(t *rapid.T) {
 				viewer := storage.UserID(rapid.IntRange(1, w.n).Draw(t, "viewer"))

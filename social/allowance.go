@@ -17,11 +17,12 @@ const (
 	entriesOfPost = 3
 )
 
-// Allowance is what the feeds of a request may read, and other pages of posts to replace what they leave out: without it, each alias
+// Allowance is what the feeds of a request may read, other pages of posts to replace what they leave out, and set answers: without it, each alias
 // would multiply the work. They are worked out one at a time, and what has begun is not broken off. The zero value is whole.
 type Allowance struct {
 	mu    sync.Mutex // held while one of them reads
 	taken atomic.Int64
+	rows  atomic.Int64 // that set answers have examined, see [Graph.Within]
 }
 
 // take counts entries that are read. nil is without a bound.

@@ -80,7 +80,7 @@ func (g *Graph) readAmong(ctx context.Context, parts []*neededList, wanted []sto
 	}
 	slices.SortStableFunc(missing, func(a, b *neededList) int { return cmp.Compare(a.length, b.length) })
 	look := probeCost * len(wanted)
-	left := int(g.budget)
+	left := g.left()
 	complete = true
 	for _, p := range missing {
 		rows := int(min(p.length, int64(look)))

@@ -90,7 +90,7 @@ func (g *Graph) pair(ctx context.Context, q MatchQuery) (base, other *neededList
 // instead: either they are the matches, or all other users of the base are, which are counted by
 // subtraction.
 func (g *Graph) Matches(ctx context.Context, q MatchQuery, from MatchMark, first int) (MatchPage, error) {
-	c := &matches{MatchQuery: q, graph: g, from: from, first: first, decided: from.After, total: notCounted, examinable: int(g.budget)}
+	c := &matches{MatchQuery: q, graph: g, from: from, first: first, decided: from.After, total: notCounted, examinable: g.left()}
 	if err := c.run(ctx); err != nil {
 		return MatchPage{}, fmt.Errorf("look up %s of user %s among %s of user %s: %w", q.Base.Side, q.Base.Owner, q.Other.Side, q.Other.Owner, err)
 	}
@@ -103,7 +103,8 @@ type matches struct {
 	graph      *Graph
 	from       MatchMark
 	first      int
-	examinable int // positions that may still be gone through
+	examinable int        // positions that may still be gone through
+	others     *idset.Set // the other list, if it has been read whole
 
 	// next returns the matches behind decided, of at most so many positions or so many matches, moves
 	// decided, and reports whether the base ends there.
@@ -125,7 +126,7 @@ func (c *matches) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	most := c.graph.sizes.firstLook
+	most := c.graph.firstLook()
 	switch hidden := int64(c.graph.audience.HidesAtMost()); {
 	case inMemory:
 		most = c.first + 1
@@ -135,10 +136,15 @@ func (c *matches) run(ctx context.Context) error {
 	case c.Absent && hidden <= fewLeftOut && (other.length+hidden)*probeCost < base.length && other.length+hidden < int64(c.examinable)/2:
 		most = c.first + 1
 		err = c.fromAll(ctx, base, other)
+	case c.wholeOther(other.length, base.length):
+		c.graph.read(ctx, []*neededList{other})
+		err, c.others = other.err, other.set
+		c.examinable -= int(other.length)
+		most, c.next = c.graph.sizes.stride, c.fromBase
 	default:
 		c.next = c.fromBase
 	}
-	for isFirst := true; err == nil && !c.isEnough() && (isFirst || c.examinable > 0); isFirst = false {
+	for isFirst := true; err == nil && !c.isEnough() && (isFirst || c.mayExamine()); isFirst = false {
 		err = c.step(ctx, most)
 		most = c.graph.sizes.stride
 	}
@@ -147,6 +153,14 @@ func (c *matches) run(ctx context.Context) error {
 	}
 	return c.addOthers(ctx)
 }
+
+// wholeOther reports whether the other list is read whole: if the users of the base, whom it takes to count all, are not far fewer.
+func (c *matches) wholeOther(other, base int64) bool {
+	return other <= probeCost*base && base > int64(c.graph.sizes.firstLook) && other+base <= int64(c.examinable)
+}
+
+// mayExamine reports whether the budget goes on: this answer's, and that of the request.
+func (c *matches) mayExamine() bool { return c.examinable > 0 && c.graph.left() > 0 }
 
 // isEnough reports whether nothing more has to be found.
 func (c *matches) isEnough() bool {
@@ -171,7 +185,7 @@ func (c *matches) step(ctx context.Context, most int) (err error) {
 
 // inSets compares lists in memory. They are counted as sets, unless scanning is as fast.
 func (c *matches) inSets(base, other *neededList) {
-	c.examinable = int(c.graph.budget) * c.graph.sizes.positionsPerRow
+	c.examinable = max(1, c.graph.left()) * c.graph.sizes.positionsPerRow
 	if base.order.Len() > min(c.graph.sizes.fewPositions, c.examinable) {
 		c.total = c.countSets(base.set, other.set)
 	}
@@ -182,6 +196,7 @@ func (c *matches) inSets(base, other *neededList) {
 		a := base.order.Among(other.set, c.Absent, c.decided, most, c.examinable)
 		c.decided = a.Last
 		c.examinable -= a.Examined
+		c.graph.examine(a.Examined / c.graph.sizes.positionsPerRow)
 		some := storage.Each(a.Positions, func(at storage.Position) Match { return Match{ID: at.Peer, At: at} })
 		return some, a.End, nil
 	}
@@ -208,6 +223,14 @@ func (c *matches) fromBase(ctx context.Context, most int) (some []Match, end boo
 	if err != nil {
 		return nil, false, err
 	}
+	if c.others != nil {
+		for _, at := range positions {
+			if c.others.Contains(at.Peer) != c.Absent {
+				some = append(some, Match{ID: at.Peer, At: at})
+			}
+		}
+		return some, end, nil
+	}
 	others, err := c.look(ctx, c.Other, storage.Each(positions, func(at storage.Position) storage.UserID { return at.Peer }))
 	some = make([]Match, 0, len(positions))
 	for i, at := range positions {
@@ -220,8 +243,10 @@ func (c *matches) fromBase(ctx context.Context, most int) (some []Match, end boo
 
 // read reads the next rows of the base.
 func (c *matches) read(ctx context.Context, most int) (positions []storage.Position, end bool, err error) {
+	c.graph.examine(most)
 	r := c.graph.store.Pages(ctx, c.Base.Side, []storage.PageQuery{{Owner: c.Base.Owner, After: c.decided, Limit: most}})[0]
 	c.examinable -= len(r.Value)
+	c.graph.examine(len(r.Value) - most)
 	positions = make([]storage.Position, 0, len(r.Value))
 	for _, e := range r.Value {
 		c.decided = storage.PositionOf(c.Base.Side, e)
@@ -233,6 +258,7 @@ func (c *matches) read(ctx context.Context, most int) (positions []storage.Posit
 // look reads the edges of users in a list.
 func (c *matches) look(ctx context.Context, l List, ids []storage.UserID) ([]storage.Result[storage.Edge], error) {
 	c.examinable -= len(ids)
+	c.graph.examine(len(ids))
 	return c.graph.edgesOf(ctx, l, ids)
 }
 

@@ -72,12 +72,13 @@ type peopleQuery struct {
 	drivers  []*neededList  // every wanted user is on one of them
 	chosen   []*neededList  // to be read whole: the drivers, and lists that are not far longer
 	rows     int            // left in the budget
+	least    int            // rows of each list that are read in any case
 	isPartly bool           // not all lists are known as a whole
 	upTo     storage.UserID // if so, the candidates are complete up to this user
 }
 
 func newPeopleQuery(g *Graph, query PeopleQuery) *peopleQuery {
-	q := &peopleQuery{PeopleQuery: query, graph: g, rows: int(g.budget), upTo: lastUser}
+	q := &peopleQuery{PeopleQuery: query, graph: g, rows: g.left(), least: g.firstLook(), upTo: lastUser}
 	lists := query.Filter.Lists()
 	parts := make([]neededList, len(lists))
 	q.parts = make([]*neededList, 0, len(lists))
@@ -183,7 +184,7 @@ func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
 	if q.err() != nil {
 		return nil
 	}
-	rows := max(q.graph.sizes.firstLook, q.rows/(2*len(q.drivers)))
+	rows := max(q.least, q.rows/(2*len(q.drivers)))
 	for _, p := range q.drivers {
 		if p.set == nil {
 			q.isPartly = true
@@ -204,7 +205,7 @@ func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
 	for _, p := range q.drivers {
 		either.Any = append(either.Any, idset.Term{Set: p.set})
 	}
-	most := max(q.graph.sizes.firstLook, q.rows/len(probes))
+	most := max(q.least, q.rows/len(probes))
 	ids, _ := idset.Select(either, q.From.After, most+1)
 	if len(ids) > most {
 		ids = ids[:most]

@@ -111,7 +111,7 @@ func (g *Graph) addFriendsOfFriends(ctx context.Context, found []Found) error {
 		return nil
 	}
 	few := *g
-	few.budget, few.sizes.maxPool = min(g.budget, 2*foafRows), firstPool // a pool takes half
+	few.budget, few.request, few.sizes.maxPool = min(g.budget, 2*foafRows), nil, firstPool // a pool takes half
 	p, err := few.poolOf(ctx, SuggestionQuery{User: g.viewer()})
 	if err != nil {
 		return err

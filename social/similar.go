@@ -28,7 +28,7 @@ func (g *Graph) similar(ctx context.Context, user storage.UserID) ([]storage.Use
 		return nil, false, read.Err
 	}
 	followers := storage.Each(read.Value, func(e storage.Edge) idset.Candidate { return idset.Candidate{ID: e.From} })
-	audience, _, all, err := g.openAmong(ctx, func(n int) []idset.Candidate { return followers[:min(n, len(followers))] })
+	audience, _, all, err := g.openAmong(ctx, g.left()/2, func(n int) []idset.Candidate { return followers[:min(n, len(followers))] })
 	if err != nil {
 		return nil, false, err
 	}

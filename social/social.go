@@ -2,7 +2,7 @@
 // is a friend, whom to follow next. Each answer is an expression over lists as sets, which are
 // read in batches from a store, in ways that depend on their lengths.
 //
-// Answers have a [Budget]. It counts rows examined, not
+// Answers have a [Budget], and those of one request one together. It counts rows examined, not
 // time, so that the same data gives the same answer. Lists in memory, and packed ones, need none.
 package social
 
@@ -45,7 +45,8 @@ type Reader interface {
 type Graph struct {
 	store    Reader
 	budget   Budget
-	audience *Audience // hidden users are left out; nil: nobody is hidden
+	request  *Allowance // what all answers of the request have examined; nil: this is the only one
+	audience *Audience  // hidden users are left out; nil: nobody is hidden
 	sizes    sizes
 }
 
@@ -60,6 +61,37 @@ func New(store Reader, budget Budget, audience *Audience) *Graph {
 
 // Budget is how many rows one answer may examine.
 func (g *Graph) Budget() Budget { return g.budget }
+
+// Within is the graph for the answers of one request: together they examine one budget. When that is spent, others look at the first few rows of
+// their lists.
+func (g *Graph) Within(request *Allowance) *Graph {
+	within := *g
+	within.request = request
+	return &within
+}
+
+// left is how many rows an answer that begins now may examine.
+func (g *Graph) left() int {
+	if g.request == nil {
+		return int(g.budget)
+	}
+	return max(0, int(g.budget)-int(g.request.rows.Load()))
+}
+
+// examine counts rows before they are read.
+func (g *Graph) examine(rows int) {
+	if g.request != nil {
+		g.request.rows.Add(int64(rows))
+	}
+}
+
+// firstLook is how many rows of a list an answer reads in any case.
+func (g *Graph) firstLook() int {
+	if g.left() > 0 {
+		return g.sizes.firstLook
+	}
+	return min(g.sizes.firstLook, fewRows)
+}
 
 // Among is the graph for one of n answers that are worked out together. Each step of all of them is
 // one statement, so each answer looks up its share of ids at a time.
@@ -112,6 +144,9 @@ const (
 	// togetherProbes is how many ids answers that are worked out together look up at a time, all of
 	// them together, in one statement; each looks up at least fewProbes.
 	togetherProbes, fewProbes = 20_000, 200
+
+	// fewRows are read of each list when a request has spent its budget.
+	fewRows = 16
 
 	// probeCost is how many rows are read in order in the time of one look-up by key.
 	probeCost = 8

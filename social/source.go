@@ -95,7 +95,17 @@ func (g *Graph) unpack(ctx context.Context, parts []*neededList) {
 
 // read reads lists whole, from their rows.
 func (g *Graph) read(ctx context.Context, parts []*neededList) {
-	readWhole(ctx, parts, g.store.Neighbours)
+	readWhole(ctx, parts, func(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+		some, _ := missing(parts, side)
+		for _, p := range some {
+			g.examine(int(p.length))
+		}
+		lists := g.store.Neighbours(ctx, side, owners)
+		for i, p := range some { // nobody has measured some
+			g.examine(len(lists[i].Value) - int(p.length))
+		}
+		return lists
+	})
 }
 
 func readWhole(ctx context.Context, parts []*neededList, read func(context.Context, storage.Side, []storage.UserID) []storage.Result[[]storage.UserID]) {
@@ -115,6 +125,7 @@ func readWhole(ctx context.Context, parts []*neededList, read func(context.Conte
 // readRange reads the users of a list behind a user, from so many rows. It returns the last user it
 // covers: the greatest id if the list has ended.
 func (g *Graph) readRange(ctx context.Context, p *neededList, after storage.UserID, rows int) (upTo storage.UserID) {
+	g.examine(rows)
 	r := g.store.AllRows(ctx, []storage.RowsQuery{{Side: p.Side, Owner: p.Owner, After: after, Limit: rows}})[0]
 	if p.err = r.Err; r.Err != nil {
 		return after
@@ -166,6 +177,7 @@ func (g *Graph) lookUpSome(ctx context.Context, side storage.Side, probes []*pro
 	if len(pairs) == 0 {
 		return false
 	}
+	g.examine(len(pairs))
 	for i, r := range g.store.Edges(ctx, side, pairs) {
 		p := of[i]
 		if r.Err != nil {

@@ -66,7 +66,7 @@ func (g *Graph) walk(ctx context.Context, q SuggestionQuery, p pool, v *scores) 
 	if g.audience.hidesAny() {
 		like.Hides = g.audience.Hides
 	}
-	audience, alike, _, err := g.openAmong(ctx, func(n int) []idset.Candidate {
+	audience, alike, _, err := g.openAmong(ctx, int(g.budget)/2, func(n int) []idset.Candidate {
 		like.Most = n
 		best, _ := like.Best()
 		return best
@@ -84,9 +84,9 @@ func (g *Graph) walk(ctx context.Context, q SuggestionQuery, p pool, v *scores) 
 	return err
 }
 
-// openAmong returns the first [walkUsers] of ranked users whose followings are open and together fit half of the budget, with their counts.
+// openAmong returns the first [walkUsers] of ranked users whose followings are open and have at most so many rows together, with their counts.
 // ranked is the first n of them. all reports that nobody with an open list is missing.
-func (g *Graph) openAmong(ctx context.Context, ranked func(n int) []idset.Candidate) (audience []recommender, alike []int, all bool, err error) {
+func (g *Graph) openAmong(ctx context.Context, most int, ranked func(n int) []idset.Candidate) (audience []recommender, alike []int, all bool, err error) {
 	rows := int64(0)
 	for seen, more := 0, walkUsers*5/4; more <= walkExamined; more *= 4 { // few have closed lists
 		first := ranked(more)
@@ -102,7 +102,7 @@ func (g *Graph) openAmong(ctx context.Context, ranked func(n int) []idset.Candid
 			return nil, nil, false, err
 		}
 		for _, u := range users {
-			if rows += u.degree; len(audience) == walkUsers || rows > int64(g.budget)/2 {
+			if rows += u.degree; len(audience) == walkUsers || rows > int64(most) {
 				return audience, alike, false, nil
 			}
 			audience, alike = append(audience, u), append(alike, counts[u.id])

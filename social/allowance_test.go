@@ -1,0 +1,99 @@
+package social
+
+import (
+	"context"
+	"testing"
+
+	"kith/internal/storagetest/oracle"
+	"kith/storage"
+)
+
+// Set answers of one request examine one budget together, however many they are. What it does not suffice for says that it is incomplete, and
+// is answered in the next request.
+func TestAnswersOfARequestShareItsBudget(t *testing.T) {
+	const stars, fans, budget = 40, 3000, 20_000
+	store := oracle.New()
+	var edges []storage.Edge
+	for to := storage.UserID(1); to <= stars; to++ {
+		for from := storage.UserID(100); from < 100+fans; from++ {
+			edges = append(edges, storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: storage.Micros(from)})
+		}
+		edges = append(edges, storage.Edge{From: to, To: 100 + to, Type: storage.Following, UpdateTime: 1})
+	}
+	for to := storage.UserID(1000); to < 100+fans; to++ {
+		edges = append(edges, storage.Edge{From: 100, To: to, Type: storage.Following, UpdateTime: 1})
+	}
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	fansOf := func(id storage.UserID) List { return List{storage.Inverse, id} }
+	for name, ask := range map[string]func(*Graph, storage.UserID) (complete bool, err error){
+		"matches of two lists": func(g *Graph, id storage.UserID) (bool, error) {
+			other := fansOf(id)
+			p, err := g.Matches(t.Context(), MatchQuery{Base: List{storage.Forward, 100}, Other: other}, MatchMark{}, 10)
+			return p.Complete, err
+		},
+		"who is on two lists": func(g *Graph, id storage.UserID) (bool, error) {
+			p, err := g.People(t.Context(), PeopleQuery{Filter: Both(List{storage.Forward, 100}, fansOf(id)), First: 10})
+			return p.Complete, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			counted := &countedRows{rows: store}
+			g := New(onRows{counted}, budget, nil)
+			request, complete := new(Allowance), 0
+			for id := storage.UserID(1); id <= stars; id++ {
+				whole, err := ask(g.Within(request), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if whole {
+					complete++
+				}
+			}
+			if most := budget + stars*3*fewRows + 3*fans; counted.read > most {
+				t.Errorf("%d rows were read, want at most %d", counted.read, most)
+			}
+			if complete == 0 || complete == stars {
+				t.Errorf("%d of %d are complete", complete, stars)
+			}
+			if whole, err := ask(g.Within(new(Allowance)), stars); err != nil || !whole {
+				t.Errorf("alone it is complete: %v, %v", whole, err)
+			}
+		})
+	}
+}
+
+// countedRows counts the rows that are read.
+type countedRows struct {
+	rows
+	read int
+}
+
+func (c *countedRows) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	lists := c.rows.Neighbours(ctx, side, owners)
+	for _, l := range lists {
+		c.read += len(l.Value)
+	}
+	return lists
+}
+
+func (c *countedRows) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	pages := c.rows.Pages(ctx, side, queries)
+	for _, p := range pages {
+		c.read += len(p.Value)
+	}
+	return pages
+}
+
+func (c *countedRows) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	pages := c.rows.AllRows(ctx, queries)
+	for _, p := range pages {
+		c.read += len(p.Value)
+	}
+	return pages
+}
+
+func (c *countedRows) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	c.read += len(pairs)
+	return c.rows.Edges(ctx, side, pairs)
+}
