@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 
 	"kith/files/graphfile"
 	"kith/storage"
@@ -15,11 +17,12 @@ import (
 // chunk reaches, which a crash may leave half written.
 type checkpoint struct {
 	Layout  int            `json:"layout"`
-	Start   storage.Micros `json:"start"`   // when the import began, at first
-	Next    position       `json:"next"`    // everything before it is in the store
-	Pending int64          `json:"pending"` // ordinal up to which lines may have been written
-	Bytes   int64          `json:"bytes"`   // of the files, as they are on disk, up to Next
-	Report  Report         `json:"report"`  // up to Next
+	Start   storage.Micros `json:"start"`            // when the import began, at first
+	Next    position       `json:"next"`             // everything before it is in the store
+	Pending int64          `json:"pending"`          // ordinal up to which lines may have been written
+	Bytes   int64          `json:"bytes"`            // of the files, as they are on disk, up to Next
+	Report  Report         `json:"report"`           // up to Next
+	Things  map[int64]bool `json:"things,omitempty"` // as lines have been read
 }
 
 const checkpointLayout = 1
@@ -55,6 +58,9 @@ func (im *run) load(ctx context.Context) error {
 	}
 	if saved.Layout != checkpointLayout {
 		return fmt.Errorf("the import's checkpoint %s has the layout %d, this program knows %d", im.key, saved.Layout, checkpointLayout)
+	}
+	if !maps.Equal(saved.Things, im.Things) {
+		return errors.New("this import began with other kinds of relations, and a number would be a user's in one half and a thing's in the other: continue it with the file of --relations that it began with")
 	}
 	im.found, im.resumed = saved, true
 	return nil

@@ -151,7 +151,7 @@ func (i *Import) Run(ctx context.Context, store storage.Store) (report Report, e
 	if checkpoints, ok := store.(storage.Checkpoints); ok {
 		im.checkpoints, im.key = checkpoints, checkpointKey(im.inputs, im.Relation)
 	}
-	im.found = checkpoint{Layout: checkpointLayout, Start: storage.MicrosOf(im.Start)}
+	im.found = checkpoint{Layout: checkpointLayout, Start: storage.MicrosOf(im.Start), Things: im.Things}
 	if err := im.load(ctx); err != nil {
 		return Report{}, err
 	}

@@ -229,6 +229,29 @@ func TestInterruptedBetweenChunks(t *testing.T) {
 	}
 }
 
+// An import is continued as it began: an id in its second half means what it means in the first.
+func TestContinuedWithOtherKinds(t *testing.T) {
+	path := file(t, "r.csv", "from,to,kind,at,related,ends_at,attributes\n1,5,100,50,false,,\n1,6,100,50,false,,\n")
+	saved := func(kinds map[int64]bool) *keeper {
+		k := newKeeper()
+		im := &mortal{keeper: k, left: 3}
+		if _, err := Run(t.Context(), im, Config{Files: []string{path}, Chunk: 1, Things: kinds}); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		return k
+	}
+	things, users := map[int64]bool{100: true}, map[int64]bool{100: false}
+	for _, c := range []struct {
+		began, on map[int64]bool
+		refused   bool
+	}{{things, things, false}, {nil, nil, false}, {things, users, true}, {nil, things, true}, {things, nil, true}} {
+		_, err := Run(t.Context(), saved(c.began), Config{Files: []string{path}, Chunk: 1, Things: c.on})
+		if refused := err != nil && strings.Contains(err.Error(), "continue it with the file of --relations"); refused != c.refused || err != nil && !refused {
+			t.Errorf("begun with %v, continued with %v: %v", c.began, c.on, err)
+		}
+	}
+}
+
 func TestProgressAdvances(t *testing.T) {
 	path := file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")
 	var seen []Progress
