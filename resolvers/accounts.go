@@ -193,7 +193,7 @@ func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*
 
 func userPayload(ctx context.Context, id storage.UserID, changed bool) *model.UserPayload {
 	s := payloadSelection(ctx)
-	fetch(ctx, wanted{users: []storage.UserID{id}, exist: s.has("user"), on: s.of("user")})
+	fetch(ctx, wantedUsers{ids: []storage.UserID{id}, exist: s.has("user"), on: s.of("user")})
 	return &model.UserPayload{Changed: changed, User: s.user(ctx, "user", id, true)}
 }
 

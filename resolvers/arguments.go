@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,10 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
-	"kith/graph/cursor"
-	"kith/graph/fields"
 	"kith/graph/limits"
-	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/storage"
 )
@@ -25,10 +23,10 @@ func planned(ctx context.Context) *selections.Field {
 // planOf is the plan of the request. The first call parses its arguments.
 func (r *requestState) planOf(ctx context.Context) *selections.Plan {
 	r.once.Do(func() {
-		r.plan = selections.Of(ctx)
+		r.plan = selections.Of(ctx, operationOf(ctx).reads)
 		r.arguments = make([]any, len(r.plan.Asked))
 		for i, f := range r.plan.Asked {
-			r.arguments[i] = parse(ctx, f)
+			r.arguments[i] = f.Read.Parse(ctx, f)
 		}
 	})
 	return r.plan
@@ -42,68 +40,16 @@ type parsed[T any] struct {
 
 func parsedAs[T any](value T, err error) any { return &parsed[T]{value, err} }
 
-// argument is the arguments of a planned field, as [parse] has read them. An error in them is
+func (p *parsed[T]) failed() error { return p.err }
+
+// argument is the arguments of a planned field, as they have been parsed; zero if it has none. An error in them is
 // reported when the field is resolved.
-func argument[T any](r *requestState, f *selections.Field) (T, error) {
+func argument[T any](r *requestState, f *selections.Field) (value T, err error) {
+	if f.Index < 0 {
+		return value, nil
+	}
 	p := r.arguments[f.Index].(*parsed[T])
 	return p.value, p.err
-}
-
-// parse reads the arguments of a field before it is resolved.
-func parse(ctx context.Context, f *selections.Field) any {
-	switch f.Ahead {
-	case fields.Users:
-		by, _ := f.Argument(ctx, "by").(map[string]any)
-		return parsedAs(parseUsers(by))
-	case fields.NodeIDs:
-		name := "id"
-		if f.Has("ids") {
-			name = "ids"
-		}
-		ids := texts(ctx, f, name)
-		if err := checkLength(name, len(ids), limits.MaxIDs); err != nil {
-			return parsedAs(given[nodeID]{}, err)
-		}
-		return parsedAs(resolverOf(ctx).served(parseEach(ids, func(text string) (nodeID, error) {
-			id, _ := parseNodeID(name, text) // another's id may be a node behind the same router
-			return id, nil
-		})), nil)
-	case fields.Entities:
-		entities, err := parseEntities(f.Argument(ctx, "representations"), selections.PrefixOf(graphql.GetOperationContext(ctx)))
-		return parsedAs(resolverOf(ctx).served(entities), err)
-	case fields.Relationships:
-		return parsedAs(pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to")))
-	case fields.List:
-		filter, _ := f.Argument(ctx, "filter").(map[string]any)
-		if order, _ := f.Argument(ctx, "orderBy").(string); len(filter) > 0 || order != string(model.ListOrderRecent) {
-			return parsedAs(parseSet(ctx, f))
-		}
-		page, err := pageOf(ctx, f, listKinds[f.Side])
-		return parsedAs(setArguments{pageArguments: page}, err)
-	case fields.Posts:
-		return parsedAs(pageOf(ctx, f, cursor.Posts))
-	case fields.Comments:
-		return parsedAs(pageOf(ctx, f, cursor.Comments))
-	case fields.Favorites:
-		return parsedAs(pageOf(ctx, f, cursor.Favorites))
-	case fields.FavoritedBy:
-		return parsedAs(pageOf(ctx, f, cursor.FavoritedBy))
-	case fields.Lists:
-		return parsedAs(pageOf(ctx, f, cursor.Lists))
-	case fields.Related, fields.Members:
-		return parsedAs(pageOf(ctx, f, 0))
-	case fields.Towards:
-		return parsedAs(parseUserID("to", strings.Join(texts(ctx, f, "to"), "")))
-	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions, fields.Similar:
-		return parsedAs(parseSet(ctx, f))
-	case fields.Via:
-		size, given, err := sizeOf(ctx, f, "first")
-		if !given {
-			size = defaultVia
-		}
-		return parsedAs(size, err)
-	}
-	return nil
 }
 
 // texts reads arguments that are texts, or lists of them.
@@ -234,21 +180,22 @@ func checkLength(what string, n, most int) error {
 	return nil
 }
 
-// nodeTypes are the types of nodes whose ids are two numbers, with the prefixes of these ids.
-var nodeTypes = []struct{ name, prefix string }{
-	{"Relationship", "rel_"},
-	{"FriendRequest", "req_"},
-	{"List", "list_"},   // the owner, and the number of the list
-	{"Post", "post_"},   // the author, and the number of the post
-	{"Comment", "cmt_"}, // the author of the post, and the number of the comment
-}
-
 // nodeID is a parsed id of any type of Node.
 type nodeID struct {
 	typeName string
 	numbers  storage.Pair // the id of a user is the first one; zero: of nobody
 	handle   string       // of a user, instead of the id, folded
 }
+
+// of is the type of the node.
+func (id nodeID) of() *nodeType {
+	at := slices.IndexFunc(nodeTypes, func(t nodeType) bool { return t.name == id.typeName })
+	return &nodeTypes[at]
+}
+
+func (id nodeID) user() storage.UserID { return id.numbers.From }
+
+func (id nodeID) pair() storage.Pair { return id.numbers }
 
 func (id nodeID) post() storage.PostID {
 	return storage.PostID{Author: id.numbers.From, Number: int64(id.numbers.To)}
@@ -263,7 +210,6 @@ func (id nodeID) list() storage.ListID {
 }
 
 func parseNodeID(argument, text string) (id nodeID, err error) {
-	id.typeName = "User"
 	rest := text
 	for _, t := range nodeTypes {
 		if after, ok := strings.CutPrefix(text, t.prefix); ok {

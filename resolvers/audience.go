@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -23,7 +22,7 @@ func (r *Resolver) Attach(ctx context.Context) context.Context {
 	}
 	o, ok := ctx.Value(operationKey{}).(*operation)
 	if !ok || graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation { // it is not the next field of a mutation
-		o = &operation{resolver: r}
+		o = &operation{resolver: r, reads: reads}
 	}
 	return context.WithValue(loaders.Attach(ctx, r.reads()), operationKey{}, o)
 }
@@ -31,6 +30,7 @@ func (r *Resolver) Attach(ctx context.Context) context.Context {
 // operation is what the requests of one operation share: a mutation has one for each of its fields.
 type operation struct {
 	resolver  *Resolver
+	reads     selections.Reads
 	allowance social.Allowance
 }
 
@@ -52,14 +52,13 @@ func resolverOf(ctx context.Context) *Resolver { return operationOf(ctx).resolve
 type requestState struct {
 	once      sync.Once // makes the plan
 	plan      *selections.Plan
-	arguments []any // of the fields that the plan asks, see parse
+	arguments []any // of the fields that the plan asks, see [field]
 
 	mu       sync.Mutex
 	audience *social.Audience
-	opens    loaders.SmallMap[social.List, bool] // which lists are open
-	sizes    loaders.SmallMap[social.List, storage.Result[social.Size]]
-	answers  loaders.SmallMap[answerName, any] // the pages that have been read, see answerTo
-	shared   loaders.SmallMap[any, any]        // what fields have worked out, see shared
+	opens    loaders.SmallMap[social.List, bool]  // which lists are open
+	answers  loaders.SmallMap[answerName, answer] // the pages that have been read, see answerTo
+	shared   loaders.SmallMap[any, any]           // what fields have worked out, see shared
 }
 
 // answerName names a page of a field of one object.
@@ -70,29 +69,17 @@ type answerName struct {
 
 // nameOf is one name for all aliases of a field.
 func nameOf(f *selections.Field, user storage.UserID) answerName {
-	return answerName{f.Same, storage.PostID{Author: user}}
+	return answerName{f.Same, userName(user)}
 }
 
-// answerTo is a page that the plan has read.
-func answerTo[T any](r *requestState, name answerName) (T, error) {
-	answer := mustHave(r, &r.answers, name).(storage.Result[T])
-	return answer.Value, answer.Err
-}
+// userName names a user as what has lists.
+func userName(id storage.UserID) storage.PostID { return storage.PostID{Author: id} }
 
 // lookUp is the value that has been read under a name.
 func lookUp[K comparable, V any](r *requestState, of *loaders.SmallMap[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return of.Get(name)
-}
-
-// mustHave is [lookUp] for values that the plan reads for every field.
-func mustHave[K comparable, V any](r *requestState, of *loaders.SmallMap[K, V], name K) V {
-	value, ok := lookUp(r, of, name)
-	if !ok {
-		panic(fmt.Sprintf("the plan has not read %+v", name))
-	}
-	return value
 }
 
 // shared works something out once in a request, for all aliases that ask for it: those with equal keys, whose type says what is asked.

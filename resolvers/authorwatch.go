@@ -177,8 +177,8 @@ func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
 		posts[i], users[i] = l.Posts().Load(f.post).Value, f.by
 	}
 	fetch(ctx,
-		wanted{users: distinctOf(users), exist: true, on: w.news.onUsers(s)},
-		wanted{posts: posts, on: s.of("post")},
+		wantedUsers{ids: distinctOf(users), exist: true, on: w.news.onUsers(s)},
+		wantedPosts{posts, s.of("post")},
 		s.wantedViewer(ctx, w.viewer, true))
 	nodes := make([]*model.Post, len(rows))
 	if s.has("post") {

@@ -153,7 +153,7 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 		},
 		convert: func(ctx context.Context, rows []storage.Edge) []*model.FriendRequestChanged {
 			s := payloadSelection(ctx)
-			fetch(ctx, append(wantedByRequests(rows, s.of("request")), s.wantedViewer(ctx, viewer, true))...)
+			fetch(ctx, wantedRows[storage.Edge]{rows, s.of("request")}, s.wantedViewer(ctx, viewer, true))
 			requests, self := r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))), s.viewer(ctx, viewer, true)
 			return storage.Each(requests, func(one *model.FriendRequest) *model.FriendRequestChanged {
 				return &model.FriendRequestChanged{Request: one, Viewer: self}
@@ -199,7 +199,7 @@ func towardsViewer[A sent](
 			s := payloadSelection(ctx)
 			edge := s.below("edge")
 			fetch(ctx,
-				wanted{users: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: edge.of("node")},
+				wantedUsers{ids: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: edge.of("node")},
 				s.wantedViewer(ctx, viewer, true))
 			self := s.viewer(ctx, viewer, true)
 			return storage.Each(rows, func(row storage.Edge) A {

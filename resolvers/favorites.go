@@ -9,9 +9,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
-	"kith/graph/fields"
 	"kith/graph/model"
-	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -31,23 +29,22 @@ func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
 	return storage.Pair{From: viewer.ID, To: post.Author, Post: post.Number}, ok
 }
 
-func (r userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FavoriteConnection, error) {
-	f, page, err := userFavorites.answer(ctx, storage.PostID{Author: obj.UserID})
-	if err != nil || page == nil {
+func (userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FavoriteConnection, error) {
+	f, p, err := answerTo[*rowsPage[storage.Edge]](ctx, userName(obj.UserID))
+	if err != nil || p == nil {
 		return nil, err
 	}
-	_, info := placeInfo(r.Resolver, cursor.Favorites, *page, storage.FavoritePlace)
-	nodes := make([]*model.Post, len(page.Rows))
+	nodes := make([]*model.Post, len(p.rows))
 	if items := f.Below[0].Items; items != nil {
 		a, err := audienceOf(ctx)
 		if err != nil {
 			return nil, err
 		}
-		nodes = postsOf(ctx, visiblePosts(ctx, a, postsOfFavorites(page.Rows)), items, itemPaths(ctx, f))
+		nodes = postsOf(ctx, visiblePosts(ctx, a, postsOfFavorites(p.rows)), items, itemPaths(ctx, f))
 	}
 	return &model.FavoriteConnection{
-		PageInfo: info, Nodes: nodes,
-		Edges: edges(len(nodes), func(i int) model.FavoriteEdge { return favoriteEdge(page.Rows[i], nodes[i]) }),
+		PageInfo: p.info, Nodes: nodes,
+		Edges: edges(len(nodes), func(i int) model.FavoriteEdge { return favoriteEdge(p.rows[i], nodes[i]) }),
 	}, nil
 }
 
@@ -56,23 +53,22 @@ func favoriteEdge(row storage.Edge, node *model.Post) model.FavoriteEdge {
 }
 
 // FavoritedBy leaves out users who no longer exist: they have favorited nothing.
-func (r postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.FavoritedByConnection, error) {
-	f, page, err := favoritedBy.answer(ctx, obj.Row.PostID)
-	if err != nil || page == nil {
+func (postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.FavoritedByConnection, error) {
+	f, p, err := answerTo[*rowsPage[storage.Edge]](ctx, obj.Row.PostID)
+	if err != nil || p == nil {
 		return nil, err
 	}
-	_, info := placeInfo(r.Resolver, cursor.FavoritedBy, *page, social.FavoritedByPlace)
-	rows, nodes := page.Rows, make([]*model.User, len(page.Rows))
+	rows, nodes := p.rows, make([]*model.User, len(p.rows))
 	if items := f.Below[0].Items; items != nil {
 		l := loaders.For(ctx)
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // the user has been deleted meanwhile
 			user := l.Users.Load(row.From)
 			return !user.Found && user.Err == nil
 		})
-		nodes = usersOf(ctx, wanted{users: startsOf(rows), exist: true, on: items}, itemPaths(ctx, f))
+		nodes = usersOf(ctx, wantedUsers{ids: startsOf(rows), exist: true, on: items}, itemPaths(ctx, f))
 	}
 	return &model.FavoritedByConnection{
-		PageInfo: info, Nodes: nodes,
+		PageInfo: p.info, Nodes: nodes,
 		Edges: edges(len(rows), func(i int) model.FavoritedByEdge { return favoritedByEdge(rows[i], nodes[i]) }),
 	}, nil
 }
@@ -117,7 +113,7 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 	level := []wanted{s.wantedViewer(ctx, viewer, true)}
 	selectsPost := s.has("post") || s.has("favoriteEdge")
 	if selectsPost {
-		level = append(level, wanted{postIDs: []storage.PostID{post}, on: append(s.of("post"), edge.of("node")...)})
+		level = append(level, wantedPostIDs{[]storage.PostID{post}, append(s.of("post"), edge.of("node")...)})
 	}
 	fetch(ctx, level...)
 	payload.Viewer = s.viewer(ctx, viewer, true)
@@ -142,11 +138,10 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 	return payload, nil
 }
 
-// hasFavorited says whether the viewer has favorited a post, if that was selected and has been
-// fetched.
-func hasFavorited(ctx context.Context, post storage.PostID, on []*selections.Object) (is storage.Result[bool]) {
+// hasFavorited says whether the viewer has favorited a post, if that has been fetched.
+func hasFavorited(ctx context.Context, post storage.PostID) (is storage.Result[bool]) {
 	pair, signedIn := favoriteOf(ctx, post)
-	if !signedIn || aheadOn(fieldsOn(on), fields.HasFavorited, storage.Forward) == nil {
+	if !signedIn {
 		return is
 	}
 	r := loaders.For(ctx).Edges(storage.Favorites).Load(pair)

@@ -45,6 +45,11 @@ func parseEntity(v any, prefix selections.Prefix) (nodeID, error) {
 	return id, err
 }
 
+var entitiesField = nodesBy(func(ctx context.Context, f *selections.Field) (given[nodeID], error) {
+	entities, err := parseEntities(f.Argument(ctx, "representations"), selections.PrefixOf(graphql.GetOperationContext(ctx)))
+	return resolverOf(ctx).served(entities), err
+})
+
 func (queries) Entities(ctx context.Context, _ []any) ([]model.Node, error) {
 	return nodes(ctx, each(ctx))
 }

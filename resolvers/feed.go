@@ -49,9 +49,9 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 		}
 	}
 	if items := f.Below[0].Items; items != nil {
-		fetch(ctx, wanted{posts: page.Rows, on: items})
+		fetch(ctx, wantedPosts{page.Rows, items})
 	}
-	posts := r.postConnection(ctx, f, cursor.Feed, page.Page)
+	posts := postConnection(ctx, f, pageOfPlaces(r.Resolver, cursor.Feed, page.Page, storage.Post.Place))
 	c.Edges, c.Nodes, c.PageInfo, c.Complete = posts.Edges, posts.Nodes, posts.PageInfo, page.Complete
 	return c, nil
 }

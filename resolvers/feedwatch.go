@@ -190,7 +190,7 @@ func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.M
 func (w *feedWatch) send(ctx context.Context, rows []storage.Post) []*model.PostAdded {
 	s := payloadSelection(ctx)
 	fetch(ctx,
-		wanted{posts: rows, on: s.below("edge").of("node")},
+		wantedPosts{rows, s.below("edge").of("node")},
 		s.wantedViewer(ctx, w.viewer, true))
 	viewer := s.viewer(ctx, w.viewer, true)
 	list := storage.Each(rows, func(p storage.Post) *model.PostAdded {

@@ -12,23 +12,132 @@ import (
 	"kith/storage"
 )
 
-// wanted is a group of users or of relationships on one level of a query, with the
-// selections on them.
-type wanted struct {
-	users []storage.UserID
-	exist bool // read the users' rows even when no field of them is selected
+// A field that is read ahead is a value, in the file of its topic: how its arguments are parsed, what it asks for with the level
+// that its objects are on, and how what was read is shown. Fields with resolvers of their own are shown by these. The table of all is
+// in reads.go.
 
-	pairs    []storage.Pair
-	requests []storage.Pair // by their users
+// asks is a field of objects that are known by an O each: it adds what it needs to a level.
+type asks[O any] interface {
+	ask(ctx context.Context, b *batch, f *selections.Field, of []O)
+}
 
-	posts    []storage.Post // that have been read, and may be seen
-	postIDs  []storage.PostID
-	comments []storage.CommentID
+// shows is a field that is put into the objects it belongs to, under all aliases at once. at are the paths of the field.
+type shows[M any] interface {
+	show(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
+}
 
-	lists   []storage.UserList // that have been read, and may be seen
-	listIDs []storage.ListID
+// field is a field of objects that are known by an O, with the arguments A.
+type field[O, A any] struct {
+	parse func(ctx context.Context, f *selections.Field) (A, error)
+	asks  func(ctx context.Context, b *batch, f *selections.Field, args A, of []O)
+}
 
-	on []*selections.Object
+// fieldOf is a field that is parsed and asked. Nothing is asked for wrong arguments: the field's resolver refuses them.
+func fieldOf[O, A any](
+	parse func(ctx context.Context, f *selections.Field) (A, error), ask func(ctx context.Context, b *batch, f *selections.Field, args A, of []O),
+) *field[O, A] {
+	return &field[O, A]{parse, ask}
+}
+
+// Parse implements [selections.Read].
+func (d *field[O, A]) Parse(ctx context.Context, f *selections.Field) any {
+	return parsedAs(d.parse(ctx, f))
+}
+
+func (d *field[O, A]) ask(ctx context.Context, b *batch, f *selections.Field, of []O) {
+	if args, err := argument[A](b.request, f); err == nil {
+		d.asks(ctx, b, f, args, of)
+	}
+}
+
+// none are the arguments of a field that has none.
+type none struct{}
+
+// part is a field without arguments whose value is put into its object, an M.
+type part[O, M any] struct {
+	*field[O, none]
+	shows func(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
+}
+
+// partOf is a field that is asked and shown.
+func partOf[O, M any](
+	ask func(ctx context.Context, b *batch, f *selections.Field, of []O), show func(ctx context.Context, made []*M, aliases []*selections.Field, at paths),
+) *part[O, M] {
+	return &part[O, M]{fieldOf(noArguments, func(ctx context.Context, b *batch, f *selections.Field, _ none, of []O) { ask(ctx, b, f, of) }), show}
+}
+
+func noArguments(context.Context, *selections.Field) (none, error) { return none{}, nil }
+
+func (d *part[O, M]) show(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
+	d.shows(ctx, made, aliases, at)
+}
+
+// showParts puts into objects, which are at some paths, what is selected of them.
+func showParts[M any](ctx context.Context, made []*M, on []*selections.Object, at paths) {
+	all := fieldsOn(on)
+	for i, f := range all {
+		part, is := f.Read.(shows[M])
+		isSame := func(other *selections.Field) bool { return other.Read == f.Read }
+		if !is || slices.ContainsFunc(all[:i], isSame) {
+			continue
+		}
+		var aliases []*selections.Field
+		for _, other := range all[i:] {
+			if isSame(other) {
+				aliases = append(aliases, other)
+			}
+		}
+		part.show(ctx, made, aliases, at.below(aliases))
+	}
+}
+
+// wanted is objects on one level of a query, with the selections on them.
+type wanted interface {
+	// add adds what they need to the level.
+	add(ctx context.Context, b *batch)
+}
+
+// wantedRows are objects whose rows are known.
+type wantedRows[R any] struct {
+	rows []R
+	on   []*selections.Object
+}
+
+func (w wantedRows[R]) add(ctx context.Context, b *batch) {
+	if len(w.rows) == 0 {
+		return
+	}
+	for _, f := range fieldsOn(w.on) {
+		if a, is := f.Read.(asks[R]); is {
+			a.ask(ctx, b, f, w.rows)
+		}
+	}
+}
+
+// wantedUsers are users.
+type wantedUsers struct {
+	ids   []storage.UserID
+	exist bool // read their rows even when no field of them is selected
+	on    []*selections.Object
+}
+
+func (w wantedUsers) add(ctx context.Context, b *batch) {
+	if len(w.ids) == 0 {
+		return
+	}
+	needs := needsOf(ctx, w.on)
+	if needs&fields.Row != 0 || w.exist {
+		b.rows = joined(b.rows, w.ids)
+	}
+	if needs&fields.Counts != 0 {
+		b.counts = joined(b.counts, w.ids)
+	}
+	for side, open := range [...]fields.Needs{storage.Forward: fields.OpenFollowings, storage.Inverse: fields.OpenFollowers} {
+		if needs&open != 0 {
+			b.addOpens(storage.Side(side), w.ids)
+		}
+	}
+	wantedRows[storage.UserID]{w.ids, w.on}.add(ctx, b)
 }
 
 // needsOf is what selections on the same objects need.
@@ -46,181 +155,40 @@ func needsOf(ctx context.Context, on []*selections.Object) (needs fields.Needs) 
 func fetch(ctx context.Context, level ...wanted) {
 	stateOf(ctx).planOf(ctx)
 	for len(level) > 0 {
-		b := batchOf(ctx, level)
-		level = b.run(ctx)
+		b := batch{access: accessOf(ctx)}
+		for _, w := range level {
+			w.add(ctx, &b)
+		}
+		b.run(ctx)
+		level = b.next
 	}
 }
 
-// batch is what one level asks of each loader.
+// batch is what one level asks of the loaders.
 type batch struct {
+	*access
 	rows   []storage.UserID
 	counts []storage.UserID
-	edges  [len(storage.AllSides)][]storage.Pair
-	marks  []storage.Pair
-	mutes  []storage.Pair // of both kinds
+	asked  []loaders.Question // everything else
 
-	lists    []listed      // plain lists
-	opens    []social.List // lists whose visibility matters
-	pools    []storage.PageQuery
-	requests []requested
-	nodes    []wanted // posts, comments and lists by their ids
-	places   []placePages
+	lists [len(sides)]*listsOfSide // plain lists
+	opens []social.List            // lists whose visibility matters
+	sets  []answerName             // by each alias
 
-	sets []answerName // by each alias
+	// afterwards are called when everything has been read …
+	afterwards []func(ctx context.Context)
+	// … and seen before them, if it is known who is in the audience.
+	seen []func(ctx context.Context, a *social.Audience)
 	next []wanted
 }
 
-// placePages is a [placeReads].
-type placePages interface {
-	ask(*access) loaders.Question
-	show(context.Context, *batch, *social.Audience)
-}
-
-// listed is a plain list of some users, with the same page and selection.
-type listed struct {
-	*selections.Field
-	page   pageArguments
-	owners []storage.UserID
-}
-
-// requested is friend requests in one table that share a selection.
-type requested struct {
-	side  storage.Side
-	pairs []storage.Pair
-	on    []*selections.Object
-}
-
-func batchOf(ctx context.Context, level []wanted) batch {
-	var b batch
-	for _, w := range level {
-		if len(w.users) > 0 {
-			b.addUsers(ctx, w)
-		}
-		if len(w.pairs) > 0 {
-			b.addRelationships(ctx, w.pairs, w.on)
-		}
-		if len(w.requests) > 0 {
-			for _, side := range requestSides {
-				if visible := accessOf(ctx).requestsOn(side, w.requests); len(visible) > 0 {
-					b.addRequests(side, visible, w.on)
-				}
-			}
-		}
-		if len(w.posts) > 0 {
-			b.addPosts(ctx, w.posts, w.on)
-		}
-		if len(w.lists) > 0 {
-			b.addLists(ctx, w.lists, w.on)
-		}
-		if len(w.postIDs)+len(w.comments)+len(w.listIDs) > 0 {
-			b.nodes = append(b.nodes, w)
-			b.addOpens(storage.FavoriteInbox, storage.Each(w.postIDs, func(id storage.PostID) storage.UserID { return id.Author }))
-			b.addOpens(storage.FavoriteInbox, storage.Each(w.comments, func(id storage.CommentID) storage.UserID { return id.Author }))
-		}
-	}
-	return b
-}
-
-func (b *batch) addUsers(ctx context.Context, w wanted) {
-	needs := needsOf(ctx, w.on)
-	if needs&fields.Row != 0 || w.exist {
-		b.rows = joined(b.rows, w.users)
-	}
-	if needs&fields.Counts != 0 {
-		b.counts = joined(b.counts, w.users)
-	}
-	for side, open := range [...]fields.Needs{storage.Forward: fields.OpenFollowings, storage.Inverse: fields.OpenFollowers} {
-		if needs&open != 0 {
-			b.addOpens(storage.Side(side), w.users)
-		}
-	}
-	for _, on := range w.on {
-		for _, f := range on.Fields {
-			b.addField(ctx, w.users, f)
-		}
-	}
-}
+// ask has keys read.
+func (b *batch) ask(asked ...loaders.Question) { b.asked = append(b.asked, asked...) }
 
 func (b *batch) addOpens(side storage.Side, owners []storage.UserID) {
 	for _, id := range owners {
 		b.opens = append(b.opens, social.List{Side: side, Owner: id})
 	}
-}
-
-// addField adds what the arguments of a field of users, and the selection below it, need.
-// Wrong arguments are left to the field's own resolver, which refuses them.
-func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selections.Field) {
-	request := stateOf(ctx)
-	if f.Ahead.IsSet() {
-		b.addSets(f, users)
-	}
-	switch f.Ahead {
-	case fields.List:
-		args, err := argument[setArguments](request, f)
-		if err != nil {
-			return
-		}
-		b.addOpens(f.Side, users)
-		if args.selected != nil {
-			b.addSets(f, users)
-			if args.selected.mutual != nil {
-				b.addOpens(f.Side.Other(), users)
-			}
-			return
-		}
-		if pageNeedsOf(f).total {
-			b.counts = joined(b.counts, users)
-		}
-		b.lists = append(b.lists, listed{f, args.pageArguments, users})
-	case fields.Posts:
-		b.addOpens(storage.FavoriteInbox, users)
-		userPosts.add(b, request, f, byUser(users))
-	case fields.Favorites:
-		b.addOpens(storage.FavoriteInbox, users)
-		userFavorites.add(b, request, f, byUser(users))
-	case fields.Lists:
-		listsOfUser.add(b, request, f, byUser(users))
-	case fields.Related:
-		b.addOpens(storage.FavoriteInbox, users)
-	case fields.Common:
-		if args, err := argument[setArguments](request, f); err == nil {
-			b.addOpens(f.Side, []storage.UserID{args.other})
-			b.counts = append(b.counts, args.other)
-		}
-	case fields.Known:
-		if viewer, ok := identity.Of(ctx); ok {
-			b.counts = append(b.counts, viewer.ID)
-		}
-	case fields.Suggestions:
-		args, err := argument[setArguments](request, f)
-		if err == nil && args.best {
-			b.addOpens(storage.Inverse, users)
-		}
-		if err == nil && args.text == "" {
-			for _, id := range users {
-				b.pools = append(b.pools, social.PoolAhead(id))
-			}
-		}
-	case fields.Towards:
-		if other, err := argument[storage.UserID](request, f); err == nil {
-			b.addRelationships(ctx, storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below)
-		}
-	case fields.FromViewer:
-		if viewer, ok := identity.Of(ctx); ok {
-			b.addRelationships(ctx, storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: viewer.ID, To: id} }), f.Below)
-		}
-	}
-}
-
-func (b *batch) addSets(f *selections.Field, users []storage.UserID) {
-	for _, id := range users {
-		b.sets = append(b.sets, answerName{f, storage.PostID{Author: id}})
-	}
-}
-
-// byUser names users as owners of lists.
-func byUser(users []storage.UserID) []storage.PostID {
-	return storage.Each(users, func(id storage.UserID) storage.PostID { return storage.PostID{Author: id} })
 }
 
 // joined appends a list. It takes the first list as it is, without capacity beyond its length,
@@ -231,54 +199,6 @@ func joined[T any](to, more []T) []T {
 	}
 	return append(to, more...)
 }
-
-func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on []*selections.Object) {
-	needs := needsOf(ctx, on)
-	for side, edge := range edgeNeeds {
-		if needs&edge != 0 {
-			b.edges[side] = joined(b.edges[side], seenFrom(storage.Side(side), pairs))
-		}
-	}
-	var own []storage.Pair
-	var shown idSet // users whose lists decide whether the viewer sees a relationship with another user
-	e := accessOf(ctx)
-	for _, p := range pairs {
-		switch {
-		case e.isViewers(p):
-			own = append(own, p)
-		case e.isBetweenOthers(p):
-			shown.Add(p.From, struct{}{})
-		}
-	}
-	for _, id := range shown.Keys() {
-		b.opens = append(b.opens, bothLists(id)...)
-	}
-	if needs&fields.Mark != 0 {
-		b.marks = append(b.marks, own...)
-	}
-	if needs&fields.Mute != 0 {
-		for _, k := range muteKinds {
-			b.mutes = append(b.mutes, storage.Each(own, func(p storage.Pair) storage.Pair { return k.Pair(p.From, p.To) })...)
-		}
-	}
-	for _, f := range fieldsOn(on) {
-		switch {
-		case f.Ahead == fields.End:
-			b.next = append(b.next, wanted{users: endsOf(pairs, f.Side), exist: true, on: f.Below})
-		case f.Ahead == fields.Request && len(own) > 0:
-			b.addRequests(f.Side, seenFrom(f.Side, own), f.Below)
-		}
-	}
-}
-
-// addRequests adds requests that are read on one side.
-func (b *batch) addRequests(side storage.Side, pairs []storage.Pair, on []*selections.Object) {
-	b.edges[side] = append(b.edges[side], pairs...)
-	b.requests = append(b.requests, requested{side, pairs, on})
-}
-
-// edgeNeeds are the needs of each half of a relationship.
-var edgeNeeds = [...]fields.Needs{storage.Forward: fields.Edge, storage.Inverse: fields.Back}
 
 // fieldsOn are the fields of selections on the same objects.
 func fieldsOn(on []*selections.Object) []*selections.Field {
@@ -292,14 +212,9 @@ func fieldsOn(on []*selections.Object) []*selections.Field {
 	return all
 }
 
-// aheadOn are the fields that are read ahead as one kind, on one side.
-func aheadOn(selected []*selections.Field, kind fields.Ahead, side storage.Side) (some []*selections.Field) {
-	for _, f := range selected {
-		if f.Ahead == kind && f.Side == side {
-			some = append(some, f)
-		}
-	}
-	return some
+// hasField reports whether a field that is read in some way is among those on the same objects.
+func hasField(on []*selections.Object, read selections.Read) bool {
+	return slices.ContainsFunc(fieldsOn(on), func(f *selections.Field) bool { return f.Read == read })
 }
 
 // belowOf joins the selections below some fields.
@@ -312,156 +227,41 @@ func belowOf(some []*selections.Field) (on []*selections.Object) {
 
 var sides = [...]storage.Side{storage.Forward, storage.Inverse}
 
-// seenFrom turns pairs for a side so that both halves of a relationship are read
-// on the shard of its first user: from → to is in its `following`, to → from in
-// its `follower`. A user's relation to itself has nothing to read.
-func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
-	turned := make([]storage.Pair, 0, len(pairs))
-	for _, p := range pairs {
-		if p.From != p.To {
-			turned = append(turned, side.Pair(p.From, p.To))
-		}
-	}
-	return turned
-}
-
-// endsOf lists one end of every pair, each once.
-func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
-	var ends idSet
-	for _, p := range pairs {
-		ends.Add(side.Owner(p), struct{}{})
-	}
-	return ends.Keys()
-}
-
-// run reads everything at once, then whatever turns out to be needed, and returns the next level.
-func (b *batch) run(ctx context.Context) []wanted {
-	e := accessOf(ctx)
-	l, known := e.loaders, e.request.knownAudience()
-	lists := b.pagesAhead(known)
-
-	rows := joined(b.rows, ownersOf(e.viewer, b.opens))
-	users, counts := l.Users.Ask(rows), l.Counts.Ask(b.counts)
+// run reads everything at once, then whatever turns out to be needed.
+func (b *batch) run(ctx context.Context) {
+	l, known := b.loaders, b.request.knownAudience()
+	looksAtLists := len(b.opens)+len(b.sets)+len(b.seen) > 0
 	asked := make([]loaders.Question, 0, 8)
-	asked = append(asked, users, counts)
-	if len(b.marks) > 0 {
-		asked = append(asked, l.Marks().Ask(b.marks))
+	asked = append(append(asked, l.Users.Ask(joined(b.rows, ownersOf(b.viewer, b.opens))), l.Counts.Ask(b.counts)), b.asked...)
+	for _, p := range b.lists {
+		asked = p.askAhead(asked, b.request, l, known)
 	}
-	if len(b.mutes) > 0 {
-		b.edges[storage.Relations] = b.mutes
-		asked = append(asked, l.Details().Ask(b.mutes))
-	}
-	var edges [len(storage.AllSides)]*loaders.Asked[storage.Pair, storage.Edge]
-	for _, side := range storage.AllSides {
-		if len(b.edges[side]) > 0 {
-			edges[side] = l.Edges(side).Ask(b.edges[side])
-			asked = append(asked, edges[side])
-		}
-	}
-	for _, p := range lists {
-		if p != nil && len(p.ahead) > 0 {
-			p.pages = l.Pages(p.side).Ask(p.ahead)
-			asked = append(asked, p.pages)
-		}
-	}
-	if len(b.pools) > 0 {
-		asked = append(asked, l.Pages(storage.Forward).Ask(b.pools))
-	}
-	if b.readsPosts() {
-		asked = append(asked, b.askNodes(l)...)
-		for _, p := range b.places {
-			asked = append(asked, p.ask(e))
-		}
-	}
-	if e.viewer != 0 && known == nil && b.looksAtLists() {
-		asked = append(asked, l.Blocks().Ask([]storage.UserID{e.viewer}))
+	if looksAtLists && b.viewer != 0 && known == nil {
+		asked = append(asked, l.Blocks().Ask([]storage.UserID{b.viewer}))
 	}
 	l.Dispatch(asked...)
-
-	users.Wait()
-	counts.Wait()
-	for _, asked := range edges {
-		if asked != nil {
-			asked.Wait()
-		}
+	if looksAtLists {
+		b.look(ctx)
 	}
-	if b.looksAtLists() {
-		b.filterVisible(ctx, lists)
+	for _, f := range b.afterwards {
+		f(ctx)
 	}
-	b.showRequests(ctx)
 	if len(b.sets) > 0 {
 		b.answerSets(ctx)
 	}
-	return b.next
 }
 
-// looksAtLists reports whether anything in the batch depends on the viewer.
-func (b *batch) looksAtLists() bool {
-	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.readsPosts()
-}
-
-func (b *batch) readsPosts() bool { return len(b.nodes)+len(b.places) > 0 }
-
-// filterVisible finds out which parts of the lists are visible, and reads more if that is needed.
-func (b *batch) filterVisible(ctx context.Context, lists [len(sides)]*pagesOfSide) {
+// look finds out which lists are visible, and reads more if that is needed.
+func (b *batch) look(ctx context.Context) {
 	a, err := audienceOf(ctx)
 	if err != nil {
 		return // reported by each field that needs it
 	}
-	accessOf(ctx).fetchOpen(a, b.opens)
-	if b.readsPosts() {
-		b.showPosts(ctx, a)
+	b.fetchOpen(a, b.opens)
+	for _, f := range b.seen {
+		f(ctx, a)
 	}
-	for _, p := range lists {
-		if p != nil {
-			p.show(ctx, a)
-		}
-	}
-	request := stateOf(ctx)
-	for _, list := range b.lists {
-		items := list.Below[0].Items
-		if items == nil {
-			continue
-		}
-		var ids []storage.UserID
-		for _, owner := range list.owners {
-			answer, ok := lookUp(request, &request.answers, nameOf(list.Field, owner))
-			if !ok {
-				continue
-			}
-			shown := answer.(storage.Result[social.Shown])
-			ids = slices.Grow(ids, len(shown.Value.Edges))
-			for _, e := range shown.Value.Edges {
-				ids = append(ids, list.Side.Peer(e.Pair()))
-			}
-		}
-		if len(ids) > 0 {
-			b.next = append(b.next, wanted{users: ids, on: items})
-		}
-	}
-}
-
-// showRequests has the users of requests read, and fetches the messages of pending requests.
-func (b *batch) showRequests(ctx context.Context) {
-	l := loaders.For(ctx)
-	var messages []storage.Pair
-	for _, wanted := range b.requests {
-		var rows []storage.Edge
-		for _, p := range wanted.pairs {
-			if r := l.Edges(wanted.side).Load(p); r.Found && r.Value.Type != storage.None {
-				rows = append(rows, r.Value)
-			}
-		}
-		b.next = append(b.next, wantedByRequests(rows, wanted.on)...)
-		if aheadOn(fieldsOn(wanted.on), fields.Message, storage.Forward) != nil {
-			for _, row := range rows {
-				if row.Type == storage.Pending {
-					messages = append(messages, row.Pair())
-				}
-			}
-		}
-	}
-	if len(messages) > 0 {
-		l.Messages().Fetch(messages)
+	for _, p := range b.lists {
+		p.show(ctx, b, a)
 	}
 }

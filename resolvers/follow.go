@@ -257,13 +257,13 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list giv
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
 	fetch(ctx,
 		s.wantedViewer(ctx, viewer, false),
-		wanted{users: others, exist: selected.has("user"), on: selected.of("user")},
-		wanted{pairs: pairs, on: selected.of("relationship")},
+		wantedUsers{ids: others, exist: selected.has("user"), on: selected.of("user")},
+		wantedPairs{pairs, selected.of("relationship")},
 	)
 	at := list.at(each(ctx, s.key("outcomes")))
 	users, relationships := make([]*model.User, len(others)), make([]*model.Relationship, len(others))
 	if selected.has("user") {
-		users = usersOf(ctx, wanted{users: others, exist: true, on: selected.of("user")}, at.below(selected.Named("user")))
+		users = usersOf(ctx, wantedUsers{ids: others, exist: true, on: selected.of("user")}, at.below(selected.Named("user")))
 	}
 	if selected.has("relationship") {
 		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.below(selected.Named("relationship")))

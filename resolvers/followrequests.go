@@ -25,11 +25,7 @@ func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, dir
 	if direction == model.FriendRequestDirectionSent {
 		list.side = storage.Forward
 	}
-	users, shown, err := list.users(ctx, r.Resolver, planned(ctx), audience, requestCursors(list.side))
-	if err != nil {
-		return nil, err
-	}
-	return &model.FollowRequestConnection{UserPage: users, Edges: shown.requests()}, nil
+	return users(ctx, r.Resolver, list, audience, requestCursors(list.side), followRequests)
 }
 
 // requestCursors are those of a user's requests for follows on a side.

@@ -41,13 +41,13 @@ func (r viewerFields) FriendRequests(ctx context.Context, obj *model.Viewer, dir
 	}
 	nodes := make([]*model.FriendRequest, len(page.edges))
 	if items := f.Below[0].Items; items != nil && len(nodes) > 0 {
-		fetch(ctx, wantedByRequests(page.edges, items)...)
+		fetch(ctx, wantedRows[storage.Edge]{page.edges, items})
 		nodes = r.requestsOf(ctx, page.edges, items, itemPaths(ctx, f))
 	}
 	return &model.FriendRequestConnection{
 		Complete: page.complete, Total: page.total, PageInfo: page.info, Nodes: nodes,
 		Edges: edges(len(nodes), func(i int) model.FriendRequestEdge {
-			return model.FriendRequestEdge{Cursor: page.page.cursors[i], Node: nodes[i]}
+			return model.FriendRequestEdge{Cursor: page.cursors[i], Node: nodes[i]}
 		}),
 	}, nil
 }

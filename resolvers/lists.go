@@ -2,11 +2,11 @@ package resolvers
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -41,139 +41,213 @@ func followEdge(side storage.Side, e storage.Edge, node *model.User) *model.Foll
 	return &model.FollowEdge{Cursor: cursorOf(side, e), Node: node, FollowedAt: e.UpdateTime.Time()}
 }
 
-// pagesOfSide are pages of plain lists of one side that are fetched together, and lists whose
-// lengths are fetched.
-type pagesOfSide struct {
-	side    storage.Side
-	names   loaders.SmallMap[answerName, struct{}] // of the pages, each once
-	queries []storage.PageQuery                    // for the pages
-	ahead   []storage.PageQuery                    // what is read first for them
-	pages   *loaders.Asked[storage.PageQuery, []storage.Edge]
-	totals  idSet
+// listField is a plain list of a user. If users of it are selected, it has a set answer.
+type listField struct {
+	*setField[storage.UserID]
+	side storage.Side
 }
 
-// pagesAhead lists the reads for the lists of a level; nil if there are none. If
-// the hidden users are not known yet, pages are completed later.
-func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
-	for _, list := range b.lists {
-		n, p := pageNeedsOf(list.Field), all[list.Side]
-		if p == nil {
-			p = &pagesOfSide{side: list.Side}
-			all[list.Side] = p
-		}
-		for _, owner := range list.owners {
-			if n.total {
-				p.totals.Add(owner, struct{}{})
-			}
-			if n.rows && p.names.Add(nameOf(list.Field, owner), struct{}{}) {
-				q := list.page.query(owner)
-				p.queries, p.ahead = append(p.queries, q), append(p.ahead, a.Ahead(q))
+func plainList(side storage.Side) *listField {
+	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+		filter, _ := f.Argument(ctx, "filter").(map[string]any)
+		if order, _ := f.Argument(ctx, "orderBy").(string); len(filter) > 0 || order != string(model.ListOrderRecent) {
+			if a.selected, err = choiceOf(ctx, f); err != nil {
+				return a, err
 			}
 		}
+		kind := listKinds[side]
+		if a.isPart = a.selected != nil; a.isPart {
+			kind = 0
+		}
+		a.pageArguments, err = pageOf(ctx, f, kind)
+		return a, err
 	}
-	return all
-}
-
-// show keeps the pages that are open to the audience, without hidden users, and the lengths of the
-// lists.
-func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
-	e := accessOf(ctx)
-	request, graph := e.request, social.New(e.loaders.Reader(), e.resolver.Budget, a)
-	isOpen := func(owner storage.UserID) bool {
-		open, err := e.isOpen(social.List{Side: p.side, Owner: owner})
-		return err == nil && open
-	}
-	var names []answerName
-	var queries, ahead []storage.PageQuery
-	var read []storage.Result[[]storage.Edge]
-	if p.pages != nil {
-		for i, r := range p.pages.Results() {
-			if isOpen(p.queries[i].Owner) {
-				names, read = append(names, p.names.Keys()[i]), append(read, r)
-				queries, ahead = append(queries, p.queries[i]), append(ahead, p.ahead[i])
-			}
+	ahead := func(_ context.Context, b *batch, args setArguments, users []storage.UserID) {
+		b.addOpens(side, users)
+		if args.selected.mutual != nil {
+			b.addOpens(side.Other(), users)
 		}
 	}
-	shown := graph.Show(ctx, p.side, queries, ahead, read)
-	owners := slices.DeleteFunc(p.totals.Keys(), func(owner storage.UserID) bool { return !isOpen(owner) })
-	var sizes []storage.Result[social.Size]
-	if len(owners) > 0 {
-		sizes = graph.Sizes(ctx, p.side, owners)
-	}
-	request.mu.Lock()
-	defer request.mu.Unlock()
-	for i, name := range names {
-		request.answers.Put(name, shown[i])
-	}
-	for i, owner := range owners {
-		request.sizes.Put(social.List{Side: p.side, Owner: owner}, sizes[i])
-	}
+	return &listField{setOf(parse, ahead, func(q setQuestion, ctx context.Context) (page, error) { return q.selected(ctx, side, false) }), side}
 }
 
-func (r userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
-	return r.list(ctx, obj)
+// Parse implements [selections.Read].
+func (l *listField) Parse(ctx context.Context, f *selections.Field) any {
+	return parsedAs(l.parse(ctx, f))
 }
 
-func (r userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
-	return r.list(ctx, obj)
-}
-
-func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.FollowConnection, error) {
-	f, request := planned(ctx), stateOf(ctx)
-	args, err := argument[setArguments](request, f)
-	switch {
-	case err != nil:
-		return nil, err
-	case args.selected != nil:
-		return set(ctx, obj, follows)
+func (l *listField) ask(ctx context.Context, b *batch, f *selections.Field, users []storage.UserID) {
+	args, err := argument[setArguments](b.request, f)
+	if err != nil || args.selected != nil {
+		l.setField.ask(ctx, b, f, users)
+		return
 	}
-	list := social.List{Side: f.Side, Owner: obj.UserID}
-	if open, err := isOpen(ctx, list); err != nil || !open {
-		return nil, err
+	b.addOpens(l.side, users)
+	n, p := pageNeedsOf(f), b.lists[l.side]
+	if p == nil {
+		p = &listsOfSide{side: l.side}
+		b.lists[l.side] = p
 	}
-	n := pageNeedsOf(f)
-	c := &model.FollowConnection{UserPage: model.UserPage{Complete: true, PageInfo: &model.PageInfo{}}}
 	if n.total {
-		size := mustHave(request, &request.sizes, list)
-		c.Total = storage.Result[int64]{Value: size.Value.Total, Err: size.Err}
-		c.Complete = size.Value.Complete || size.Err != nil
+		b.counts = joined(b.counts, users)
 	}
-	if !n.rows {
-		return c, nil
-	}
-	shown, err := answerTo[social.Shown](request, nameOf(f, obj.UserID))
-	if err != nil {
-		return nil, err
-	}
-	users := pageOfEdges(f.Side, shown.Edges, n.cursors).shown(ctx, f)
-	c.Nodes, c.Edges = users.nodes, users.follows()
-	c.Complete = c.Complete && shown.Complete
-	if !n.around {
-		return c, nil
-	}
-	c.PageInfo = args.info(r, f.Side, shown.More, shown.Edges)
-	if !shown.Complete {
-		goOn := spell(r.Cursors, listKinds[f.Side], placeAt(shown.End))
-		if args.backward {
-			c.PageInfo.StartCursor = &goOn
-		} else {
-			c.PageInfo.EndCursor = &goOn
+	p.aliases = append(p.aliases, listed{f, users})
+	for _, id := range users {
+		name := nameOf(f, id)
+		one, known := p.pages.Get(name)
+		if !known {
+			one = &page{complete: true}
+			if before, ok := lookUp(b.request, &b.request.answers, name); ok { // an alias on another level
+				one.needs = before.base().needs
+			}
+			p.pages.Add(name, one)
 		}
+		one.needs = one.needs.with(n)
 	}
-	return c, nil
 }
 
-// pageOfEdges is the users on a page of a plain list, with cursors only if they are selected.
-func pageOfEdges(side storage.Side, edges []storage.Edge, cursors bool) userPage {
-	p := userPage{users: make([]storage.UserID, len(edges)), since: make([]time.Time, len(edges))}
-	if cursors {
-		p.cursors = make([]string, len(edges))
+// listed is a plain list of some users.
+type listed struct {
+	*selections.Field
+	owners []storage.UserID
+}
+
+// listsOfSide are plain lists of one side on one level.
+type listsOfSide struct {
+	side    storage.Side
+	aliases []listed
+	pages   loaders.SmallMap[answerName, *page]
+	queries []storage.PageQuery // for those of which rows are selected
+	ahead   []storage.PageQuery // what is read first for them
+	read    *loaders.Asked[storage.PageQuery, []storage.Edge]
+}
+
+// askAhead asks for what is read first. If the hidden users are not known yet, pages are completed later.
+func (p *listsOfSide) askAhead(asked []loaders.Question, r *requestState, l *loaders.Loaders, a *social.Audience) []loaders.Question {
+	if p == nil {
+		return asked
 	}
+	for _, name := range p.pages.Keys() {
+		if one, _ := p.pages.Get(name); one.needs.rows {
+			args, _ := argument[setArguments](r, name.field)
+			q := args.query(name.of.Author)
+			p.queries, p.ahead = append(p.queries, q), append(p.ahead, a.Ahead(q))
+		}
+	}
+	if len(p.ahead) > 0 {
+		p.read = l.Pages(p.side).Ask(p.ahead)
+		asked = append(asked, p.read)
+	}
+	return asked
+}
+
+// show completes the pages that are open to the audience, without hidden users, and the lengths of the lists. The users on them are next.
+func (p *listsOfSide) show(ctx context.Context, b *batch, a *social.Audience) {
+	if p == nil {
+		return
+	}
+	graph := social.New(b.loaders.Reader(), b.resolver.Budget, a)
+	var results, open []storage.Result[[]storage.Edge]
+	if p.read != nil {
+		results = p.read.Results()
+	}
+	var names []answerName // of the open pages with rows
+	queries, ahead := p.queries[:0], p.ahead[:0]
+	var owners loaders.SmallMap[storage.UserID, int] // of the open lists that are counted
+	k := 0
+	for _, name := range p.pages.Keys() {
+		one, _ := p.pages.Get(name)
+		isOpen, err := b.isOpen(social.List{Side: p.side, Owner: name.of.Author})
+		one.err, one.isClosed = err, !isOpen
+		if one.needs.total && isOpen {
+			owners.Add(name.of.Author, len(owners.Keys()))
+		}
+		if !one.needs.rows {
+			continue
+		}
+		if isOpen {
+			names, open = append(names, name), append(open, results[k])
+			queries, ahead = append(queries, p.queries[k]), append(ahead, p.ahead[k])
+		}
+		k++
+	}
+	shown := graph.Show(ctx, p.side, queries, ahead, open)
+	for i, name := range names {
+		one, _ := p.pages.Get(name)
+		args, _ := argument[setArguments](b.request, name.field)
+		one.take(b.resolver, p.side, args.pageArguments, shown[i])
+	}
+	if ids := owners.Keys(); len(ids) > 0 {
+		p.count(graph.Sizes(ctx, p.side, ids), &owners)
+	}
+	b.request.mu.Lock()
+	defer b.request.mu.Unlock()
+	for _, name := range p.pages.Keys() {
+		one, _ := p.pages.Get(name)
+		b.request.answers.Put(name, one)
+	}
+	for _, list := range p.aliases {
+		items := list.Below[0].Items
+		if items == nil {
+			continue
+		}
+		var ids []storage.UserID
+		for _, owner := range list.owners {
+			one, _ := p.pages.Get(nameOf(list.Field, owner))
+			ids = joined(ids, one.users)
+		}
+		if len(ids) > 0 {
+			b.next = append(b.next, wantedUsers{ids: ids, on: items})
+		}
+	}
+}
+
+// count tells pages how long their lists are.
+func (p *listsOfSide) count(sizes []storage.Result[social.Size], owners *loaders.SmallMap[storage.UserID, int]) {
+	for _, name := range p.pages.Keys() {
+		one, _ := p.pages.Get(name)
+		if at, counted := owners.Get(name.of.Author); counted && one.needs.total {
+			size := sizes[at]
+			one.total = storage.Result[int64]{Value: size.Value.Total, Err: size.Err}
+			one.complete = one.complete && (size.Value.Complete || size.Err != nil)
+		}
+	}
+}
+
+// take makes a page of what is shown of a plain list.
+func (p *page) take(r *Resolver, side storage.Side, args pageArguments, result storage.Result[social.Shown]) {
+	shown := result.Value
+	p.err, p.complete = result.Err, shown.Complete
+	p.ofEdges(side, shown.Edges)
+	if p.needs.cursors {
+		p.cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return cursorOf(side, e) })
+	}
+	if !p.needs.around {
+		return
+	}
+	p.info = args.info(r, side, shown.More, shown.Edges)
+	if !shown.Complete && p.err == nil {
+		goOn := spell(r.Cursors, listKinds[side], placeAt(shown.End))
+		if args.backward {
+			p.info.StartCursor = &goOn
+		} else {
+			p.info.EndCursor = &goOn
+		}
+	}
+}
+
+// ofEdges takes the users at the other ends of edges.
+func (p *page) ofEdges(side storage.Side, edges []storage.Edge) {
+	p.users, p.since = make([]storage.UserID, len(edges)), make([]time.Time, len(edges))
 	for i, e := range edges {
 		p.users[i], p.since[i] = side.Peer(e.Pair()), e.UpdateTime.Time()
-		if cursors {
-			p.cursors[i] = cursorOf(side, e)
-		}
 	}
-	return p
+}
+
+func (userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
+	return show(ctx, userName(obj.UserID), follows)
+}
+
+func (userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
+	return show(ctx, userName(obj.UserID), follows)
 }

@@ -80,11 +80,11 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 	if err != nil {
 		return nil, err
 	}
-	page := social.Page[storage.ModerationEntry]{Rows: rows[:min(len(rows), args.size)], More: len(rows) > args.size}
-	cursors, info := placeInfo(r.Resolver, cursor.Moderation, page, storage.ModerationEntry.Place)
-	nodes := storage.Each(page.Rows, moderationEntry)
-	return &model.ModerationConnection{PageInfo: info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ModerationEdge {
-		return model.ModerationEdge{Cursor: cursors[i], Node: nodes[i]}
+	shown := social.Page[storage.ModerationEntry]{Rows: rows[:min(len(rows), args.size)], More: len(rows) > args.size}
+	p := pageOfPlaces(r.Resolver, cursor.Moderation, shown, storage.ModerationEntry.Place)
+	nodes := storage.Each(p.rows, moderationEntry)
+	return &model.ModerationConnection{PageInfo: p.info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ModerationEdge {
+		return model.ModerationEdge{Cursor: p.cursors[i], Node: nodes[i]}
 	})}, nil
 }
 

@@ -58,11 +58,7 @@ func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope m
 		return nil, err
 	}
 	list := edgesFrom(muteKinds[scope].Number, obj.User.UserID)
-	users, shown, err := list.users(ctx, r.Resolver, planned(ctx), audience, list.cursors())
-	if err != nil {
-		return nil, err
-	}
-	return plain(users, shown), nil
+	return users(ctx, r.Resolver, list, audience, list.cursors(), plain)
 }
 
 // addMutes adds what the viewer has muted to its own relationships.

@@ -8,7 +8,6 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/model"
-	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -60,12 +59,12 @@ func (l ownList) cursors() bound {
 }
 
 // page reads as much of a page as is needed.
-func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience, args pageArguments, cursors bound, n pageNeeds) (p setAnswer, err error) {
+func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience, args pageArguments, cursors bound, n pageNeeds) (p page, err error) {
 	var at, peer int64
 	if err := cursors.read(ctx, "after", args.text, &at, &peer); err != nil {
 		return p, err
 	}
-	p = setAnswer{complete: true, info: &model.PageInfo{}}
+	p.complete = true
 	if n.total {
 		var size social.Size
 		size, p.total.Err = l.size(ctx, r, read, a)
@@ -89,31 +88,29 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		return cursors.spell(seal, int64(at.UpdateTime), int64(at.Peer))
 	}
 	shown := result.Value
-	p.edges, p.complete, p.page = shown.Edges, p.complete && shown.Complete, pageOfEdges(l.side, shown.Edges, false)
-	for _, e := range shown.Edges {
-		p.page.cursors = append(p.page.cursors, spell(unsealed, storage.PositionOf(l.side, e)))
-	}
+	p.edges, p.complete = shown.Edges, p.complete && shown.Complete
+	p.ofEdges(l.side, shown.Edges)
+	p.cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return spell(unsealed, storage.PositionOf(l.side, e)) })
 	var next func(*cursor.Sealer) string
 	if !shown.Complete { // it continues at the last user examined
 		next = func(seal *cursor.Sealer) string { return spell(seal, shown.End) }
 	}
-	p.info = r.pageInfo(p.page.cursors, shown.More, next)
+	p.info = r.pageInfo(p.cursors, shown.More, next)
 	return p, nil
 }
 
-// users is a page of the users on the list, whom it reads.
-func (l ownList) users(ctx context.Context, r *Resolver, f *selections.Field, a *social.Audience, cursors bound) (users model.UserPage, shown shownUsers, err error) {
+// users answers the running field by a page of the users on the list, whom it reads.
+func users[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound, connection func(model.UserPage, page) *C) (*C, error) {
+	f := planned(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
-		return users, shown, err
+		return nil, err
 	}
-	page, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, pageNeedsOf(f))
+	p, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, pageNeedsOf(f))
 	if err != nil {
-		return users, shown, err
+		return nil, err
 	}
-	page.page.fetch(ctx, f)
-	users, shown = page.show(ctx, f)
-	return users, shown, nil
+	return read(ctx, f, p, connection), nil
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sort"
 	"time"
@@ -207,9 +208,17 @@ type pageNeeds struct {
 	around  bool // pageInfo
 }
 
-func pageNeedsOf(f *selections.Field) pageNeeds {
-	needs := f.Below[0].Needs(true)
+// pageNeedsOf is what fields with one answer need together.
+func pageNeedsOf(aliases ...*selections.Field) pageNeeds {
+	var needs fields.Needs
+	for _, f := range aliases {
+		needs |= f.Below[0].Needs(true)
+	}
 	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0, needs&fields.Around != 0}
+}
+
+func (n pageNeeds) with(m pageNeeds) pageNeeds {
+	return pageNeeds{n.rows || m.rows, n.total || m.total, n.cursors || m.cursors, n.around || m.around}
 }
 
 // edges makes the edges of a page, in one piece of memory.
@@ -222,83 +231,140 @@ func edges[E any](n int, edge func(i int) E) []*E {
 	return list
 }
 
-// userPage is the users on a page.
-type userPage struct {
-	users   []storage.UserID
-	cursors []string    // nil: they are not selected
-	since   []time.Time // nil: the list is not made of edges
+// page is a page of users that has been read, as far as it is selected.
+type page struct {
+	err      error
+	isClosed bool // the viewer does not see the list: the answer is null
+
+	users    []storage.UserID
+	cursors  []string    // nil: they are not selected
+	since    []time.Time // nil: the list is not made of edges
+	info     *model.PageInfo
+	total    storage.Result[int64]
+	complete bool
+
+	needs pageNeeds // of a plain list: what is selected
+
+	edges []storage.Edge // of an [ownList]: those that the page is made of
+	kind  *storage.Kind  // of these, if what is beside them is shown
+
+	suggested *suggested // by `followSuggestions`
 }
 
-// fetch reads what the users and everything below them need.
-func (p userPage) fetch(ctx context.Context, f *selections.Field) {
-	if items := f.Below[0].Items; items != nil && len(p.users) > 0 {
-		fetch(ctx, wanted{users: p.users, on: items})
+// counted is a total that is known.
+func counted(n int) storage.Result[int64] { return storage.Result[int64]{Value: int64(n)} }
+
+// rowsPage is a page of what is not users.
+type rowsPage[R any] struct {
+	page
+	rows []R
+}
+
+// answer is a page of any kind.
+type answer interface{ base() *page }
+
+func (p *page) base() *page { return p }
+
+// answerTo is the page of the running field that has been read; nil if the viewer does not see the list.
+func answerTo[P answer](ctx context.Context, of storage.PostID) (f *selections.Field, p P, err error) {
+	f, request := planned(ctx), stateOf(ctx)
+	if f.Index >= 0 {
+		if err := request.arguments[f.Index].(interface{ failed() error }).failed(); err != nil {
+			return f, p, err
+		}
 	}
+	read, ok := lookUp(request, &request.answers, answerName{f.Same, of})
+	if !ok {
+		if _, err := audienceOf(ctx); err != nil {
+			return f, p, err
+		}
+		panic(fmt.Sprintf("the plan has not read %s of %+v", f.Name, of))
+	}
+	if base := read.base(); base.err != nil || base.isClosed {
+		return f, p, base.err
+	}
+	return f, read.(P), nil
 }
 
-// shownUsers are the users of a page that are shown, each with its cursor and the time of its edge.
-type shownUsers struct {
-	nodes   []*model.User
-	cursors []string    // nil: they are not selected
-	since   []time.Time // nil: the list is not made of edges
+// show answers a field that is a page of users.
+func show[C any](ctx context.Context, of storage.PostID, connection func(model.UserPage, page) *C) (*C, error) {
+	f, p, err := answerTo[*page](ctx, of)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	return connection(p.shown(ctx, f)), nil
 }
 
-// shown makes the users, which have been fetched.
-func (p userPage) shown(ctx context.Context, f *selections.Field) (s shownUsers) {
+// read answers a field whose page no level has read ahead.
+func read[C any](ctx context.Context, f *selections.Field, p page, connection func(model.UserPage, page) *C) *C {
+	if items := f.Below[0].Items; items != nil {
+		fetch(ctx, wantedUsers{ids: p.users, on: items})
+	}
+	return connection(p.shown(ctx, f))
+}
+
+// shown makes the users, who have been fetched, and leaves out what belongs to users who have gone.
+func (p page) shown(ctx context.Context, f *selections.Field) (model.UserPage, page) {
 	nodes, places := p.nodes(ctx, f)
-	s.nodes = nodes
-	for _, at := range places {
-		if p.cursors != nil {
-			s.cursors = append(s.cursors, p.cursors[at])
-		}
-		if p.since != nil {
-			s.since = append(s.since, p.since[at])
-		}
+	if len(places) < len(p.users) {
+		p.cursors, p.since = some(p.cursors, places), some(p.since, places)
 	}
-	return s
+	return model.UserPage{Nodes: nodes, PageInfo: p.info, Complete: p.complete, Total: p.total}, p
 }
 
-func (s shownUsers) cursor(i int) string {
-	if s.cursors == nil {
+// some are those elements of a list that are at some places; nil stays nil.
+func some[T any](list []T, places []int) []T {
+	if list == nil {
+		return nil
+	}
+	return storage.Each(places, func(at int) T { return list[at] })
+}
+
+func (p page) cursor(i int) string {
+	if p.cursors == nil {
 		return ""
 	}
-	return s.cursors[i]
+	return p.cursors[i]
 }
 
-func (s shownUsers) plain() []*model.UserEdge {
-	return edges(len(s.nodes), func(i int) model.UserEdge { return model.UserEdge{Cursor: s.cursor(i), Node: s.nodes[i]} })
+// The connections of users.
+
+func plain(users model.UserPage, p page) *model.UserConnection {
+	return &model.UserConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.UserEdge {
+		return model.UserEdge{Cursor: p.cursor(i), Node: users.Nodes[i]}
+	})}
 }
 
-func (s shownUsers) follows() []*model.FollowEdge {
-	return edges(len(s.nodes), func(i int) model.FollowEdge {
-		return model.FollowEdge{Cursor: s.cursor(i), Node: s.nodes[i], FollowedAt: s.since[i]}
-	})
+func follows(users model.UserPage, p page) *model.FollowConnection {
+	return &model.FollowConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.FollowEdge {
+		return model.FollowEdge{Cursor: p.cursor(i), Node: users.Nodes[i], FollowedAt: p.since[i]}
+	})}
 }
 
-func (s shownUsers) matches() []*model.MatchEdge {
-	return edges(len(s.nodes), func(i int) model.MatchEdge {
-		return model.MatchEdge{Cursor: s.cursor(i), Node: s.nodes[i], MatchedAt: s.since[i]}
-	})
+func matches(users model.UserPage, p page) *model.MatchConnection {
+	return &model.MatchConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.MatchEdge {
+		return model.MatchEdge{Cursor: p.cursor(i), Node: users.Nodes[i], MatchedAt: p.since[i]}
+	})}
 }
 
-func (s shownUsers) blocks() []*model.BlockEdge {
-	return edges(len(s.nodes), func(i int) model.BlockEdge {
-		return model.BlockEdge{Cursor: s.cursor(i), Node: s.nodes[i], BlockedAt: s.since[i]}
-	})
+func blocks(users model.UserPage, p page) *model.BlockConnection {
+	return &model.BlockConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.BlockEdge {
+		return model.BlockEdge{Cursor: p.cursor(i), Node: users.Nodes[i], BlockedAt: p.since[i]}
+	})}
 }
 
-func (s shownUsers) requests() []*model.FollowRequestEdge {
-	return edges(len(s.nodes), func(i int) model.FollowRequestEdge {
-		return model.FollowRequestEdge{Cursor: s.cursor(i), Node: s.nodes[i], RequestedAt: s.since[i]}
-	})
+func followRequests(users model.UserPage, p page) *model.FollowRequestConnection {
+	return &model.FollowRequestConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.FollowRequestEdge {
+		return model.FollowRequestEdge{Cursor: p.cursor(i), Node: users.Nodes[i], RequestedAt: p.since[i]}
+	})}
 }
 
 // nodes makes the users, nil if they could not be read, and tells their places on the page. It leaves out
 // users who have gone since the page was read: they would be null without an error.
-func (p userPage) nodes(ctx context.Context, f *selections.Field) (users []*model.User, places []int) {
+func (p page) nodes(ctx context.Context, f *selections.Field) (users []*model.User, places []int) {
 	items := f.Below[0].Items
 	if users = make([]*model.User, len(p.users)); items != nil {
-		users = usersOf(ctx, wanted{users: p.users, on: items}, itemPaths(ctx, f))
+		users = usersOf(ctx, wantedUsers{ids: p.users, on: items}, itemPaths(ctx, f))
 	}
 	e := accessOf(ctx)
 	places = make([]int, 0, len(users))
@@ -316,12 +382,12 @@ func (p userPage) nodes(ctx context.Context, f *selections.Field) (users []*mode
 func itemPaths(ctx context.Context, f *selections.Field) paths {
 	return func(i int) (all []ast.Path) {
 		for _, on := range f.Below[0].Fields {
-			switch on.Ahead {
+			switch on.Part {
 			case fields.Item:
 				all = append(all, below(ctx, on.Alias, i))
 			case fields.Edges:
 				for _, node := range on.Below[0].Fields {
-					if node.Ahead == fields.Item {
+					if node.Part == fields.Item {
 						all = append(all, below(ctx, on.Alias, i, node.Alias))
 					}
 				}

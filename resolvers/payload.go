@@ -50,8 +50,8 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wan
 	pair := storage.Pair{From: d.viewer, To: d.other}
 	fetch(ctx, append(more,
 		s.wantedViewer(ctx, d.viewer, d.unsure),
-		wanted{users: []storage.UserID{d.other}, exist: s.has("user") || s.below("followingEdge").has("node"), on: append(s.of("user"), s.below("followingEdge").of("node")...)},
-		wanted{pairs: []storage.Pair{pair}, on: s.of("relationship")},
+		wantedUsers{ids: []storage.UserID{d.other}, exist: s.has("user") || s.below("followingEdge").has("node"), on: append(s.of("user"), s.below("followingEdge").of("node")...)},
+		wantedPairs{[]storage.Pair{pair}, s.of("relationship")},
 	)...)
 	return commonFields{
 		viewer:       s.viewer(ctx, d.viewer, d.unsure),
@@ -110,14 +110,14 @@ func (s selection) user(ctx context.Context, field string, id storage.UserID, un
 	if !s.has(field) {
 		return nil
 	}
-	w := wanted{users: []storage.UserID{id}, exist: unsure, on: s.of(field)}
+	w := wantedUsers{ids: []storage.UserID{id}, exist: unsure, on: s.of(field)}
 	return usersOf(ctx, w, here(ctx, append(above, s.key(field))...))[0]
 }
 
 // wantedViewer is what the field `viewer` needs.
-func (s selection) wantedViewer(ctx context.Context, id storage.UserID, unsure bool) wanted {
+func (s selection) wantedViewer(ctx context.Context, id storage.UserID, unsure bool) wantedUsers {
 	if !s.has("viewer") {
-		return wanted{}
+		return wantedUsers{}
 	}
 	return wantedViewer(ctx, id, s.of("viewer"), unsure)
 }

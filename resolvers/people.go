@@ -41,14 +41,13 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 		return nil, err
 	}
 	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
-	a, err := r.byID(ctx, args, cursors, func(from social.Mark, first int) (social.Common, error) {
+	p, err := r.byID(ctx, args, cursors, func(from social.Mark, first int) (social.Common, error) {
 		return graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: first})
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.page.fetch(ctx, f)
-	return plain(a.show(ctx, f)), nil
+	return read(ctx, f, p, plain), nil
 }
 
 // readMade reads who is on lists that users have made, and to whom edges of declared kinds lead; false if the viewer does not see one of them.

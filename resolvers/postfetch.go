@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"kith/graph/cursor"
-	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -13,9 +12,10 @@ import (
 	"kith/storage"
 )
 
-// placeList is a kind of list whose rows have places. Its pages are read with the level that they are on.
-type placeList[Q comparable, R any] struct {
+// placeList is a kind of list whose rows have places: lists of what is known by an O each. Its pages are read with the level that they are on.
+type placeList[O any, Q comparable, R any] struct {
 	kind  cursor.Kind
+	of    func(O) storage.PostID // whose list it is: a post, or a user without a number
 	pages func(*loaders.Loaders) *loaders.Loader[Q, []R]
 	query func(e *access, of storage.PostID, after storage.Place, limit int) Q
 	place func(R) storage.Place
@@ -30,28 +30,28 @@ type placeList[Q comparable, R any] struct {
 }
 
 var (
-	userPosts = placeList[storage.PostsQuery, storage.Post]{
-		kind: cursor.Posts, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place, ofUser: true,
+	userPosts = placeList[storage.UserID, storage.PostsQuery, storage.Post]{
+		kind: cursor.Posts, of: userName, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place, ofUser: true,
 		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
 			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
 		},
 		shows: func(_ *access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) wanted {
-			return wanted{posts: rows, on: on}
+			return wantedPosts{rows, on}
 		},
 	}
-	postComments = placeList[storage.CommentsQuery, storage.Comment]{
-		kind: cursor.Comments, pages: (*loaders.Loaders).CommentPages, place: storage.Comment.Place,
+	postComments = placeList[storage.Post, storage.CommentsQuery, storage.Comment]{
+		kind: cursor.Comments, of: postName, pages: (*loaders.Loaders).CommentPages, place: storage.Comment.Place,
 		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
 			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
 		},
 		shows: func(_ *access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) wanted {
-			return wantedByComments(rows, on)
+			return wantedComments{rows, on}
 		},
 	}
-	userFavorites = placeList[storage.FavoritesQuery, storage.Edge]{
-		kind: cursor.Favorites, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace, ofUser: true,
+	userFavorites = placeList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
+		kind: cursor.Favorites, of: userName, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace, ofUser: true,
 		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
 			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
 		},
@@ -68,11 +68,11 @@ var (
 			return e.loaders.Posts().Load(post).Found && e.isShown(a, post.Author)
 		},
 		below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
-			return wanted{posts: visiblePosts(ctx, a, postsOfFavorites(rows)), on: on}
+			return wantedPosts{visiblePosts(ctx, a, postsOfFavorites(rows)), on}
 		},
 	}
-	favoritedBy = placeList[storage.PageQuery, storage.Edge]{
-		kind: cursor.FavoritedBy,
+	favoritedBy = placeList[storage.Post, storage.PageQuery, storage.Edge]{
+		kind: cursor.FavoritedBy, of: postName,
 		pages: func(l *loaders.Loaders) *loaders.Loader[storage.PageQuery, []storage.Edge] {
 			return l.Pages(storage.FavoriteInbox)
 		},
@@ -82,60 +82,51 @@ var (
 		},
 		shows: func(_ *access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
-			return wanted{users: distinctOf(startsOf(rows)), exist: true, on: on}
+			return wantedUsers{ids: distinctOf(startsOf(rows)), exist: true, on: on}
 		},
 	}
 )
 
-// placeReads is pages of one field that are read together.
-type placeReads[Q comparable, R any] struct {
-	*placeList[Q, R]
-	field *selections.Field
-	of    []storage.PostID // whose lists they are: posts, or users without a number
-	args  pageArguments
-	asked *loaders.Asked[Q, []R]
+// Parse implements [selections.Read].
+func (k *placeList[O, Q, R]) Parse(ctx context.Context, f *selections.Field) any {
+	return parsedAs(pageOf(ctx, f, k.kind))
 }
 
-// add adds a field of some users or posts to what a level reads. Wrong arguments are left to the field's resolver.
-func (k *placeList[Q, R]) add(b *batch, request *requestState, f *selections.Field, of []storage.PostID) {
-	if args, err := argument[pageArguments](request, f); err == nil && len(of) > 0 {
-		b.places = append(b.places, &placeReads[Q, R]{placeList: k, field: f, of: of, args: args})
+// ask asks for one row more than each page shows. When it is known who is in the audience, what it may see of the pages is kept, and what is below them is next.
+func (k *placeList[O, Q, R]) ask(ctx context.Context, b *batch, f *selections.Field, objects []O) {
+	args, err := argument[pageArguments](b.request, f)
+	if err != nil {
+		return
 	}
-}
-
-// ask asks for one row more than each page shows.
-func (p *placeReads[Q, R]) ask(e *access) loaders.Question {
-	queries := storage.Each(p.of, func(of storage.PostID) Q { return p.query(e, of, p.args.after, p.args.size+1) })
-	p.asked = p.pages(e.loaders).Ask(queries)
-	return p.asked
-}
-
-// show keeps what the audience may see of the pages, and adds what is below them to the next level.
-func (p *placeReads[Q, R]) show(ctx context.Context, b *batch, a *social.Audience) {
-	e, request, results := accessOf(ctx), stateOf(ctx), p.asked.Results()
-	if p.ahead != nil { // for all of them together; each reports the error of its own rows
-		var all []R
-		for i, r := range results {
-			if shown, _ := p.isOpen(e, a, p.of[i]); shown {
-				all = append(all, r.Value...)
+	of := storage.Each(objects, k.of)
+	if k.ofUser {
+		b.addOpens(storage.FavoriteInbox, storage.Each(of, func(id storage.PostID) storage.UserID { return id.Author }))
+	}
+	read := k.pages(b.loaders).Ask(storage.Each(of, func(of storage.PostID) Q { return k.query(b.access, of, args.after, args.size+1) }))
+	b.ask(read)
+	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
+		results := read.Results()
+		if k.ahead != nil { // for all of them together; each reports the error of its own rows
+			var all []R
+			for i, r := range results {
+				if shown, _ := k.isOpen(b.access, a, of[i]); shown {
+					all = append(all, r.Value...)
+				}
 			}
+			_ = k.ahead(b.access, a, all)
 		}
-		_ = p.ahead(e, a, all)
-	}
-	for i, r := range results {
-		if shown, _ := p.isOpen(e, a, p.of[i]); !shown {
-			continue
+		for i, r := range results {
+			p := k.page(b.access, a, of[i], args, r)
+			b.request.mu.Lock()
+			b.request.answers.Put(answerName{f.Same, of[i]}, p)
+			b.request.mu.Unlock()
+			b.next = append(b.next, k.below(ctx, a, p.rows, f.Below[0].Items))
 		}
-		page, err := p.page(e, a, p.of[i], p.args, r)
-		request.mu.Lock()
-		request.answers.Put(answerName{p.field, p.of[i]}, storage.Result[social.Page[R]]{Value: page, Err: err})
-		request.mu.Unlock()
-		b.next = append(b.next, p.below(ctx, a, page.Rows, p.field.Below[0].Items))
-	}
+	})
 }
 
 // isOpen reports whether the audience sees the list of a user or a post.
-func (k *placeList[Q, R]) isOpen(e *access, a *social.Audience, of storage.PostID) (bool, error) {
+func (k *placeList[O, Q, R]) isOpen(e *access, a *social.Audience, of storage.PostID) (bool, error) {
 	if !k.ofUser {
 		return !a.Hides(of.Author), nil
 	}
@@ -143,72 +134,74 @@ func (k *placeList[Q, R]) isOpen(e *access, a *social.Audience, of storage.PostI
 }
 
 // page fills a page, of which the first rows have been read.
-func (k *placeList[Q, R]) page(e *access, a *social.Audience, of storage.PostID, args pageArguments, read storage.Result[[]R]) (page social.Page[R], err error) {
+func (k *placeList[O, Q, R]) page(e *access, a *social.Audience, of storage.PostID, args pageArguments, read storage.Result[[]R]) *rowsPage[R] {
+	if open, err := k.isOpen(e, a, of); err != nil || !open {
+		return &rowsPage[R]{page: page{err: err, isClosed: true}}
+	}
 	ready := func(r storage.Result[[]R]) ([]R, error) {
 		if r.Err == nil && k.ahead != nil {
 			r.Err = k.ahead(e, a, r.Value)
 		}
 		return r.Value, r.Err
 	}
+	var shown social.Page[R]
 	rows, err := ready(read)
-	if err != nil {
-		return page, err
+	if err == nil {
+		shown, err = social.Show(&e.allowance, rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
+			return ready(k.pages(e.loaders).Get(k.query(e, of, after, limit)))
+		})
 	}
-	return social.Show(&e.allowance, rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
-		return ready(k.pages(e.loaders).Get(k.query(e, of, after, limit)))
-	})
+	p := pageOfPlaces(e.resolver, k.kind, shown, k.place)
+	p.err = err
+	return p
 }
 
-// answer is the page that has been read for the running field; nil if the audience does not see whose list it is.
-func (k *placeList[Q, R]) answer(ctx context.Context, of storage.PostID) (*selections.Field, *social.Page[R], error) {
-	f, request := planned(ctx), stateOf(ctx)
-	if _, err := argument[pageArguments](request, f); err != nil {
-		return nil, nil, err
-	}
-	a, err := audienceOf(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if open, err := k.isOpen(accessOf(ctx), a, of); err != nil || !open {
-		return nil, nil, err
-	}
-	page, err := answerTo[social.Page[R]](request, answerName{f, of})
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, &page, nil
-}
-
-// placeInfo reports what is behind a page. It ends at its last row, or where its budget ended.
-func placeInfo[R any](r *Resolver, kind cursor.Kind, page social.Page[R], place func(R) storage.Place) (cursors []string, info *model.PageInfo) {
-	cursors = storage.Each(page.Rows, func(row R) string { return spell(unsealed, kind, place(row)) })
+// pageOfPlaces is a page of rows with what is behind it. It ends at its last row, or where its budget ended.
+func pageOfPlaces[R any](r *Resolver, kind cursor.Kind, shown social.Page[R], place func(R) storage.Place) *rowsPage[R] {
+	p := &rowsPage[R]{rows: shown.Rows}
+	p.cursors = storage.Each(shown.Rows, func(row R) string { return spell(unsealed, kind, place(row)) })
 	var next func(*cursor.Sealer) string
-	if page.End != (storage.Place{}) {
-		next = func(seal *cursor.Sealer) string { return spell(seal, kind, page.End) }
+	if shown.End != (storage.Place{}) {
+		next = func(seal *cursor.Sealer) string { return spell(seal, kind, shown.End) }
 	}
-	return cursors, r.pageInfo(cursors, page.More, next)
+	p.info = r.pageInfo(p.cursors, shown.More, next)
+	return p
 }
 
-// addPosts adds what the fields of posts that have been read need. Their authors are read in
-// the same level.
-func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selections.Object) {
-	request, ids := stateOf(ctx), storage.Each(rows, func(row storage.Post) storage.PostID { return row.PostID })
-	for _, f := range fieldsOn(on) {
-		switch f.Ahead {
-		case fields.Author:
-			b.addUsers(ctx, wanted{users: distinctOf(authorsOf(rows)), exist: true, on: f.Below})
-		case fields.Comments:
-			postComments.add(b, request, f, ids)
-		case fields.HasFavorited:
-			for _, id := range ids {
-				if pair, signedIn := favoriteOf(ctx, id); signedIn {
-					b.edges[storage.Favorites] = append(b.edges[storage.Favorites], pair)
-				}
-			}
-		case fields.FavoritedBy:
-			favoritedBy.add(b, request, f, ids)
+// postAuthor is who has written a post: it is read in the same level.
+var postAuthor = partOf(
+	func(ctx context.Context, b *batch, f *selections.Field, rows []storage.Post) {
+		wantedUsers{ids: distinctOf(authorsOf(rows)), exist: true, on: f.Below}.add(ctx, b)
+	},
+	func(ctx context.Context, posts []*model.Post, aliases []*selections.Field, at paths) {
+		ids := storage.Each(posts, func(p *model.Post) storage.UserID { return p.Row.Author })
+		for i, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, at) {
+			posts[i].Author = u
 		}
-	}
+	})
+
+// wantedComments has the writers of comments read: comments of writers who do not exist are left out.
+type wantedComments wantedRows[storage.Comment]
+
+func (w wantedComments) add(ctx context.Context, b *batch) {
+	wantedUsers{ids: distinctOf(writersOf(w.rows)), exist: true}.add(ctx, b)
+	wantedRows[storage.Comment](w).add(ctx, b)
+}
+
+// commentAuthor is who has written a comment.
+var commentAuthor = partOf(
+	func(ctx context.Context, b *batch, f *selections.Field, rows []storage.Comment) {
+		wantedUsers{ids: distinctOf(writersOf(rows)), exist: true, on: f.Below}.add(ctx, b)
+	},
+	func(ctx context.Context, comments []*model.Comment, aliases []*selections.Field, at paths) {
+		ids := storage.Each(comments, func(c *model.Comment) storage.UserID { return c.Row.By })
+		for i, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, at) {
+			comments[i].Author = u
+		}
+	})
+
+func writersOf(rows []storage.Comment) []storage.UserID {
+	return storage.Each(rows, func(row storage.Comment) storage.UserID { return row.By })
 }
 
 // distinctOf lists ids, each once.
@@ -218,47 +211,6 @@ func distinctOf(ids []storage.UserID) []storage.UserID {
 		each.Add(id, struct{}{})
 	}
 	return each.Keys()
-}
-
-// askNodes lists the questions about posts and comments by their ids.
-func (b *batch) askNodes(l *loaders.Loaders) (asked []loaders.Question) {
-	var posts []storage.PostID
-	var comments []storage.CommentID
-	var lists []storage.ListsQuery
-	for _, w := range b.nodes {
-		posts, comments, lists = append(posts, w.postIDs...), append(comments, w.comments...), append(lists, storage.Each(w.listIDs, oneList)...)
-	}
-	if len(posts) > 0 {
-		asked = append(asked, l.Posts().Ask(posts))
-	}
-	if len(comments) > 0 {
-		asked = append(asked, l.Comments().Ask(comments))
-	}
-	if len(lists) > 0 {
-		asked = append(asked, l.UserLists().Ask(lists))
-	}
-	return asked
-}
-
-// showPosts adds what is below the posts, comments and lists that have been read, and that the audience may see, to the next level.
-func (b *batch) showPosts(ctx context.Context, a *social.Audience) {
-	for _, w := range b.nodes {
-		for _, l := range seenLists(ctx, w.listIDs) { // each field reports its error
-			if l.Found {
-				b.next = append(b.next, wanted{lists: []storage.UserList{l.Value}, on: w.on})
-			}
-		}
-		b.next = append(b.next, wanted{posts: visiblePosts(ctx, a, w.postIDs), on: w.on}, wantedByComments(visibleComments(ctx, a, w.comments), w.on))
-	}
-	for _, p := range b.places {
-		p.show(ctx, b, a)
-	}
-}
-
-// wantedByComments has the writers of comments read: comments of writers who do not exist are left out.
-func wantedByComments(rows []storage.Comment, on []*selections.Object) wanted {
-	by := storage.Each(rows, func(row storage.Comment) storage.UserID { return row.By })
-	return wanted{users: distinctOf(by), exist: true, on: belowOf(aheadOn(fieldsOn(on), fields.Author, storage.Forward))}
 }
 
 // visiblePosts are the posts that exist and that the audience may see. All of the ids have been

@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 
 	"kith/graph/cursor"
@@ -15,41 +16,108 @@ import (
 // postsOf makes posts that the viewer may see and whose users have been fetched.
 func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, at paths) []*model.Post {
 	posts, made := make([]*model.Post, len(rows)), make([]model.Post, len(rows))
+	needs := needsOf(ctx, on)
 	for i, row := range rows {
-		made[i].Row, made[i].Files, made[i].Favorited, posts[i] = row, model.FilesOf(row), hasFavorited(ctx, row.PostID, on), &made[i]
+		if made[i].Row, made[i].Files, posts[i] = row, model.FilesOf(row), &made[i]; needs&fields.Favorite != 0 {
+			made[i].Favorited = hasFavorited(ctx, row.PostID)
+		}
 	}
-	asked := aheadOn(fieldsOn(on), fields.Author, storage.Forward)
-	if asked == nil || len(rows) == 0 {
-		return posts
-	}
-	for i, u := range usersOf(ctx, wanted{users: authorsOf(rows), exist: true, on: belowOf(asked)}, at.below(asked)) {
-		posts[i].Author = u
+	if len(posts) > 0 {
+		showParts(ctx, posts, on, at)
 	}
 	return posts
+}
+
+// wantedPosts are posts whose rows are known.
+type wantedPosts wantedRows[storage.Post]
+
+func (w wantedPosts) add(ctx context.Context, b *batch) {
+	if needsOf(ctx, w.on)&fields.Favorite != 0 && b.viewer != 0 {
+		b.ask(b.loaders.Edges(storage.Favorites).Ask(storage.Each(w.rows, func(p storage.Post) storage.Pair {
+			pair, _ := favoriteOf(ctx, p.PostID)
+			return pair
+		})))
+	}
+	wantedRows[storage.Post](w).add(ctx, b)
+}
+
+// postName names a post as what has lists.
+func postName(p storage.Post) storage.PostID { return p.PostID }
+
+func askPostNodes(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object) {
+	wantedPostIDs{storage.Each(ids, nodeID.post), on}.add(ctx, b)
+}
+
+// wantedPostIDs are posts by their ids.
+type wantedPostIDs struct {
+	ids []storage.PostID
+	on  []*selections.Object
+}
+
+func (w wantedPostIDs) add(_ context.Context, b *batch) {
+	if len(w.ids) == 0 {
+		return
+	}
+	b.addOpens(storage.FavoriteInbox, storage.Each(w.ids, func(id storage.PostID) storage.UserID { return id.Author }))
+	b.ask(b.loaders.Posts().Ask(w.ids))
+	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
+		b.next = append(b.next, wantedPosts{visiblePosts(ctx, a, w.ids), w.on})
+	})
+}
+
+func showPostNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := postErr(ctx, a, id.post()); err != nil {
+		failAt(ctx, at(0), err)
+	}
+	return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post()}), on, at)), nil
+}
+
+func askCommentNodes(_ context.Context, b *batch, nodes []nodeID, on []*selections.Object) {
+	ids := storage.Each(nodes, nodeID.comment)
+	b.addOpens(storage.FavoriteInbox, storage.Each(nodes, nodeID.user))
+	b.ask(b.loaders.Comments().Ask(ids))
+	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
+		b.next = append(b.next, wantedComments{visibleComments(ctx, a, ids), on})
+	})
+}
+
+func showCommentNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = accessOf(ctx).shows(a, id.comment().Author)
+	if err = cmp.Or(loaders.For(ctx).Comments().Load(id.comment()).Err, err); err != nil {
+		failAt(ctx, at(0), err)
+	}
+	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil
 }
 
 func authorsOf(rows []storage.Post) []storage.UserID {
 	return storage.Each(rows, func(row storage.Post) storage.UserID { return row.Author })
 }
 
-func (r userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {
-	f, page, err := userPosts.answer(ctx, storage.PostID{Author: obj.UserID})
-	if err != nil || page == nil {
+func (userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {
+	f, p, err := answerTo[*rowsPage[storage.Post]](ctx, userName(obj.UserID))
+	if err != nil || p == nil {
 		return nil, err
 	}
-	return r.postConnection(ctx, f, cursor.Posts, *page), nil
+	return postConnection(ctx, f, p), nil
 }
 
 // postConnection makes a page of posts, which have been fetched.
-func (r *Resolver) postConnection(ctx context.Context, f *selections.Field, kind cursor.Kind, page social.Page[storage.Post]) *model.PostConnection {
-	cursors, info := placeInfo(r, kind, page, storage.Post.Place)
-	nodes := make([]*model.Post, len(page.Rows))
+func postConnection(ctx context.Context, f *selections.Field, p *rowsPage[storage.Post]) *model.PostConnection {
+	nodes := make([]*model.Post, len(p.rows))
 	if items := f.Below[0].Items; items != nil {
-		nodes = postsOf(ctx, page.Rows, items, itemPaths(ctx, f))
+		nodes = postsOf(ctx, p.rows, items, itemPaths(ctx, f))
 	}
 	return &model.PostConnection{
-		PageInfo: info, Nodes: nodes,
-		Edges: edges(len(nodes), func(i int) model.PostEdge { return model.PostEdge{Cursor: cursors[i], Node: nodes[i]} }),
+		PageInfo: p.info, Nodes: nodes,
+		Edges: edges(len(nodes), func(i int) model.PostEdge { return model.PostEdge{Cursor: p.cursors[i], Node: nodes[i]} }),
 	}
 }
 
@@ -66,9 +134,9 @@ func (r queries) LatestPosts(ctx context.Context, _ *int32, _ *string) (*model.P
 		return nil, err
 	}
 	if items := f.Below[0].Items; items != nil {
-		fetch(ctx, wanted{posts: page.Rows, on: items})
+		fetch(ctx, wantedPosts{page.Rows, items})
 	}
-	return r.postConnection(ctx, f, cursor.LatestPosts, page), nil
+	return postConnection(ctx, f, pageOfPlaces(r.Resolver, cursor.LatestPosts, page, storage.Post.Place)), nil
 }
 
 // latestPage is a page of the newest posts.
@@ -94,15 +162,14 @@ func (r queries) latest(ctx context.Context, args pageArguments) (page social.Pa
 	return e.allowance.Latest(args.after, args.size, shows, read)
 }
 
-func (r postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {
-	f, page, err := postComments.answer(ctx, obj.Row.PostID)
-	if err != nil || page == nil {
+func (postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {
+	f, p, err := answerTo[*rowsPage[storage.Comment]](ctx, obj.Row.PostID)
+	if err != nil || p == nil {
 		return nil, err
 	}
-	_, info := placeInfo(r.Resolver, cursor.Comments, *page, storage.Comment.Place)
-	nodes := commentsOf(ctx, page.Rows, f.Below[0].Items, itemPaths(ctx, f))
+	nodes := commentsOf(ctx, p.rows, f.Below[0].Items, itemPaths(ctx, f))
 	return &model.CommentConnection{
-		PageInfo: info, Nodes: nodes,
+		PageInfo: p.info, Nodes: nodes,
 		Edges: edges(len(nodes), func(i int) model.CommentEdge { return commentEdge(nodes[i].Row, nodes[i]) }),
 	}, nil
 }
@@ -115,18 +182,14 @@ func commentEdge(row storage.Comment, node *model.Comment) model.CommentEdge {
 // whose writers no longer exist.
 func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Object, at paths) []*model.Comment {
 	l := loaders.For(ctx)
-	comments, by := make([]*model.Comment, 0, len(rows)), make([]storage.UserID, 0, len(rows))
+	comments := make([]*model.Comment, 0, len(rows))
 	for _, row := range rows {
 		if r := l.Users.Load(row.By); r.Found || r.Err != nil {
-			comments, by = append(comments, &model.Comment{Row: row}), append(by, row.By)
+			comments = append(comments, &model.Comment{Row: row})
 		}
 	}
-	asked := aheadOn(fieldsOn(on), fields.Author, storage.Forward)
-	if asked == nil || len(by) == 0 {
-		return comments
-	}
-	for i, u := range usersOf(ctx, wanted{users: by, exist: true, on: belowOf(asked)}, at.below(asked)) {
-		comments[i].Author = u
+	if len(comments) > 0 {
+		showParts(ctx, comments, on, at)
 	}
 	return comments
 }

@@ -47,7 +47,7 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	}
 	s := payloadSelection(ctx)
 	fetch(ctx,
-		wanted{posts: []storage.Post{post}, on: s.of("post")},
+		wantedPosts{[]storage.Post{post}, s.of("post")},
 		s.wantedViewer(ctx, viewer, true))
 	return &model.PostPayload{Changed: published, Post: s.post(ctx, post), Viewer: s.viewer(ctx, viewer, true)}, nil
 }
@@ -87,7 +87,7 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 	}
 	s := payloadSelection(ctx)
 	fetch(ctx,
-		wanted{posts: []storage.Post{edited}, on: s.of("post")},
+		wantedPosts{[]storage.Post{edited}, s.of("post")},
 		s.wantedViewer(ctx, viewer, true))
 	return &model.PostPayload{Changed: changed, Post: s.post(ctx, edited), Viewer: s.viewer(ctx, viewer, true)}, nil
 }
@@ -124,8 +124,7 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 	}
 	s := payloadSelection(ctx)
 	payload := &model.CommentPayload{Changed: added}
-	level := []wanted{{users: []storage.UserID{viewer}, exist: true, on: s.below("comment").of("author")}}
-	fetch(ctx, append(level, s.wantedPost(post))...)
+	fetch(ctx, wantedUsers{ids: []storage.UserID{viewer}, exist: true, on: s.below("comment").of("author")}, s.wantedPost(post))
 	if s.has("comment") {
 		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), here(ctx, s.key("comment"))) {
 			payload.Comment = c
@@ -158,11 +157,11 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Comme
 }
 
 // wantedPost is what the field `post` needs.
-func (s selection) wantedPost(id storage.PostID) wanted {
+func (s selection) wantedPost(id storage.PostID) wantedPostIDs {
 	if !s.has("post") {
-		return wanted{}
+		return wantedPostIDs{}
 	}
-	return wanted{postIDs: []storage.PostID{id}, on: s.of("post")}
+	return wantedPostIDs{[]storage.PostID{id}, s.of("post")}
 }
 
 // readPost is the post of the field `post`, which has been fetched; nil if it is not selected, or gone, or hidden from the viewer.

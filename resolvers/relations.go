@@ -8,7 +8,6 @@ import (
 	"kith/accounts"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
-	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -41,61 +40,60 @@ func edgesFrom(kind int64, user storage.UserID) ownList {
 	return ownList{side: storage.Relations, owner: user, item: kind, kind: storage.Related}
 }
 
-func (r userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string) (*model.RelationConnection, error) {
-	f := planned(ctx)
-	a, err := answerTo[*setAnswer](stateOf(ctx), nameOf(f, obj.UserID))
-	if err != nil || a.isClosed {
-		return nil, err
-	}
-	return a.relations(ctx, f, storage.Relations)
-}
-
-// edgesAnswer is a page of edges of a declared kind that leave a user, or of the members of a list, or how many these are.
-func (r *Resolver) edgesAnswer(ctx context.Context, name answerName, read loaders.Reader) (setAnswer, error) {
-	e, f, user := accessOf(ctx), name.field, name.of.Author
-	audience, err := e.audience()
-	if err != nil {
-		return closed, err
-	}
-	var args pageArguments
-	n := pageNeeds{total: f.Below == nil} // how many there are
-	if f.Below != nil {
-		if args, err = argument[pageArguments](e.request, f); err != nil {
+// edgesOfKind are the edges of a declared kind that leave a user.
+var edgesOfKind = &setField[storage.UserID]{
+	parse: parseEdges, name: userName, single: true,
+	ahead: func(_ context.Context, b *batch, _ setArguments, users []storage.UserID) {
+		b.addOpens(storage.FavoriteInbox, users)
+	},
+	answer: func(q setQuestion, ctx context.Context) (page, error) {
+		value, _ := q.name.field.Argument(ctx, "kind").(string)
+		kind, err := q.resolver.kindOf(value)
+		e := accessOf(ctx)
+		if err != nil || e.viewer != q.user && kind.Seen != storage.ByEveryone {
 			return closed, err
 		}
-		for _, alias := range f.Twins {
-			more := pageNeedsOf(alias)
-			n.rows, n.total = n.rows || more.rows, n.total || more.total
+		if sees, err := e.shows(q.audience, q.user); err != nil || !sees {
+			return closed, err
 		}
+		return q.resolver.related(ctx, q.read, kind, edgesFrom(kind.Number, q.user), q.audience, q.arguments.pageArguments, q.needs())
+	},
+}
+
+func parseEdges(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+	a.pageArguments, err = pageOf(ctx, f, 0)
+	return a, err
+}
+
+// needs is what all aliases select of the page; of a number, how long the list is.
+func (q setQuestion) needs() pageNeeds {
+	if q.name.field.Below == nil {
+		return pageNeeds{total: true}
 	}
-	if f.Ahead == fields.Members {
-		list := membersOf(storage.ListID{Owner: user, Number: name.of.Number})
-		return list.page(ctx, r, read, audience, args, list.cursors(), n)
+	return pageNeedsOf(q.name.field.Twins...)
+}
+
+func (userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string) (*model.RelationConnection, error) {
+	f, p, err := answerTo[*page](ctx, userName(obj.UserID))
+	if err != nil || p == nil {
+		return nil, err
 	}
-	value, _ := f.Argument(ctx, "kind").(string)
-	kind, err := r.kindOf(value)
-	if err != nil || e.viewer != user && kind.Seen != storage.ByEveryone {
-		return closed, err
-	}
-	if sees, err := e.shows(audience, user); err != nil || !sees {
-		return closed, err
-	}
-	return r.related(ctx, read, kind, edgesFrom(kind.Number, user), audience, args, n)
+	return p.relations(ctx, f, storage.Relations)
 }
 
 // related is a page of edges of a kind, and reads what is beside them.
-func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args pageArguments, n pageNeeds) (setAnswer, error) {
-	a, err := list.page(ctx, r, read, audience, args, list.cursors(), n)
+func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args pageArguments, n pageNeeds) (page, error) {
+	p, err := list.page(ctx, r, read, audience, args, list.cursors(), n)
 	if err != nil {
-		return a, err
+		return p, err
 	}
-	if a.kind = kind; kind.To != "" && !list.side.IsInverse() {
-		a.page.users = nil
+	if p.kind = &kind; kind.To != "" && !list.side.IsInverse() {
+		p.users = nil
 	}
-	if len(a.edges) > 0 {
-		read.Details(ctx, storage.Each(a.edges, storage.Edge.Pair))
+	if len(p.edges) > 0 {
+		read.Details(ctx, storage.Each(p.edges, storage.Edge.Pair))
 	}
-	return a, nil
+	return p, nil
 }
 
 // seesEdges reports whether the viewer may see the edges of a kind that leave a user.
@@ -143,28 +141,28 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 		return nil, err
 	}
 	list := ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related, checked: !isViewer(ctx, end)}
-	a, err := r.related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, pageNeedsOf(f))
+	p, err := r.related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, pageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}
-	fetch(ctx, a.wanted(ctx, f)...)
-	return a.relations(ctx, f, list.side)
+	fetch(ctx, p.wanted(f)...)
+	return p.relations(ctx, f, list.side)
 }
 
 // relations is a page of edges whose users have been fetched, as far as they lead to users.
-func (a *setAnswer) relations(ctx context.Context, f *selections.Field, side storage.Side) (*model.RelationConnection, error) {
-	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(a.edges)), Complete: a.complete, Total: a.total, PageInfo: a.info}}
-	if items := f.Below[0].Items; items != nil && len(a.page.users) > 0 {
-		c.Nodes = usersOf(ctx, wanted{users: a.page.users, exist: true, on: items}, itemPaths(ctx, f))
+func (p *page) relations(ctx context.Context, f *selections.Field, side storage.Side) (*model.RelationConnection, error) {
+	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(p.edges)), Complete: p.complete, Total: p.total, PageInfo: p.info}}
+	if items := f.Below[0].Items; items != nil && len(p.users) > 0 {
+		c.Nodes = usersOf(ctx, wantedUsers{ids: p.users, exist: true, on: items}, itemPaths(ctx, f))
 	}
-	details := loaders.For(ctx).Details().Fetch(storage.Each(a.edges, storage.Edge.Pair))
+	details := loaders.For(ctx).Details().Fetch(storage.Each(p.edges, storage.Edge.Pair))
 	for _, d := range details {
 		if d.Err != nil {
 			return nil, d.Err
 		}
 	}
-	c.Edges = edges(len(a.edges), func(i int) model.RelationEdge {
-		return relationEdge(a.kind, side, a.edges[i], details[i].Value, a.page.cursors[i], c.Nodes[i])
+	c.Edges = edges(len(p.edges), func(i int) model.RelationEdge {
+		return relationEdge(*p.kind, side, p.edges[i], details[i].Value, p.cursors[i], c.Nodes[i])
 	})
 	return c, nil
 }
@@ -203,13 +201,13 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 	if kind.To == "" {
 		f := planned(ctx)
 		on := belowOf(f.Below[0].Named("node"))
-		fetch(ctx, wanted{users: []storage.UserID{end}, exist: true, on: on})
+		fetch(ctx, wantedUsers{ids: []storage.UserID{end}, exist: true, on: on})
 		a, err := audienceOf(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if !a.Hides(end) {
-			node = usersOf(ctx, wanted{users: []storage.UserID{end}, exist: true, on: on}, here(ctx, "node"))[0]
+			node = usersOf(ctx, wantedUsers{ids: []storage.UserID{end}, exist: true, on: on}, here(ctx, "node"))[0]
 		}
 	}
 	cursor := edgesFrom(kind.Number, pair.From).cursors().spell(unsealed, int64(row.Value.UpdateTime), int64(end))

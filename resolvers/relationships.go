@@ -2,6 +2,8 @@ package resolvers
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -15,7 +17,7 @@ import (
 // loaders hold. A relationship between two other users is nil if its edges are not visible. If a
 // shard did not answer, the relationship is nil, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, at paths) []*model.Relationship {
-	e, selected := accessOf(ctx), fieldsOn(on)
+	e := accessOf(ctx)
 	needs := needsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
@@ -38,18 +40,7 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 	if needs&fields.Mute != 0 {
 		addMutes(ctx, list, at)
 	}
-	for _, side := range requestSides {
-		if asked := aheadOn(selected, fields.Request, side); asked != nil {
-			addRequests(ctx, list, side, asked, at)
-		}
-	}
-	from := relationshipEnds(ctx, list, storage.Forward, aheadOn(selected, fields.End, storage.Forward), at)
-	to := relationshipEnds(ctx, list, storage.Inverse, aheadOn(selected, fields.End, storage.Inverse), at)
-	for _, r := range list {
-		if r != nil {
-			r.From, r.To = from[r.Pair.From], to[r.Pair.To]
-		}
-	}
+	showParts(ctx, list, on, at)
 	return list
 }
 
@@ -78,32 +69,39 @@ func addMarks(ctx context.Context, list []*model.Relationship, at paths) {
 // that it has received.
 var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
-// addRequests adds the requests on one side to the viewer's own relationships.
-func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, at paths) {
-	e := accessOf(ctx)
-	at = at.below(asked)
-	var rows []storage.Edge
-	var index []int
-	for i, r := range list {
-		if r == nil || !e.isViewers(r.Pair) {
-			continue
-		}
-		row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
-		if row.Err != nil {
-			failAt(ctx, at(i), row.Err)
-		}
-		if row.Found && row.Value.Type != storage.None {
-			rows, index = append(rows, row.Value), append(index, i)
-		}
+// sentRequest and receivedRequest are the requests between the viewer and another user.
+var sentRequest, receivedRequest = requestField(storage.Requests), requestField(storage.Inbox)
+
+// requestField is the request on one side of the viewer's own relationships.
+func requestField(side storage.Side) *part[storage.Pair, model.Relationship] {
+	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
+		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !b.isViewers(p) })
+		b.addRequests(side, seenFrom(side, own), f.Below)
 	}
-	requests := e.resolver.requestsOf(ctx, rows, belowOf(asked), at.of(index...))
-	for k, request := range requests {
-		if side == storage.Requests {
-			list[index[k]].SentRequest = request
-		} else {
-			list[index[k]].ReceivedRequest = request
+	return partOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
+		e := accessOf(ctx)
+		var rows []storage.Edge
+		var index []int
+		for i, r := range list {
+			if r == nil || !e.isViewers(r.Pair) {
+				continue
+			}
+			row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
+			if row.Err != nil {
+				failAt(ctx, at(i), row.Err)
+			}
+			if row.Found && row.Value.Type != storage.None {
+				rows, index = append(rows, row.Value), append(index, i)
+			}
 		}
-	}
+		for k, request := range e.resolver.requestsOf(ctx, rows, belowOf(aliases), at.of(index...)) {
+			if side == storage.Requests {
+				list[index[k]].SentRequest = request
+			} else {
+				list[index[k]].ReceivedRequest = request
+			}
+		}
+	})
 }
 
 // addHalves adds the edges of a relationship that its needs name. Towards a hidden user there are
@@ -129,33 +127,150 @@ func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.N
 	return nil
 }
 
-// relationshipEnds makes the users at one end of all relationships, by id; it makes none if they
-// are not selected. Errors are reported only below relationships that are not null.
-func relationshipEnds(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, at paths) map[storage.UserID]*model.User {
-	if asked == nil {
-		return nil
+// relationshipEnd is the user at one end of a relationship. Errors are reported only below relationships that are not null.
+func relationshipEnd(side storage.Side) *part[storage.Pair, model.Relationship] {
+	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
+		b.next = append(b.next, wantedUsers{ids: endsOf(pairs, side), exist: true, on: f.Below})
 	}
-	on := belowOf(asked)
-	var pairs []storage.Pair
-	for _, r := range list {
-		if r != nil {
-			pairs = append(pairs, r.Pair)
-		}
-	}
-	ids := endsOf(pairs, side)
-	where := func(k int) (all []ast.Path) {
-		for i, r := range list {
-			if r != nil && side.Owner(r.Pair) == ids[k] {
-				all = append(all, at.below(asked)(i)...)
+	return partOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
+		var pairs []storage.Pair
+		for _, r := range list {
+			if r != nil {
+				pairs = append(pairs, r.Pair)
 			}
 		}
-		return all
+		ids := endsOf(pairs, side)
+		where := func(k int) (all []ast.Path) {
+			for i, r := range list {
+				if r != nil && side.Owner(r.Pair) == ids[k] {
+					all = append(all, at(i)...)
+				}
+			}
+			return all
+		}
+		ends := make(map[storage.UserID]*model.User, len(ids))
+		for k, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, where) {
+			ends[ids[k]] = u
+		}
+		for _, r := range list {
+			switch {
+			case r == nil:
+			case side == storage.Forward:
+				r.From = ends[r.Pair.From]
+			default:
+				r.To = ends[r.Pair.To]
+			}
+		}
+	})
+}
+
+// relationshipTo is the relationship of a user to that of the argument `to`.
+var relationshipTo = fieldOf(
+	func(ctx context.Context, f *selections.Field) (storage.UserID, error) {
+		return parseUserID("to", strings.Join(texts(ctx, f, "to"), ""))
+	},
+	func(ctx context.Context, b *batch, f *selections.Field, other storage.UserID, users []storage.UserID) {
+		wantedPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below}.add(ctx, b)
+	})
+
+// viewerRelationship is that of the viewer to a user.
+var viewerRelationship = partOf(
+	func(ctx context.Context, b *batch, f *selections.Field, users []storage.UserID) {
+		if b.viewer != 0 {
+			wantedPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: b.viewer, To: id} }), f.Below}.add(ctx, b)
+		}
+	},
+	func(ctx context.Context, users []*model.User, aliases []*selections.Field, at paths) {
+		viewer := accessOf(ctx).viewer
+		if viewer == 0 {
+			return
+		}
+		pairs, index := make([]storage.Pair, 0, len(users)), make([]int, 0, len(users))
+		for i, u := range users {
+			if u != nil {
+				pairs, index = append(pairs, storage.Pair{From: viewer, To: u.UserID}), append(index, i)
+			}
+		}
+		for k, r := range relationshipsOf(ctx, pairs, belowOf(aliases), at.of(index...)) {
+			users[index[k]].Viewers = r
+		}
+	})
+
+// relationshipsField are the root fields `relationship` and `relationships`.
+var relationshipsField = fieldOf(
+	func(ctx context.Context, f *selections.Field) (given[storage.Pair], error) {
+		return pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to"))
+	},
+	func(ctx context.Context, b *batch, f *selections.Field, pairs given[storage.Pair], _ []query) {
+		wantedPairs{pairs.good, f.Below}.add(ctx, b)
+	})
+
+func askRelationshipNodes(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object) {
+	wantedPairs{storage.Each(ids, nodeID.pair), on}.add(ctx, b)
+}
+
+func showRelationshipNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
+}
+
+// wantedPairs are relationships.
+type wantedPairs wantedRows[storage.Pair]
+
+func (w wantedPairs) add(ctx context.Context, b *batch) {
+	needs, pairs := needsOf(ctx, w.on), w.rows
+	for side, edge := range edgeNeeds {
+		if needs&edge != 0 {
+			b.ask(b.loaders.Edges(storage.Side(side)).Ask(seenFrom(storage.Side(side), pairs)))
+		}
 	}
-	ends := make(map[storage.UserID]*model.User, len(ids))
-	for k, u := range usersOf(ctx, wanted{users: ids, exist: true, on: on}, where) {
-		ends[ids[k]] = u
+	var own []storage.Pair
+	var shown idSet // users whose lists decide whether the viewer sees a relationship with another user
+	for _, p := range pairs {
+		switch {
+		case b.isViewers(p):
+			own = append(own, p)
+		case b.isBetweenOthers(p):
+			shown.Add(p.From, struct{}{})
+		}
 	}
-	return ends
+	for _, id := range shown.Keys() {
+		b.opens = append(b.opens, bothLists(id)...)
+	}
+	if needs&fields.Mark != 0 {
+		b.ask(b.loaders.Marks().Ask(own))
+	}
+	if needs&fields.Mute != 0 {
+		for _, k := range muteKinds {
+			mutes := storage.Each(own, func(p storage.Pair) storage.Pair { return k.Pair(p.From, p.To) })
+			b.ask(b.loaders.Edges(storage.Relations).Ask(mutes), b.loaders.Details().Ask(mutes))
+		}
+	}
+	wantedRows[storage.Pair](w).add(ctx, b)
+}
+
+// edgeNeeds are the needs of each half of a relationship.
+var edgeNeeds = [...]fields.Needs{storage.Forward: fields.Edge, storage.Inverse: fields.Back}
+
+// seenFrom turns pairs for a side so that both halves of a relationship are read
+// on the shard of its first user: from → to is in its `following`, to → from in
+// its `follower`. A user's relation to itself has nothing to read.
+func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
+	turned := make([]storage.Pair, 0, len(pairs))
+	for _, p := range pairs {
+		if p.From != p.To {
+			turned = append(turned, side.Pair(p.From, p.To))
+		}
+	}
+	return turned
+}
+
+// endsOf lists one end of every pair, each once.
+func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
+	var ends idSet
+	for _, p := range pairs {
+		ends.Add(side.Owner(p), struct{}{})
+	}
+	return ends.Keys()
 }
 
 func (queries) Relationship(ctx context.Context, _, _ string) (*model.Relationship, error) {

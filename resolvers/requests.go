@@ -3,10 +3,10 @@ package resolvers
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"kith/accounts"
 	"kith/graph/apierr"
-	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -69,7 +69,7 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 	if o.Row.Edge.UpdateTime == 0 || !s.has("request") {
 		rows = nil
 	}
-	p := r.payload(ctx, s, d, wantedByRequests(rows, s.of("request"))...)
+	p := r.payload(ctx, s, d, wantedRows[storage.Edge]{rows, s.of("request")})
 	payload := &model.FriendRequestPayload{
 		Changed: o.Changed,
 		Viewer:  p.viewer, User: p.user, Relationship: p.relationship,
@@ -80,17 +80,70 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 	return payload, nil
 }
 
-// wantedByRequests are the users of requests.
-func wantedByRequests(rows []storage.Edge, on []*selections.Object) (level []wanted) {
-	if len(rows) == 0 {
-		return nil
+// requestEnd is one of the two users of a request, who are read in its level.
+func requestEnd(side storage.Side) *part[storage.Edge, model.FriendRequest] {
+	ask := func(ctx context.Context, b *batch, f *selections.Field, rows []storage.Edge) {
+		wantedUsers{ids: endsOfRequests(rows, side), exist: true, on: f.Below}.add(ctx, b)
 	}
-	for _, f := range fieldsOn(on) {
-		if f.Ahead == fields.End {
-			level = append(level, wanted{users: endsOfRequests(rows, f.Side), exist: true, on: f.Below})
+	return partOf(ask, func(ctx context.Context, requests []*model.FriendRequest, aliases []*selections.Field, at paths) {
+		ids := storage.Each(requests, func(r *model.FriendRequest) storage.UserID { return side.Owner(r.Row.Pair()) })
+		for i, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, at) {
+			if side == storage.Forward {
+				requests[i].From = u
+			} else {
+				requests[i].To = u
+			}
 		}
+	})
+}
+
+// requestMessage is the message of a pending request.
+var requestMessage = partOf(
+	func(_ context.Context, b *batch, _ *selections.Field, rows []storage.Edge) {
+		pending := slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { return row.Type != storage.Pending })
+		b.ask(b.loaders.Messages().Ask(storage.Each(pending, storage.Edge.Pair)))
+	},
+	func(ctx context.Context, requests []*model.FriendRequest, _ []*selections.Field, at paths) {
+		messages := loaders.For(ctx).Messages()
+		for i, request := range requests {
+			if request.Row.Type == storage.Pending {
+				m := messages.Load(request.Row.Pair())
+				if m.Err != nil {
+					failAt(ctx, at(i), m.Err)
+				}
+				request.Text = m.Value
+			}
+		}
+	})
+
+// addRequests adds requests that are read on one side. When they have been, what is selected of them is next.
+func (b *batch) addRequests(side storage.Side, pairs []storage.Pair, on []*selections.Object) {
+	if len(pairs) == 0 {
+		return
 	}
-	return level
+	l := b.loaders.Edges(side)
+	b.ask(l.Ask(pairs))
+	b.afterwards = append(b.afterwards, func(context.Context) {
+		var rows []storage.Edge
+		for _, p := range pairs {
+			if r := l.Load(p); r.Found && r.Value.Type != storage.None {
+				rows = append(rows, r.Value)
+			}
+		}
+		if len(rows) > 0 {
+			b.next = append(b.next, wantedRows[storage.Edge]{rows, on})
+		}
+	})
+}
+
+func askRequestNodes(_ context.Context, b *batch, ids []nodeID, on []*selections.Object) {
+	for _, side := range requestSides {
+		b.addRequests(side, b.requestsOn(side, storage.Each(ids, nodeID.pair)), on)
+	}
+}
+
+func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	return orNil(requestOf(ctx, id.numbers, on, at)), nil
 }
 
 // endsOfRequests is one end of each request.
@@ -107,45 +160,8 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 	requests := storage.Each(rows, func(row storage.Edge) *model.FriendRequest {
 		return &model.FriendRequest{Row: row, Now: now, TTL: ttl}
 	})
-	selected := fieldsOn(on)
-	if asked := aheadOn(selected, fields.Message, storage.Forward); asked != nil {
-		r.readMessages(ctx, requests, at.below(asked))
-	}
-	for _, side := range sides {
-		asked := aheadOn(selected, fields.End, side)
-		if asked == nil {
-			continue
-		}
-		for i, u := range usersOf(ctx, wanted{users: endsOfRequests(rows, side), exist: true, on: belowOf(asked)}, at.below(asked)) {
-			if side == storage.Forward {
-				requests[i].From = u
-			} else {
-				requests[i].To = u
-			}
-		}
-	}
+	showParts(ctx, requests, on, at)
 	return requests
-}
-
-// readMessages reads the messages of pending requests.
-func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendRequest, at paths) {
-	var pairs []storage.Pair
-	var index []int
-	for i, request := range requests {
-		if request.Row.Type == storage.Pending {
-			pairs = append(pairs, request.Row.Pair())
-			index = append(index, i)
-		}
-	}
-	if len(pairs) == 0 {
-		return
-	}
-	for k, m := range loaders.For(ctx).Messages().Fetch(pairs) {
-		if m.Err != nil {
-			failAt(ctx, at(index[k]), m.Err)
-		}
-		requests[index[k]].Text = m.Value
-	}
 }
 
 // requestsOn are those of some requests that the viewer sees on a side. Only the two users of a request see it, each

@@ -32,20 +32,20 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 	}
 	after := social.Found{Near: near, Followers: followers, User: storage.UserID(id)}
 	all, _, more := cut(args, found.all, func(one social.Found) bool { return one.Compare(after) > 0 }, nil)
-	var page userPage
+	p := page{complete: found.complete}
 	for _, one := range all {
-		page.users = append(page.users, one.User)
-		page.cursors = append(page.cursors, cursors.spell(unsealed, one.Near, one.Followers, int64(one.User)))
+		p.users = append(p.users, one.User)
+		p.cursors = append(p.cursors, cursors.spell(unsealed, one.Near, one.Followers, int64(one.User)))
 	}
-	info := r.pageInfo(page.cursors, more, nil)
-	page.fetch(ctx, f)
-	nodes, places := page.nodes(ctx, f)
-	return &model.UserSearchConnection{
-		Nodes: nodes, PageInfo: info, Complete: found.complete,
-		Edges: edges(len(nodes), func(i int) model.UserSearchEdge {
-			return model.UserSearchEdge{Cursor: page.cursors[places[i]], Node: nodes[i]}
-		}),
-	}, nil
+	p.info = r.pageInfo(p.cursors, more, nil)
+	return read(ctx, f, p, func(users model.UserPage, p page) *model.UserSearchConnection {
+		return &model.UserSearchConnection{
+			Nodes: users.Nodes, PageInfo: users.PageInfo, Complete: users.Complete,
+			Edges: edges(len(users.Nodes), func(i int) model.UserSearchEdge {
+				return model.UserSearchEdge{Cursor: p.cursors[i], Node: users.Nodes[i]}
+			}),
+		}
+	}), nil
 }
 
 // searchKey is the words of a search, whose pages share what was found.

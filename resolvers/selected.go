@@ -7,7 +7,6 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
-	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -29,9 +28,6 @@ var listOrders = map[any]social.Order{
 
 // choiceOf reads the arguments `filter` and `orderBy` of a list; nil: all users are wanted, newest first.
 func choiceOf(ctx context.Context, f *selections.Field) (*choice, error) {
-	if f.Ahead == fields.Known {
-		return &choice{order: social.Closest}, nil
-	}
 	filter, _ := f.Argument(ctx, "filter").(map[string]any)
 	s := choice{order: listOrders[f.Argument(ctx, "orderBy")]}
 	for name, into := range map[string]**bool{"mutual": &s.mutual, "special": &s.special} {
@@ -77,12 +73,12 @@ func (s choice) String() string {
 	return fmt.Sprintf("%q %s %s %d", s.words, is(s.mutual), is(s.special), s.order)
 }
 
-// selected is a page of selected users of a list.
-func (q setQuestion) selected(ctx context.Context, f *selections.Field) (setAnswer, error) {
-	s, query := *q.arguments.selected, social.MemberQuery{List: social.List{Side: f.Side, Owner: q.user}}
-	other := social.List{Side: f.Side.Other(), Owner: q.user}
+// selected is a page of selected users of a list, or of friends.
+func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends bool) (page, error) {
+	s, query := *q.arguments.selected, social.MemberQuery{List: social.List{Side: side, Owner: q.user}}
+	other := social.List{Side: side.Other(), Owner: q.user}
 	switch {
-	case f.Ahead == fields.BothLists: // friends
+	case areFriends:
 		query.Other = &other
 		s.nobody = s.nobody || s.mutual != nil && !*s.mutual
 	case s.mutual != nil:
@@ -91,21 +87,32 @@ func (q setQuestion) selected(ctx context.Context, f *selections.Field) (setAnsw
 	if s.special != nil && !isViewer(ctx, q.user) {
 		return closed, nil
 	}
-	return q.members(ctx, f, query, s)
+	return q.members(ctx, query, s, areFriends)
 }
 
-// known is the followers of a user whom the viewer follows.
-func (q setQuestion) known(ctx context.Context, f *selections.Field) (setAnswer, error) {
-	viewer, ok := identity.Of(ctx)
-	if !ok {
-		return closed, nil
-	}
-	followers := social.List{Side: storage.Inverse, Owner: q.user}
-	return q.members(ctx, f, social.MemberQuery{List: social.List{Side: storage.Forward, Owner: viewer.ID}, Other: &followers}, *q.arguments.selected)
-}
+// followersYouKnow are the followers of a user whom the viewer follows.
+var followersYouKnow = setOf(
+	func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+		a.selected, a.isPart = &choice{order: social.Closest}, true
+		a.pageArguments, err = pageOf(ctx, f, 0)
+		return a, err
+	},
+	func(_ context.Context, b *batch, _ setArguments, _ []storage.UserID) {
+		if b.viewer != 0 {
+			b.counts = append(b.counts, b.viewer)
+		}
+	},
+	func(q setQuestion, ctx context.Context) (page, error) {
+		viewer, ok := identity.Of(ctx)
+		if !ok {
+			return closed, nil
+		}
+		followers := social.List{Side: storage.Inverse, Owner: q.user}
+		return q.members(ctx, social.MemberQuery{List: social.List{Side: storage.Forward, Owner: viewer.ID}, Other: &followers}, *q.arguments.selected, false)
+	})
 
-func (q setQuestion) members(ctx context.Context, f *selections.Field, query social.MemberQuery, s choice) (setAnswer, error) {
-	args := q.arguments.pageArguments
+func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s choice, areFriends bool) (page, error) {
+	args, field := q.arguments.pageArguments, q.name.field.Name
 	lists := []social.List{query.List}
 	if query.Other != nil {
 		lists = append(lists, *query.Other)
@@ -113,14 +120,14 @@ func (q setQuestion) members(ctx context.Context, f *selections.Field, query soc
 	if open, err := isOpen(ctx, lists...); err != nil || !open {
 		return closed, err
 	}
-	cursors := bound{kind: cursor.Selected, to: []int64{int64(q.user), hashOf(f.Name + " " + s.String())}, what: "list, filter or order"}
+	cursors := bound{kind: cursor.Selected, to: []int64{int64(q.user), hashOf(field + " " + s.String())}, what: "list, filter or order"}
 	after, err := cursors.member(ctx, "after", args.text)
 	if err != nil {
-		return setAnswer{}, err
+		return page{}, err
 	}
 	before, err := cursors.member(ctx, "before", args.textBefore)
 	if err != nil {
-		return setAnswer{}, err
+		return page{}, err
 	}
 	var all []social.Member
 	complete := true
@@ -129,34 +136,34 @@ func (q setQuestion) members(ctx context.Context, f *selections.Field, query soc
 		if viewer, ok := identity.Of(ctx); ok && (s.special != nil || s.order == social.Closest) {
 			specials := loaders.For(ctx).Specials().Get(viewer.ID)
 			if specials.Err != nil {
-				return setAnswer{}, specials.Err
+				return page{}, specials.Err
 			}
 			query.Specials = specials.Value
 		}
-		found, err := keep(ctx, whole{field: f.Name, of: storage.PostID{Author: q.user}, how: s.String()}, func() (members, error) {
+		found, err := keep(ctx, whole{field: field, of: storage.PostID{Author: q.user}, how: s.String()}, func() (members, error) {
 			all, complete, err := q.graph.Members(ctx, query)
 			return members{all, complete}, err
 		})
 		if err != nil {
-			return setAnswer{}, err
+			return page{}, err
 		}
 		all, complete = found.all, found.complete
 	}
 	total := len(all)
 	all, _, more := cut(args, all,
 		func(m social.Member) bool { return m.Compare(after) > 0 }, func(m social.Member) bool { return m.Compare(before) < 0 })
-	var page userPage
+	p := page{total: counted(total), complete: complete}
 	for _, m := range all {
 		since := m.At.UpdateTime
-		if f.Ahead == fields.BothLists { // two are friends since the later of their follows
+		if areFriends { // since the later of their follows
 			since = max(since, m.Other)
 		}
-		page.users, page.since = append(page.users, m.ID), append(page.since, since.Time())
-		page.cursors = append(page.cursors, cursors.spell(unsealed, m.Rank, int64(m.At.UpdateTime), int64(m.At.Peer)))
+		p.users, p.since = append(p.users, m.ID), append(p.since, since.Time())
+		p.cursors = append(p.cursors, cursors.spell(unsealed, m.Rank, int64(m.At.UpdateTime), int64(m.At.Peer)))
 	}
-	info := q.resolver.pageInfo(page.cursors, more, nil)
-	args.around(info, more, args.text != "", args.textBefore != "")
-	return setAnswer{page: page, info: info, total: counted(total), complete: complete}, nil
+	p.info = q.resolver.pageInfo(p.cursors, more, nil)
+	args.around(p.info, more, args.text != "", args.textBefore != "")
+	return p, nil
 }
 
 type members struct {

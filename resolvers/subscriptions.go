@@ -10,6 +10,7 @@ import (
 
 	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/storage"
 	"kith/storage/events"
@@ -85,7 +86,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	for id := range changed {
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
-	fetch(ctx, wanted{pairs: pairs, on: on}, s.wantedViewer(ctx, w.viewer, true))
+	fetch(ctx, wantedPairs{pairs, on}, s.wantedViewer(ctx, w.viewer, true))
 	list, viewer := relationshipsOf(ctx, pairs, on, here(ctx, s.key("relationship"))), s.viewer(ctx, w.viewer, true)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
@@ -103,7 +104,7 @@ func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[stora
 	ties := make([]tie, len(others))
 	failed := cmp.Or(tied(ties, 0, l.Edges(storage.Forward).Fetch(pairs)), tied(ties, 1, l.Edges(storage.Inverse).Fetch(seenFrom(storage.Inverse, pairs))))
 	for i, side := range requestSides {
-		if aheadOn(fieldsOn(on), fields.Request, side) != nil {
+		if hasField(on, [...]selections.Read{sentRequest, receivedRequest}[i]) {
 			failed = cmp.Or(failed, tied(ties, 2+i, l.Edges(side).Fetch(seenFrom(side, pairs))))
 		}
 	}

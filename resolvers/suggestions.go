@@ -17,25 +17,44 @@ import (
 // activeFor is for how long an author counts as active after a post.
 const activeFor = 30 * 24 * time.Hour
 
-func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error) {
+// followSuggestions are the followings of a user's followings, or of its audience.
+var followSuggestions = setOf(
+	func(ctx context.Context, f *selections.Field) (setArguments, error) {
+		a, err := parseSet(ctx, f)
+		a.best = f.Argument(ctx, "orderBy") == model.SuggestionOrderBest.String()
+		return a, err
+	},
+	func(_ context.Context, b *batch, args setArguments, users []storage.UserID) {
+		if args.best {
+			b.addOpens(storage.Inverse, users)
+		}
+		if args.text == "" {
+			b.ask(b.loaders.Pages(storage.Forward).Ask(storage.Each(users, social.PoolAhead)))
+		}
+	}, setQuestion.suggestions)
+
+// similarUsers are the other followings of a user's followers.
+var similarUsers = setOf(parseSet, nil, setQuestion.similar)
+
+func (q setQuestion) suggestions(ctx context.Context) (page, error) {
 	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.size, Via: via, Best: q.arguments.best, Active: q.resolver.active}
+	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.size, Via: q.most(ctx), Best: q.arguments.best, Active: q.resolver.active}
 	// A cursor names the following behind which the pool starts, who may be hidden.
 	cursors := bound{kind: cursor.RankedSuggestions, to: []int64{int64(query.User)}, what: "list"}
 	if query.Best {
 		cursors.kind = cursor.BestSuggestions
 		open, err := isOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user})
 		if err != nil {
-			return setAnswer{}, err
+			return page{}, err
 		}
 		query.OpenFollowers = open
 	}
 	var popular, at, peer, id int64
 	err := cursors.read(ctx, "after", q.arguments.text, &popular, &at, &peer, &query.From.Score, &id)
 	if err != nil {
-		return setAnswer{}, err
+		return page{}, err
 	}
 	query.From.Popular, query.From.ID = popular == 1, storage.UserID(id)
 	query.From.Pool = storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
@@ -48,13 +67,13 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 		since := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL))
 		asked, fails := q.graph.Asked(ctx, q.user, r.Relations.MaxPending, since)
 		if err := cmp.Or(err, failed, fails); err != nil {
-			return setAnswer{}, err
+			return page{}, err
 		}
 		query.Dismissed, query.LeftOut = dismissed, slices.Sorted(slices.Values(slices.Concat(muted, asked)))
 	}
 	s, err := q.graph.Suggest(ctx, query)
 	if err != nil {
-		return setAnswer{}, err
+		return page{}, err
 	}
 	spell := func(m social.SuggestionMark) string {
 		seal, popular := r.Cursors, int64(0)
@@ -66,13 +85,22 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 		}
 		return cursors.spell(seal, popular, int64(m.Pool.UpdateTime), int64(m.Pool.Peer), m.Score, int64(m.ID))
 	}
-	var page userPage
-	for _, one := range s.Suggestions {
-		page.users = append(page.users, one.ID)
-		page.cursors = append(page.cursors, spell(social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}))
+	p := page{complete: s.Complete, suggested: &suggested{s, 1}}
+	if query.Best && !s.Popular {
+		p.suggested.unit = social.ScoreUnit
 	}
-	info := r.pageInfo(page.cursors, s.More, func(*cursor.Sealer) string { return spell(s.Next) })
-	return setAnswer{page: page, info: info, complete: s.Complete, suggested: s, best: query.Best}, nil
+	for _, one := range s.Suggestions {
+		p.users = append(p.users, one.ID)
+		p.cursors = append(p.cursors, spell(social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}))
+	}
+	p.info = r.pageInfo(p.cursors, s.More, func(*cursor.Sealer) string { return spell(s.Next) })
+	return p, nil
+}
+
+// suggested is what a page of suggestions says of them.
+type suggested struct {
+	social.Suggestions
+	unit float64 // of the scores
 }
 
 // active reports who has posted in the last days. Of whoever lets the viewer not see them, or whose posts cannot be read
@@ -92,51 +120,43 @@ func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
 }
 
 // similar is a page of the users who are like one.
-func (q setQuestion) similar(ctx context.Context) (setAnswer, error) {
+func (q setQuestion) similar(ctx context.Context) (page, error) {
 	if open, err := isOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
 	cursors := bound{kind: cursor.Similar, to: []int64{int64(q.user)}, what: "list"}
 	var from int64
 	if err := cursors.read(ctx, "after", q.arguments.text, &from); err != nil {
-		return setAnswer{}, err
+		return page{}, err
 	}
 	all, complete, err := q.graph.Similar(ctx, q.user)
 	if err != nil {
-		return setAnswer{}, err
+		return page{}, err
 	}
-	a := setAnswer{total: counted(len(all)), complete: complete}
+	p := page{total: counted(len(all)), complete: complete}
 	all = all[min(from, int64(len(all))):]
-	a.page.users = all[:min(q.arguments.size, len(all))]
-	for i := range a.page.users {
-		a.page.cursors = append(a.page.cursors, cursors.spell(unsealed, from+int64(i)+1))
+	p.users = all[:min(q.arguments.size, len(all))]
+	for i := range p.users {
+		p.cursors = append(p.cursors, cursors.spell(unsealed, from+int64(i)+1))
 	}
-	a.info = q.resolver.pageInfo(a.page.cursors, len(a.page.users) < len(all), nil)
-	return a, nil
+	p.info = q.resolver.pageInfo(p.cursors, len(p.users) < len(all), nil)
+	return p, nil
 }
 
 func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {
-	f := planned(ctx)
-	a, err := answerTo[*setAnswer](stateOf(ctx), nameOf(f, obj.UserID))
-	if err != nil || a.isClosed {
+	f, p, err := answerTo[*page](ctx, userName(obj.UserID))
+	if err != nil || p == nil {
 		return nil, err
 	}
-	return suggestionConnection(ctx, f, a), nil
-}
-
-func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer) *model.SuggestionConnection {
-	nodes, places := a.page.nodes(ctx, f)
-	s, unit := a.suggested, 1.0
-	if a.best && !s.Popular {
-		unit = social.ScoreUnit
-	}
+	nodes, places := p.nodes(ctx, f)
+	s := p.suggested
 	return &model.SuggestionConnection{
-		Nodes: nodes, Complete: a.complete, PageInfo: a.info,
+		Nodes: nodes, Complete: p.complete, PageInfo: p.info,
 		Excluded: &model.SuggestionExclusions{
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
 		},
 		Edges: edges(len(nodes), func(i int) model.SuggestionEdge {
-			one := s.Suggestions[places[i]]
+			one := s.Suggestions.Suggestions[places[i]]
 			reason := model.SuggestionReasonFollowedByFollowings
 			switch {
 			case s.Popular && one.Pinned():
@@ -149,12 +169,12 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 				reason = model.SuggestionReasonSharedAudience
 			}
 			return model.SuggestionEdge{
-				Cursor: a.page.cursors[places[i]], Node: nodes[i],
-				Score: float64(one.Score) / unit, SharedCount: int32(one.Shared),
+				Cursor: p.cursors[places[i]], Node: nodes[i],
+				Score: float64(one.Score) / s.unit, SharedCount: int32(one.Shared),
 				Reason: reason, Via: one.Via,
 			}
 		}),
-	}
+	}, nil
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
@@ -184,24 +204,36 @@ func (r mutations) changeDismissal(ctx context.Context, id string, change func(v
 	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed, Written: changed.Value.Written()}, relationError(changed.Err))
 }
 
-// viaNeeds is what the `via` fields below a connection of suggestions need.
-type viaNeeds struct {
-	most int                  // the greatest `first` of them
-	on   []*selections.Object // of them all
-}
+// recommendedBy are the users who recommend a suggestion.
+var recommendedBy = fieldOf(
+	func(ctx context.Context, f *selections.Field) (int, error) {
+		size, given, err := sizeOf(ctx, f, "first")
+		if !given {
+			size = defaultVia
+		}
+		return size, err
+	},
+	func(ctx context.Context, b *batch, f *selections.Field, _ int, suggestions []social.Suggestion) {
+		w := wantedUsers{on: f.Below}
+		for _, s := range suggestions {
+			w.ids = append(w.ids, s.Via...)
+		}
+		w.add(ctx, b)
+	})
 
 const defaultVia = 3
 
-func viaOf(ctx context.Context, suggestions *selections.Field) viaNeeds {
-	var n viaNeeds
-	for _, edges := range suggestions.Below[0].Named("edges") {
-		for _, f := range edges.Below[0].Named("via") {
-			size, _ := argument[int](stateOf(ctx), f)
-			n.most = max(n.most, size)
-			n.on = append(n.on, f.Below...)
+// most is the greatest number of users who recommend a suggestion that is selected.
+func (q setQuestion) most(ctx context.Context) (most int) {
+	for _, alias := range q.name.field.Twins {
+		for _, edges := range alias.Below[0].Named("edges") {
+			for _, via := range edges.Below[0].Named("via") {
+				size, _ := argument[int](stateOf(ctx), via)
+				most = max(most, size)
+			}
 		}
 	}
-	return n
+	return most
 }
 
 func (suggestionFields) Via(ctx context.Context, obj *model.SuggestionEdge, _ *int32) ([]*model.User, error) {
@@ -210,6 +242,6 @@ func (suggestionFields) Via(ctx context.Context, obj *model.SuggestionEdge, _ *i
 	if err != nil {
 		return nil, err
 	}
-	w := wanted{users: obj.Via[:min(size, len(obj.Via))], on: f.Below}
+	w := wantedUsers{ids: obj.Via[:min(size, len(obj.Via))], on: f.Below}
 	return usersOf(ctx, w, each(ctx)), nil
 }

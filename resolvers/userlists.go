@@ -11,7 +11,6 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
-	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -91,9 +90,9 @@ func (r *Resolver) ownListOf(ctx context.Context, text string, objects int) (*st
 	return listOf(ctx, "listId", text)
 }
 
-// listsOfUser are the lists of a user that the viewer sees, newest first.
-var listsOfUser = placeList[storage.ListsQuery, storage.UserList]{
-	kind: cursor.Lists, pages: (*loaders.Loaders).UserLists,
+// userLists are the lists of a user that the viewer sees, newest first.
+var userLists = placeList[storage.UserID, storage.ListsQuery, storage.UserList]{
+	kind: cursor.Lists, of: userName, pages: (*loaders.Loaders).UserLists,
 	place: func(l storage.UserList) storage.Place { return storage.Place{CreatedAt: storage.Micros(l.Number)} },
 	query: func(e *access, of storage.PostID, after storage.Place, limit int) storage.ListsQuery {
 		q := storage.ListsQuery{Owner: of.Author, UpTo: int64(after.CreatedAt) - 1, Public: of.Author != e.viewer, Limit: limit}
@@ -104,23 +103,46 @@ var listsOfUser = placeList[storage.ListsQuery, storage.UserList]{
 	},
 	shows: func(*access, *social.Audience, storage.UserList) bool { return true },
 	below: func(_ context.Context, _ *social.Audience, rows []storage.UserList, on []*selections.Object) wanted {
-		return wanted{lists: rows, on: on}
+		return wantedRows[storage.UserList]{rows, on}
 	},
 }
 
-// addLists adds what the fields of lists that have been read need.
-func (b *batch) addLists(ctx context.Context, rows []storage.UserList, on []*selections.Object) {
-	for _, f := range fieldsOn(on) {
-		switch f.Ahead {
-		case fields.Author:
-			owners := storage.Each(rows, func(l storage.UserList) storage.UserID { return l.Owner })
-			b.addUsers(ctx, wanted{users: distinctOf(owners), exist: true, on: f.Below})
-		case fields.Members:
-			for _, l := range rows {
-				b.sets = append(b.sets, answerName{f, listName(l.ListID)})
+// listOwner is read in the level of the list.
+var listOwner = fieldOf(noArguments, func(ctx context.Context, b *batch, f *selections.Field, _ none, rows []storage.UserList) {
+	owners := storage.Each(rows, func(l storage.UserList) storage.UserID { return l.Owner })
+	wantedUsers{ids: distinctOf(owners), exist: true, on: f.Below}.add(ctx, b)
+})
+
+// listMembers is a page of the members of a list, or how many these are.
+var listMembers = &setField[storage.UserList]{
+	parse: parseEdges, name: func(l storage.UserList) storage.PostID { return listName(l.ListID) }, single: true,
+	answer: func(q setQuestion, ctx context.Context) (page, error) {
+		list := membersOf(storage.ListID{Owner: q.user, Number: q.name.of.Number})
+		return list.page(ctx, q.resolver, q.read, q.audience, q.arguments.pageArguments, list.cursors(), q.needs())
+	},
+}
+
+func askListNodes(_ context.Context, b *batch, nodes []nodeID, on []*selections.Object) {
+	ids := storage.Each(nodes, nodeID.list)
+	b.ask(b.loaders.UserLists().Ask(storage.Each(ids, oneList)))
+	b.seen = append(b.seen, func(ctx context.Context, _ *social.Audience) {
+		for _, l := range seenLists(ctx, ids) { // each field reports its error
+			if l.Found {
+				b.next = append(b.next, wantedRows[storage.UserList]{[]storage.UserList{l.Value}, on})
 			}
 		}
+	})
+}
+
+func showListNode(ctx context.Context, id nodeID, _ []*selections.Object, at paths) (model.Node, error) {
+	list := seenLists(ctx, []storage.ListID{id.list()})[0]
+	if list.Err != nil {
+		failAt(ctx, at(0), list.Err)
 	}
+	if !list.Found {
+		return nil, nil
+	}
+	return &model.List{Row: list.Value}, nil
 }
 
 // listName names a list as what has an answer.
@@ -129,18 +151,17 @@ func listName(id storage.ListID) storage.PostID {
 }
 
 // Lists is empty if the user is hidden.
-func (r userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.ListConnection, error) {
-	_, page, err := listsOfUser.answer(ctx, storage.PostID{Author: obj.UserID})
+func (userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.ListConnection, error) {
+	_, p, err := answerTo[*rowsPage[storage.UserList]](ctx, userName(obj.UserID))
 	if err != nil {
 		return nil, err
 	}
-	if page == nil {
-		page = &social.Page[storage.UserList]{}
+	if p == nil {
+		p = &rowsPage[storage.UserList]{page: page{info: &model.PageInfo{}}}
 	}
-	cursors, info := placeInfo(r.Resolver, cursor.Lists, *page, listsOfUser.place)
-	nodes := storage.Each(page.Rows, func(l storage.UserList) *model.List { return &model.List{Row: l} })
-	return &model.ListConnection{PageInfo: info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ListEdge {
-		return model.ListEdge{Cursor: cursors[i], Node: nodes[i]}
+	nodes := storage.Each(p.rows, func(l storage.UserList) *model.List { return &model.List{Row: l} })
+	return &model.ListConnection{PageInfo: p.info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ListEdge {
+		return model.ListEdge{Cursor: p.cursors[i], Node: nodes[i]}
 	})}, nil
 }
 
@@ -150,24 +171,19 @@ func membersOf(id storage.ListID) ownList {
 }
 
 func (listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *string) (*model.UserConnection, error) {
-	f := planned(ctx)
-	a, err := answerTo[*setAnswer](stateOf(ctx), answerName{f.Same, listName(obj.Row.ListID)})
-	if err != nil {
-		return nil, err
-	}
-	return plain(a.show(ctx, f)), nil
+	return show(ctx, listName(obj.Row.ListID), plain)
 }
 
 func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {
-	a, err := answerTo[*setAnswer](stateOf(ctx), answerName{planned(ctx).Same, listName(obj.Row.ListID)})
+	_, p, err := answerTo[*page](ctx, listName(obj.Row.ListID))
 	if err != nil {
 		return 0, err
 	}
-	return int32(a.total.Value), a.total.Err
+	return int32(p.total.Value), p.total.Err
 }
 
 func (listFields) Owner(ctx context.Context, obj *model.List) (*model.User, error) {
-	return usersOf(ctx, wanted{users: []storage.UserID{obj.Row.Owner}, exist: true, on: planned(ctx).Below}, here(ctx))[0], nil
+	return usersOf(ctx, wantedUsers{ids: []storage.UserID{obj.Row.Owner}, exist: true, on: planned(ctx).Below}, here(ctx))[0], nil
 }
 
 func (r mutations) CreateList(ctx context.Context, name string, public bool, texts []string) (*model.ListPayload, error) {
@@ -257,7 +273,7 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 	}
 	r.await(ctx, done{token: consistency.Beside(list.Owner), stale: stale}, false) // nobody reads the inverse side of a list
 	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
-	fetch(ctx, wanted{lists: []storage.UserList{*list}, on: payloadSelection(ctx).of("list")})
+	fetch(ctx, wantedRows[storage.UserList]{[]storage.UserList{*list}, payloadSelection(ctx).of("list")})
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"kith/accounts/identity"
 	"kith/graph/fields"
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -53,12 +53,12 @@ func (p paths) below(asked []*selections.Field) paths {
 // usersOf makes the users of a selection, from what the loaders hold.
 // A user who does not exist, or is hidden from all others, is nil. If a shard did not answer, the
 // user is nil, with an error at each of its paths.
-func usersOf(ctx context.Context, w wanted, at paths) []*model.User {
+func usersOf(ctx context.Context, w wantedUsers, at paths) []*model.User {
 	e := accessOf(ctx)
 	needs := needsOf(ctx, w.on)
 	l := e.loaders
-	users, made := make([]*model.User, len(w.users)), make([]model.User, len(w.users))
-	for i, id := range w.users {
+	users, made := make([]*model.User, len(w.ids)), make([]model.User, len(w.ids))
+	for i, id := range w.ids {
 		if e.isAbsent(id) {
 			continue
 		}
@@ -80,13 +80,10 @@ func usersOf(ctx context.Context, w wanted, at paths) []*model.User {
 		}
 		users[i] = u
 	}
-	selected := fieldsOn(w.on)
-	if aheadOn(selected, fields.FriendCount, storage.Forward) != nil {
+	if needs&fields.Friends != 0 {
 		e.addFriendCounts(users)
 	}
-	if asked := aheadOn(selected, fields.FromViewer, storage.Forward); asked != nil && e.viewer != 0 {
-		addViewers(ctx, users, asked, at)
-	}
+	showParts(ctx, users, w.on, at)
 	return users
 }
 
@@ -96,20 +93,6 @@ func (r *Resolver) absolute(avatarURL string) string {
 		return r.PublicURL + avatarURL
 	}
 	return avatarURL
-}
-
-// addViewers adds the viewer's relationships.
-func addViewers(ctx context.Context, users []*model.User, asked []*selections.Field, at paths) {
-	viewer := accessOf(ctx).viewer
-	pairs, index := make([]storage.Pair, 0, len(users)), make([]int, 0, len(users))
-	for i, u := range users {
-		if u != nil {
-			pairs, index = append(pairs, storage.Pair{From: viewer, To: u.UserID}), append(index, i)
-		}
-	}
-	for k, r := range relationshipsOf(ctx, pairs, belowOf(asked), at.of(index...).below(asked)) {
-		users[index[k]].Viewers = r
-	}
 }
 
 // addFriendCounts adds how many friends users have, whose lists are both open.
@@ -170,10 +153,10 @@ func usersBy(ctx context.Context, at paths) ([]*model.User, error) {
 		return nil, err
 	}
 	where := ids.at(at)
-	found, indexes := wanted{exist: true, on: f.Below}, []int{}
+	found, indexes := wantedUsers{exist: true, on: f.Below}, []int{}
 	for i, id := range withIDs(ctx, ids.good, func(i int, err error) { failAt(ctx, where(i), err) }) {
 		if user := id.numbers.From; user != 0 {
-			found.users, indexes = append(found.users, user), append(indexes, i)
+			found.ids, indexes = append(found.ids, user), append(indexes, i)
 		}
 	}
 	users := make([]*model.User, len(ids.good))
@@ -271,39 +254,15 @@ func nodeOf(ctx context.Context, id nodeID, on []*selections.Object, at paths) (
 	if id.numbers == (storage.Pair{}) {
 		return nil, nil
 	}
-	switch id.typeName {
-	case "List":
-		list := seenLists(ctx, []storage.ListID{id.list()})[0]
-		if list.Err != nil {
-			failAt(ctx, at(0), list.Err)
-		}
-		if !list.Found {
-			return nil, nil
-		}
-		return &model.List{Row: list.Value}, nil
-	case "Relationship":
-		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
-	case "FriendRequest":
-		return orNil(requestOf(ctx, id.numbers, on, at)), nil
-	case "User":
-		return orNil(usersOf(ctx, wanted{users: []storage.UserID{id.numbers.From}, exist: true, on: on}, at)), nil
-	}
-	a, err := audienceOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	l := loaders.For(ctx)
-	if id.typeName == "Post" {
-		if err := postErr(ctx, a, id.post()); err != nil {
-			failAt(ctx, at(0), err)
-		}
-		return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post()}), on, at)), nil
-	}
-	_, err = accessOf(ctx).shows(a, id.comment().Author)
-	if err = cmp.Or(l.Comments().Load(id.comment()).Err, err); err != nil {
-		failAt(ctx, at(0), err)
-	}
-	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil
+	return id.of().show(ctx, id, on, at)
+}
+
+func askUserNodes(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object) {
+	wantedUsers{ids: storage.Each(ids, nodeID.user), exist: true, on: on}.add(ctx, b)
+}
+
+func showUserNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	return orNil(usersOf(ctx, wantedUsers{ids: []storage.UserID{id.user()}, exist: true, on: on}, at)), nil
 }
 
 // orNil is the node in a list of at most one.
@@ -323,22 +282,21 @@ func orNil[T any, N interface {
 // need, the first time that it is called in a request. It returns the running field.
 func fetchQuery(ctx context.Context) *selections.Field {
 	loaders.For(ctx).Once.Do(func() {
-		root := stateOf(ctx).planOf(ctx).Root
-		fetchHandles(ctx, root.Fields)
-		var level []wanted
-		for _, f := range root.Fields {
-			level = append(level, wantedByRoot(ctx, f)...)
-		}
-		fetch(ctx, level...)
+		root := []*selections.Object{stateOf(ctx).planOf(ctx).Root}
+		fetchHandles(ctx, root[0].Fields)
+		fetch(ctx, wantedRows[query]{make([]query, 1), root})
 	})
 	return planned(ctx)
 }
+
+// query is what root fields belong to.
+type query struct{}
 
 // fetchHandles resolves the handles of all root fields in one batch.
 func fetchHandles(ctx context.Context, root []*selections.Field) {
 	var handles []string
 	for _, f := range root {
-		if f.Ahead != fields.Users && f.Ahead != fields.Entities {
+		if _, byHandle := f.Read.(*field[query, given[nodeID]]); !byHandle {
 			continue
 		}
 		ids, _ := argument[given[nodeID]](stateOf(ctx), f)
@@ -353,52 +311,40 @@ func fetchHandles(ctx context.Context, root []*selections.Field) {
 	}
 }
 
-// wantedByRoot is what a root field needs. Wrong arguments are left to the field's own resolver,
-// which refuses them.
-func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
-	request := stateOf(ctx)
-	switch f.Ahead {
-	case fields.Viewer:
-		if viewer, ok := identity.Of(ctx); ok {
-			return []wanted{wantedViewer(ctx, viewer.ID, f.Below, true)}
+// The root fields that are nodes.
+var (
+	usersField = nodesBy(func(ctx context.Context, f *selections.Field) (given[nodeID], error) {
+		by, _ := f.Argument(ctx, "by").(map[string]any)
+		return parseUsers(by)
+	})
+	nodesField = nodesBy(func(ctx context.Context, f *selections.Field) (given[nodeID], error) {
+		name := "id"
+		if f.Has("ids") {
+			name = "ids"
 		}
-	case fields.Users, fields.NodeIDs, fields.Entities:
-		if ids, err := argument[given[nodeID]](request, f); err == nil {
-			return wantedNodes(withIDs(ctx, ids.good, func(int, error) {}), f)
+		ids := texts(ctx, f, name)
+		if err := checkLength(name, len(ids), limits.MaxIDs); err != nil {
+			return given[nodeID]{}, err
 		}
-	case fields.Relationships:
-		if pairs, err := argument[given[storage.Pair]](request, f); err == nil {
-			return []wanted{{pairs: pairs.good, on: f.Below}}
-		}
-	}
-	return nil
-}
+		return resolverOf(ctx).served(parseEach(ids, func(text string) (nodeID, error) {
+			id, _ := parseNodeID(name, text) // another's id may be a node behind the same router
+			return id, nil
+		})), nil
+	})
+)
 
-// wantedNodes are nodes, by type.
-func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
-	level := make([]wanted, len(f.Below))
-	for i, on := range f.Below {
-		w := &level[i]
-		w.exist, w.on = true, []*selections.Object{on}
-		for _, id := range ids {
-			if id.typeName != on.Type || id.numbers == (storage.Pair{}) {
-				continue
+// nodesBy is a root field that is nodes.
+func nodesBy(parse func(context.Context, *selections.Field) (given[nodeID], error)) *field[query, given[nodeID]] {
+	return fieldOf(parse, func(ctx context.Context, b *batch, f *selections.Field, ids given[nodeID], _ []query) {
+		known := withIDs(ctx, ids.good, func(int, error) {})
+		for _, on := range f.Below {
+			ofType, isOther := known, func(id nodeID) bool { return id.typeName != on.Type || id.numbers == storage.Pair{} }
+			if slices.ContainsFunc(known, isOther) {
+				ofType = slices.DeleteFunc(slices.Clone(known), isOther)
 			}
-			switch on.Type {
-			case "User":
-				w.users = append(w.users, id.numbers.From)
-			case "Relationship":
-				w.pairs = append(w.pairs, id.numbers)
-			case "FriendRequest":
-				w.requests = append(w.requests, id.numbers)
-			case "Post":
-				w.postIDs = append(w.postIDs, id.post())
-			case "Comment":
-				w.comments = append(w.comments, id.comment())
-			case "List":
-				w.listIDs = append(w.listIDs, id.list())
+			if len(ofType) > 0 {
+				ofType[0].of().ask(ctx, b, ofType, []*selections.Object{on})
 			}
 		}
-	}
-	return level
+	})
 }

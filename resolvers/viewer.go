@@ -14,6 +14,13 @@ import (
 	"kith/storage"
 )
 
+// viewerField is who is signed in.
+var viewerField = fieldOf(noArguments, func(ctx context.Context, b *batch, f *selections.Field, _ none, _ []query) {
+	if b.viewer != 0 {
+		wantedViewer(ctx, b.viewer, f.Below, true).add(ctx, b)
+	}
+})
+
 func (queries) Viewer(ctx context.Context) (*model.Viewer, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
@@ -23,8 +30,8 @@ func (queries) Viewer(ctx context.Context) (*model.Viewer, error) {
 }
 
 // wantedViewer is what selections on the viewer need. If unsure, the viewer may not exist.
-func wantedViewer(ctx context.Context, id storage.UserID, on []*selections.Object, unsure bool) wanted {
-	w := wanted{users: []storage.UserID{id}, exist: unsure || needsOf(ctx, on)&fields.Row != 0}
+func wantedViewer(ctx context.Context, id storage.UserID, on []*selections.Object, unsure bool) wantedUsers {
+	w := wantedUsers{ids: []storage.UserID{id}, exist: unsure || needsOf(ctx, on)&fields.Row != 0}
 	for _, o := range on {
 		w.on = append(w.on, belowOf(o.Named("user"))...)
 	}
@@ -61,13 +68,12 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, audience.Hides)
-	a := setAnswer{total: counted(len(all)), complete: true}
+	p := page{total: counted(len(all)), complete: true}
 	from, _ := slices.BinarySearch(all, storage.UserID(after)+1)
-	a.page.users = all[from:min(len(all), from+args.size)]
-	for _, id := range a.page.users {
-		a.page.cursors = append(a.page.cursors, cursors.spell(unsealed, int64(id)))
+	p.users = all[from:min(len(all), from+args.size)]
+	for _, id := range p.users {
+		p.cursors = append(p.cursors, cursors.spell(unsealed, int64(id)))
 	}
-	a.info = r.pageInfo(a.page.cursors, from+len(a.page.users) < len(all), nil)
-	a.page.fetch(ctx, f)
-	return plain(a.show(ctx, f)), nil
+	p.info = r.pageInfo(p.cursors, from+len(p.users) < len(all), nil)
+	return read(ctx, f, p, plain), nil
 }

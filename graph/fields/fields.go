@@ -42,8 +42,7 @@ func (t *Type) Value(f *ast.Field) *Value {
 // with the object, costs 1, and is written by gqlgen.
 type Field struct {
 	Needs Needs
-	Ahead Ahead
-	Side  storage.Side // of the list, the edge or the end of a relationship that Ahead names
+	Part  Part // of a page
 
 	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
 	Each   uint64 // what each element of its list costs, if it has a list that does not set its length; 0 means 1
@@ -60,17 +59,18 @@ var ChosenBy = []string{"filter", "orderBy", "acceptFollowRequests", "list"}
 type Needs uint16
 
 const (
-	Row     Needs = 1 << iota // of a user: its row
-	Counts                    // of a user: its counts
-	Edge                      // of a relationship: the edge from its first user to its second
-	Back                      // of a relationship: the edge from its second user to its first
-	Mark                      // of a relationship: the first user's note on the second
-	Mute                      // of a relationship: whether the first user mutes the second
-	Text                      // of a request: its message
-	Rows                      // of a page: the users on it
-	Total                     // of a page: how long the list is
-	Cursors                   // of a page: the positions of the users on it
-	Around                    // of a page: where it begins and ends, and what is before and behind it
+	Row      Needs = 1 << iota // of a user: its row
+	Counts                     // of a user: its counts
+	Edge                       // of a relationship: the edge from its first user to its second
+	Back                       // of a relationship: the edge from its second user to its first
+	Mark                       // of a relationship: the first user's note on the second
+	Mute                       // of a relationship: whether the first user mutes the second
+	Friends                    // of a user: how many friends it has, if both lists are open
+	Favorite                   // of a post: whether the viewer has favorited it
+	Rows                       // of a page: the users on it
+	Total                      // of a page: how long the list is
+	Cursors                    // of a page: the positions of the users on it
+	Around                     // of a page: where it begins and ends, and what is before and behind it
 
 	OpenFollowings // whether the user's followings are open to the viewer
 	OpenFollowers  // whether its followers are
@@ -82,60 +82,13 @@ const (
 	SignedIn
 )
 
-// Ahead names what is read before the resolver of a field runs, according to its arguments and the
-// selection below it.
-type Ahead uint8
+// Part is what a field is of a page, or of an edge on it.
+type Part uint8
 
 const (
-	Nothing Ahead = iota
-
-	// On Query.
-	Viewer        // who is signed in
-	Users         // the users of the argument `by`
-	NodeIDs       // the nodes of the argument `id` or `ids`
-	Entities      // the nodes of the argument `representations`
-	Relationships // the pairs of the arguments `from` and `to`
-	LatestPosts   // the newest posts
-
-	// On a user.
-	List        // a page of its followings or followers, by Side
-	Towards     // the relationship towards the user of the argument `to`
-	FromViewer  // the relationship of the viewer towards it
-	FriendCount // how many friends it has
-	Posts       // a page of its posts
-	Favorites   // a page of its favorites
-
-	Lists // a page of its lists
-
-	// On a post, a comment or a list.
-	Author       // who has written or made it
-	Comments     // a page of the comments on it
-	HasFavorited // whether the viewer has favorited it
-	FavoritedBy  // a page of the users who have
-
-	// On a user, see [Ahead.IsSet].
-	BothLists   // users who are on both of its lists, or on only one of them
-	Common      // users who are on its list of the Side, and on that of the user of the argument `with`
-	Known       // its followers whom the viewer follows
-	Suggestions // the followings of its followings, or of its audience
-	Similar     // the other followings of its followers
-	Related     // its edges of a declared kind
-	Members     // of a list: a page of its members, or how many they are
-
-	// On a relationship or a request.
-	End     // the user at the Side: Forward is the first
-	Request // the request on the Side
-	Message // its message
-
-	// On a page, and on its edges.
-	Edges // the edges
-	Item  // the users, requests, posts or comments of the page
-	Via   // the users who recommend a suggestion
+	Edges Part = iota + 1
+	Item       // what is on the page
 )
-
-// IsSet reports whether an answer takes several look-ups, one after another: it is computed from whole lists, or a page of
-// relations whose list has to be read first.
-func (a Ahead) IsSet() bool { return BothLists <= a && a <= Members }
 
 // Of is a field by its type's name and its own; nil if there is none.
 func Of(typeName, name string) *Field {
@@ -192,8 +145,8 @@ func made(name string, names ...string) Type {
 // pageOf is a connection, by its parts.
 func pageOf[C, E, N any](name string, parts func(*C) ([]*E, []*N, *model.PageInfo)) Type {
 	return Type{Name: name, Fields: map[string]*Field{
-		"edges":    {Ahead: Edges, Needs: Rows, Value: list(func(c *C) []*E { edges, _, _ := parts(c); return edges })},
-		"nodes":    {Ahead: Item, Needs: Rows, Value: list(func(c *C) []*N { _, nodes, _ := parts(c); return nodes })},
+		"edges":    {Part: Edges, Needs: Rows, Value: list(func(c *C) []*E { edges, _, _ := parts(c); return edges })},
+		"nodes":    {Part: Item, Needs: Rows, Value: list(func(c *C) []*N { _, nodes, _ := parts(c); return nodes })},
 		"pageInfo": {Needs: Rows | Around, Value: object(func(c *C) *model.PageInfo { _, _, info := parts(c); return info })},
 	}}
 }
@@ -202,7 +155,7 @@ func pageOf[C, E, N any](name string, parts func(*C) ([]*E, []*N, *model.PageInf
 func edgeOf[E, N any](name string, parts func(*E) (cursor string, node *N)) Type {
 	return Type{Name: name, Fields: map[string]*Field{
 		"cursor": {Needs: Cursors, Value: text(func(e *E) string { cursor, _ := parts(e); return cursor })},
-		"node":   {Ahead: Item, Value: object(func(e *E) *N { _, node := parts(e); return node })},
+		"node":   {Part: Item, Value: object(func(e *E) *N { _, node := parts(e); return node })},
 	}}
 }
 
@@ -283,7 +236,7 @@ var (
 		"score":       {Value: decimal(func(e *model.SuggestionEdge) float64 { return e.Score })},
 		"sharedCount": {Value: number(func(e *model.SuggestionEdge) (int32, error) { return e.SharedCount, nil })},
 		"reason":      {Value: text(func(e *model.SuggestionEdge) model.SuggestionReason { return e.Reason })},
-		"via":         {Ahead: Via},
+		"via":         {},
 	})
 	suggestionExclusions = made("SuggestionExclusions", "followed", "blocked", "dismissed")
 

@@ -7,9 +7,9 @@ var listType = Type{Name: "List", Is: []string{"Node", "_Entity"}, Fields: map[s
 	"name":        {},
 	"public":      {},
 	"createdAt":   {},
-	"owner":       {Ahead: Author},
-	"memberCount": {Ahead: Members, Weight: pageOfList},
-	"members":     {Ahead: Members, Weight: pageOfList},
+	"owner":       {},
+	"memberCount": {Weight: pageOfList},
+	"members":     {Weight: pageOfList},
 }}
 
 var (

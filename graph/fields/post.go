@@ -10,18 +10,18 @@ import (
 
 var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":           {Value: &Value{Append: appendPostID}},
-	"author":       {Ahead: Author, Value: object(func(p *model.Post) *model.User { return p.Author })},
+	"author":       {Value: object(func(p *model.Post) *model.User { return p.Author })},
 	"text":         {Weight: 10, Value: text((*model.Post).Text)}, // as a bio
 	"media":        {Length: 9, Weight: 10, Value: files()},
 	"createdAt":    {Value: moment((*model.Post).CreatedAt)},
 	"editedAt":     {Value: optionalMoment((*model.Post).EditedAt)},
 	"attributes":   {Weight: 10, Value: attributes(func(p *model.Post) *storage.Attributes { return &p.Row.Attributes })},
 	"commentCount": {Value: count((*model.Post).CommentCount)},
-	"comments":     {Ahead: Comments, Weight: pageOfList},
+	"comments":     {Weight: pageOfList},
 
 	"favoriteCount":      {Needs: Inverse, Value: count((*model.Post).FavoriteCount)},
-	"viewerHasFavorited": {Ahead: HasFavorited, Value: &Value{Append: appendFavorited, Fails: notKnown}},
-	"favoritedBy":        {Ahead: FavoritedBy, Needs: Inverse, Weight: pageOfList},
+	"viewerHasFavorited": {Needs: Favorite, Value: &Value{Append: appendFavorited, Fails: notKnown}},
+	"favoritedBy":        {Needs: Inverse, Weight: pageOfList},
 }}
 
 var media = Type{Name: "Media", Fields: map[string]*Field{
@@ -62,7 +62,7 @@ func count(get func(*model.Post) int32) *Value {
 var comment = Type{Name: "Comment", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":        {Value: text((*model.Comment).ID)},
 	"postId":    {Value: text((*model.Comment).PostID)},
-	"author":    {Ahead: Author, Value: object(func(c *model.Comment) *model.User { return c.Author })},
+	"author":    {Value: object(func(c *model.Comment) *model.User { return c.Author })},
 	"text":      {Weight: 10, Value: text((*model.Comment).Text)},
 	"createdAt": {Value: moment((*model.Comment).CreatedAt)},
 }}

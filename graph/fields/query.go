@@ -10,22 +10,22 @@ var (
 )
 
 var query = Type{Name: "Query", Fields: map[string]*Field{
-	"viewer":        {Ahead: Viewer},
-	"node":          {Ahead: NodeIDs},
-	"nodes":         {Ahead: NodeIDs},
-	"user":          {Ahead: Users},
-	"users":         {Ahead: Users},
-	"relationship":  {Ahead: Relationships},
-	"relationships": {Ahead: Relationships},
+	"viewer":        {},
+	"node":          {},
+	"nodes":         {},
+	"user":          {},
+	"users":         {},
+	"relationship":  {},
+	"relationships": {},
 
-	"_entities": {Ahead: Entities},
+	"_entities": {},
 	"_service":  {Weight: 300}, // a long text
 
-	"edgesTo":     {Weight: 200},                     // whose rows tell who is seen
-	"latestPosts": {Ahead: LatestPosts, Weight: 200}, // of all shards, with their texts
-	"people":      {Weight: 200},                     // up to 16 lists
-	"edgesAmong":  {Weight: 500, Each: 12},           // up to 2,000 lists
-	"searchUsers": {Weight: 34_000},                  // 30 ms, with caches and without: 7,000 users by name, their counts, and lists of 128 followings
+	"edgesTo":     {Weight: 200},           // whose rows tell who is seen
+	"latestPosts": {Weight: 200},           // of all shards, with their texts
+	"people":      {Weight: 200},           // up to 16 lists
+	"edgesAmong":  {Weight: 500, Each: 12}, // up to 2,000 lists
+	"searchUsers": {Weight: 34_000},        // 30 ms, with caches and without: 7,000 users by name, their counts, and lists of 128 followings
 	"consistency": {},
 
 	"moderationLog": {Weight: 200}, // of all shards, as the latest posts

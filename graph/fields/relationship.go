@@ -1,14 +1,11 @@
 package fields
 
-import (
-	"kith/graph/model"
-	"kith/storage"
-)
+import "kith/graph/model"
 
 var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":              {Value: &Value{Append: appendRelationshipID}},
-	"from":            {Ahead: End, Side: storage.Forward, Value: object(func(r *model.Relationship) *model.User { return r.From })},
-	"to":              {Ahead: End, Side: storage.Inverse, Value: object(func(r *model.Relationship) *model.User { return r.To })},
+	"from":            {Value: object(func(r *model.Relationship) *model.User { return r.From })},
+	"to":              {Value: object(func(r *model.Relationship) *model.User { return r.To })},
 	"status":          {Needs: Edge | Back | Inverse, Value: text((*model.Relationship).Status)},
 	"following":       {Needs: Edge, Value: boolean((*model.Relationship).Following)},
 	"followedBy":      {Needs: Back | Inverse, Value: boolean((*model.Relationship).FollowedBy)},
@@ -28,8 +25,8 @@ var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, F
 	"mutedUntil": {Needs: Mute, Value: optionalMoment((*model.Relationship).MutedUntil)},
 	"attributes": {Needs: Mark, Weight: 10, Value: attributes((*model.Relationship).Attributes)},
 
-	"sentRequest":     {Ahead: Request, Side: storage.Requests, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.SentRequest })},
-	"receivedRequest": {Ahead: Request, Side: storage.Inbox, Needs: Inverse, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.ReceivedRequest })},
+	"sentRequest":     {Value: object(func(r *model.Relationship) *model.FriendRequest { return r.SentRequest })},
+	"receivedRequest": {Needs: Inverse, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.ReceivedRequest })},
 }}
 
 func appendRelationshipID(to []byte, v any) []byte {
@@ -40,10 +37,10 @@ func appendRelationshipID(to []byte, v any) []byte {
 
 var friendRequest = Type{Name: "FriendRequest", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":        {Value: text((*model.FriendRequest).ID)},
-	"from":      {Ahead: End, Side: storage.Forward, Value: object(func(r *model.FriendRequest) *model.User { return r.From })},
-	"to":        {Ahead: End, Side: storage.Inverse, Value: object(func(r *model.FriendRequest) *model.User { return r.To })},
+	"from":      {Value: object(func(r *model.FriendRequest) *model.User { return r.From })},
+	"to":        {Value: object(func(r *model.FriendRequest) *model.User { return r.To })},
 	"state":     {Value: text((*model.FriendRequest).State)},
-	"message":   {Ahead: Message, Weight: 5, Value: optionalText((*model.FriendRequest).Message)},
+	"message":   {Weight: 5, Value: optionalText((*model.FriendRequest).Message)},
 	"updatedAt": {Value: moment((*model.FriendRequest).UpdatedAt)},
 	"expiresAt": {Value: optionalMoment((*model.FriendRequest).ExpiresAt)},
 }}

@@ -40,38 +40,38 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 
 	"followingCount": {Needs: Counts, Value: number((*model.User).FollowingCount)},
 	"followerCount":  {Needs: Counts | Inverse, Value: number((*model.User).FollowerCount)},
-	"friendCount":    {Ahead: FriendCount, Needs: Counts | Inverse | bothOpen, Value: optionalNumber((*model.User).FriendCount)},
+	"friendCount":    {Needs: Friends | Counts | Inverse | bothOpen, Value: optionalNumber((*model.User).FriendCount)},
 
 	"listVisibility": {Needs: Row, Value: object((*model.User).ListVisibility)},
 	"attributes":     {Needs: Row, Weight: 10, Value: attributes(func(u *model.User) *storage.Attributes { return &u.Row.Attributes })}, // as a bio
 	"locked":         {Needs: Row, Value: boolean((*model.User).Locked)},
 
-	"followings":       {Ahead: List, Side: storage.Forward, Weight: pageOfList, Chosen: chosenUsers},
-	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: pageOfList, Chosen: chosenUsers},
-	"friends":          {Ahead: BothLists, Needs: Counts | Inverse | bothOpen, Weight: ownLists, Chosen: chosenUsers},
-	"notFollowingBack": {Ahead: BothLists, Needs: Counts | Inverse | bothOpen, Weight: ownLists},
-	"notFollowedBack":  {Ahead: BothLists, Needs: Counts | Inverse | bothOpen, Weight: ownLists},
+	"followings":       {Weight: pageOfList, Chosen: chosenUsers},
+	"followers":        {Needs: Inverse, Weight: pageOfList, Chosen: chosenUsers},
+	"friends":          {Needs: Counts | Inverse | bothOpen, Weight: ownLists, Chosen: chosenUsers},
+	"notFollowingBack": {Needs: Counts | Inverse | bothOpen, Weight: ownLists},
+	"notFollowedBack":  {Needs: Counts | Inverse | bothOpen, Weight: ownLists},
 
-	"relationship":       {Ahead: Towards, Weight: 10},
-	"viewerRelationship": {Ahead: FromViewer, Needs: SignedIn, Value: object(func(u *model.User) *model.Relationship { return u.Viewers })},
+	"relationship":       {Weight: 10},
+	"viewerRelationship": {Needs: SignedIn, Value: object(func(u *model.User) *model.Relationship { return u.Viewers })},
 
-	"commonFollowings": {Ahead: Common, Side: storage.Forward, Needs: Counts | OpenFollowings, Weight: setAlgebra, Chosen: 4 * setAlgebra},
-	"commonFollowers":  {Ahead: Common, Side: storage.Inverse, Needs: Counts | OpenFollowers | Inverse, Weight: setAlgebra, Chosen: 4 * setAlgebra},
-	"followersYouKnow": {Ahead: Known, Needs: Counts | Inverse | OpenFollowers | SignedIn, Weight: knownFollowers},
+	"commonFollowings": {Needs: Counts | OpenFollowings, Weight: setAlgebra, Chosen: 4 * setAlgebra},
+	"commonFollowers":  {Needs: Counts | OpenFollowers | Inverse, Weight: setAlgebra, Chosen: 4 * setAlgebra},
+	"followersYouKnow": {Needs: Counts | Inverse | OpenFollowers | SignedIn, Weight: knownFollowers},
 
 	// Friends of friends: the lists of all followings are read, even if the page is empty.
-	"followSuggestions": {Ahead: Suggestions, Needs: OpenFollowings, Weight: friendsOfFriends, Chosen: audience},
-	"edges":             {Ahead: Related, Needs: Row | Inverse, Weight: pageOfList},
-	"similarUsers":      {Ahead: Similar, Needs: OpenFollowers | Inverse, Weight: audience},
+	"followSuggestions": {Needs: OpenFollowings, Weight: friendsOfFriends, Chosen: audience},
+	"edges":             {Needs: Row | Inverse, Weight: pageOfList},
+	"similarUsers":      {Needs: OpenFollowers | Inverse, Weight: audience},
 
-	"lists": {Ahead: Lists, Weight: pageOfList},
+	"lists": {Weight: pageOfList},
 
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
-	"posts":     {Ahead: Posts, Weight: 50},
+	"posts":     {Weight: 50},
 
 	"favoriteCount":  {Needs: Counts, Value: number((*model.User).FavoriteCount)},
 	"totalFavorited": {Needs: Counts | Inverse, Value: number((*model.User).TotalFavorited)},
-	"favorites":      {Ahead: Favorites, Weight: pageOfList},
+	"favorites":      {Weight: pageOfList},
 }}
 
 var listVisibility = Type{Name: "ListVisibility", Fields: map[string]*Field{

@@ -19,7 +19,6 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/fields"
-	"kith/storage"
 )
 
 // Memo is the results for one document. The zero value is ready; it may be used by
@@ -116,6 +115,15 @@ func Simple(sel ast.SelectionSet) bool {
 	return true
 }
 
+// Read is how a field is read before its resolver runs: see kith/resolvers.
+type Read interface {
+	// Parse reads the arguments of a field.
+	Parse(ctx context.Context, f *Field) any
+}
+
+// Reads are the fields that are read ahead, by their types and names.
+type Reads map[string]map[string]Read
+
 // Plan is the selections of an operation, with the [fields] entry of each field: the tree of its
 // answer, without the leaves for which nothing is read ahead. It is shared by all requests for the
 // document, and must not be changed.
@@ -124,8 +132,9 @@ type Plan struct {
 	// Asked are the fields that have arguments to read ahead by, each at its Index.
 	Asked []*Field
 
-	size int               // fields, with those that have no [Field]
-	same map[string]*Field // while the plan is made: the first field with a name and arguments, see [Field.Same]
+	reads Reads
+	size  int               // fields, with those that have no [Field]
+	same  map[string]*Field // while the plan is made: the first field with a name and arguments, see [Field.Same]
 }
 
 // Object is the selection on objects of one type.
@@ -142,8 +151,8 @@ type Object struct {
 // merges are one field, however often the document has them.
 type Field struct {
 	Name, Alias string
-	Ahead       fields.Ahead
-	Side        storage.Side
+	Part        fields.Part
+	Read        Read // nil: it is not read ahead
 
 	Below []*Object // one for each type that there may be
 	Index int       // in [Plan.Asked]; negative: it is not in it
@@ -214,7 +223,7 @@ const mostKept = 500
 
 // Of is the plan of the query that is being executed. For a mutation or subscription it has
 // only the running field: each has a request of its own.
-func Of(ctx context.Context) *Plan {
+func Of(ctx context.Context, reads Reads) *Plan {
 	op := graphql.GetOperationContext(ctx)
 	sel := op.Operation.SelectionSet
 	running := graphql.GetFieldContext(ctx)
@@ -228,14 +237,14 @@ func Of(ctx context.Context) *Plan {
 	if known, ok := memo.Get(planKey{}, sel); ok {
 		return known.(*Plan)
 	}
-	p := &Plan{}
+	p := &Plan{reads: reads}
 	if op.Operation.Operation == ast.Query {
 		p.Root = p.object(op, "Query", sel)
 	} else {
 		p.Root = &Object{Type: running.Object}
 		p.add(op, p.Root, running.Field)
 	}
-	p.same = nil
+	p.same, p.reads = nil, nil
 	if p.size <= mostKept && !varies(op.Doc) {
 		memo.Put(planKey{}, sel, p)
 	}
@@ -300,11 +309,12 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 		to = &o.signedIn
 	}
 	*to |= entry.Needs &^ fields.SignedIn
-	if entry.Ahead == fields.Nothing && len(f.Selections) == 0 {
+	read := p.reads[o.Type][f.Name]
+	if read == nil && len(f.Selections) == 0 {
 		return
 	}
-	field := &Field{Name: f.Name, Alias: f.Alias, Ahead: entry.Ahead, Side: entry.Side, Index: -1, first: f.Field}
-	if entry.Ahead != fields.Nothing && len(f.Definition.Arguments) > 0 {
+	field := &Field{Name: f.Name, Alias: f.Alias, Part: entry.Part, Read: read, Index: -1, first: f.Field}
+	if read != nil && len(f.Definition.Arguments) > 0 {
 		field.Index = len(p.Asked)
 		p.Asked = append(p.Asked, field)
 	}
@@ -317,7 +327,7 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 		below := p.object(op, typeName, f.Selections)
 		field.Below = append(field.Below, below)
 		*to |= below.Needs(true) & fields.Inverse
-		switch entry.Ahead {
+		switch entry.Part {
 		case fields.Item:
 			o.Items = append(o.Items, below)
 		case fields.Edges:

@@ -26,8 +26,13 @@ func planOf(t *testing.T, text string, vars map[string]any, memo *selections.Mem
 
 func planOfDocument(ctx context.Context, doc *ast.QueryDocument, vars map[string]any, memo *selections.Memo) *selections.Plan {
 	op := &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0], Variables: vars}
-	return selections.Of(selections.With(graphql.WithOperationContext(ctx, op), memo))
+	return selections.Of(selections.With(graphql.WithOperationContext(ctx, op), memo), selections.Reads{"Query": {"user": ahead{}}, "User": {"followings": ahead{}}})
 }
+
+// ahead is how a field is read of whose arguments nothing is needed.
+type ahead struct{}
+
+func (ahead) Parse(context.Context, *selections.Field) any { return nil }
 
 func TestAPlanHasWhatIsSelectedOnce(t *testing.T) {
 	p := planOf(t, `query($id: ID!) { user(by: {id: $id}) { name ...F followings(first: 3) { nodes { id } } f: followings { totalCount edges { cursor node { bio } } } } }

@@ -1,0 +1,52 @@
+package resolvers
+
+import (
+	"context"
+
+	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/storage"
+)
+
+// reads are the fields that are read before their resolvers run.
+var reads = selections.Reads{
+	"Query": {
+		"viewer": viewerField, "user": usersField, "users": usersField, "node": nodesField, "nodes": nodesField, "_entities": entitiesField,
+		"relationship": relationshipsField, "relationships": relationshipsField,
+	},
+	"User": {
+		"followings": plainList(storage.Forward), "followers": plainList(storage.Inverse),
+		"friends": friends, "notFollowingBack": notFollowingBack, "notFollowedBack": notFollowedBack,
+		"commonFollowings": commonList(storage.Forward), "commonFollowers": commonList(storage.Inverse), "followersYouKnow": followersYouKnow,
+		"followSuggestions": followSuggestions, "similarUsers": similarUsers, "edges": edgesOfKind,
+		"relationship": relationshipTo, "viewerRelationship": viewerRelationship,
+		"posts": &userPosts, "favorites": &userFavorites, "lists": &userLists,
+	},
+	"Relationship": {
+		"from": relationshipEnd(storage.Forward), "to": relationshipEnd(storage.Inverse),
+		"sentRequest": sentRequest, "receivedRequest": receivedRequest,
+	},
+	"FriendRequest":  {"from": requestEnd(storage.Forward), "to": requestEnd(storage.Inverse), "message": requestMessage},
+	"Post":           {"author": postAuthor, "comments": &postComments, "favoritedBy": &favoritedBy},
+	"Comment":        {"author": commentAuthor},
+	"List":           {"owner": listOwner, "members": listMembers, "memberCount": listMembers},
+	"SuggestionEdge": {"via": recommendedBy},
+}
+
+// nodeType is a type of nodes whose ids are two numbers behind a prefix; those of a user are one, without a prefix.
+type nodeType struct {
+	name, prefix string
+	ask          func(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object)
+	// show makes a node, which has been fetched; nil if the viewer does not see it.
+	show func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error)
+}
+
+// nodeTypes are all of them.
+var nodeTypes = []nodeType{
+	{"User", "", askUserNodes, showUserNode},
+	{"Relationship", "rel_", askRelationshipNodes, showRelationshipNode},
+	{"FriendRequest", "req_", askRequestNodes, showRequestNode},
+	{"List", "list_", askListNodes, showListNode},         // the owner, and the number of the list
+	{"Post", "post_", askPostNodes, showPostNode},         // the author, and the number of the post
+	{"Comment", "cmt_", askCommentNodes, showCommentNode}, // the author of the post, and the number of the comment
+}
