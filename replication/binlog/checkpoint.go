@@ -9,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-
+	"kith/replication/binlog/replica"
 	"kith/storage"
 )
 
@@ -96,18 +95,18 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 
 func (s *server) checkpoint(at position) checkpoint {
 	c := checkpoint{Server: s.name, Flavor: s.flavor, Databases: s.databases, Before: at.before.String(), Print: at.print}
-	if at.last != (gtid{}) {
+	if at.last != (replica.GTID{}) {
 		c.Last = at.last.String()
 	}
 	return c
 }
 
 func (c checkpoint) position() (p position, err error) {
-	if p.before, err = mysql.ParseGTIDSet(c.Flavor, c.Before); err != nil {
+	if p.before, err = replica.ParseSet(c.Before); err != nil {
 		return p, fmt.Errorf("GTID set %q: %w", c.Before, err)
 	}
 	if c.Last != "" {
-		if p.last, err = parseGTID(c.Flavor, c.Last); err != nil {
+		if p.last, err = replica.ParseGTID(c.Last); err != nil {
 			return p, fmt.Errorf("GTID %q: %w", c.Last, err)
 		}
 		p.print = c.Print
@@ -126,16 +125,16 @@ func (s *server) begin(ctx context.Context) (*progress, error) {
 }
 
 // serverPosition is what the server has written to its binlog.
-func (s *server) serverPosition(ctx context.Context) (mysql.GTIDSet, error) {
+func (s *server) serverPosition(ctx context.Context) (replica.Set, error) {
 	variable := "gtid_binlog_pos"
-	if s.flavor == mysql.MySQLFlavor {
+	if s.flavor == mySQL {
 		variable = "gtid_executed"
 	}
 	var text string
 	if err := s.db.QueryRowContext(ctx, `SELECT @@GLOBAL.`+variable).Scan(&text); err != nil {
 		return nil, fmt.Errorf("read %s: %w", variable, err)
 	}
-	return mysql.ParseGTIDSet(s.flavor, text)
+	return replica.ParseSet(text)
 }
 
 // advance notes that a transaction and all before it have been applied.

@@ -2,52 +2,22 @@ package binlog
 
 import (
 	"context"
-	"log/slog"
 	"net"
-	"strconv"
 	"sync/atomic"
 	"time"
 
-	binlog "github.com/go-mysql-org/go-mysql/replication"
-
+	"kith/replication/binlog/replica"
 	"kith/storage/sleep"
 )
 
-// syncerConfig is how the binlog is requested. Reconnecting is done here, because the library's way
-// delivers the last transaction again. The connection ends with the context, and notes when events came.
-func (t *tail) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
-	s := t.server
-	c := binlog.BinlogSyncerConfig{
-		ServerID:                s.id(),
-		Flavor:                  s.flavor,
-		Host:                    s.dsn.Addr,
-		User:                    s.dsn.User,
-		Password:                s.dsn.Passwd,
-		RawModeEnabled:          true,
-		HeartbeatPeriod:         heartbeat,
-		DisableRetrySync:        true,
-		TimestampStringLocation: time.UTC,
-		EventCacheCount:         1024,
-		DiscardGTIDSet:          true,
-		Logger:                  slog.New(slog.DiscardHandler), // errors are returned
-		Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
-			under, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			context.AfterFunc(ctx, func() { under.Close() })
-			return &conn{Conn: under, ctx: ctx, came: &t.came, calm: &t.calm}, nil
-		},
+// open signs in for a stream. The connection ends with the context, and notes when events came.
+func (t *tail) open(ctx context.Context) (*replica.Conn, error) {
+	under, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, t.server.dsn.Net, t.server.dsn.Addr)
+	if err != nil {
+		return nil, err
 	}
-	if s.tls {
-		c.TLSConfig = s.dsn.TLS
-	}
-	if host, port, err := net.SplitHostPort(s.dsn.Addr); err == nil && s.dsn.Net != "unix" {
-		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
-			c.Host, c.Port = host, uint16(n)
-		}
-	}
-	return c
+	context.AfterFunc(ctx, func() { under.Close() })
+	return replica.Open(ctx, &conn{Conn: under, ctx: ctx, came: &t.came, calm: &t.calm}, t.server.dsn)
 }
 
 // bursts is how often a [Reader] at the end of a binlog looks for more.
@@ -58,8 +28,8 @@ func (t *tail) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 // can wait longer than a replicator. Events that come in the meantime gather in the kernel.
 const bursts = 50 * time.Millisecond
 
-// A conn is a connection that fails once nothing has come for [silence]. The library's way is to put the deadline off for every
-// event, which takes longer than decoding it.
+// A conn is a connection that fails once nothing has come for [silence]. The deadline is not put off for every event, which would take
+// longer than decoding it.
 type conn struct {
 	net.Conn
 	ctx      context.Context

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
+
+	"kith/replication/binlog/replica"
 )
 
 // A StopError ends the replication of a server: if it went on, `follower` would fall behind
@@ -37,18 +38,22 @@ var errLostLock = errors.New("the lock on the server is lost")
 // errNobody is what a process that only watches reports.
 var errNobody = errors.New("no replicator works on the server")
 
+// The numbers of errors by which servers refuse.
+const (
+	cannotReadBinlog = 1236
+	mayNot           = 1227
+	readOnly         = 1290
+)
+
 // streamError classifies the error that ended a stream of events.
 func (s *server) streamError(err error) error {
-	var e *mysql.MyError
-	if !errors.As(err, &e) {
-		if errors.Is(err, mysql.ErrBadConn) {
-			return errors.New(err.Error()) // the library's errors would carry their stack into logs
-		}
-		return err
-	}
-	err = e
-	switch e.Code {
-	case mysql.ER_MASTER_FATAL_ERROR_READING_BINLOG:
+	var e *driver.MySQLError
+	switch {
+	case isDriverError(err, mayNot):
+		return s.noGrant(err)
+	case errors.Is(err, replica.ErrUnknown):
+		return &StopError{Server: s.name, What: err.Error(), Remedy: "use a newer Kith, or an older server"}
+	case errors.As(err, &e) && e.Number == cannotReadBinlog:
 		if torn := s.torn(e); torn != nil {
 			return torn
 		}
@@ -57,8 +62,6 @@ func (s *server) streamError(err error) error {
 		if !strings.Contains(e.Message, "same server") && !strings.Contains(e.Message, "max_allowed_packet") {
 			return fmt.Errorf("%w: %w", errHistory, err)
 		}
-	case mysql.ER_SPECIFIC_ACCESS_DENIED_ERROR:
-		return s.noGrant(err)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
 
 	"kith/storage"
@@ -84,7 +83,7 @@ func (s *server) try(ctx context.Context) error {
 			`DELETE FROM ` + table + ` WHERE user_id = ?`,
 		} {
 			_, err := tx.ExecContext(ctx, statement, nobodysID)
-			if isDriverError(err, mysql.ER_OPTION_PREVENTS_STATEMENT) {
+			if isDriverError(err, readOnly) {
 				s.log().Warn("replication: the server is read-only: following it without a test write", "error", err)
 				return nil
 			}

@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-
 	"kith/replication"
+	"kith/replication/binlog/replica"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -123,13 +122,13 @@ func (l *Log) read(ctx context.Context, after, upTo string, take func([]storage.
 // reading is one stream of a log.
 type reading struct {
 	*Log
-	tail tail          // what has been read; it passes nothing on
-	end  mysql.GTIDSet // nil: no end
+	tail tail        // what has been read; it passes nothing on
+	end  replica.Set // nil: no end
 	each func([]storage.Row, func() (string, error)) error
 }
 
 // complete implements [sink].
-func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Contain(r.end) }
+func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Contains(r.end) }
 
 // hear implements [sink].
 func (r *reading) hear() {}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
@@ -30,9 +29,8 @@ type server struct {
 	store     string         // UUID of the store
 	dsn       *driver.Config // of one of its databases
 	databases []string       // the store's on this server, in the order of their shards
-	flavor    string
-	tls       bool // whether the connection is encrypted
-	resync    bool // discard the checkpoint first
+	flavor    string         // mariaDB or mySQL
+	resync    bool           // discard the checkpoint first
 
 	db *sql.DB // for everything but the lock and the binlog
 
@@ -43,6 +41,12 @@ type server struct {
 	state State
 	err   error
 }
+
+// The flavors, as checkpoints have them.
+const (
+	mariaDB = "mariadb"
+	mySQL   = "mysql"
+)
 
 // identify asks every DSN to which server it leads, until all have answered, and groups the
 // databases by server: many shards may share one server, also under different names.
@@ -158,19 +162,12 @@ SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
 		return err
 	}
 	s.store = store.String
-	s.flavor, s.identity = mysql.MariaDBFlavor, host+folder
-	if !strings.Contains(version, "MariaDB") {
-		s.flavor = mysql.MySQLFlavor
-		if err := s.db.QueryRowContext(ctx, `SELECT @@server_uuid`).Scan(&s.identity); err != nil {
-			return err
-		}
+	s.flavor, s.identity = mariaDB, host+folder
+	if strings.Contains(version, "MariaDB") {
+		return nil
 	}
-	var name, cipher string
-	if err := s.db.QueryRowContext(ctx, `SHOW SESSION STATUS LIKE 'Ssl_cipher'`).Scan(&name, &cipher); err != nil {
-		return err
-	}
-	s.tls = cipher != ""
-	return nil
+	s.flavor = mySQL
+	return s.db.QueryRowContext(ctx, `SELECT @@server_uuid`).Scan(&s.identity)
 }
 
 // pool opens connections to the server that read and write committed data.

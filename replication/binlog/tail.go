@@ -9,10 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-	binlog "github.com/go-mysql-org/go-mysql/replication"
-
 	"kith/replication"
+	"kith/replication/binlog/replica"
 	"kith/storage/sleep"
 )
 
@@ -47,8 +45,8 @@ type tail struct {
 
 	mu      sync.Mutex // guards what watch reads, too
 	at      position
-	goal    mysql.GTIDSet // what the server had written when it was asked; the zero value: it has not been
-	noticed time.Time     // when it was asked
+	goal    replica.Set // what the server had written when it was asked; the zero value: it has not been
+	noticed time.Time   // when it was asked
 }
 
 // sink receives a tail's transactions.
@@ -74,8 +72,8 @@ func (t *tail) goOn(ctx context.Context, to sink) error {
 	// Reading the last transaction again proves that the binlog is still the same. That transaction may
 	// have been purged although nothing is missing: then only the server can tell whether the binlog
 	// continues.
-	if t.at.last != (gtid{}) {
-		err := t.stream(ctx, start{set: t.at.before, again: true}, to)
+	if t.at.last != (replica.GTID{}) {
+		err := t.stream(ctx, replica.Start{After: t.at.before}, true, to)
 		if !errors.Is(err, errHistory) || t.arrived || errors.Is(err, errOther) {
 			return err
 		}
@@ -83,50 +81,33 @@ func (t *tail) goOn(ctx context.Context, to sink) error {
 	if to.complete() {
 		return nil
 	}
-	return t.stream(ctx, start{set: t.at.set()}, to)
-}
-
-// start is where a stream begins: after a GTID set, or with a file. With again, the first transaction is the
-// last one that was read.
-type start struct {
-	set   mysql.GTIDSet
-	again bool
-	file  string
-}
-
-// on begins the stream.
-func (b start) on(syncer *binlog.BinlogSyncer) (*binlog.BinlogStreamer, error) {
-	if b.file != "" {
-		return syncer.StartSync(mysql.Position{Name: b.file, Pos: 4})
-	}
-	return syncer.StartSyncGTID(b.set.Clone())
+	return t.stream(ctx, replica.Start{After: t.at.set()}, false, to)
 }
 
 // errOther means that the transaction with this GTID is not the one that was read before.
 var errOther = fmt.Errorf("another transaction bears this GTID: the server was reset")
 
-// stream reads on one connection.
-func (t *tail) stream(session context.Context, from start, to sink) error {
+// stream reads on one connection. With again, the first transaction is the last one that was read.
+func (t *tail) stream(session context.Context, from replica.Start, again bool, to sink) error {
 	s := t.server
 	ctx, cancel := context.WithCancelCause(session)
 	defer cancel(nil)
 	t.came.Store(time.Now().UnixNano())
 	t.calm.Store(false)
-	cfg := t.syncerConfig(ctx)
+	from.ID, from.Heartbeat = s.id(), heartbeat
 	if t.feed == nil {
 		// The id differs from those of the replicator and of other readers: if two connections have
 		// the same id, the server ends the older one.
-		cfg.ServerID = 1<<31 | rand.Uint32()
+		from.ID = 1<<31 | rand.Uint32()
 	}
-	syncer := binlog.NewBinlogSyncer(cfg)
-	defer syncer.Close()
-	defer cancel(nil) // first of all: closing asks the server to end the old connection, which may hang
-	streamer, err := from.on(syncer)
+	conn, err := t.open(ctx)
+	if err == nil {
+		err = conn.Start(from)
+	}
 	if err != nil {
 		return s.streamError(err)
 	}
 	t.calm.Store(t.feed == nil) // not earlier, because signing in consists of questions and answers
-	defer func() { cancel(nil); drain(streamer) }()
 	watching := make(chan struct{})
 	defer func() { cancel(nil); <-watching }()
 	go func() {
@@ -134,42 +115,35 @@ func (t *tail) stream(session context.Context, from start, to sink) error {
 		t.watch(ctx, cancel)
 	}()
 	a := &assembler{server: s.name, databases: s.databases, skip: s.cfg.Skip, both: t.feed == nil, values: t.feed != nil || t.values}
-	d := newDecoder(s.flavor, a.tableOf)
-	d.both, d.values = a.both, a.values
-	next := eventsOf(ctx, streamer)
 	for {
-		e, err := next()
+		e, err := conn.Next()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
 		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
 			return s.streamError(err)
 		}
 		to.hear()
-		if e.Header.EventType == binlog.ROTATE_EVENT && e.Header.Timestamp > 0 { // not the one at the beginning of a stream
+		switch {
+		case e.Kind == replica.RotateEvent && e.Time > 0: // not the one at the beginning of a stream
 			if err := t.pass(func() error { return to.rotated(session) }); err != nil {
 				return err
 			}
 			continue
-		}
-		event, touched, err := d.decode(e.Header, e.RawData)
-		if err != nil {
-			return err
-		}
-		if list, ok := event.(*binlog.MariadbGTIDListEvent); ok && from.file != "" {
-			if err := t.begins(list); err != nil {
+		case e.Kind == replica.MariaGTIDListEvent && from.File != "":
+			if err := t.begins(e); err != nil {
 				return err
 			}
 		}
-		done, err := a.add(e.Header, event, touched, e.RawData)
+		done, err := a.add(e)
 		if err != nil {
 			return err
 		}
 		if done == nil {
 			continue
 		}
-		if from.again {
-			from.again = false
+		if again {
+			again = false
 			if done.gtid != t.at.last || done.print != t.at.print {
 				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
 			}
@@ -191,43 +165,11 @@ func (t *tail) pass(take func() error) error {
 	return take()
 }
 
-// eventsOf returns the events of a stream and then its error, which the library may return before the events
-// that came ahead of it.
-func eventsOf(ctx context.Context, streamer *binlog.BinlogStreamer) (next func() (*binlog.BinlogEvent, error)) {
-	var left []*binlog.BinlogEvent
-	var end error
-	return func() (e *binlog.BinlogEvent, err error) {
-		if end == nil {
-			if e, end = streamer.GetEvent(ctx); end == nil {
-				return e, nil
-			}
-			left = streamer.DumpEvents()
-		}
-		if len(left) == 0 || ctx.Err() != nil {
-			return nil, end
-		}
-		e, left = left[0], left[1:]
-		return e, nil
-	}
-}
-
 func (t *tail) advance(done *transaction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at.advance(done.gtid, done.print)
 	t.arrived = true
-}
-
-// drain waits until the library has noticed that the connection is closed: closing the syncer while
-// it reads is a data race within the library.
-func drain(streamer *binlog.BinlogStreamer) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	for {
-		if _, err := streamer.GetEvent(ctx); err != nil {
-			return
-		}
-	}
 }
 
 // continues refuses a server whose binlog lacks what has been read of it. After a reset, MariaDB
@@ -238,11 +180,11 @@ func (s *server) continues(ctx context.Context, at position) error {
 	read := at.set()
 	for began := time.Now(); ; _ = sleep.For(ctx, firstPause) {
 		set, err := s.serverPosition(ctx)
-		if err != nil || set.Contain(read) {
+		if err != nil || set.Contains(read) {
 			return err
 		}
 		// MySQL counts a transaction as executed slightly after sending it.
-		if s.flavor == mysql.MariaDBFlavor || time.Since(began) > silence {
+		if s.flavor == mariaDB || time.Since(began) > silence {
 			return fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set)
 		}
 	}
@@ -264,12 +206,12 @@ func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		if t.feed != nil {
 			t.feed.Silent(t.unread())
 		}
-		if !read.Contain(set) || read.Equal(set) || ahead.IsZero() || read.String() != last {
+		if !read.Contains(set) || read.Equal(set) || ahead.IsZero() || read.String() != last {
 			ahead, last = time.Now(), read.String()
 		}
 		came := time.Unix(0, t.came.Load())
 		switch {
-		case time.Since(ahead) > silence && read.Contain(set):
+		case time.Since(ahead) > silence && read.Contains(set):
 			// Reading came first, the question later: the server cannot be behind.
 			cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
 			return
@@ -281,7 +223,7 @@ func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // read is what has been read.
-func (t *tail) read() mysql.GTIDSet {
+func (t *tail) read() replica.Set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.at.set()
@@ -289,7 +231,7 @@ func (t *tail) read() mysql.GTIDSet {
 
 // see notes what the server has written, once everything has been read that it had written before. It returns when
 // that was seen.
-func (t *tail) see(written mysql.GTIDSet) time.Time {
+func (t *tail) see(written replica.Set) time.Time {
 	unread := t.unread()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -303,7 +245,7 @@ func (t *tail) see(written mysql.GTIDSet) time.Time {
 func (t *tail) unread() (since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.goal != nil && !t.at.set().Contain(t.goal) {
+	if t.goal != nil && !t.at.set().Contains(t.goal) {
 		since = t.noticed
 	}
 	return since

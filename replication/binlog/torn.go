@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-	binlog "github.com/go-mysql-org/go-mysql/replication"
+	driver "github.com/go-sql-driver/mysql"
+
+	"kith/replication/binlog/replica"
 )
 
 // A server that is killed while it writes an event leaves the beginning of that event at the end of the file. MySQL
@@ -32,9 +33,9 @@ var tornFile = regexp.MustCompile(`binlog truncated in the middle of event.* the
 
 // torn returns the error of a torn file, or nil if the server says something else. Only MariaDB's files end so
 // without damage.
-func (s *server) torn(e *mysql.MyError) error {
+func (s *server) torn(e *driver.MySQLError) error {
 	found := tornFile.FindStringSubmatch(e.Message)
-	if found == nil || s.flavor != mysql.MariaDBFlavor {
+	if found == nil || s.flavor != mariaDB {
 		return nil
 	}
 	return &tornError{file: path.Base(found[1]), cause: e}
@@ -53,7 +54,7 @@ func (t *tail) pastTorn(ctx context.Context, err error, to sink) error {
 		}
 		t.server.log().Warn("replication: a binlog file ends in the middle of an event, as after a crash of the server: continuing with the next file",
 			"file", torn.file, "next", next)
-		err = t.stream(ctx, start{file: next}, to)
+		err = t.stream(ctx, replica.Start{File: next}, false, to)
 	}
 }
 
@@ -69,12 +70,10 @@ func fileAfter(name string) (next string, known bool) {
 }
 
 // begins checks that everything before a file has been read. A file of MariaDB lists that at its beginning.
-func (t *tail) begins(list *binlog.MariadbGTIDListEvent) error {
-	read := t.at.set().(*mysql.MariadbGTIDSet)
-	for _, last := range list.GTIDs {
-		if of := read.Sets[last.DomainID]; of == nil || of.SequenceNumber < last.SequenceNumber {
-			return fmt.Errorf("%w: %s has been read, the next file begins after %s", errHistory, read, last.String())
-		}
+func (t *tail) begins(list replica.Event) error {
+	before, err := list.Last()
+	if read := t.at.set(); err == nil && !read.Contains(before) {
+		return fmt.Errorf("%w: %s has been read, the next file begins after %s", errHistory, read, before)
 	}
-	return nil
+	return err
 }

@@ -1,7 +1,6 @@
 package binlog
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"hash/crc32"
@@ -9,15 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/replication"
-	"github.com/google/uuid"
-
+	"kith/replication/binlog/replica"
 	"kith/storage"
 )
 
 // A transaction is what one committed transaction of the binlog means to Kith.
 type transaction struct {
-	gtid        gtid
+	gtid        replica.GTID
 	print       uint32         // of its first and last event
 	committed   storage.Micros // when it was
 	rows        []storage.Row  // of edges, in order; a row that was deleted has type None at time 0
@@ -60,11 +57,13 @@ type assembler struct {
 	both      bool     // collect the edges of both sides
 	values    bool     // collect what is no edge
 
-	open       *transaction // nil between transactions
-	begun      bool         // it ends with a commit, not with its first statement
-	xa         bool         // it is being prepared
-	first      uint32       // fingerprint of its first event
-	foreign    bool         // it has rows of other tables, or statements
+	known      map[uint64]*mapped        // by table id
+	images     [2][columns]replica.Value // of the row that is being read
+	open       *transaction              // nil between transactions
+	begun      bool                      // it ends with a commit, not with its first statement
+	xa         bool                      // it is being prepared
+	first      uint32                    // fingerprint of its first event
+	foreign    bool                      // it has rows of other tables, or statements
 	savepoints []savepoint
 }
 
@@ -74,58 +73,47 @@ type savepoint struct {
 	then transaction
 }
 
-// mariaPreparedXA is MariaDB's flag of a transaction prepared by XA.
-const mariaPreparedXA = 64
-
 // add takes the next event and returns the transaction that it completes, if any. Its errors are
 // [*StopError]; errHistory if the server itself says that events are missing; other errors if the stream
 // makes no sense.
-func (a *assembler) add(header *replication.EventHeader, event replication.Event, touched *table, raw []byte) (*transaction, error) {
-	if touched != nil {
-		a.foreign = a.foreign || *touched != bookkeeping && *touched != mover
-		if a.open != nil && *touched == mover {
-			a.open.moves = true
-		}
-		if a.open != nil && *touched == follower {
-			a.open.inverse = true
-		}
-	}
-	switch e := event.(type) {
-	case *replication.FormatDescriptionEvent:
+func (a *assembler) add(e replica.Event) (*transaction, error) { return a.part(e, e.Raw) }
+
+// part takes an event that is, or is within, the one that the server has sent.
+func (a *assembler) part(e replica.Event, sent []byte) (*transaction, error) {
+	switch {
+	case e.Kind == replica.FormatEvent:
 		a.open = nil // the server crashed during it: it was never committed
-	case *replication.MariadbGTIDEvent:
-		a.xa = e.Flags&mariaPreparedXA != 0
-		return nil, a.begin(gtid{maria: e.GTID}, header, raw, !e.IsStandalone(), 0)
-	case *replication.GTIDEvent:
-		return nil, a.beginMySQL(e, header, raw)
-	case *replication.GtidTaggedLogEvent:
-		return nil, a.beginMySQL(&e.GTIDEvent, header, raw)
-	case *replication.TransactionPayloadEvent:
-		return a.payload(e, raw)
-	case *replication.QueryEvent:
-		return a.query(e, raw)
-	case *replication.RowsEvent:
-		return nil, a.rows(operations[header.EventType], e)
-	case *replication.XIDEvent:
-		return a.commit(raw), nil
-	case *replication.GenericEvent:
-		switch header.EventType {
-		case replication.XA_PREPARE_LOG_EVENT:
-			return a.commit(raw), nil
-		case replication.INCIDENT_EVENT:
-			return nil, fmt.Errorf("%w: the server has lost events", errHistory)
+		clear(a.known)
+	case e.Kind == replica.GTIDEvent, e.Kind == replica.TaggedEvent, e.Kind == replica.MariaGTIDEvent:
+		return nil, a.begin(e)
+	case e.Kind == replica.PayloadEvent:
+		return a.payload(e)
+	case e.IsQuery():
+		return a.query(e, sent)
+	case e.Kind == replica.TableEvent:
+		m, err := a.mapped(e)
+		if err != nil {
+			return nil, err
 		}
+		a.foreign = a.foreign || m.table != bookkeeping && m.table != mover
+		if a.open != nil {
+			a.open.moves = a.open.moves || m.table == mover
+			a.open.inverse = a.open.inverse || m.table == follower
+		}
+	case e.Operation() != 0:
+		id, err := e.TableID()
+		if err != nil {
+			return nil, err
+		}
+		if m := a.known[id]; m != nil && m.info != nil && a.reads(m.table, e.Operation()) {
+			return nil, a.rows(m, e)
+		}
+	case e.Kind == replica.XIDEvent, e.Kind == replica.XAPrepareEvent:
+		return a.commit(sent), nil
+	case e.Kind == replica.IncidentEvent:
+		return nil, fmt.Errorf("%w: the server has lost events", errHistory)
 	}
 	return nil, nil
-}
-
-func (a *assembler) beginMySQL(e *replication.GTIDEvent, header *replication.EventHeader, raw []byte) error {
-	a.xa = false
-	source, err := uuid.FromBytes(e.SID)
-	if err != nil {
-		return err
-	}
-	return a.begin(gtid{source: source, tag: e.Tag, number: e.GNO}, header, raw, false, storage.Micros(e.OriginalCommitTimestamp))
 }
 
 // castagnoli is not the polynomial that servers use: with theirs, every event that ends with its
@@ -133,27 +121,32 @@ func (a *assembler) beginMySQL(e *replication.GTIDEvent, header *replication.Eve
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // begin opens a transaction.
-func (a *assembler) begin(id gtid, header *replication.EventHeader, raw []byte, begun bool, committed storage.Micros) error {
+func (a *assembler) begin(e replica.Event) error {
+	b, err := e.Begin()
+	if err != nil {
+		return err
+	}
 	if a.open != nil {
-		return fmt.Errorf("transaction %s begins before %s is complete", id, a.open.gtid)
+		return fmt.Errorf("transaction %s begins before %s is complete", b.GTID, a.open.gtid)
 	}
+	committed := storage.Micros(b.Committed)
 	if committed == 0 {
-		committed = storage.MicrosOf(time.Unix(int64(header.Timestamp), 0))
+		committed = storage.MicrosOf(time.Unix(int64(e.Time), 0))
 	}
-	a.open = &transaction{gtid: id, committed: committed}
-	a.begun, a.foreign, a.savepoints = begun, false, a.savepoints[:0]
-	a.first = crc32.Checksum(raw, castagnoli)
+	a.open = &transaction{gtid: b.GTID, committed: committed}
+	a.begun, a.xa, a.foreign, a.savepoints = e.Kind == replica.MariaGTIDEvent && !b.Alone, b.XA, false, a.savepoints[:0]
+	a.first = crc32.Checksum(e.Raw, castagnoli)
 	return nil
 }
 
 // commit completes the transaction.
-func (a *assembler) commit(raw []byte) *transaction {
+func (a *assembler) commit(sent []byte) *transaction {
 	t := a.open
 	if t == nil {
 		return nil
 	}
 	a.open = nil
-	t.print = crc32.Update(a.first, castagnoli, raw)
+	t.print = crc32.Update(a.first, castagnoli, sent)
 	t.bookkeeping = !a.foreign && !t.ours()
 	if len(t.rows) > 0 {
 		// MariaDB reports seconds. The rows' own clock is finer, and is used if it agrees.
@@ -166,15 +159,15 @@ func (a *assembler) commit(raw []byte) *transaction {
 }
 
 // payload takes a transaction that MySQL has compressed.
-func (a *assembler) payload(e *replication.TransactionPayloadEvent, raw []byte) (*transaction, error) {
-	for _, inner := range e.Events {
-		var touched *table
-		if m, ok := inner.Event.(*replication.TableMapEvent); ok {
-			t := a.tableOf(m.Schema, m.Table)
-			touched = &t
+func (a *assembler) payload(e replica.Event) (*transaction, error) {
+	for inner, err := range e.Payload() {
+		if err != nil { // again and again, because the event has come whole
+			if err := a.stop(err.Error(), remedyOfPayload); err != nil {
+				return nil, err
+			}
+			return a.commit(e.Raw), nil
 		}
-		done, err := a.add(inner.Header, inner.Event, touched, raw)
-		if err != nil || done != nil {
+		if done, err := a.part(inner, e.Raw); err != nil || done != nil {
 			return done, err
 		}
 	}
@@ -183,24 +176,28 @@ func (a *assembler) payload(e *replication.TransactionPayloadEvent, raw []byte) 
 
 // query takes an event that was logged as text: the begin and end of transactions, DDL, and statements that
 // were not logged as rows.
-func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, error) {
+func (a *assembler) query(e replica.Event, sent []byte) (*transaction, error) {
 	if a.open == nil {
 		return nil, nil // a server without GTIDs, which preflight refuses
 	}
-	switch {
-	case bytes.Equal(e.Query, []byte("BEGIN")):
+	schema, text, err := e.Query()
+	if err != nil {
+		return nil, err
+	}
+	switch string(text) {
+	case "BEGIN":
 		a.begun = true
 		return nil, nil
-	case bytes.Equal(e.Query, []byte("COMMIT")):
-		return a.commit(raw), nil
+	case "COMMIT":
+		return a.commit(sent), nil
 	}
-	s := parse(string(e.Schema), string(e.Query))
+	s := parse(schema, string(text))
 	switch {
 	case s.is(0, "BEGIN"), s.is(0, "START", "TRANSACTION"):
 		a.begun = true
 		return nil, nil
 	case s.is(0, "COMMIT"):
-		return a.commit(raw), nil
+		return a.commit(sent), nil
 	case s.is(0, "SAVEPOINT"):
 		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), *a.open})
 		return nil, nil
@@ -209,7 +206,7 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 		return nil, nil
 	case s.is(0, "ROLLBACK"):
 		*a.open = transaction{gtid: a.open.gtid, committed: a.open.committed}
-		return a.commit(raw), nil
+		return a.commit(sent), nil
 	case s.is(0, "RELEASE"):
 		return nil, nil
 	case s.is(0, "XA", "START"), s.is(0, "XA", "BEGIN"):
@@ -219,18 +216,18 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 		return nil, nil
 	case s.is(0, "XA"):
 		a.foreign = true
-		return a.commit(raw), nil
+		return a.commit(sent), nil
 	}
 	a.foreign = true
 	if s.changes(a.databases, tableNames) {
-		if err := a.stop(fmt.Sprintf("the statement %q was logged as text, not row by row", shown(e.Query)), remedyOfStatement); err != nil {
+		if err := a.stop(fmt.Sprintf("the statement %q was logged as text, not row by row", shown(text)), remedyOfStatement); err != nil {
 			return nil, err
 		}
 	}
 	if a.begun {
 		return nil, nil
 	}
-	return a.commit(raw), nil
+	return a.commit(sent), nil
 }
 
 // rollback drops the rows after a savepoint; the savepoint stays.
@@ -244,119 +241,114 @@ func (a *assembler) rollback(name string) {
 }
 
 // rows takes rows of a table.
-func (a *assembler) rows(what operation, e *replication.RowsEvent) error {
-	t := a.tableOf(e.Table.Schema, e.Table.Table)
-	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover || !a.values && !t.isEdges() ||
-		t.isInverse() && what != deleted && !a.both {
+func (a *assembler) rows(m *mapped, e replica.Event) error {
+	if a.open == nil || a.open.moves {
 		return nil
 	}
-	l := layoutOf(e.Table)
+	t, name := m.table, m.info.Schema+"."+m.info.Name
+	rows, err := m.info.Rows(e)
+	if err != nil {
+		return err
+	}
 	hints := t == postCounts || t == comments // rows that cannot be read, or may be rolled back, do not stop replication
 	switch {
 	case hints:
 	case a.xa:
-		return a.stop("an XA transaction wrote "+nameOf(e)+", and the binlog shows its rows before it is known whether they stay",
+		return a.stop("an XA transaction wrote "+name+", and the binlog shows its rows before it is known whether they stay",
 			"write this table in ordinary transactions; "+a.remedyBySkipping())
-	case len(e.Table.ColumnName) == 0:
-		return a.stop("rows of "+nameOf(e)+" are logged without the names of their columns",
+	case !m.info.Named:
+		return a.stop("rows of "+name+" are logged without the names of their columns",
 			"run: SET GLOBAL binlog_row_metadata = 'FULL'; then start again with --resync")
 	}
-	if column := missing(l, e); column != "" && !hints {
-		return a.stop("rows of "+nameOf(e)+" are logged without "+column,
+	if column := rows.Lacks(); column != "" && !hints {
+		return a.stop("rows of "+name+" are logged without "+column,
 			"run: SET GLOBAL binlog_row_image = 'FULL'; and look for sessions that set another value (init_connect); then start again with --resync")
 	}
-	for before, row := range what.images(e.Rows) {
+	all := rows
+	was, is := row(a.images[0][:]), row(a.images[1][:])
+	for {
+		more, err := rows.Next(was, is)
+		if err != nil || !more {
+			return err
+		}
+		before := was
+		if rows.Kind != replica.Updated {
+			before = nil
+		}
 		if !t.isEdges() {
-			a.value(what, t, l, before, row)
-			if t == userCounts && l.number(row, user) == nobodysID {
-				a.open.tried = append(a.open.tried, string(e.Table.Schema))
+			a.value(rows.Kind, t, before, is)
+			if t == userCounts && is.number(user) == nobodysID {
+				a.open.tried = append(a.open.tried, m.info.Schema)
 			}
-		} else if err := a.edge(what, t, e, l, before, row); err != nil {
+		} else if err := a.edge(m, all, before, is); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-func nameOf(e *replication.RowsEvent) string {
-	return string(e.Table.Schema) + "." + string(e.Table.Table)
-}
-
-// missing names a column that is read and that an image lacks; none if there is no such column.
-func missing(l layout, e *replication.RowsEvent) string {
-	for _, skipped := range e.SkippedColumns {
-		for _, i := range skipped {
-			if slices.Contains(l[:], i) {
-				return string(e.Table.ColumnName[i])
-			}
-		}
-	}
-	return ""
 }
 
 // value takes a row of another table than those of edges, which only says whose value has changed.
-func (a *assembler) value(what operation, t table, l layout, before, row []any) {
+func (a *assembler) value(what replica.Operation, t table, before, is row) {
 	to := a.open
-	id, ok := integer(row, l[user])
-	by, written := integer(row, l[author])
-	if v := l.number(row, version); (t == userCounts || t == postCounts) && (what == inserted || what == updated && v != l.number(before, version)) {
-		to.left = Left{storage.PostID{Author: storage.UserID(cmp.Or(by, id)), Number: l.number(row, post)}, v, what == inserted}
+	id, ok := is[user].N, is[user].OK
+	if v := is.number(version); (t == userCounts || t == postCounts) && (what == replica.Inserted || what == replica.Updated && v != before.number(version)) {
+		to.left = Left{storage.PostID{Author: storage.UserID(cmp.Or(is.number(author), id)), Number: is.number(post)}, v, what == replica.Inserted}
 	}
 	switch {
 	case t == postCounts:
-		if number, also := integer(row, l[post]); written && also {
-			to.posts = append(to.posts, storage.PostID{Author: storage.UserID(by), Number: number})
+		if is[author].OK && is[post].OK {
+			to.posts = append(to.posts, storage.PostID{Author: storage.UserID(is[author].N), Number: is[post].N})
 		}
 	case t == comments:
-		if number, also := integer(row, l[comment]); written && also && what == inserted {
-			to.comments = append(to.comments, storage.CommentID{Author: storage.UserID(by), Number: number})
+		if is[author].OK && is[comment].OK && what == replica.Inserted {
+			to.comments = append(to.comments, storage.CommentID{Author: storage.UserID(is[author].N), Number: is[comment].N})
 		}
 	case !ok, id == nobodysID:
 	case t == users:
 		to.users = append(to.users, storage.UserID(id))
 	case t == userStates:
 		to.states = append(to.states, storage.UserID(id))
-	case what == deleted:
+	case what == replica.Deleted:
 		to.counts = append(to.counts, storage.UserChange{User: storage.UserID(id), Forward: true, Inverse: true})
 	default:
-		to.counts = append(to.counts, l.counted(before, row))
+		to.counts = append(to.counts, is.counted(before))
 	}
 }
 
-// edge takes a row of a table of edges. Replication can follow neither rows that were deleted, except tombstones, whose other
+// edge takes a row of a table of edges, one of all of its event. Replication can follow neither rows that were deleted, except tombstones, whose other
 // side still says the same, nor rows whose key has changed.
-func (a *assembler) edge(what operation, t table, e *replication.RowsEvent, l layout, before, row []any) error {
-	edge, err := l.edge(row)
+func (a *assembler) edge(m *mapped, all replica.Rows, before, is row) error {
+	side, name := m.table.side(), m.info.Schema+"."+m.info.Name
+	edge, err := is.edge(side)
 	if err != nil {
-		return a.stop(err.Error(), "the table's columns have to be what this program's migrations made them")
+		return a.stop(err.Error(), remedyOfColumns)
 	}
 	was := edge
 	if before != nil {
-		if was, err = l.edge(before); err != nil {
+		if was, err = before.edge(side); err != nil {
 			was = edge
 		}
 	}
 	switch {
 	case a.both:
 		if was.Pair() != edge.Pair() || a.values && before != nil && was.UpdateTime >= edge.UpdateTime { // Kith writes newer rows only
-			a.open.rows = append(a.open.rows, storage.Row{Side: t.side(), Edge: was.Pair().Edge(storage.None, 0)})
+			a.open.rows = append(a.open.rows, storage.Row{Side: side, Edge: was.Pair().Edge(storage.None, 0)})
 		}
-		if what == deleted {
+		if all.Kind == replica.Deleted {
 			edge = edge.Pair().Edge(storage.None, 0)
 		}
-	case what == deleted && edge.Type == storage.None:
+	case all.Kind == replica.Deleted && edge.Type == storage.None:
 		return nil
-	case what == deleted:
-		return a.stop(fmt.Sprintf("a DELETE took %d row(s) of %s, the first %v", len(e.Rows), nameOf(e), e.Rows[0]),
+	case all.Kind == replica.Deleted:
+		return a.stop(fmt.Sprintf("a DELETE took %d row(s) of %s, with %d→%d", all.Count(), name, edge.From, edge.To),
 			"rows end by type 0 and are not deleted: "+putBack+", then "+a.remedyBySkipping())
 	case was.Pair() != edge.Pair():
-		err := a.stop(fmt.Sprintf("an UPDATE of %s turned %d→%d into %d→%d", nameOf(e), was.From, was.To, edge.From, edge.To),
+		err := a.stop(fmt.Sprintf("an UPDATE of %s turned %d→%d into %d→%d", name, was.From, was.To, edge.From, edge.To),
 			"the key of an edge does not change: "+a.remedyBySkipping())
 		if err != nil {
 			return err
 		}
 	}
-	a.open.rows = append(a.open.rows, storage.Row{Side: t.side(), Edge: edge})
+	a.open.rows = append(a.open.rows, storage.Row{Side: side, Edge: edge})
 	return nil
 }
 
@@ -365,6 +357,8 @@ func (a *assembler) edge(what operation, t table, e *replication.RowsEvent, l la
 const (
 	putBack           = "put back what is missing from following, friend_request, favorite and relation"
 	thenRepair        = "; when it has caught up, run: kith reconcile full --repair"
+	remedyOfColumns   = "the table's columns have to be what this program's migrations made them"
+	remedyOfPayload   = "run: SET GLOBAL binlog_transaction_compression_level_zstd = 3; then start again with --resync"
 	remedyOfStatement = putBack + ", then run: kith replicate --resync" + thenRepair
 )
 
