@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/klauspost/compress/gzip"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"

@@ -17,8 +17,10 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the driver of mysql:DSN
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus"
 	_ "modernc.org/sqlite" // the driver of sqlite:PATH
+
+	"kith/gateway"
 )
 
 // Serve answers on the listener, from a store that Kith has filled, sqlite:PATH or mysql:DSN, until the context is done.
@@ -34,7 +36,7 @@ func Serve(ctx context.Context, store string, listener net.Listener) error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /graphql", handler)
-	mux.Handle("GET /metrics", promhttp.Handler())
+	mux.Handle("GET /metrics", gateway.Admin{Metrics: prometheus.DefaultGatherer}.Handler())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
