@@ -50,10 +50,10 @@ BUILD_BENCH := GOGC=400 go build -C bench -ldflags "$(LDFLAGS)" -o ../bin/ ./kit
 # What tests and checks see: every module of the tree.
 MODULES := GOWORK="$(CURDIR)/tests.work"
 
-# make run compiles in half the time what the demo asks little of: Kith without inlining, and five libraries without any optimisation
+# make run compiles in half the time what the demo asks little of: Kith without inlining, and three libraries without any optimisation
 # (docs/inside/adr/0069-what-a-build-takes.md).
-QUICK := -gcflags=all=-dwarf=false $(foreach p,github.com/redis/go-redis/v9 github.com/goccy/go-json github.com/go-mysql-org/go-mysql google.golang.org/protobuf \
-	go.opentelemetry.io/otel,-gcflags='$(p)/...=-N -l -dwarf=false') -gcflags='./...=-l -dwarf=false'
+QUICK := -gcflags=all=-dwarf=false $(foreach p,github.com/redis/go-redis/v9 google.golang.org/protobuf go.opentelemetry.io/otel, \
+	-gcflags='$(p)/...=-N -l -dwarf=false') -gcflags='./...=-l -dwarf=false'
 
 # GraphiQL and the app, if npm can get them; without them Kith serves plain pages.
 assets:

@@ -25,7 +25,7 @@ rules||Rules, accounts, caches, import|./social ./accounts/... ./storage/cache/l
 resolvers||API: resolvers|./resolvers|-skip SQLite
 replication||Applying rows|./replication ./loaders|-skip SQLite
 stream|stream|Replication by stream|./replication/stream|-skip SQLite
-binlog|binlog|Replication by binlog|./replication/binlog|-skip SQLite
+binlog|binlog|Replication by binlog|./replication/binlog/...|-skip SQLite
 reconcile||Reconciling|./reconcile ./cli|-skip SQLite
 faults-sync|sync|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeNotifying|Relations|SamePair|Tokens)$/^sync
 faults-stream|stream|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeNotifying|Relations|SamePair|Tokens)$/^stream
@@ -35,7 +35,7 @@ program||The program, started and killed|./internal/program|-skip SQLite|Page'
 if [ "${1:-}" = short ]; then
 	results=$home/short # a short run does not change the results of the page
 	all_suites='conformance||Store: conformance|./storage/sqlstore|-run ^TestConformanceMariaDB$
-binlog|binlog|Rows of the binlog|./replication/binlog|-run ^Test(FollowsReachTheInverseSide|Preflight|PreflightTriesAWrite|ReaderReportsChangesOfBothSides)$
+binlog|binlog|Rows of the binlog|./replication/binlog/...|-run ^Test(FollowsReachTheInverseSide|Preflight|PreflightTriesAWrite|ReaderReportsChangesOfBothSides|RowsOfEveryType|LargeAndCompressed|SignIn)$
 faults-sync|sync|One schedule of crashes|./internal/faults|-run ^TestCrashes$/^sync'
 fi
 
