@@ -39,8 +39,13 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 	}
 	// It waits for a replica that does not come, behind the log and before the commit.
 	const held = 100 * time.Millisecond
-	for _, setting := range []string{"wait_point = 'AFTER_SYNC'", "timeout = 100", "wait_no_slave = ON"} {
-		server.Exec(t, "SET GLOBAL rpl_semi_sync_master_"+setting)
+	semiSync, replica := "SET GLOBAL rpl_semi_sync_master_", "slave"
+	if testenv.Engine() == "mysql" {
+		semiSync, replica = "SET GLOBAL rpl_semi_sync_source_", "replica"
+		server.Exec(t, "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
+	}
+	for _, setting := range []string{"wait_point = 'AFTER_SYNC'", "timeout = 100", "wait_no_" + replica + " = ON"} {
+		server.Exec(t, semiSync+setting)
 	}
 	n := int64(0) // of the attempt
 	textOf := func() *string { text := fmt.Sprint("text ", n); return &text }
@@ -65,8 +70,8 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 		n = 0
 		for took := time.Duration(0); took < held; { // another commit may have been held in its place
 			n++
-			server.Exec(t, "SET GLOBAL rpl_semi_sync_master_enabled = OFF")
-			server.Exec(t, "SET GLOBAL rpl_semi_sync_master_enabled = ON")
+			server.Exec(t, semiSync+"enabled = OFF")
+			server.Exec(t, semiSync+"enabled = ON")
 			done := make(chan error)
 			began := time.Now()
 			go func() { done <- change.write() }()

@@ -26,6 +26,7 @@ resolvers||API: resolvers|./resolvers|-skip SQLite
 replication||Applying rows|./replication ./loaders|-skip SQLite
 stream|stream|Replication by stream|./replication/stream|-skip SQLite
 binlog|binlog|Replication by binlog|./replication/binlog/...|-skip SQLite
+follow|binlog|A gateway that follows a binlog|./cluster|-run ^TestAGatewayThatFollows
 reconcile||Reconciling|./reconcile ./cli|-skip SQLite
 faults-sync|sync|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeNotifying|Relations|SamePair|Tokens)$/^sync
 faults-stream|stream|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeNotifying|Relations|SamePair|Tokens)$/^stream
@@ -36,6 +37,7 @@ if [ "${1:-}" = short ]; then
 	results=$home/short # a short run does not change the results of the page
 	all_suites='conformance||Store: conformance|./storage/sqlstore|-run ^TestConformanceMariaDB$
 binlog|binlog|Rows of the binlog|./replication/binlog/...|-run ^Test(FollowsReachTheInverseSide|Preflight|PreflightTriesAWrite|ReaderReportsChangesOfBothSides|RowsOfEveryType|LargeAndCompressed|SignIn)$
+follow|binlog|A gateway that follows a binlog|./cluster|-run ^TestAGatewayThatFollows
 faults-sync|sync|One schedule of crashes|./internal/faults|-run ^TestCrashes$/^sync'
 fi
 
