@@ -21,18 +21,13 @@ type asks[O any] interface {
 	ask(ctx context.Context, b *batch, f *selections.Field, of []O)
 }
 
-// shows is a field that is put into the objects it belongs to, under all aliases at once. at are the paths of the field.
-type shows[M any] interface {
-	show(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
-}
-
-// field is a field of objects that are known by an O, with the arguments A.
+// field is a field with the arguments A, of objects that are known by an O. It is made by a function that takes both of how it is parsed
+// and asked. Nothing is asked for wrong arguments: the field's resolver refuses them.
 type field[O, A any] struct {
 	parse func(ctx context.Context, f *selections.Field) (A, error)
-	asks  func(ctx context.Context, b *batch, f *selections.Field, args A, of []O)
+	need  func(ctx context.Context, b *batch, f *selections.Field, args A, of []O)
 }
 
-// fieldOf is a field that is parsed and asked. Nothing is asked for wrong arguments: the field's resolver refuses them.
 func fieldOf[O, A any](
 	parse func(ctx context.Context, f *selections.Field) (A, error), ask func(ctx context.Context, b *batch, f *selections.Field, args A, of []O),
 ) *field[O, A] {
@@ -46,37 +41,45 @@ func (d *field[O, A]) Parse(ctx context.Context, f *selections.Field) any {
 
 func (d *field[O, A]) ask(ctx context.Context, b *batch, f *selections.Field, of []O) {
 	if args, err := argument[A](b.request, f); err == nil {
-		d.asks(ctx, b, f, args, of)
+		d.need(ctx, b, f, args, of)
 	}
 }
 
 // none are the arguments of a field that has none.
 type none struct{}
 
-// part is a field without arguments whose value is put into its object, an M.
+func noArguments(context.Context, *selections.Field) (none, error) { return none{}, nil }
+
+// part is a field without arguments that is put into the objects it belongs to, which are an M each. at are the paths of the field.
 type part[O, M any] struct {
-	*field[O, none]
-	shows func(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
+	need func(ctx context.Context, b *batch, f *selections.Field, of []O)
+	show func(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
 }
 
-// partOf is a field that is asked and shown.
 func partOf[O, M any](
 	ask func(ctx context.Context, b *batch, f *selections.Field, of []O), show func(ctx context.Context, made []*M, aliases []*selections.Field, at paths),
 ) *part[O, M] {
-	return &part[O, M]{fieldOf(noArguments, func(ctx context.Context, b *batch, f *selections.Field, _ none, of []O) { ask(ctx, b, f, of) }), show}
+	return &part[O, M]{ask, show}
 }
 
-func noArguments(context.Context, *selections.Field) (none, error) { return none{}, nil }
+// Parse implements [selections.Read].
+func (*part[O, M]) Parse(context.Context, *selections.Field) any { return parsedAs(none{}, nil) }
 
-func (d *part[O, M]) show(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
-	d.shows(ctx, made, aliases, at)
+func (d *part[O, M]) ask(ctx context.Context, b *batch, f *selections.Field, of []O) {
+	d.need(ctx, b, f, of)
+}
+
+func (d *part[O, M]) put(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
+	d.show(ctx, made, aliases, at)
 }
 
 // showParts puts into objects, which are at some paths, what is selected of them.
 func showParts[M any](ctx context.Context, made []*M, on []*selections.Object, at paths) {
 	all := fieldsOn(on)
 	for i, f := range all {
-		part, is := f.Read.(shows[M])
+		part, is := f.Read.(interface {
+			put(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
+		})
 		isSame := func(other *selections.Field) bool { return other.Read == f.Read }
 		if !is || slices.ContainsFunc(all[:i], isSame) {
 			continue
@@ -87,7 +90,7 @@ func showParts[M any](ctx context.Context, made []*M, on []*selections.Object, a
 				aliases = append(aliases, other)
 			}
 		}
-		part.show(ctx, made, aliases, at.below(aliases))
+		part.put(ctx, made, aliases, at.below(aliases))
 	}
 }
 
@@ -210,11 +213,6 @@ func fieldsOn(on []*selections.Object) []*selections.Field {
 		all = append(all, o.Fields...)
 	}
 	return all
-}
-
-// hasField reports whether a field that is read in some way is among those on the same objects.
-func hasField(on []*selections.Object, read selections.Read) bool {
-	return slices.ContainsFunc(fieldsOn(on), func(f *selections.Field) bool { return f.Read == read })
 }
 
 // belowOf joins the selections below some fields.

@@ -168,40 +168,36 @@ func pageOfPlaces[R any](r *Resolver, kind cursor.Kind, shown social.Page[R], pl
 	return p
 }
 
-// postAuthor is who has written a post: it is read in the same level.
-var postAuthor = partOf(
-	func(ctx context.Context, b *batch, f *selections.Field, rows []storage.Post) {
-		wantedUsers{ids: distinctOf(authorsOf(rows)), exist: true, on: f.Below}.add(ctx, b)
-	},
-	func(ctx context.Context, posts []*model.Post, aliases []*selections.Field, at paths) {
-		ids := storage.Each(posts, func(p *model.Post) storage.UserID { return p.Row.Author })
+var (
+	// postAuthor is who has written a post.
+	postAuthor = writer(func(p storage.Post) storage.UserID { return p.Author },
+		func(p *model.Post) (storage.UserID, **model.User) { return p.Row.Author, &p.Author })
+	// commentAuthor is who has written a comment.
+	commentAuthor = writer(writerOf, func(c *model.Comment) (storage.UserID, **model.User) { return c.Row.By, &c.Author })
+)
+
+func writerOf(row storage.Comment) storage.UserID { return row.By }
+
+// writer is a user of each object, who is read in the object's level. into is where the user is put.
+func writer[R, M any](of func(R) storage.UserID, into func(*M) (storage.UserID, **model.User)) *part[R, M] {
+	ask := func(ctx context.Context, b *batch, f *selections.Field, rows []R) {
+		wantedUsers{ids: distinctOf(storage.Each(rows, of)), exist: true, on: f.Below}.add(ctx, b)
+	}
+	return partOf(ask, func(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
+		ids := storage.Each(made, func(m *M) storage.UserID { id, _ := into(m); return id })
 		for i, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, at) {
-			posts[i].Author = u
+			_, user := into(made[i])
+			*user = u
 		}
 	})
+}
 
 // wantedComments has the writers of comments read: comments of writers who do not exist are left out.
 type wantedComments wantedRows[storage.Comment]
 
 func (w wantedComments) add(ctx context.Context, b *batch) {
-	wantedUsers{ids: distinctOf(writersOf(w.rows)), exist: true}.add(ctx, b)
+	wantedUsers{ids: distinctOf(storage.Each(w.rows, writerOf)), exist: true}.add(ctx, b)
 	wantedRows[storage.Comment](w).add(ctx, b)
-}
-
-// commentAuthor is who has written a comment.
-var commentAuthor = partOf(
-	func(ctx context.Context, b *batch, f *selections.Field, rows []storage.Comment) {
-		wantedUsers{ids: distinctOf(writersOf(rows)), exist: true, on: f.Below}.add(ctx, b)
-	},
-	func(ctx context.Context, comments []*model.Comment, aliases []*selections.Field, at paths) {
-		ids := storage.Each(comments, func(c *model.Comment) storage.UserID { return c.Row.By })
-		for i, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, at) {
-			comments[i].Author = u
-		}
-	})
-
-func writersOf(rows []storage.Comment) []storage.UserID {
-	return storage.Each(rows, func(row storage.Comment) storage.UserID { return row.By })
 }
 
 // distinctOf lists ids, each once.

@@ -24,9 +24,9 @@ var reads = selections.Reads{
 	},
 	"Relationship": {
 		"from": relationshipEnd(storage.Forward), "to": relationshipEnd(storage.Inverse),
-		"sentRequest": sentRequest, "receivedRequest": receivedRequest,
+		"sentRequest": requestField(storage.Requests), "receivedRequest": requestField(storage.Inbox),
 	},
-	"FriendRequest":  {"from": requestEnd(storage.Forward), "to": requestEnd(storage.Inverse), "message": requestMessage},
+	"FriendRequest":  {"from": requestFrom, "to": requestTo, "message": requestMessage},
 	"Post":           {"author": postAuthor, "comments": &postComments, "favoritedBy": &favoritedBy},
 	"Comment":        {"author": commentAuthor},
 	"List":           {"owner": listOwner, "members": listMembers, "memberCount": listMembers},
@@ -43,9 +43,15 @@ type nodeType struct {
 
 // nodeTypes are all of them.
 var nodeTypes = []nodeType{
-	{"User", "", askUserNodes, showUserNode},
-	{"Relationship", "rel_", askRelationshipNodes, showRelationshipNode},
-	{"FriendRequest", "req_", askRequestNodes, showRequestNode},
+	{"User", "", askUserNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+		return orNil(usersOf(ctx, wantedUsers{ids: []storage.UserID{id.user()}, exist: true, on: on}, at)), nil
+	}},
+	{"Relationship", "rel_", askRelationshipNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
+	}},
+	{"FriendRequest", "req_", askRequestNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+		return orNil(requestOf(ctx, id.numbers, on, at)), nil
+	}},
 	{"List", "list_", askListNodes, showListNode},         // the owner, and the number of the list
 	{"Post", "post_", askPostNodes, showPostNode},         // the author, and the number of the post
 	{"Comment", "cmt_", askCommentNodes, showCommentNode}, // the author of the post, and the number of the comment

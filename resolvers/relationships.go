@@ -69,9 +69,6 @@ func addMarks(ctx context.Context, list []*model.Relationship, at paths) {
 // that it has received.
 var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
-// sentRequest and receivedRequest are the requests between the viewer and another user.
-var sentRequest, receivedRequest = requestField(storage.Requests), requestField(storage.Inbox)
-
 // requestField is the request on one side of the viewer's own relationships.
 func requestField(side storage.Side) *part[storage.Pair, model.Relationship] {
 	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
@@ -207,10 +204,6 @@ var relationshipsField = fieldOf(
 
 func askRelationshipNodes(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object) {
 	wantedPairs{storage.Each(ids, nodeID.pair), on}.add(ctx, b)
-}
-
-func showRelationshipNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
-	return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
 }
 
 // wantedPairs are relationships.

@@ -80,22 +80,13 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 	return payload, nil
 }
 
-// requestEnd is one of the two users of a request, who are read in its level.
-func requestEnd(side storage.Side) *part[storage.Edge, model.FriendRequest] {
-	ask := func(ctx context.Context, b *batch, f *selections.Field, rows []storage.Edge) {
-		wantedUsers{ids: endsOfRequests(rows, side), exist: true, on: f.Below}.add(ctx, b)
-	}
-	return partOf(ask, func(ctx context.Context, requests []*model.FriendRequest, aliases []*selections.Field, at paths) {
-		ids := storage.Each(requests, func(r *model.FriendRequest) storage.UserID { return side.Owner(r.Row.Pair()) })
-		for i, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, at) {
-			if side == storage.Forward {
-				requests[i].From = u
-			} else {
-				requests[i].To = u
-			}
-		}
-	})
-}
+// The two users of a request.
+var (
+	requestFrom = writer(func(e storage.Edge) storage.UserID { return e.From },
+		func(r *model.FriendRequest) (storage.UserID, **model.User) { return r.Row.From, &r.From })
+	requestTo = writer(func(e storage.Edge) storage.UserID { return e.To },
+		func(r *model.FriendRequest) (storage.UserID, **model.User) { return r.Row.To, &r.To })
+)
 
 // requestMessage is the message of a pending request.
 var requestMessage = partOf(
@@ -140,15 +131,6 @@ func askRequestNodes(_ context.Context, b *batch, ids []nodeID, on []*selections
 	for _, side := range requestSides {
 		b.addRequests(side, b.requestsOn(side, storage.Each(ids, nodeID.pair)), on)
 	}
-}
-
-func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
-	return orNil(requestOf(ctx, id.numbers, on, at)), nil
-}
-
-// endsOfRequests is one end of each request.
-func endsOfRequests(rows []storage.Edge, side storage.Side) []storage.UserID {
-	return storage.Each(rows, func(row storage.Edge) storage.UserID { return side.Owner(row.Pair()) })
 }
 
 // requestsOf makes requests whose rows are known and whose users have been fetched.

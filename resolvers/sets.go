@@ -55,13 +55,14 @@ func (s *setField[O]) ask(ctx context.Context, b *batch, f *selections.Field, of
 	}
 }
 
-func (s *setField[O]) work(ctx context.Context, q setQuestion) (page, error) { return s.answer(q, ctx) }
-func (s *setField[O]) isSingle() bool                                        { return s.single }
+// workOf is how a set answer is worked out, and whether it is single.
+func (s *setField[O]) workOf() (answer func(setQuestion, context.Context) (page, error), single bool) {
+	return s.answer, s.single
+}
 
-// worksOut is a [setField] of any objects.
-type worksOut interface {
-	work(ctx context.Context, q setQuestion) (page, error)
-	isSingle() bool
+// worked is a [setField] of any objects.
+type worked interface {
+	workOf() (answer func(setQuestion, context.Context) (page, error), single bool)
 }
 
 // setArguments are the arguments of a set answer, or of a plain list.
@@ -98,7 +99,7 @@ func (b *batch) answerSets(ctx context.Context) {
 	among := 0 // how many share the budget
 	var wholes loaders.SmallMap[any, []int]
 	for i, name := range names {
-		if !name.field.Read.(worksOut).isSingle() {
+		if _, single := name.field.Read.(worked).workOf(); !single {
 			among++
 		}
 		whole := wholeOf(e.request, name)
@@ -185,10 +186,11 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 		return &page{err: err}
 	}
 	args, _ := argument[setArguments](stateOf(ctx), name.field)
-	one, err := name.field.Read.(worksOut).work(ctx, setQuestion{
+	work, _ := name.field.Read.(worked).workOf()
+	one, err := work(setQuestion{
 		resolver: r, audience: audience, graph: social.New(read, r.Budget, audience).Among(among), read: read,
 		name: name, arguments: args, user: name.of.Author, several: several,
-	})
+	}, ctx)
 	one.err = err
 	return &one
 }

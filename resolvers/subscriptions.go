@@ -10,7 +10,6 @@ import (
 
 	"kith/graph/fields"
 	"kith/graph/model"
-	"kith/graph/selections"
 	"kith/loaders"
 	"kith/storage"
 	"kith/storage/events"
@@ -104,7 +103,7 @@ func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[stora
 	ties := make([]tie, len(others))
 	failed := cmp.Or(tied(ties, 0, l.Edges(storage.Forward).Fetch(pairs)), tied(ties, 1, l.Edges(storage.Inverse).Fetch(seenFrom(storage.Inverse, pairs))))
 	for i, side := range requestSides {
-		if hasField(on, [...]selections.Read{sentRequest, receivedRequest}[i]) {
+		if payloadSelection(ctx).below("relationship").has([...]string{"sentRequest", "receivedRequest"}[i]) {
 			failed = cmp.Or(failed, tied(ties, 2+i, l.Edges(side).Fetch(seenFrom(side, pairs))))
 		}
 	}

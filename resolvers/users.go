@@ -261,10 +261,6 @@ func askUserNodes(ctx context.Context, b *batch, ids []nodeID, on []*selections.
 	wantedUsers{ids: storage.Each(ids, nodeID.user), exist: true, on: on}.add(ctx, b)
 }
 
-func showUserNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
-	return orNil(usersOf(ctx, wantedUsers{ids: []storage.UserID{id.user()}, exist: true, on: on}, at)), nil
-}
-
 // orNil is the node in a list of at most one.
 func orNil[T any, N interface {
 	*T

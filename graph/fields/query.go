@@ -9,27 +9,17 @@ var (
 	service = made("_Service", "sdl")
 )
 
-var query = Type{Name: "Query", Fields: map[string]*Field{
-	"viewer":        {},
-	"node":          {},
-	"nodes":         {},
-	"user":          {},
-	"users":         {},
-	"relationship":  {},
-	"relationships": {},
-
-	"_entities": {},
-	"_service":  {Weight: 300}, // a long text
+var query = with(made("Query", "viewer", "node", "nodes", "user", "users", "relationship", "relationships", "_entities", "consistency"), map[string]*Field{
+	"_service": {Weight: 300}, // a long text
 
 	"edgesTo":     {Weight: 200},           // whose rows tell who is seen
 	"latestPosts": {Weight: 200},           // of all shards, with their texts
 	"people":      {Weight: 200},           // up to 16 lists
 	"edgesAmong":  {Weight: 500, Each: 12}, // up to 2,000 lists
 	"searchUsers": {Weight: 34_000},        // 30 ms, with caches and without: 7,000 users by name, their counts, and lists of 128 followings
-	"consistency": {},
 
 	"moderationLog": {Weight: 200}, // of all shards, as the latest posts
-}}
+})
 
 var (
 	moderationConnection = pageOf("ModerationConnection", func(c *model.ModerationConnection) ([]*model.ModerationEdge, []*model.ModerationEntry, *model.PageInfo) {
