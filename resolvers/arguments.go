@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
@@ -14,43 +13,6 @@ import (
 	"kith/graph/selections"
 	"kith/storage"
 )
-
-// planned is the running field as the request's plan has it.
-func planned(ctx context.Context) *selections.Field {
-	return stateOf(ctx).planOf(ctx).At(graphql.GetFieldContext(ctx))
-}
-
-// planOf is the plan of the request. The first call parses its arguments.
-func (r *requestState) planOf(ctx context.Context) *selections.Plan {
-	r.once.Do(func() {
-		r.plan = selections.Of(ctx, operationOf(ctx).reads)
-		r.arguments = make([]any, len(r.plan.Asked))
-		for i, f := range r.plan.Asked {
-			r.arguments[i] = f.Read.Parse(ctx, f)
-		}
-	})
-	return r.plan
-}
-
-// parsed is the arguments of a field, or the error in them.
-type parsed[T any] struct {
-	value T
-	err   error
-}
-
-func parsedAs[T any](value T, err error) any { return &parsed[T]{value, err} }
-
-func (p *parsed[T]) failed() error { return p.err }
-
-// argument is the arguments of a planned field, as they have been parsed; zero if it has none. An error in them is
-// reported when the field is resolved.
-func argument[T any](r *requestState, f *selections.Field) (value T, err error) {
-	if f.Index < 0 {
-		return value, nil
-	}
-	p := r.arguments[f.Index].(*parsed[T])
-	return p.value, p.err
-}
 
 // texts reads arguments that are texts, or lists of them.
 func texts(ctx context.Context, f *selections.Field, names ...string) (all []string) {

@@ -22,7 +22,7 @@ func (r *Resolver) Attach(ctx context.Context) context.Context {
 	}
 	o, ok := ctx.Value(operationKey{}).(*operation)
 	if !ok || graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation { // it is not the next field of a mutation
-		o = &operation{resolver: r, reads: reads}
+		o = &operation{resolver: r, reads: readAhead}
 	}
 	return context.WithValue(loaders.Attach(ctx, r.reads()), operationKey{}, o)
 }
@@ -56,9 +56,9 @@ type requestState struct {
 
 	mu       sync.Mutex
 	audience *social.Audience
-	opens    loaders.SmallMap[social.List, bool]  // which lists are open
-	answers  loaders.SmallMap[answerName, answer] // the pages that have been read, see answerTo
-	shared   loaders.SmallMap[any, any]           // what fields have worked out, see shared
+	opens    loaders.SmallMap[social.List, bool]   // which lists are open
+	answers  loaders.SmallMap[answerName, anyPage] // the pages that have been read, see answerTo
+	shared   loaders.SmallMap[any, any]            // what fields have worked out, see shared
 }
 
 // answerName names a page of a field of one object.
@@ -140,6 +140,12 @@ func isAbsent(ctx context.Context, id storage.UserID) bool { return accessOf(ctx
 
 func (e *access) isAbsent(id storage.UserID) bool {
 	return e.resolver.isHidden(id) && (e.viewer == 0 || e.viewer != id)
+}
+
+// isViewer reports whether a user is the viewer.
+func isViewer(ctx context.Context, id storage.UserID) bool {
+	viewer, ok := identity.Of(ctx)
+	return ok && viewer.ID == id
 }
 
 func (r *Resolver) isHidden(id storage.UserID) bool {
@@ -357,3 +363,12 @@ func (e *access) isVisible(p storage.Pair) (bool, error) {
 
 // idSet is ids, each once, in the order in which they came.
 type idSet = loaders.SmallMap[storage.UserID, struct{}]
+
+// distinctOf lists ids, each once.
+func distinctOf(ids []storage.UserID) []storage.UserID {
+	var each idSet
+	for _, id := range ids {
+		each.Add(id, struct{}{})
+	}
+	return each.Keys()
+}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
 	"kith/accounts/identity"
 	"kith/graph/fields"
 	"kith/graph/selections"
@@ -43,6 +47,43 @@ func (d *field[O, A]) ask(ctx context.Context, b *batch, f *selections.Field, of
 	if args, err := argument[A](b.request, f); err == nil {
 		d.need(ctx, b, f, args, of)
 	}
+}
+
+// planned is the running field as the request's plan has it.
+func planned(ctx context.Context) *selections.Field {
+	return stateOf(ctx).planOf(ctx).At(graphql.GetFieldContext(ctx))
+}
+
+// planOf is the plan of the request. The first call parses its arguments.
+func (r *requestState) planOf(ctx context.Context) *selections.Plan {
+	r.once.Do(func() {
+		r.plan = selections.Of(ctx, operationOf(ctx).reads)
+		r.arguments = make([]any, len(r.plan.Asked))
+		for i, f := range r.plan.Asked {
+			r.arguments[i] = f.Read.Parse(ctx, f)
+		}
+	})
+	return r.plan
+}
+
+// parsed is the arguments of a field, or the error in them.
+type parsed[T any] struct {
+	value T
+	err   error
+}
+
+func parsedAs[T any](value T, err error) any { return &parsed[T]{value, err} }
+
+func (p *parsed[T]) failed() error { return p.err }
+
+// argument is the arguments of a planned field, as they have been parsed; zero if it has none. An error in them is
+// reported when the field is resolved.
+func argument[T any](r *requestState, f *selections.Field) (value T, err error) {
+	if f.Index < 0 {
+		return value, nil
+	}
+	p := r.arguments[f.Index].(*parsed[T])
+	return p.value, p.err
 }
 
 // none are the arguments of a field that has none.
@@ -244,9 +285,6 @@ func (b *batch) run(ctx context.Context) {
 	for _, f := range b.afterwards {
 		f(ctx)
 	}
-	if len(b.sets) > 0 {
-		b.answerSets(ctx)
-	}
 }
 
 // look finds out which lists are visible, and reads more if that is needed.
@@ -262,4 +300,59 @@ func (b *batch) look(ctx context.Context) {
 	for _, p := range b.lists {
 		p.show(ctx, b, a)
 	}
+}
+
+// paths are where each of some objects is in the answer, by its index: a field that is selected under several names
+// has several paths.
+type paths func(i int) []ast.Path
+
+// here are the paths of an object below the running field.
+func here(ctx context.Context, steps ...any) paths {
+	return func(int) []ast.Path { return []ast.Path{below(ctx, steps...)} }
+}
+
+// each are the paths of the elements of a list, which is the running field or below it.
+func each(ctx context.Context, steps ...any) paths {
+	return func(i int) []ast.Path { return here(ctx, append(steps[:len(steps):len(steps)], i)...)(i) }
+}
+
+// of are the paths of some of the objects.
+func (p paths) of(indexes ...int) paths {
+	return func(i int) []ast.Path { return p(indexes[i]) }
+}
+
+// below are the paths of some fields of each object.
+func (p paths) below(asked []*selections.Field) paths {
+	return func(i int) (all []ast.Path) {
+		for _, path := range p(i) {
+			for _, f := range asked {
+				all = append(all, append(path[:len(path):len(path)], ast.PathName(f.Alias)))
+			}
+		}
+		return all
+	}
+}
+
+// failAt reports why something could not be read, at each path of the answer that is empty because
+// of it.
+func failAt(ctx context.Context, paths []ast.Path, err error) {
+	for _, p := range paths {
+		graphql.AddError(ctx, gqlerror.WrapPath(p, err))
+	}
+}
+
+// below is the path of something below the running field.
+func below(ctx context.Context, steps ...any) ast.Path {
+	parent := graphql.GetPath(ctx)
+	path := make(ast.Path, len(parent), len(parent)+len(steps))
+	copy(path, parent)
+	for _, step := range steps {
+		switch s := step.(type) {
+		case int:
+			path = append(path, ast.PathIndex(s))
+		case string:
+			path = append(path, ast.PathName(s))
+		}
+	}
+	return path
 }

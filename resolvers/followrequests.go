@@ -25,7 +25,7 @@ func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, dir
 	if direction == model.FriendRequestDirectionSent {
 		list.side = storage.Forward
 	}
-	return users(ctx, r.Resolver, list, audience, requestCursors(list.side), followRequests)
+	return readUsers(ctx, r.Resolver, list, audience, requestCursors(list.side), followRequests)
 }
 
 // requestCursors are those of a user's requests for follows on a side.

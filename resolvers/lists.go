@@ -245,9 +245,9 @@ func (p *page) ofEdges(side storage.Side, edges []storage.Edge) {
 }
 
 func (userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
-	return show(ctx, userName(obj.UserID), follows)
+	return showPage(ctx, userName(obj.UserID), follows)
 }
 
 func (userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
-	return show(ctx, userName(obj.UserID), follows)
+	return showPage(ctx, userName(obj.UserID), follows)
 }

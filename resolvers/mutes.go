@@ -58,7 +58,7 @@ func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope m
 		return nil, err
 	}
 	list := edgesFrom(muteKinds[scope].Number, obj.User.UserID)
-	return users(ctx, r.Resolver, list, audience, list.cursors(), plain)
+	return readUsers(ctx, r.Resolver, list, audience, list.cursors(), plain)
 }
 
 // addMutes adds what the viewer has muted to its own relationships.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 
-	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
@@ -25,12 +24,6 @@ type ownList struct {
 
 	newerThan storage.Micros // 0: no bound; otherwise only edges newer than that …
 	upTo      storage.Micros // … or only edges that are not newer than that
-}
-
-// isViewer reports whether a user is the viewer.
-func isViewer(ctx context.Context, id storage.UserID) bool {
-	viewer, ok := identity.Of(ctx)
-	return ok && viewer.ID == id
 }
 
 // query asks for edges behind a position; zero is the beginning.
@@ -99,8 +92,8 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 	return p, nil
 }
 
-// users answers the running field by a page of the users on the list, whom it reads.
-func users[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound, connection func(model.UserPage, page) *C) (*C, error) {
+// readUsers answers the running field by a page of the users on the list, whom it reads.
+func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound, connection func(model.UserPage, page) *C) (*C, error) {
 	f := planned(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
@@ -110,7 +103,7 @@ func users[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audienc
 	if err != nil {
 		return nil, err
 	}
-	return read(ctx, f, p, connection), nil
+	return readPage(ctx, f, p, connection), nil
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.

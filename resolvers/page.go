@@ -260,13 +260,13 @@ type rowsPage[R any] struct {
 	rows []R
 }
 
-// answer is a page of any kind.
-type answer interface{ base() *page }
+// anyPage is a page of any kind.
+type anyPage interface{ base() *page }
 
 func (p *page) base() *page { return p }
 
 // answerTo is the page of the running field that has been read; nil if the viewer does not see the list.
-func answerTo[P answer](ctx context.Context, of storage.PostID) (f *selections.Field, p P, err error) {
+func answerTo[P anyPage](ctx context.Context, of storage.PostID) (f *selections.Field, p P, err error) {
 	f, request := planned(ctx), stateOf(ctx)
 	if f.Index >= 0 {
 		if err := request.arguments[f.Index].(interface{ failed() error }).failed(); err != nil {
@@ -286,8 +286,8 @@ func answerTo[P answer](ctx context.Context, of storage.PostID) (f *selections.F
 	return f, read.(P), nil
 }
 
-// show answers a field that is a page of users.
-func show[C any](ctx context.Context, of storage.PostID, connection func(model.UserPage, page) *C) (*C, error) {
+// showPage answers a field that is a page of users.
+func showPage[C any](ctx context.Context, of storage.PostID, connection func(model.UserPage, page) *C) (*C, error) {
 	f, p, err := answerTo[*page](ctx, of)
 	if err != nil || p == nil {
 		return nil, err
@@ -295,8 +295,8 @@ func show[C any](ctx context.Context, of storage.PostID, connection func(model.U
 	return connection(p.shown(ctx, f)), nil
 }
 
-// read answers a field whose page no level has read ahead.
-func read[C any](ctx context.Context, f *selections.Field, p page, connection func(model.UserPage, page) *C) *C {
+// readPage answers a field whose page no level has read ahead.
+func readPage[C any](ctx context.Context, f *selections.Field, p page, connection func(model.UserPage, page) *C) *C {
 	if items := f.Below[0].Items; items != nil {
 		fetch(ctx, wantedUsers{ids: p.users, on: items})
 	}

@@ -200,15 +200,6 @@ func (w wantedComments) add(ctx context.Context, b *batch) {
 	wantedRows[storage.Comment](w).add(ctx, b)
 }
 
-// distinctOf lists ids, each once.
-func distinctOf(ids []storage.UserID) []storage.UserID {
-	var each idSet
-	for _, id := range ids {
-		each.Add(id, struct{}{})
-	}
-	return each.Keys()
-}
-
 // visiblePosts are the posts that exist and that the audience may see. All of the ids have been
 // fetched.
 func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID) (rows []storage.Post) {

@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 )
 
-// reads are the fields that are read before their resolvers run.
-var reads = selections.Reads{
+// readAhead are the fields that are read before their resolvers run.
+var readAhead = selections.Reads{
 	"Query": {
 		"viewer": viewerField, "user": usersField, "users": usersField, "node": nodesField, "nodes": nodesField, "_entities": entitiesField,
 		"relationship": relationshipsField, "relationships": relationshipsField,

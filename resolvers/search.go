@@ -38,7 +38,7 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 		p.cursors = append(p.cursors, cursors.spell(unsealed, one.Near, one.Followers, int64(one.User)))
 	}
 	p.info = r.pageInfo(p.cursors, more, nil)
-	return read(ctx, f, p, func(users model.UserPage, p page) *model.UserSearchConnection {
+	return readPage(ctx, f, p, func(users model.UserPage, p page) *model.UserSearchConnection {
 		return &model.UserSearchConnection{
 			Nodes: users.Nodes, PageInfo: users.PageInfo, Complete: users.Complete,
 			Edges: edges(len(users.Nodes), func(i int) model.UserSearchEdge {

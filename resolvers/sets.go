@@ -47,6 +47,9 @@ func (s *setField[O]) ask(ctx context.Context, b *batch, f *selections.Field, of
 	if err != nil {
 		return
 	}
+	if b.sets == nil && len(of) > 0 {
+		b.afterwards = append(b.afterwards, b.answerSets)
+	}
 	for _, one := range of {
 		b.sets = append(b.sets, answerName{f, s.name(one)})
 	}
@@ -235,31 +238,31 @@ func commonList(side storage.Side) *setField[storage.UserID] {
 }
 
 func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.MatchConnection, error) {
-	return show(ctx, userName(obj.UserID), matches)
+	return showPage(ctx, userName(obj.UserID), matches)
 }
 
 func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
-	return show(ctx, userName(obj.UserID), follows)
+	return showPage(ctx, userName(obj.UserID), follows)
 }
 
 func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
-	return show(ctx, userName(obj.UserID), follows)
+	return showPage(ctx, userName(obj.UserID), follows)
 }
 
 func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return show(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return show(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
-	return show(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 func (userFields) SimilarUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
-	return show(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 // setQuestion has the inputs of a set answer.

@@ -7,10 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
-
 	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/graph/model"
@@ -18,37 +14,6 @@ import (
 	"kith/loaders"
 	"kith/storage"
 )
-
-// paths are where each of some objects is in the answer, by its index: a field that is selected under several names
-// has several paths.
-type paths func(i int) []ast.Path
-
-// here are the paths of an object below the running field.
-func here(ctx context.Context, steps ...any) paths {
-	return func(int) []ast.Path { return []ast.Path{below(ctx, steps...)} }
-}
-
-// each are the paths of the elements of a list, which is the running field or below it.
-func each(ctx context.Context, steps ...any) paths {
-	return func(i int) []ast.Path { return here(ctx, append(steps[:len(steps):len(steps)], i)...)(i) }
-}
-
-// of are the paths of some of the objects.
-func (p paths) of(indexes ...int) paths {
-	return func(i int) []ast.Path { return p(indexes[i]) }
-}
-
-// below are the paths of some fields of each object.
-func (p paths) below(asked []*selections.Field) paths {
-	return func(i int) (all []ast.Path) {
-		for _, path := range p(i) {
-			for _, f := range asked {
-				all = append(all, append(path[:len(path):len(path)], ast.PathName(f.Alias)))
-			}
-		}
-		return all
-	}
-}
 
 // usersOf makes the users of a selection, from what the loaders hold.
 // A user who does not exist, or is hidden from all others, is nil. If a shard did not answer, the
@@ -111,30 +76,6 @@ func (e *access) addFriendCounts(users []*model.User) {
 			u.Friends = storage.Result[*int32]{Value: &n, Err: u.Counts.Err}
 		}
 	}
-}
-
-// failAt reports why something could not be read, at each path of the answer that is empty because
-// of it.
-func failAt(ctx context.Context, paths []ast.Path, err error) {
-	for _, p := range paths {
-		graphql.AddError(ctx, gqlerror.WrapPath(p, err))
-	}
-}
-
-// below is the path of something below the running field.
-func below(ctx context.Context, steps ...any) ast.Path {
-	parent := graphql.GetPath(ctx)
-	path := make(ast.Path, len(parent), len(parent)+len(steps))
-	copy(path, parent)
-	for _, step := range steps {
-		switch s := step.(type) {
-		case int:
-			path = append(path, ast.PathIndex(s))
-		case string:
-			path = append(path, ast.PathName(s))
-		}
-	}
-	return path
 }
 
 func (queries) User(ctx context.Context, _ model.UserBy) (*model.User, error) {
