@@ -232,3 +232,22 @@ func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPaylo
 	}
 	return &model.DeleteAccountPayload{Complete: complete}, nil
 }
+
+func (r mutations) SetUserAttributes(ctx context.Context, text string, given map[string]any) (*model.UserPayload, error) {
+	if err := admin(ctx); err != nil {
+		return nil, err
+	}
+	id, err := parseUserID("userId", text)
+	if err != nil {
+		return nil, err
+	}
+	change, err := attributeChange(r.Declared.Attributes.User, given)
+	if err != nil {
+		return nil, err
+	}
+	_, changed, err := r.Accounts.UpdateProfile(ctx, id, storage.ProfileChange{Attributes: change})
+	if err != nil {
+		return nil, clientError(attributesError(err))
+	}
+	return userPayload(ctx, id, changed), nil
+}

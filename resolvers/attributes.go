@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 
@@ -63,23 +62,4 @@ func attributesError(err error) error {
 		return apierr.TooLong.Error("the attributes take more than %d bytes", storage.MaxAttributes).In("attributes")
 	}
 	return err
-}
-
-func (r mutations) SetUserAttributes(ctx context.Context, text string, given map[string]any) (*model.UserPayload, error) {
-	if err := admin(ctx); err != nil {
-		return nil, err
-	}
-	id, err := parseUserID("userId", text)
-	if err != nil {
-		return nil, err
-	}
-	change, err := attributeChange(r.Declared.Attributes.User, given)
-	if err != nil {
-		return nil, err
-	}
-	_, changed, err := r.Accounts.UpdateProfile(ctx, id, storage.ProfileChange{Attributes: change})
-	if err != nil {
-		return nil, clientError(attributesError(err))
-	}
-	return userPayload(ctx, id, changed), nil
 }

@@ -56,9 +56,9 @@ type requestState struct {
 
 	mu       sync.Mutex
 	audience *social.Audience
-	opens    loaders.SmallMap[social.List, bool]   // which lists are open
-	answers  loaders.SmallMap[answerName, anyPage] // the pages that have been read, see answerTo
-	shared   loaders.SmallMap[any, any]            // what fields have worked out, see shared
+	opens    loaders.SmallMap[social.List, bool] // which lists are open
+	answers  loaders.SmallMap[answerName, any]   // the pages that have been read, see answerTo
+	shared   loaders.SmallMap[any, any]          // what fields have worked out, see shared
 }
 
 // answerName names a page of a field of one object.
@@ -329,6 +329,8 @@ func (e *access) isShown(a *social.Audience, user storage.UserID) bool {
 	return shown && err == nil
 }
 
+var sides = [...]storage.Side{storage.Forward, storage.Inverse}
+
 // isBetweenOthers reports whether the visibility of a relationship has to be checked: the viewer
 // may see its own relationships, and a relationship of a user with itself is empty.
 func (e *access) isBetweenOthers(p storage.Pair) bool {
@@ -371,4 +373,8 @@ func distinctOf(ids []storage.UserID) []storage.UserID {
 		each.Add(id, struct{}{})
 	}
 	return each.Keys()
+}
+
+func startsOf(rows []storage.Edge) []storage.UserID {
+	return storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From })
 }

@@ -109,8 +109,8 @@ func (w *authorWatch[K, R, A]) about(row R) (K, storage.Micros) {
 	return f.key, f.at
 }
 
-// since is the time of the oldest rows that may be news.
-func (w *authorWatch[K, R, A]) since() storage.Micros { return max(w.began, w.latest-inFlight) }
+// oldest is the time of the oldest rows that may be news.
+func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.latest-inFlight) }
 
 // miss reads what may have been done with the viewer's newest posts since the newest row that was sent.
 func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
@@ -125,7 +125,7 @@ func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
 	}
 	var all []facts[K]
 	for _, row := range rows {
-		if f := w.news.facts(row); f.at >= w.since() {
+		if f := w.news.facts(row); f.at >= w.oldest() {
 			all = append(all, f)
 		}
 	}
@@ -184,7 +184,7 @@ func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
 	if s.has("post") {
 		nodes = postsOf(ctx, posts, s.of("post"), here(ctx, s.key("post")))
 	}
-	return w.news.convert(ctx, s, rows, nodes, s.viewer(ctx, w.viewer, true))
+	return w.news.convert(ctx, s, rows, nodes, s.showViewer(ctx, w.viewer, true))
 }
 
 // newFavorites is what favoriteAdded sends.

@@ -32,7 +32,7 @@ type edgeNews[A any] struct {
 
 func (n *edgeNews[A]) begin(ctx context.Context) error {
 	for i, side := range n.sides {
-		for _, page := range n.pages(ctx, side, storage.PageQuery{Limit: 1}) {
+		for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: 1}) {
 			if page.Err != nil {
 				return page.Err
 			}
@@ -45,8 +45,8 @@ func (n *edgeNews[A]) begin(ctx context.Context) error {
 	return nil
 }
 
-// pages reads a page of the viewer's edges of each type.
-func (n *edgeNews[A]) pages(ctx context.Context, side storage.Side, query storage.PageQuery) []storage.Result[[]storage.Edge] {
+// pagesOf reads a page of the viewer's edges of each type.
+func (n *edgeNews[A]) pagesOf(ctx context.Context, side storage.Side, query storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries := make([]storage.PageQuery, len(n.types))
 	for i, kind := range n.types {
 		queries[i] = query
@@ -104,7 +104,7 @@ func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more boo
 func (n *edgeNews[A]) newer(ctx context.Context, side storage.Side, since storage.Position) (rows []storage.Edge, more bool, err error) {
 	at := func(row storage.Edge) storage.Position { return storage.PositionOf(side, row) }
 	var upTo storage.Position
-	for _, page := range n.pages(ctx, side, storage.PageQuery{Limit: maxFirst, Backward: true, Before: since}) {
+	for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: maxFirst, Backward: true, Before: since}) {
 		if page.Err != nil {
 			return nil, false, page.Err
 		}
@@ -154,7 +154,7 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 		convert: func(ctx context.Context, rows []storage.Edge) []*model.FriendRequestChanged {
 			s := payloadSelection(ctx)
 			fetch(ctx, wantedRows[storage.Edge]{rows, s.of("request")}, s.wantedViewer(ctx, viewer, true))
-			requests, self := r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))), s.viewer(ctx, viewer, true)
+			requests, self := r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))), s.showViewer(ctx, viewer, true)
 			return storage.Each(requests, func(one *model.FriendRequest) *model.FriendRequestChanged {
 				return &model.FriendRequestChanged{Request: one, Viewer: self}
 			})
@@ -201,7 +201,7 @@ func towardsViewer[A sent](
 			fetch(ctx,
 				wantedUsers{ids: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: edge.of("node")},
 				s.wantedViewer(ctx, viewer, true))
-			self := s.viewer(ctx, viewer, true)
+			self := s.showViewer(ctx, viewer, true)
 			return storage.Each(rows, func(row storage.Edge) A {
 				return answer(row, edge.user(ctx, "node", row.From, false, s.key("edge")), self)
 			})

@@ -6,27 +6,55 @@ import (
 	"errors"
 	"slices"
 
-	"kith/accounts/identity"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
 
+var (
+	userFavorites = placeList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
+		kind: cursor.Favorites, of: userName, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace, ofUser: true,
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
+			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
+		},
+		ahead: func(e *access, a *social.Audience, rows []storage.Edge) error {
+			for _, r := range e.loaders.Posts().Fetch(postsOfFavorites(rows)) {
+				if r.Err != nil {
+					return r.Err
+				}
+			}
+			return e.fetchShown(a, storage.Each(rows, func(row storage.Edge) storage.UserID { return row.To }))
+		},
+		shows: func(e *access, a *social.Audience, row storage.Edge) bool {
+			post := row.Pair().PostID()
+			return e.loaders.Posts().Load(post).Found && e.isShown(a, post.Author)
+		},
+		below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
+			return wantedPosts{visiblePosts(ctx, a, postsOfFavorites(rows)), on}
+		},
+	}
+	favoritedBy = placeList[storage.Post, storage.PageQuery, storage.Edge]{
+		kind: cursor.FavoritedBy, of: postName,
+		pages: func(l *loaders.Loaders) *loaders.Loader[storage.PageQuery, []storage.Edge] {
+			return l.Pages(storage.FavoriteInbox)
+		},
+		place: social.FavoritedByPlace,
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PageQuery {
+			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: positionAt(after), Limit: limit}
+		},
+		shows: func(_ *access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
+		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
+			return wantedUsers{ids: distinctOf(startsOf(rows)), exist: true, on: on}
+		},
+	}
+)
+
 func postsOfFavorites(rows []storage.Edge) []storage.PostID {
 	return storage.Each(rows, func(row storage.Edge) storage.PostID { return row.Pair().PostID() })
-}
-
-func startsOf(rows []storage.Edge) []storage.UserID {
-	return storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From })
-}
-
-// favoriteOf names the viewer's favorite of a post; false if the viewer is not signed in.
-func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
-	viewer, ok := identity.Of(ctx)
-	return storage.Pair{From: viewer.ID, To: post.Author, Post: post.Number}, ok
 }
 
 func (userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FavoriteConnection, error) {
@@ -116,7 +144,7 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		level = append(level, wantedPostIDs{[]storage.PostID{post}, append(s.of("post"), edge.of("node")...)})
 	}
 	fetch(ctx, level...)
-	payload.Viewer = s.viewer(ctx, viewer, true)
+	payload.Viewer = s.showViewer(ctx, viewer, true)
 	if !selectsPost {
 		return payload, nil
 	}
@@ -136,14 +164,4 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		}
 	}
 	return payload, nil
-}
-
-// hasFavorited says whether the viewer has favorited a post, if that has been fetched.
-func hasFavorited(ctx context.Context, post storage.PostID) (is storage.Result[bool]) {
-	pair, signedIn := favoriteOf(ctx, post)
-	if !signedIn {
-		return is
-	}
-	r := loaders.For(ctx).Edges(storage.Favorites).Load(pair)
-	return storage.Result[bool]{Value: r.Value.Type == storage.Favorited, Found: true, Err: r.Err}
 }

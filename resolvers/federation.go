@@ -54,16 +54,6 @@ func (queries) Entities(ctx context.Context, _ []any) ([]model.Node, error) {
 	return nodes(ctx, each(ctx))
 }
 
-// served are nodes, without those of types that the schema lacks, which do not exist.
-func (r *Resolver) served(ids given[nodeID]) given[nodeID] {
-	for i, id := range ids.good {
-		if r.Schema != nil && r.Schema.Types[id.typeName] == nil {
-			ids.good[i] = nodeID{}
-		}
-	}
-	return ids
-}
-
 func (r queries) Service(_ context.Context) (model.Service, error) {
 	if r.HideSchema {
 		return model.Service{}, apierr.SchemaHidden.Error("the schema is hidden: compose from what `kith schema --federation` prints")

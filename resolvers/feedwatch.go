@@ -192,7 +192,7 @@ func (w *feedWatch) send(ctx context.Context, rows []storage.Post) []*model.Post
 	fetch(ctx,
 		wantedPosts{rows, s.below("edge").of("node")},
 		s.wantedViewer(ctx, w.viewer, true))
-	viewer := s.viewer(ctx, w.viewer, true)
+	viewer := s.showViewer(ctx, w.viewer, true)
 	list := storage.Each(rows, func(p storage.Post) *model.PostAdded {
 		return &model.PostAdded{Edge: &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}, Viewer: viewer}
 	})

@@ -264,8 +264,6 @@ func belowOf(some []*selections.Field) (on []*selections.Object) {
 	return on
 }
 
-var sides = [...]storage.Side{storage.Forward, storage.Inverse}
-
 // run reads everything at once, then whatever turns out to be needed.
 func (b *batch) run(ctx context.Context) {
 	l, known := b.loaders, b.request.knownAudience()
@@ -298,7 +296,7 @@ func (b *batch) look(ctx context.Context) {
 		f(ctx, a)
 	}
 	for _, p := range b.lists {
-		p.show(ctx, b, a)
+		p.showTo(ctx, b, a)
 	}
 }
 

@@ -58,6 +58,8 @@ func (r *Resolver) writerOf(ctx context.Context) (storage.UserID, error) {
 	return viewer, err
 }
 
+var errNoList = apierr.ListNotFound.Error("there is no such list")
+
 // clientError turns a refusal into the client's error; other errors stay unchanged. Refusals
 // between two users go through [Resolver.refusal].
 func clientError(err error) error {
@@ -208,10 +210,6 @@ func tokenOf(relations []storage.Result[storage.Changed]) consistency.Token {
 	return append(t, consistency.Followings(follows)...)
 }
 
-func markOf(row storage.Row) consistency.Mark {
-	return consistency.Mark{Side: row.Side, Pair: row.Edge.Pair(), Version: row.Edge.UpdateTime}
-}
-
 // rememberRelations keeps the edges that the write returned, so that the payload need not read them.
 func rememberRelations(ctx context.Context, relations []storage.Result[storage.Changed]) {
 	for _, tie := range relations {
@@ -219,10 +217,6 @@ func rememberRelations(ctx context.Context, relations []storage.Result[storage.C
 			remember(ctx, tie.Value.Row)
 		}
 	}
-}
-
-func remember(ctx context.Context, row storage.Edge) {
-	loaders.For(ctx).Edges(storage.Forward).Prime(row.Pair(), row)
 }
 
 func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.FollowManyPayload, error) {
@@ -279,7 +273,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list giv
 	for _, w := range list.wrong {
 		outcomes[w.index] = &model.FollowOutcome{UserID: abridged(texts[w.index]), Error: followError(w.err)}
 	}
-	return outcomes, s.viewer(ctx, viewer, false)
+	return outcomes, s.showViewer(ctx, viewer, false)
 }
 
 // explain adds to forbidden follows why they are forbidden.

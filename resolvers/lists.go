@@ -20,9 +20,9 @@ func (p pageArguments) query(owner storage.UserID) storage.PageQuery {
 	return storage.PageQuery{Owner: owner, Limit: p.size, After: positionAt(p.after), Before: positionAt(p.before), Backward: p.backward}
 }
 
-// info reports what is on both sides of the page of edges. If a cursor was given, something is
+// infoOf reports what is on both sides of the page of edges. If a cursor was given, something is
 // assumed to be behind it.
-func (p pageArguments) info(r *Resolver, side storage.Side, more bool, edges []storage.Edge) *model.PageInfo {
+func (p pageArguments) infoOf(r *Resolver, side storage.Side, more bool, edges []storage.Edge) *model.PageInfo {
 	var ends []string
 	if n := len(edges); n > 0 {
 		ends = []string{cursorOf(side, edges[0]), cursorOf(side, edges[n-1])}
@@ -51,12 +51,12 @@ func plainList(side storage.Side) *listField {
 	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 		filter, _ := f.Argument(ctx, "filter").(map[string]any)
 		if order, _ := f.Argument(ctx, "orderBy").(string); len(filter) > 0 || order != string(model.ListOrderRecent) {
-			if a.selected, err = choiceOf(ctx, f); err != nil {
+			if a.choice, err = choiceOf(ctx, f); err != nil {
 				return a, err
 			}
 		}
 		kind := listKinds[side]
-		if a.isPart = a.selected != nil; a.isPart {
+		if a.isPart = a.choice != nil; a.isPart {
 			kind = 0
 		}
 		a.pageArguments, err = pageOf(ctx, f, kind)
@@ -64,7 +64,7 @@ func plainList(side storage.Side) *listField {
 	}
 	ahead := func(_ context.Context, b *batch, args setArguments, users []storage.UserID) {
 		b.addOpens(side, users)
-		if args.selected.mutual != nil {
+		if args.choice.mutual != nil {
 			b.addOpens(side.Other(), users)
 		}
 	}
@@ -78,7 +78,7 @@ func (l *listField) Parse(ctx context.Context, f *selections.Field) any {
 
 func (l *listField) ask(ctx context.Context, b *batch, f *selections.Field, users []storage.UserID) {
 	args, err := argument[setArguments](b.request, f)
-	if err != nil || args.selected != nil {
+	if err != nil || args.choice != nil {
 		l.setField.ask(ctx, b, f, users)
 		return
 	}
@@ -98,7 +98,7 @@ func (l *listField) ask(ctx context.Context, b *batch, f *selections.Field, user
 		if !known {
 			one = &page{complete: true}
 			if before, ok := lookUp(b.request, &b.request.answers, name); ok { // an alias on another level
-				one.needs = before.base().needs
+				one.needs = before.(anyPage).base().needs
 			}
 			p.pages.Add(name, one)
 		}
@@ -141,8 +141,8 @@ func (p *listsOfSide) askAhead(asked []loaders.Question, r *requestState, l *loa
 	return asked
 }
 
-// show completes the pages that are open to the audience, without hidden users, and the lengths of the lists. The users on them are next.
-func (p *listsOfSide) show(ctx context.Context, b *batch, a *social.Audience) {
+// showTo completes the pages that are open to the audience, without hidden users, and the lengths of the lists. The users on them are next.
+func (p *listsOfSide) showTo(ctx context.Context, b *batch, a *social.Audience) {
 	if p == nil {
 		return
 	}
@@ -225,7 +225,7 @@ func (p *page) take(r *Resolver, side storage.Side, args pageArguments, result s
 	if !p.needs.around {
 		return
 	}
-	p.info = args.info(r, side, shown.More, shown.Edges)
+	p.info = args.infoOf(r, side, shown.More, shown.Edges)
 	if !shown.Complete && p.err == nil {
 		goOn := spell(r.Cursors, listKinds[side], placeAt(shown.End))
 		if args.backward {

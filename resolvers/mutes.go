@@ -13,9 +13,6 @@ import (
 	"kith/storage"
 )
 
-// muteKinds are the kinds of relations that mute, by what they leave out.
-var muteKinds = map[model.MuteScope]storage.Kind{model.MuteScopeEverything: storage.Mutes, model.MuteScopePosts: storage.PostMutes}
-
 func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
@@ -58,29 +55,32 @@ func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope m
 		return nil, err
 	}
 	list := edgesFrom(muteKinds[scope].Number, obj.User.UserID)
-	return readUsers(ctx, r.Resolver, list, audience, list.cursors(), plain)
+	return readUsers(ctx, r.Resolver, list, audience, list.cursorsOf(), plain)
 }
 
-// addMutes adds what the viewer has muted to its own relationships.
-func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
-	e := accessOf(ctx)
-	for i, r := range list {
-		if r == nil || !e.isViewers(r.Pair) {
-			continue
-		}
-		for _, scope := range model.AllMuteScope { // of two, which an older version may have left, the later one is the wider one
-			pair := muteKinds[scope].Pair(r.Pair.From, r.Pair.To)
-			edge := e.loaders.Edges(storage.Relations).Load(pair)
-			if edge.Err == nil && edge.Value.Type == storage.Related {
-				detail := e.loaders.Details().Load(pair)
-				edge.Err = detail.Err
-				r.Mute = &model.Mute{Scope: scope, EndsAt: detail.Value.EndsAt}
-			}
-			if edge.Err != nil {
-				failAt(ctx, at(i), edge.Err)
-				list[i] = nil
-				break
-			}
-		}
+func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
+		results, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.DetailChange{}) // nobody reads the inverse side
+		results[0].Value.Changed = results[0].Value.Changed && !results[0].Value.Kept                                               // otherwise it only lasts longer
+		return results[0]
+	})
+}
+
+func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
+		results, _ := r.Relations.Unrelate(ctx, viewer, storage.Dismissals, other)
+		return results[0]
+	})
+}
+
+func (r mutations) changeDismissal(ctx context.Context, id string, change func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed]) (*model.RelationshipPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
 	}
+	if viewer == other {
+		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
+	}
+	changed := change(viewer, []storage.UserID{other})
+	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed, Written: changed.Value.Written()}, relationError(changed.Err))
 }

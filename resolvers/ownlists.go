@@ -46,8 +46,8 @@ func (l ownList) holds(e storage.Edge) bool {
 	return e.Type == l.kind && e.UpdateTime > l.newerThan && (l.upTo == 0 || e.UpdateTime <= l.upTo)
 }
 
-// cursors are those of edges of a declared kind.
-func (l ownList) cursors() bound {
+// cursorsOf are those of edges of a declared kind.
+func (l ownList) cursorsOf() bound {
 	return bound{kind: cursor.Edges, to: []int64{int64(l.owner), l.item, int64(l.side)}, what: "list"}
 }
 
@@ -60,7 +60,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 	p.complete = true
 	if n.total {
 		var size social.Size
-		size, p.total.Err = l.size(ctx, r, read, a)
+		size, p.total.Err = l.sizeOf(ctx, r, read, a)
 		p.total.Value, p.complete = size.Total, size.Complete
 	}
 	if !n.rows {
@@ -134,8 +134,8 @@ const (
 	countStep = 1000
 )
 
-// size counts the users on the list whom the audience sees.
-func (l ownList) size(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (social.Size, error) {
+// sizeOf counts the users on the list whom the audience sees.
+func (l ownList) sizeOf(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (social.Size, error) {
 	count := func() (social.Size, error) {
 		switch {
 		case l.checked:

@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"sort"
 	"time"
@@ -185,6 +186,13 @@ func (b bound) read(ctx context.Context, argument, text string, numbers ...*int6
 	return nil
 }
 
+// hashOf binds cursors to a text, such as that of a filter: a positive number.
+func hashOf(text string) int64 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return int64(h.Sum64() >> 1)
+}
+
 // pageInfo is the PageInfo of a page with these cursors. If there is more, the list continues behind the last of them, or
 // at next if that is not nil, even if the page is empty. A cursor that is not that of a row on the page is sealed.
 func (r *Resolver) pageInfo(cursors []string, more bool, next func(*cursor.Sealer) string) *model.PageInfo {
@@ -251,6 +259,12 @@ type page struct {
 	suggested *suggested // by `followSuggestions`
 }
 
+// suggested is what a page of suggestions says of them.
+type suggested struct {
+	social.Suggestions
+	unit float64 // of the scores
+}
+
 // counted is a total that is known.
 func counted(n int) storage.Result[int64] { return storage.Result[int64]{Value: int64(n)} }
 
@@ -280,7 +294,7 @@ func answerTo[P anyPage](ctx context.Context, of storage.PostID) (f *selections.
 		}
 		panic(fmt.Sprintf("the plan has not read %s of %+v", f.Name, of))
 	}
-	if base := read.base(); base.err != nil || base.isClosed {
+	if base := read.(anyPage).base(); base.err != nil || base.isClosed {
 		return f, p, base.err
 	}
 	return f, read.(P), nil

@@ -7,6 +7,7 @@ import (
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
@@ -54,7 +55,7 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wan
 		wantedPairs{[]storage.Pair{pair}, s.of("relationship")},
 	)...)
 	return commonFields{
-		viewer:       s.viewer(ctx, d.viewer, d.unsure),
+		viewer:       s.showViewer(ctx, d.viewer, d.unsure),
 		user:         s.user(ctx, "user", d.other, true),
 		relationship: s.relationship(ctx, pair),
 	}
@@ -122,18 +123,18 @@ func (s selection) wantedViewer(ctx context.Context, id storage.UserID, unsure b
 	return wantedViewer(ctx, id, s.of("viewer"), unsure)
 }
 
-// viewer makes the viewer of the field `viewer`; nil if it is not selected. If unsure, the viewer may not exist.
-func (s selection) viewer(ctx context.Context, id storage.UserID, unsure bool) *model.Viewer {
+// showViewer makes the viewer of the field `viewer`; nil if it is not selected. If unsure, the viewer may not exist.
+func (s selection) showViewer(ctx context.Context, id storage.UserID, unsure bool) *model.Viewer {
 	if !s.has("viewer") {
 		return nil
 	}
 	return viewerAt(ctx, id, s.of("viewer"), unsure, s.key("viewer"))
 }
 
-// readViewer is viewer for a payload that has nothing else to read.
+// readViewer is showViewer for a payload that has nothing else to read.
 func (s selection) readViewer(ctx context.Context, id storage.UserID) *model.Viewer {
 	fetch(ctx, s.wantedViewer(ctx, id, true))
-	return s.viewer(ctx, id, true)
+	return s.showViewer(ctx, id, true)
 }
 
 func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Relationship {
@@ -141,4 +142,12 @@ func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Rela
 		return nil
 	}
 	return relationshipsOf(ctx, []storage.Pair{p}, s.of("relationship"), here(ctx, s.key("relationship")))[0]
+}
+
+func markOf(row storage.Row) consistency.Mark {
+	return consistency.Mark{Side: row.Side, Pair: row.Edge.Pair(), Version: row.Edge.UpdateTime}
+}
+
+func remember(ctx context.Context, row storage.Edge) {
+	loaders.For(ctx).Edges(storage.Forward).Prime(row.Pair(), row)
 }

@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
 	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -162,11 +161,4 @@ func (r *Resolver) filterOf(where model.PeopleFilter, level int) (social.Filter,
 		f.Members = &social.Members{List: id}
 	}
 	return f, nil
-}
-
-// hashOf binds cursors to a text, such as that of a filter: a positive number.
-func hashOf(text string) int64 {
-	h := fnv.New64a()
-	h.Write([]byte(text))
-	return int64(h.Sum64() >> 1)
 }

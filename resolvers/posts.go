@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/model"
@@ -12,6 +13,39 @@ import (
 	"kith/social"
 	"kith/storage"
 )
+
+var (
+	userPosts = placeList[storage.UserID, storage.PostsQuery, storage.Post]{
+		kind: cursor.Posts, of: userName, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place, ofUser: true,
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
+			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
+		},
+		shows: func(_ *access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
+		below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) wanted {
+			return wantedPosts{rows, on}
+		},
+	}
+	postComments = placeList[storage.Post, storage.CommentsQuery, storage.Comment]{
+		kind: cursor.Comments, of: postName, pages: (*loaders.Loaders).CommentPages, place: storage.Comment.Place,
+		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
+			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
+		},
+		shows: func(_ *access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
+		below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) wanted {
+			return wantedComments{rows, on}
+		},
+	}
+)
+
+var (
+	// postAuthor is who has written a post.
+	postAuthor = writer(func(p storage.Post) storage.UserID { return p.Author },
+		func(p *model.Post) (storage.UserID, **model.User) { return p.Row.Author, &p.Author })
+	// commentAuthor is who has written a comment.
+	commentAuthor = writer(writerOf, func(c *model.Comment) (storage.UserID, **model.User) { return c.Row.By, &c.Author })
+)
+
+func writerOf(row storage.Comment) storage.UserID { return row.By }
 
 // postsOf makes posts that the viewer may see and whose users have been fetched.
 func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, at paths) []*model.Post {
@@ -192,4 +226,58 @@ func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Ob
 		showParts(ctx, comments, on, at)
 	}
 	return comments
+}
+
+// wantedComments has the writers of comments read: comments of writers who do not exist are left out.
+type wantedComments wantedRows[storage.Comment]
+
+func (w wantedComments) add(ctx context.Context, b *batch) {
+	wantedUsers{ids: distinctOf(storage.Each(w.rows, writerOf)), exist: true}.add(ctx, b)
+	wantedRows[storage.Comment](w).add(ctx, b)
+}
+
+// visiblePosts are the posts that exist and that the audience may see. All of the ids have been
+// fetched.
+func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID) (rows []storage.Post) {
+	e := accessOf(ctx)
+	for _, id := range ids {
+		if r := e.loaders.Posts().Load(id); r.Found && e.isShown(a, id.Author) {
+			rows = append(rows, r.Value)
+		}
+	}
+	return rows
+}
+
+// postErr is why it is not known whether the audience sees a post.
+func postErr(ctx context.Context, a *social.Audience, id storage.PostID) error {
+	_, err := accessOf(ctx).shows(a, id.Author)
+	return cmp.Or(loaders.For(ctx).Posts().Load(id).Err, err)
+}
+
+// visibleComments are the comments that the audience may see: the writer is not hidden, and the post
+// may be seen.
+func visibleComments(ctx context.Context, a *social.Audience, ids []storage.CommentID) (rows []storage.Comment) {
+	e := accessOf(ctx)
+	for _, id := range ids {
+		if r := e.loaders.Comments().Load(id); r.Found && e.isShown(a, id.Author) && !a.Hides(r.Value.By) {
+			rows = append(rows, r.Value)
+		}
+	}
+	return rows
+}
+
+// favoriteOf names the viewer's favorite of a post; false if the viewer is not signed in.
+func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
+	viewer, ok := identity.Of(ctx)
+	return storage.Pair{From: viewer.ID, To: post.Author, Post: post.Number}, ok
+}
+
+// hasFavorited says whether the viewer has favorited a post, if that has been fetched.
+func hasFavorited(ctx context.Context, post storage.PostID) (is storage.Result[bool]) {
+	pair, signedIn := favoriteOf(ctx, post)
+	if !signedIn {
+		return is
+	}
+	r := loaders.For(ctx).Edges(storage.Favorites).Load(pair)
+	return storage.Result[bool]{Value: r.Value.Type == storage.Favorited, Found: true, Err: r.Err}
 }

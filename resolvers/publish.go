@@ -49,7 +49,7 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	fetch(ctx,
 		wantedPosts{[]storage.Post{post}, s.of("post")},
 		s.wantedViewer(ctx, viewer, true))
-	return &model.PostPayload{Changed: published, Post: s.post(ctx, post), Viewer: s.viewer(ctx, viewer, true)}, nil
+	return &model.PostPayload{Changed: published, Post: s.post(ctx, post), Viewer: s.showViewer(ctx, viewer, true)}, nil
 }
 
 func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput, attributes map[string]any) (*model.PostPayload, error) {
@@ -89,7 +89,7 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 	fetch(ctx,
 		wantedPosts{[]storage.Post{edited}, s.of("post")},
 		s.wantedViewer(ctx, viewer, true))
-	return &model.PostPayload{Changed: changed, Post: s.post(ctx, edited), Viewer: s.viewer(ctx, viewer, true)}, nil
+	return &model.PostPayload{Changed: changed, Post: s.post(ctx, edited), Viewer: s.showViewer(ctx, viewer, true)}, nil
 }
 
 func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayload, error) {

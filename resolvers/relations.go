@@ -42,7 +42,7 @@ func edgesFrom(kind int64, user storage.UserID) ownList {
 
 // edgesOfKind are the edges of a declared kind that leave a user.
 var edgesOfKind = &setField[storage.UserID]{
-	parse: parseEdges, name: userName, single: true,
+	parse: parsePage, name: userName, single: true,
 	ahead: func(_ context.Context, b *batch, _ setArguments, users []storage.UserID) {
 		b.addOpens(storage.FavoriteInbox, users)
 	},
@@ -58,11 +58,6 @@ var edgesOfKind = &setField[storage.UserID]{
 		}
 		return q.resolver.related(ctx, q.read, kind, edgesFrom(kind.Number, q.user), q.audience, q.arguments.pageArguments, q.needs())
 	},
-}
-
-func parseEdges(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-	a.pageArguments, err = pageOf(ctx, f, 0)
-	return a, err
 }
 
 // needs is what all aliases select of the page; of a number, how long the list is.
@@ -83,7 +78,7 @@ func (userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32
 
 // related is a page of edges of a kind, and reads what is beside them.
 func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args pageArguments, n pageNeeds) (page, error) {
-	p, err := list.page(ctx, r, read, audience, args, list.cursors(), n)
+	p, err := list.page(ctx, r, read, audience, args, list.cursorsOf(), n)
 	if err != nil {
 		return p, err
 	}
@@ -210,7 +205,7 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 			node = usersOf(ctx, wantedUsers{ids: []storage.UserID{end}, exist: true, on: on}, here(ctx, "node"))[0]
 		}
 	}
-	cursor := edgesFrom(kind.Number, pair.From).cursors().spell(unsealed, int64(row.Value.UpdateTime), int64(end))
+	cursor := edgesFrom(kind.Number, pair.From).cursorsOf().spell(unsealed, int64(row.Value.UpdateTime), int64(end))
 	edge := relationEdge(kind, storage.Relations, row.Value, detail.Value, cursor, node)
 	return &edge, nil
 }
@@ -276,5 +271,5 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	s := payloadSelection(ctx)
 	r.await(ctx, done{token: token, late: late, stale: stale}, s.readsInverse())
 	fetch(ctx, s.wantedViewer(ctx, viewer, true))
-	return &model.RelatePayload{Viewer: s.viewer(ctx, viewer, true), Outcomes: outcomes}, nil
+	return &model.RelatePayload{Viewer: s.showViewer(ctx, viewer, true), Outcomes: outcomes}, nil
 }

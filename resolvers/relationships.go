@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -12,6 +11,9 @@ import (
 	"kith/graph/selections"
 	"kith/storage"
 )
+
+// muteKinds are the kinds of relations that mute, by what they leave out.
+var muteKinds = map[model.MuteScope]storage.Kind{model.MuteScopeEverything: storage.Mutes, model.MuteScopePosts: storage.PostMutes}
 
 // relationshipsOf makes the relationships of a selection, from what the
 // loaders hold. A relationship between two other users is nil if its edges are not visible. If a
@@ -69,36 +71,28 @@ func addMarks(ctx context.Context, list []*model.Relationship, at paths) {
 // that it has received.
 var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
-// requestField is the request on one side of the viewer's own relationships.
-func requestField(side storage.Side) *part[storage.Pair, model.Relationship] {
-	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
-		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !b.isViewers(p) })
-		b.addRequests(side, seenFrom(side, own), f.Below)
+// addMutes adds what the viewer has muted to its own relationships.
+func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
+	e := accessOf(ctx)
+	for i, r := range list {
+		if r == nil || !e.isViewers(r.Pair) {
+			continue
+		}
+		for _, scope := range model.AllMuteScope { // of two, which an older version may have left, the later one is the wider one
+			pair := muteKinds[scope].Pair(r.Pair.From, r.Pair.To)
+			edge := e.loaders.Edges(storage.Relations).Load(pair)
+			if edge.Err == nil && edge.Value.Type == storage.Related {
+				detail := e.loaders.Details().Load(pair)
+				edge.Err = detail.Err
+				r.Mute = &model.Mute{Scope: scope, EndsAt: detail.Value.EndsAt}
+			}
+			if edge.Err != nil {
+				failAt(ctx, at(i), edge.Err)
+				list[i] = nil
+				break
+			}
+		}
 	}
-	return partOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
-		e := accessOf(ctx)
-		var rows []storage.Edge
-		var index []int
-		for i, r := range list {
-			if r == nil || !e.isViewers(r.Pair) {
-				continue
-			}
-			row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
-			if row.Err != nil {
-				failAt(ctx, at(i), row.Err)
-			}
-			if row.Found && row.Value.Type != storage.None {
-				rows, index = append(rows, row.Value), append(index, i)
-			}
-		}
-		for k, request := range e.resolver.requestsOf(ctx, rows, belowOf(aliases), at.of(index...)) {
-			if side == storage.Requests {
-				list[index[k]].SentRequest = request
-			} else {
-				list[index[k]].ReceivedRequest = request
-			}
-		}
-	})
 }
 
 // addHalves adds the edges of a relationship that its needs name. Towards a hidden user there are

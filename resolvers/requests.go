@@ -88,6 +88,38 @@ var (
 		func(r *model.FriendRequest) (storage.UserID, **model.User) { return r.Row.To, &r.To })
 )
 
+// requestField is the request on one side of the viewer's own relationships.
+func requestField(side storage.Side) *part[storage.Pair, model.Relationship] {
+	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
+		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !b.isViewers(p) })
+		b.addRequests(side, seenFrom(side, own), f.Below)
+	}
+	return partOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
+		e := accessOf(ctx)
+		var rows []storage.Edge
+		var index []int
+		for i, r := range list {
+			if r == nil || !e.isViewers(r.Pair) {
+				continue
+			}
+			row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
+			if row.Err != nil {
+				failAt(ctx, at(i), row.Err)
+			}
+			if row.Found && row.Value.Type != storage.None {
+				rows, index = append(rows, row.Value), append(index, i)
+			}
+		}
+		for k, request := range e.resolver.requestsOf(ctx, rows, belowOf(aliases), at.of(index...)) {
+			if side == storage.Requests {
+				list[index[k]].SentRequest = request
+			} else {
+				list[index[k]].ReceivedRequest = request
+			}
+		}
+	})
+}
+
 // requestMessage is the message of a pending request.
 var requestMessage = partOf(
 	func(_ context.Context, b *batch, _ *selections.Field, rows []storage.Edge) {

@@ -2,9 +2,14 @@
 // checks arguments, makes one call, and converts.
 //
 // No field waits for a loader's timer. The first root field to run has the arguments of
-// the query's plan parsed ([kith/graph/selections], arguments.go), and fetches, level by level,
+// the query's plan parsed ([kith/graph/selections]), and fetches, level by level,
 // every key that a level needs in one batch for each look-up (fetch.go). The resolvers below
 // take their arguments from the plan and find their values in the loaders already.
+//
+// The words of it: a field that is read ahead is parsed, asks a batch for what its objects need, and is shown; readAhead has all
+// such fields. What is wanted is objects, with the selections on them, on one level. A batch is what one level asks of the loaders.
+// A page is what has been read of a list; a set answer is a page that takes several look-ups, a whole is what its pages are taken out
+// of. What a client gives as a list is given, with the errors in it. Access says what the viewer may see.
 package resolvers
 
 import (

@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"fmt"
 
 	"kith/accounts/identity"
 	"kith/graph/apierr"
@@ -13,14 +12,6 @@ import (
 	"kith/social"
 	"kith/storage"
 )
-
-// A choice is which users of a list are wanted, and in which order.
-type choice struct {
-	words           []string
-	nobody          bool // match is given and has no words
-	mutual, special *bool
-	order           social.Order
-}
 
 var listOrders = map[any]social.Order{
 	model.ListOrderClosest.String(): social.Closest, model.ListOrderMostFollowed.String(): social.MostFollowed,
@@ -62,20 +53,44 @@ func wordsOf(argument, text string) ([]string, error) {
 	return words, nil
 }
 
-// String writes equal choices in the same way: cursors are bound to the text.
-func (s choice) String() string {
-	is := func(b *bool) string {
-		if b == nil {
-			return "any"
+var (
+	friends          = setOfBoth(cursor.Friends, social.Friends)
+	notFollowingBack = setOfBoth(cursor.NotFollowingBack, social.NotFollowingBack)
+	notFollowedBack  = setOfBoth(cursor.NotFollowedBack, social.NotFollowedBack)
+)
+
+// setOfBoth is a field that is worked out from both lists of one user.
+func setOfBoth(kind cursor.Kind, lists func(user storage.UserID) social.MatchQuery) *setField[storage.UserID] {
+	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+		a.isPart = true
+		if a.choice, err = choiceOf(ctx, f); err == nil {
+			a.pageArguments, err = pageOf(ctx, f, 0)
 		}
-		return fmt.Sprint(*b)
+		return a, err
 	}
-	return fmt.Sprintf("%q %s %s %d", s.words, is(s.mutual), is(s.special), s.order)
+	return setOf(parse, nil, func(q setQuestion, ctx context.Context) (page, error) {
+		if q.arguments.choice != nil {
+			return q.selected(ctx, storage.Forward, true)
+		}
+		return q.bothLists(ctx, kind, lists(q.user))
+	})
+}
+
+func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.MatchConnection, error) {
+	return showPage(ctx, userName(obj.UserID), matches)
+}
+
+func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
+	return showPage(ctx, userName(obj.UserID), follows)
+}
+
+func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
+	return showPage(ctx, userName(obj.UserID), follows)
 }
 
 // selected is a page of selected users of a list, or of friends.
 func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends bool) (page, error) {
-	s, query := *q.arguments.selected, social.MemberQuery{List: social.List{Side: side, Owner: q.user}}
+	s, query := *q.arguments.choice, social.MemberQuery{List: social.List{Side: side, Owner: q.user}}
 	other := social.List{Side: side.Other(), Owner: q.user}
 	switch {
 	case areFriends:
@@ -93,7 +108,7 @@ func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends
 // followersYouKnow are the followers of a user whom the viewer follows.
 var followersYouKnow = setOf(
 	func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-		a.selected, a.isPart = &choice{order: social.Closest}, true
+		a.choice, a.isPart = &choice{order: social.Closest}, true
 		a.pageArguments, err = pageOf(ctx, f, 0)
 		return a, err
 	},
@@ -108,8 +123,12 @@ var followersYouKnow = setOf(
 			return closed, nil
 		}
 		followers := social.List{Side: storage.Inverse, Owner: q.user}
-		return q.members(ctx, social.MemberQuery{List: social.List{Side: storage.Forward, Owner: viewer.ID}, Other: &followers}, *q.arguments.selected, false)
+		return q.members(ctx, social.MemberQuery{List: social.List{Side: storage.Forward, Owner: viewer.ID}, Other: &followers}, *q.arguments.choice, false)
 	})
+
+func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+	return showPage(ctx, userName(obj.UserID), plain)
+}
 
 func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s choice, areFriends bool) (page, error) {
 	args, field := q.arguments.pageArguments, q.name.field.Name

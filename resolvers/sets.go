@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -71,18 +72,15 @@ type worked interface {
 // setArguments are the arguments of a set answer, or of a plain list.
 type setArguments struct {
 	pageArguments
-	other    storage.UserID // of a common list
-	recent   bool           // a common list in the order RECENT
-	best     bool           // suggestions in the order BEST
-	selected *choice        // nil: all users of the list, newest first
-	isPart   bool           // the page may be taken out of the whole answer
+	other  storage.UserID // of a common list
+	recent bool           // a common list in the order RECENT
+	best   bool           // suggestions in the order BEST
+	choice *choice        // nil: all users of the list, newest first
+	isPart bool           // the page may be taken out of the whole answer
 }
 
-func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-	if a.selected, err = choiceOf(ctx, f); err != nil {
-		return a, err
-	}
-	a.isPart = a.selected != nil
+// parsePage reads the arguments of a page, if there are no others.
+func parsePage(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 	a.pageArguments, err = pageOf(ctx, f, 0)
 	return a, err
 }
@@ -150,8 +148,8 @@ func wholeOf(r *requestState, name answerName) any {
 		return name
 	}
 	w := whole{field: name.field.Name, of: name.of, with: args.other}
-	if args.selected != nil {
-		w.how = args.selected.String()
+	if args.choice != nil {
+		w.how = args.choice.String()
 	}
 	return w
 }
@@ -198,31 +196,10 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	return &one
 }
 
-var (
-	friends          = setOfBoth(cursor.Friends, social.Friends)
-	notFollowingBack = setOfBoth(cursor.NotFollowingBack, social.NotFollowingBack)
-	notFollowedBack  = setOfBoth(cursor.NotFollowedBack, social.NotFollowedBack)
-)
-
-// setOfBoth is a field that is worked out from both lists of one user.
-func setOfBoth(kind cursor.Kind, lists func(user storage.UserID) social.MatchQuery) *setField[storage.UserID] {
-	parse := func(ctx context.Context, f *selections.Field) (setArguments, error) {
-		a, err := parseSet(ctx, f)
-		a.isPart = true
-		return a, err
-	}
-	return setOf(parse, nil, func(q setQuestion, ctx context.Context) (page, error) {
-		if q.arguments.selected != nil {
-			return q.selected(ctx, storage.Forward, true)
-		}
-		return q.bothLists(ctx, kind, lists(q.user))
-	})
-}
-
 // commonList is the list that a user and that of the argument `with` have in common.
 func commonList(side storage.Side) *setField[storage.UserID] {
 	parse := func(ctx context.Context, f *selections.Field) (setArguments, error) {
-		a, err := parseSet(ctx, f)
+		a, err := parsePage(ctx, f)
 		if err == nil {
 			a.recent = f.Argument(ctx, "orderBy") == model.CommonOrderRecent.String()
 			a.isPart = a.recent
@@ -237,31 +214,11 @@ func commonList(side storage.Side) *setField[storage.UserID] {
 	return setOf(parse, ahead, func(q setQuestion, ctx context.Context) (page, error) { return q.common(ctx, side) })
 }
 
-func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.MatchConnection, error) {
-	return showPage(ctx, userName(obj.UserID), matches)
-}
-
-func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
-	return showPage(ctx, userName(obj.UserID), follows)
-}
-
-func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
-	return showPage(ctx, userName(obj.UserID), follows)
-}
-
 func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
 	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID), plain)
-}
-
-func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID), plain)
-}
-
-func (userFields) SimilarUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
 	return showPage(ctx, userName(obj.UserID), plain)
 }
 
@@ -442,4 +399,23 @@ func (b bound) matchMark(ctx context.Context, argument, text string) (social.Mat
 	var at, peer, found int64
 	err := b.read(ctx, argument, text, &at, &peer, &found)
 	return social.MatchMark{After: storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, Found: foundBefore(found)}, err
+}
+
+// A choice is which users of a list are wanted, and in which order.
+type choice struct {
+	words           []string
+	nobody          bool // match is given and has no words
+	mutual, special *bool
+	order           social.Order
+}
+
+// String writes equal choices in the same way: cursors are bound to the text.
+func (s choice) String() string {
+	is := func(b *bool) string {
+		if b == nil {
+			return "any"
+		}
+		return fmt.Sprint(*b)
+	}
+	return fmt.Sprintf("%q %s %s %d", s.words, is(s.mutual), is(s.special), s.order)
 }

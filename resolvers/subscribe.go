@@ -86,7 +86,7 @@ func (r *Resolver) attempt(ctx context.Context) (context.Context, context.Cancel
 func patiently[T sent](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T], e events.Event) (list []T, more, ok bool) {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		list, more, err := once(ctx, r, s, e)
+		list, more, err := readOnce(ctx, r, s, e)
 		switch {
 		case err == nil:
 			return list, more, true
@@ -113,8 +113,8 @@ func inTurn(ctx context.Context, source *events.Subscription, e events.Event) ev
 	return source.Newest(e)
 }
 
-// once reads once. If a part of an answer could not be read, it is null, as below other fields.
-func once[T sent](ctx context.Context, r *Resolver, s subscriber[T], e events.Event) (list []T, more bool, err error) {
+// readOnce reads once. If a part of an answer could not be read, it is null, as below other fields.
+func readOnce[T sent](ctx context.Context, r *Resolver, s subscriber[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
 	ctx, cancel := r.attempt(ctx)
 	defer cancel()

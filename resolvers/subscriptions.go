@@ -51,11 +51,11 @@ type watch struct {
 type tie [9]any
 
 func (w *watch) concerns(e events.Event) bool {
-	return e.Kind == events.Corrected || e.Kind == events.CountsChanged && e.User == w.viewer || w.others[w.other(e.Edge)]
+	return e.Kind == events.Corrected || e.Kind == events.CountsChanged && e.User == w.viewer || w.others[w.peer(e.Edge)]
 }
 
-// other is the user of an edge who is not the viewer.
-func (w *watch) other(e storage.Edge) storage.UserID {
+// peer is the user of an edge who is not the viewer.
+func (w *watch) peer(e storage.Edge) storage.UserID {
 	if e.From == w.viewer {
 		return e.To
 	}
@@ -70,7 +70,7 @@ func (w *watch) begin(ctx context.Context) (err error) {
 func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.RelationshipChanged, bool, error) {
 	s := payloadSelection(ctx)
 	on := s.of("relationship")
-	others := []storage.UserID{w.other(e.Edge)}
+	others := []storage.UserID{w.peer(e.Edge)}
 	switch {
 	case e.Kind == events.CountsChanged && needsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
 		return nil, false, nil
@@ -86,7 +86,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
 	fetch(ctx, wantedPairs{pairs, on}, s.wantedViewer(ctx, w.viewer, true))
-	list, viewer := relationshipsOf(ctx, pairs, on, here(ctx, s.key("relationship"))), s.viewer(ctx, w.viewer, true)
+	list, viewer := relationshipsOf(ctx, pairs, on, here(ctx, s.key("relationship"))), s.showViewer(ctx, w.viewer, true)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
 	}

@@ -9,7 +9,6 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
-	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
@@ -20,7 +19,7 @@ const activeFor = 30 * 24 * time.Hour
 // followSuggestions are the followings of a user's followings, or of its audience.
 var followSuggestions = setOf(
 	func(ctx context.Context, f *selections.Field) (setArguments, error) {
-		a, err := parseSet(ctx, f)
+		a, err := parsePage(ctx, f)
 		a.best = f.Argument(ctx, "orderBy") == model.SuggestionOrderBest.String()
 		return a, err
 	},
@@ -34,7 +33,7 @@ var followSuggestions = setOf(
 	}, setQuestion.suggestions)
 
 // similarUsers are the other followings of a user's followers.
-var similarUsers = setOf(parseSet, nil, setQuestion.similar)
+var similarUsers = setOf(parsePage, nil, setQuestion.similar)
 
 func (q setQuestion) suggestions(ctx context.Context) (page, error) {
 	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
@@ -97,12 +96,6 @@ func (q setQuestion) suggestions(ctx context.Context) (page, error) {
 	return p, nil
 }
 
-// suggested is what a page of suggestions says of them.
-type suggested struct {
-	social.Suggestions
-	unit float64 // of the scores
-}
-
 // active reports who has posted in the last days. Of whoever lets the viewer not see them, or whose posts cannot be read
 // now, that is not known.
 func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
@@ -143,6 +136,10 @@ func (q setQuestion) similar(ctx context.Context) (page, error) {
 	return p, nil
 }
 
+func (userFields) SimilarUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
+	return showPage(ctx, userName(obj.UserID), plain)
+}
+
 func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {
 	f, p, err := answerTo[*page](ctx, userName(obj.UserID))
 	if err != nil || p == nil {
@@ -175,33 +172,6 @@ func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int
 			}
 		}),
 	}, nil
-}
-
-func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
-		results, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.DetailChange{}) // nobody reads the inverse side
-		results[0].Value.Changed = results[0].Value.Changed && !results[0].Value.Kept                                               // otherwise it only lasts longer
-		return results[0]
-	})
-}
-
-func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
-		results, _ := r.Relations.Unrelate(ctx, viewer, storage.Dismissals, other)
-		return results[0]
-	})
-}
-
-func (r mutations) changeDismissal(ctx context.Context, id string, change func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed]) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if viewer == other {
-		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
-	}
-	changed := change(viewer, []storage.UserID{other})
-	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed, Written: changed.Value.Written()}, relationError(changed.Err))
 }
 
 // recommendedBy are the users who recommend a suggestion.

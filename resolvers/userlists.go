@@ -19,8 +19,6 @@ import (
 	"kith/storage"
 )
 
-var errNoList = apierr.ListNotFound.Error("there is no such list")
-
 // isNoList reports whether the viewer does not see a list.
 func isNoList(err error) bool {
 	known, ok := apierr.Of(err)
@@ -115,10 +113,10 @@ var listOwner = fieldOf(noArguments, func(ctx context.Context, b *batch, f *sele
 
 // listMembers is a page of the members of a list, or how many these are.
 var listMembers = &setField[storage.UserList]{
-	parse: parseEdges, name: func(l storage.UserList) storage.PostID { return listName(l.ListID) }, single: true,
+	parse: parsePage, name: func(l storage.UserList) storage.PostID { return listName(l.ListID) }, single: true,
 	answer: func(q setQuestion, ctx context.Context) (page, error) {
 		list := membersOf(storage.ListID{Owner: q.user, Number: q.name.of.Number})
-		return list.page(ctx, q.resolver, q.read, q.audience, q.arguments.pageArguments, list.cursors(), q.needs())
+		return list.page(ctx, q.resolver, q.read, q.audience, q.arguments.pageArguments, list.cursorsOf(), q.needs())
 	},
 }
 
@@ -298,7 +296,7 @@ func (r mutations) FollowList(ctx context.Context, id string, after *string) (*m
 		args.text = *after
 	}
 	l := membersOf(list.ListID)
-	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursors(), pageNeeds{rows: true})
+	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursorsOf(), pageNeeds{rows: true})
 	if err != nil {
 		return nil, err
 	}

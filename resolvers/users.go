@@ -285,3 +285,13 @@ func nodesBy(parse func(context.Context, *selections.Field) (given[nodeID], erro
 		}
 	})
 }
+
+// served are nodes, without those of types that the schema lacks, which do not exist.
+func (r *Resolver) served(ids given[nodeID]) given[nodeID] {
+	for i, id := range ids.good {
+		if r.Schema != nil && r.Schema.Types[id.typeName] == nil {
+			ids.good[i] = nodeID{}
+		}
+	}
+	return ids
+}

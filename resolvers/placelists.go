@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 
 	"kith/graph/cursor"
@@ -28,64 +27,6 @@ type placeList[O any, Q comparable, R any] struct {
 	// below is what the selection on the rows of a page needs.
 	below func(ctx context.Context, a *social.Audience, rows []R, on []*selections.Object) wanted
 }
-
-var (
-	userPosts = placeList[storage.UserID, storage.PostsQuery, storage.Post]{
-		kind: cursor.Posts, of: userName, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place, ofUser: true,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
-			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
-		},
-		shows: func(_ *access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
-		below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) wanted {
-			return wantedPosts{rows, on}
-		},
-	}
-	postComments = placeList[storage.Post, storage.CommentsQuery, storage.Comment]{
-		kind: cursor.Comments, of: postName, pages: (*loaders.Loaders).CommentPages, place: storage.Comment.Place,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
-			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
-		},
-		shows: func(_ *access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
-		below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) wanted {
-			return wantedComments{rows, on}
-		},
-	}
-	userFavorites = placeList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
-		kind: cursor.Favorites, of: userName, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace, ofUser: true,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
-			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
-		},
-		ahead: func(e *access, a *social.Audience, rows []storage.Edge) error {
-			for _, r := range e.loaders.Posts().Fetch(postsOfFavorites(rows)) {
-				if r.Err != nil {
-					return r.Err
-				}
-			}
-			return e.fetchShown(a, storage.Each(rows, func(row storage.Edge) storage.UserID { return row.To }))
-		},
-		shows: func(e *access, a *social.Audience, row storage.Edge) bool {
-			post := row.Pair().PostID()
-			return e.loaders.Posts().Load(post).Found && e.isShown(a, post.Author)
-		},
-		below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
-			return wantedPosts{visiblePosts(ctx, a, postsOfFavorites(rows)), on}
-		},
-	}
-	favoritedBy = placeList[storage.Post, storage.PageQuery, storage.Edge]{
-		kind: cursor.FavoritedBy, of: postName,
-		pages: func(l *loaders.Loaders) *loaders.Loader[storage.PageQuery, []storage.Edge] {
-			return l.Pages(storage.FavoriteInbox)
-		},
-		place: social.FavoritedByPlace,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PageQuery {
-			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: positionAt(after), Limit: limit}
-		},
-		shows: func(_ *access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
-		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
-			return wantedUsers{ids: distinctOf(startsOf(rows)), exist: true, on: on}
-		},
-	}
-)
 
 // Parse implements [selections.Read].
 func (k *placeList[O, Q, R]) Parse(ctx context.Context, f *selections.Field) any {
@@ -168,16 +109,6 @@ func pageOfPlaces[R any](r *Resolver, kind cursor.Kind, shown social.Page[R], pl
 	return p
 }
 
-var (
-	// postAuthor is who has written a post.
-	postAuthor = writer(func(p storage.Post) storage.UserID { return p.Author },
-		func(p *model.Post) (storage.UserID, **model.User) { return p.Row.Author, &p.Author })
-	// commentAuthor is who has written a comment.
-	commentAuthor = writer(writerOf, func(c *model.Comment) (storage.UserID, **model.User) { return c.Row.By, &c.Author })
-)
-
-func writerOf(row storage.Comment) storage.UserID { return row.By }
-
 // writer is a user of each object, who is read in the object's level. into is where the user is put.
 func writer[R, M any](of func(R) storage.UserID, into func(*M) (storage.UserID, **model.User)) *part[R, M] {
 	ask := func(ctx context.Context, b *batch, f *selections.Field, rows []R) {
@@ -190,42 +121,4 @@ func writer[R, M any](of func(R) storage.UserID, into func(*M) (storage.UserID, 
 			*user = u
 		}
 	})
-}
-
-// wantedComments has the writers of comments read: comments of writers who do not exist are left out.
-type wantedComments wantedRows[storage.Comment]
-
-func (w wantedComments) add(ctx context.Context, b *batch) {
-	wantedUsers{ids: distinctOf(storage.Each(w.rows, writerOf)), exist: true}.add(ctx, b)
-	wantedRows[storage.Comment](w).add(ctx, b)
-}
-
-// visiblePosts are the posts that exist and that the audience may see. All of the ids have been
-// fetched.
-func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID) (rows []storage.Post) {
-	e := accessOf(ctx)
-	for _, id := range ids {
-		if r := e.loaders.Posts().Load(id); r.Found && e.isShown(a, id.Author) {
-			rows = append(rows, r.Value)
-		}
-	}
-	return rows
-}
-
-// postErr is why it is not known whether the audience sees a post.
-func postErr(ctx context.Context, a *social.Audience, id storage.PostID) error {
-	_, err := accessOf(ctx).shows(a, id.Author)
-	return cmp.Or(loaders.For(ctx).Posts().Load(id).Err, err)
-}
-
-// visibleComments are the comments that the audience may see: the writer is not hidden, and the post
-// may be seen.
-func visibleComments(ctx context.Context, a *social.Audience, ids []storage.CommentID) (rows []storage.Comment) {
-	e := accessOf(ctx)
-	for _, id := range ids {
-		if r := e.loaders.Comments().Load(id); r.Found && e.isShown(a, id.Author) && !a.Hides(r.Value.By) {
-			rows = append(rows, r.Value)
-		}
-	}
-	return rows
 }
