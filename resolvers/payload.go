@@ -49,11 +49,14 @@ type commonFields struct {
 func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wanted) commonFields {
 	r.await(ctx, d, s.readsInverse())
 	pair := storage.Pair{From: d.viewer, To: d.other}
-	fetch(ctx, append(more,
+	more = append(more,
 		s.wantedViewer(ctx, d.viewer, d.unsure),
 		wantedUsers{ids: []storage.UserID{d.other}, exist: s.has("user") || s.below("followingEdge").has("node"), on: append(s.of("user"), s.below("followingEdge").of("node")...)},
-		wantedPairs{[]storage.Pair{pair}, s.of("relationship")},
-	)...)
+	)
+	if s.has("relationship") {
+		more = append(more, wantedPairs{[]storage.Pair{pair}, s.of("relationship")})
+	}
+	fetch(ctx, more...)
 	return commonFields{
 		viewer:       s.showViewer(ctx, d.viewer, d.unsure),
 		user:         s.user(ctx, "user", d.other, true),
