@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -212,8 +213,13 @@ func (r *run) costsOf(ctx context.Context, s *subject, probes []bench.CostProbe)
 	return all, nil
 }
 
-// leastCPU is how many seconds of CPU a measurement takes, at least, for its time: the counter is exact to 10 ms.
-func leastCPU(d time.Duration) float64 { return min(max(5*d.Seconds(), 0.05), 0.2) }
+// leastCPU is how many seconds of CPU a measurement takes, at least, for its time: more if the counter is exact to 10 ms only.
+func leastCPU(d time.Duration, exact bool) float64 {
+	if exact {
+		return min(d.Seconds(), 0.2)
+	}
+	return min(max(5*d.Seconds(), 0.05), 0.2)
+}
 
 // measureCost asks until a time is over, and until the gateway has used enough CPU. Each request is asked once before.
 func measureCost(ctx context.Context, p *program, probe bench.CostProbe, atLeast time.Duration) (c Cost, err error) {
@@ -228,33 +234,50 @@ func measureCost(ctx context.Context, p *program, probe bench.CostProbe, atLeast
 		total += cost
 	}
 	c.Cost = total / float64(len(probe.Requests))
-	enough := func(n int, used float64, since time.Time) bool {
+	enough := func(n int, used float64, since time.Time, exact bool) bool {
 		if len(probe.Requests) == 1 { // one of many; one that takes long is not judged by what else went on at its moment
 			return n > 0 && used/float64(n) < 0.1 || n >= 10
 		}
-		return n > 0 && (atLeast == 0 || time.Since(since) >= atLeast && used >= leastCPU(atLeast))
+		return n > 0 && (atLeast == 0 || time.Since(since) >= atLeast && used >= leastCPU(atLeast, exact))
 	}
-	cpu, allocated := metricsOf(ctx, p, &err)
-	n, began, used, bytes := 0, time.Now(), 0.0, 0.0
-	for rounds := 1; err == nil && !enough(n, used, began); rounds *= 2 { // reading the counters takes some ms
+	allocated := metricOf(ctx, p, "go_memstats_alloc_bytes_total", &err)
+	cpu, exact := p.cpu(ctx, &err)
+	n, began, used := 0, time.Now(), 0.0
+	for rounds := 1; err == nil && !enough(n, used, began, exact); rounds *= 2 { // the gateway's own counter takes some ms to read
 		for i := range rounds * len(probe.Requests) {
 			if _, _, err = costOf(ctx, p.url, probe.Requests[i%len(probe.Requests)]); err != nil {
 				return c, err
 			}
 			n++
 		}
-		nowCPU, nowAllocated := metricsOf(ctx, p, &err)
-		used, bytes = nowCPU-cpu, nowAllocated-allocated
+		now, _ := p.cpu(ctx, &err)
+		used = now - cpu
 	}
-	c.CPU, c.Bytes = used*1e6/float64(n), bytes/float64(n)
+	c.CPU, c.Bytes = used*1e6/float64(n), (metricOf(ctx, p, "go_memstats_alloc_bytes_total", &err)-allocated)/float64(n)
 	return c, err
 }
 
-func metricsOf(ctx context.Context, p *program, failed *error) (cpu, allocated float64) {
-	cpu, err := metric(ctx, p.admin, "process_cpu_seconds_total")
-	allocated, errBytes := metric(ctx, p.admin, "go_memstats_alloc_bytes_total")
-	*failed = errors.Join(*failed, err, errBytes)
-	return cpu, allocated
+// cpu is how many seconds of CPU a gateway has used: exactly, as Linux's scheduler counts them for each thread, or else by its own counter.
+func (p *program) cpu(ctx context.Context, failed *error) (seconds float64, exact bool) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.PID()))
+	for _, thread := range threads {
+		var ns float64
+		if text, err := os.ReadFile(thread); err == nil { // else it has ended
+			_, err := fmt.Sscan(string(text), &ns)
+			*failed = errors.Join(*failed, err)
+		}
+		seconds += ns / 1e9
+	}
+	if len(threads) > 0 {
+		return seconds, true
+	}
+	return metricOf(ctx, p, "process_cpu_seconds_total", failed), false
+}
+
+func metricOf(ctx context.Context, p *program, name string, failed *error) float64 {
+	value, err := metric(ctx, p.admin, name)
+	*failed = errors.Join(*failed, err)
+	return value
 }
 
 // costOf asks, with what it costs by the limit.

@@ -59,7 +59,7 @@ func TestWeightsAreWhatFieldsTake(t *testing.T) {
 		if !slices.ContainsFunc(values(least), func(net float64) bool { return net > mostOff*unit }) {
 			break
 		}
-		c.Duration *= 2 // the clock of processes ticks every 10 ms: beside other work a short run says little
+		c.Duration *= 2 // beside other work a short run says little
 	}
 	for name, net := range least {
 		if net > mostOff*unit {
