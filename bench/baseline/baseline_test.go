@@ -64,7 +64,7 @@ func TestWritesAreThoseOfTheGateway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = mix.Ask(7, 3000, func(body []byte, token string) (int, []byte, error) {
+			err = mix.Ask(7, 1500, func(body []byte, token string) (int, []byte, error) {
 				answer := post(t, url, body, token)
 				all[url] = append(all[url], string(body)+timesAside(answer))
 				return http.StatusOK, answer, nil
