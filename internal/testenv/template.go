@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// logFileSize is InnoDB's redo log: room for a bulk import without stalls, and
+// logFileSize is InnoDB's redo log: room for what tests import, and
 // quick to copy.
-const logFileSize = "64M"
+const logFileSize = "16M"
 
 // appUser gives tests their account. Bootstrap mode starts without grant tables,
 // hence the FLUSH before it.
