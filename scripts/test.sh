@@ -31,6 +31,7 @@ storage/sqlstore 300'
 export GOWORK=off
 what=${1:-all}
 module=$(go list -m)
+kept=$PWD/bin/test/programs
 
 # events prints the test2json events. The package paths contain no blanks, so lists of them are split into words.
 # -count=1: the tests use servers and data that go test's cache does not know of.
@@ -49,18 +50,37 @@ events() {
 	export GOGC=${GOGC:-400}
 	# -vet: make verify vets everything, with more checks. -ldflags=-s: a binary without debugging data is linked
 	# in half the time, and stack traces of panics do not need that data.
-	local test="go test -json -count=1 -vet=off -ldflags=-s -p $at_once -parallel 4 -timeout ${TIMEOUT:-30m}"
+	local link="-vet=off -ldflags=-s" tested
+	local test="go test -json -count=1 $link -p $at_once -parallel 4 -timeout ${TIMEOUT:-30m}"
 	case $1 in
 	clients) KITH_TEST_CLIENTS=1 $test ./examples ./internal/routers ./gateway/trusted ./graph/sdl ./internal/app ;;
 	race) $test -race -skip "$slow" $(grep -E "^$module/($concurrent)(/|\$)" <<<"$packages") ;;
-	*) $test $packages ;;
+	*)
+		# go test links every test program each time. go test -c links those again that are not what they would become, so
+		# they are kept, and run here as go test does. If one cannot be built, go test says why.
+		tested=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $packages | grep .)
+		if mkdir -p "$kept" && go test -c $link -o "$kept/" $tested >&2; then
+			xargs -P "$at_once" -n 1 ./scripts/test.sh one <<<"$tested"
+		else
+			$test $packages
+		fi
+		;;
 	esac
 }
 
-if [ "$what" = events ]; then # gotestsum calls back, see below
-	events "$2"
+# one prints the events of one package, whose test program has been built. An event is written at once, so those of several do not mix.
+one() {
+	export GOWORK=$PWD/tests.work
+	cd "./${1#"$module"}"
+	go tool test2json -t -p "$1" "$kept/${1##*/}.test" -test.v=test2json -test.paniconexit0 -test.parallel 4 -test.timeout "${TIMEOUT:-30m}"
+}
+
+case $what in
+events | one) # gotestsum calls back, see below
+	"$what" "$2"
 	exit
-fi
+	;;
+esac
 
 if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>&1; then
 	if [ "$what" = race ]; then
@@ -92,6 +112,7 @@ running() {
 				{ name = $12; sub("^" module, "", name); if ($8 == "start") begun[name] = 1; else { delete begun[name]; ended++ } }
 				END {
 					for (name in begun) list = list " " name
+					if (list == "" && !ended) list = " the compiler"
 					printf "-- %d s: %d packages have ended, running:%s\n", seconds, ended, list
 				}' || true
 	done
@@ -99,7 +120,7 @@ running() {
 running &
 trap 'kill "$!" 2>/dev/null || true; rm -rf "$log" "${folder:-}"' EXIT
 status=0
-go tool -modfile=internal/tools/go.mod gotestsum --format standard-quiet --jsonfile "$log" \
+go tool -modfile=internal/tools/go.mod gotestsum --format pkgname --jsonfile "$log" \
 	--raw-command -- ./scripts/test.sh events "$what" || status=$?
 
 # The last line counts tests and subtests. A package that fails without a failing test (it does not build, or
