@@ -15,16 +15,16 @@ import (
 
 // short is the part of the cases that make test tries: each run draws other cases, so that one run
 // may find what another has missed.
-const short = 3
+const short = 6
 
 // budget is how long make test tries further cases of one property, once there were a few.
 const (
-	budget = 2 * time.Second
+	budget = time.Second
 	few    = 4
 )
 
 // Check is [rapid.Check] with at most so many cases if the long tests run (KITH_TEST_LONG=1). Otherwise it is with a
-// third of them, or fewer if they take longer than a budget of seconds. If -rapid.checks is given on the command line, that is the
+// sixth of them, or fewer if they take longer than a budget of seconds. If -rapid.checks is given on the command line, that is the
 // number of cases. The log has the seed, which -rapid.seed repeats.
 func Check(t *testing.T, cases int, property func(*rapid.T)) {
 	t.Helper()

@@ -17,7 +17,7 @@ func TestAsManyCasesRunAsAreAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		long        string
 		cases, want int
-	}{{"1", 1, 1}, {"1", 7, 7}, {"", 1, 1}, {"", 7, 3}} {
+	}{{"1", 1, 1}, {"1", 7, 7}, {"", 1, 1}, {"", 7, 2}} {
 		t.Setenv("KITH_TEST_LONG", c.long)
 		ran := 0
 		Check(t, c.cases, func(t *rapid.T) {
