@@ -67,7 +67,7 @@ func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 		return r, nil, nil // Telling tells why it refuses
 	}
 	passes := mayPass(err)
-	if asking.Err() != nil && ctx.Err() == nil {
+	if late := net.Error(nil); (asking.Err() != nil || errors.As(err, &late) && late.Timeout()) && ctx.Err() == nil { // the connection's deadline may come first
 		err = fmt.Errorf("no answer within %s", redisAnswers)
 	}
 	err = fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err)
