@@ -57,7 +57,7 @@ func Without(t testing.TB, files ...string) Option {
 	for _, file := range files {
 		replaced[filepath.Join(root, file)] = ""
 	}
-	return Program(overlaid(t, root, replaced))
+	return Program(overlaid(t, root, "kith-without", replaced))
 }
 
 // Next makes an Option that runs an artificial next version of the program: its tables are at version 3, to which it comes by a
@@ -69,26 +69,26 @@ func Next(t testing.TB) Option {
 		t.Fatal(err)
 	}
 	next, tables := filepath.Join(root, "internal/kithtest/next"), filepath.Join(root, "storage/sqlstore/internal/db")
-	return Program(overlaid(t, root, map[string]string{
+	return Program(overlaid(t, root, "kith-next", map[string]string{
 		filepath.Join(tables, "migrations/mysql/00002_next.sql"):  filepath.Join(next, "mysql.sql"),
 		filepath.Join(tables, "migrations/sqlite/00002_next.sql"): filepath.Join(next, "sqlite.sql"),
 		filepath.Join(tables, "next.go"):                          filepath.Join(next, "fill.go.txt"),
 	}, "-ldflags=-s -X kith/cli.version=9.9.9"))
 }
 
-// overlaid builds the program with other contents for some files, and returns its path.
-func overlaid(t testing.TB, root string, replaced map[string]string, flags ...string) string {
+// overlaid builds the program with other contents for some files, under a name of its own, and returns its path.
+func overlaid(t testing.TB, root, name string, replaced map[string]string, flags ...string) string {
 	t.Helper()
 	text, err := json.Marshal(struct{ Replace map[string]string }{replaced})
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	list, program := filepath.Join(folder, "overlay.json"), filepath.Join(folder, "kith")
+	list := filepath.Join(t.TempDir(), "overlay.json")
 	if err := os.WriteFile(list, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := compile(root, program, ".", append(flags, "-overlay", list)...); err != nil {
+	program, err := (&built{name: name, module: ".", folder: "."}).build(append(flags, "-overlay", list)...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return program
@@ -132,7 +132,7 @@ var skew = func() (n int64) {
 	}
 	change("time/time.go", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "\tsec += skew\n", "import (\n\t\"syscall\"\n", "syscall.")
 	change("syscall/*linux_"+runtime.GOARCH+".go", "func Gettimeofday(tv *Timeval) (err error) {\n", "\tdefer func() { tv.Sec += skew }()\n", "import (\n", "")
-	program := Program(overlaid(t, root, replaced))
+	program := Program(overlaid(t, root, "kith-skewed", replaced))
 	return func(seconds int) []Option {
 		return []Option{program, Env("KITH_TEST_SKEW=" + strconv.Itoa(seconds))}
 	}
@@ -169,7 +169,7 @@ func Program(path string) Option { return func(c *exec.Cmd) { c.Path = path } }
 // there when it is complete: other tests may be building, or running, the same. The program that
 // another test binary has left is the draft: go build links it again only if its source has
 // changed, and linking takes 3 s of processor time.
-func (b *built) build() (string, error) {
+func (b *built) build(flags ...string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
@@ -189,7 +189,7 @@ func (b *built) build() (string, error) {
 			return "", err
 		}
 	}
-	if err := compile(filepath.Join(root, b.module), made, b.folder); err != nil {
+	if err := compile(filepath.Join(root, b.module), made, b.folder, flags...); err != nil {
 		return "", err
 	}
 	return path, os.Rename(made, path)

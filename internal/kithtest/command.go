@@ -157,17 +157,18 @@ func (c *Command) Stderr() string { return c.stderr.String() }
 // Until waits for a condition on the running program.
 func (c *Command) Until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !holds(); Pause(began) {
+		if time.Since(began) > patience {
 			t.Fatalf("%s: not within %s; stdout: %s; stderr: %s", what, patience, c.Stdout(), c.Stderr())
 		}
-		time.Sleep(interval)
 	}
 }
 
-// interval is how often a condition is checked: checking takes processor time of the program and of its
-// stores.
-const interval = 15 * time.Millisecond
+// Pause waits before a condition is checked again that has not held since a time. Checking takes processor time of the program and of its
+// stores, so what takes long is checked less often: a wait becomes longer by a tenth at most.
+func Pause(began time.Time) {
+	time.Sleep(min(max(time.Since(began)/10, 15*time.Millisecond), 300*time.Millisecond))
+}
 
 // buffer can be read while it is written.
 type buffer struct {

@@ -34,7 +34,8 @@ func Covered(t testing.TB) Option {
 	}
 	covered := slices.DeleteFunc(strings.Fields(string(packages)), func(path string) bool { return path == uncounted || path == generated })
 	added := map[string]string{filepath.Join(root, strings.TrimPrefix(uncounted, "kith/"), "counters.go"): source}
-	return Program(overlaid(t, root, added, "-cover", "-covermode=atomic", "-coverpkg="+strings.Join(covered, ",")))
+	// Without optimisation and data for debuggers it is compiled in half the time.
+	return Program(overlaid(t, root, "kith-covered", added, "-gcflags=kith/...=-N -l -dwarf=false", "-cover", "-covermode=atomic", "-coverpkg="+strings.Join(covered, ",")))
 }
 
 // counters makes the program write its counters whenever it gets a signal.
