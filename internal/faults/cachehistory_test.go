@@ -16,10 +16,10 @@ import (
 func TestCacheHistory(t *testing.T) {
 	t.Parallel()
 	t.Run("binlog", func(t *testing.T) {
-		cacheHistory{mode: "binlog", shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost}.run(t)
+		cacheHistory{mode: "binlog", shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost, pace: 2 * pace}.run(t)
 	})
 	t.Run("binlog without a Redis", func(t *testing.T) {
-		cacheHistory{mode: "binlog", noRedis: true, shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost}.run(t)
+		cacheHistory{mode: "binlog", noRedis: true, shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost, pace: 2 * pace}.run(t)
 	})
 }
 
@@ -42,10 +42,10 @@ func TestCacheHistory(t *testing.T) {
 func TestLongCacheHistory(t *testing.T) {
 	testenv.Long(t)
 	for _, h := range []cacheHistory{
-		{mode: "binlog", shards: 2, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers, late: lateAtMost},
-		{mode: "sync", shards: 1, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers, late: lateAtMost},
-		{mode: "stream", shards: 2, calm: 15 * time.Second, viewers: onlookers, late: lateAtMost},
-		{mode: "binlog", noRedis: true, shards: 2, calm: 15 * time.Second, faults: 5, viewers: onlookers, late: lateAtMost},
+		{mode: "binlog", shards: 2, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers, late: lateAtMost, pace: pace},
+		{mode: "sync", shards: 1, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers, late: lateAtMost, pace: pace},
+		{mode: "stream", shards: 2, calm: 15 * time.Second, viewers: onlookers, late: lateAtMost, pace: pace},
+		{mode: "binlog", noRedis: true, shards: 2, calm: 15 * time.Second, faults: 5, viewers: onlookers, late: lateAtMost, pace: pace},
 	} {
 		t.Run(h.name(), h.run)
 	}
@@ -61,6 +61,7 @@ type cacheHistory struct {
 	freeze  time.Duration // how much longer than a second Redis may be frozen
 	viewers int           // for how many users everything is compared at the end
 	late    time.Duration // how old answers may be while Redis answers; beside other tests the machine has other work
+	pace    time.Duration // how long an onlooker rests between two actions, on average
 }
 
 func (h cacheHistory) name() string {
@@ -90,7 +91,7 @@ func (h cacheHistory) run(t *testing.T) {
 		}
 	}
 	lags, stopProbes := d.measureWindows(t, probeFrom, probeTo)
-	stopLoad := d.live(t, watchers)
+	stopLoad := d.live(t, watchers, h.pace)
 	began := time.Now()
 	time.Sleep(h.calm)
 	calmUntil := time.Now()
@@ -115,8 +116,8 @@ func (h cacheHistory) run(t *testing.T) {
 	d.wasWorthIt(t)
 }
 
-// live runs all onlookers until it is stopped.
-func (d *cachedDeployment) live(t *testing.T, watchers []*onlooker) (stop func()) {
+// live runs all onlookers, each at a pace, until it is stopped.
+func (d *cachedDeployment) live(t *testing.T, watchers []*onlooker, pace time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for _, o := range watchers {
@@ -135,8 +136,7 @@ func (d *cachedDeployment) live(t *testing.T, watchers []*onlooker) (stop func()
 	return stop
 }
 
-// pace is how long an onlooker rests between two actions, on average. Without it the machine would
-// be so busy that nothing came in time.
+// pace is that of the long schedule. Without it the machine would be so busy that nothing came in time.
 const pace = 120 * time.Millisecond
 
 // redisOutage is a time in which Redis did not work properly, and what was done to it.

@@ -19,7 +19,7 @@ import (
 // TestCrashes is the short schedule; see [TestLongCrashes].
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	crashes(t, []string{"sync"}, schedule{operations: 500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, pauses: 1, neighbours: 1, window: time.Second})
+	crashes(t, []string{"sync"}, schedule{operations: 350, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, pauses: 1, neighbours: 1, window: time.Second})
 }
 
 // TestLongCrashes writes and publishes through two gateways from 18 connections, while replicators,

@@ -237,10 +237,11 @@ func (l *life) wasWell(t testing.TB) {
 // metNoServer reports whether the program was started at the very moment at which a server was
 // killed, and could not open the store or reach Redis. Then a supervisor starts it again.
 func (l *life) metNoServer() bool {
-	text := l.Stderr()
-	for _, setting := range []string{"--store (KITH_STORE)", "--redis (KITH_REDIS)"} {
-		if strings.HasPrefix(text, "kith: "+setting+": ") {
-			return strings.Contains(text, "connection") || strings.Contains(text, "EOF")
+	for line := range strings.Lines(l.Stderr()) { // warnings may come before it
+		for _, setting := range []string{"--store (KITH_STORE)", "--redis (KITH_REDIS)"} {
+			if strings.HasPrefix(line, "kith: "+setting+": ") {
+				return strings.Contains(line, "connection") || strings.Contains(line, "EOF")
+			}
 		}
 	}
 	return false
@@ -288,8 +289,8 @@ func (d *deployment) onShard(s, n int) []int64 {
 // until waits for a condition.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !holds(); kithtest.Pause(began) {
+		if time.Since(began) > patience {
 			t.Fatalf("%s: not within %s", what, patience)
 		}
 	}

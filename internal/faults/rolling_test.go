@@ -131,7 +131,7 @@ func TestRollingUpgrade(t *testing.T) {
 			t.Errorf("%s was %s and is still", n.name, was)
 		}
 		beside := load.asked.Load()
-		until(t, "requests to both versions", func() bool { return load.asked.Load() > beside+1000 })
+		until(t, "requests to both versions", func() bool { return load.asked.Load() > beside+400 })
 	}
 	if testenv.AllTests() {
 		for restarts := 0; load.asked.Load() < 100_000; restarts++ {

@@ -44,7 +44,7 @@ func (d *deployment) watch(t testing.TB, window time.Duration) *watching {
 	running.Go(func() {
 		for ctx.Err() == nil {
 			w.look(ctx)
-			time.Sleep(20 * time.Millisecond) // this is how exactly times are known
+			time.Sleep(50 * time.Millisecond) // this is how exactly times are known
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })

@@ -60,7 +60,7 @@ func (w *windows) probe(ctx context.Context, t testing.TB, d *deployment, c *cli
 		}
 		w.add(&w.probes, span{r.ended, time.Now()})
 		field = map[string]string{"follow": "unfollow", "unfollow": "follow"}[field]
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(40 * time.Millisecond)
 	}
 }
 
