@@ -54,7 +54,7 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 		command = r.Baseline
 		args = []string{"bench", "baseline", "--store", location, "--addr", address}
 	case report.Cold:
-		env = append(env, "KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false")
+		env = append(env, "KITH_CACHE_BYTES=0")
 	}
 	env = append(env, "KITH_JWT_SECRET="+r.secret, "KITH_WRITE_LIMIT=0", "KITH_ADMIN_ADDR="+admin)
 	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
@@ -86,7 +86,7 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 
 // share sets what all gateways on a store take from it, as the next one is told. Builds before this setting do without.
 func (r *run) share(ctx context.Context, program, location string, told []string) {
-	cache := fmt.Sprint("redis-cache=", !slices.Contains(told, "KITH_REDIS_CACHE=false"))
+	cache := fmt.Sprint("redis-cache=", slices.Contains(told, "KITH_REDIS_CACHE=true"))
 	if out, err := exec.CommandContext(ctx, program, "settings", "set", "--store", location, "--redis", r.redisURL, cache).CombinedOutput(); err != nil {
 		r.Log("settings: %s", out)
 	}

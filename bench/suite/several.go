@@ -22,6 +22,7 @@ type SeveralConfig struct {
 	Config
 	Gateways   int
 	Redundancy string
+	CacheBytes string // of each gateway; empty: its default
 }
 
 // RunSeveral measures deployments of several gateways, with Redis as a cache, with Redis for events only, and without a Redis, in turn: all
@@ -145,8 +146,11 @@ func (r *severalRun) seenByOthers(ctx context.Context, d *deployment, into *repo
 // deploy makes a store and starts gateways on it, and asks them until their memory is filled.
 func (r *severalRun) deploy(ctx context.Context, state string) (edges int, err error) {
 	var env []string
-	if state == report.EventsOnly {
-		env = append(env, "KITH_REDIS_CACHE=false")
+	if state == report.Shared {
+		env = append(env, "KITH_REDIS_CACHE=true")
+	}
+	if r.what.CacheBytes != "" {
+		env = append(env, "KITH_CACHE_BYTES="+r.what.CacheBytes)
 	}
 	engine := report.MariaDBRedis
 	if state == report.NoRedis {
