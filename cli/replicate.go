@@ -66,10 +66,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	reconcile.NewRuns(registry, store)
 	bus := cluster.EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
 	shared := settings.cluster()
-	caches, err := shared.OpenCaches(cluster.CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
-	if err != nil {
-		return Misset("redis", err)
-	}
+	caches := shared.OpenCaches(cluster.CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
 	defer caches.Close()
 	admin, err := listenAdmin(ctx, c.AdminAddr)
 	if err != nil {

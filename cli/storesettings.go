@@ -25,7 +25,7 @@ import (
 // As flags and variables they are understood, so that a process that was told another value does not start.
 type StoreSettings struct {
 	Redundancy       string        `hidden:"" restart:"all" default:"auto" enum:"auto,sync,stream,binlog" env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower is kept equal to following: sync, stream (needs Redis) or binlog (needs MySQL or MariaDB); auto: binlog on several shards of MySQL or MariaDB, else sync."`
-	RedisCache       bool          `hidden:"" restart:"all" default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Also cache users and lists in Redis."`
+	RedisCache       bool          `hidden:"" restart:"all" env:"KITH_REDIS_CACHE" help:"Also cache users and lists in Redis, for many gateways with little memory."`
 	FriendRequestTTL time.Duration `hidden:"" bound:"positive" name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a friend request can be accepted."`
 	RequestPause     time.Duration `hidden:"" bound:"positive" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long to wait after a decline before asking again."`
 	MaxFollowing     int64         `hidden:"" bound:"natural" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow, and how many one may block; 0: no limit."`
@@ -57,8 +57,6 @@ func (s *StoreSettings) check(location, redis string) (name string, err error) {
 		return "feed-active-days", fmt.Errorf("it must be at most %d", mostDays)
 	case s.Feed != cluster.Pull && redis == "":
 		return "feed", fmt.Errorf("%s needs a Redis (--redis)", s.Feed)
-	case s.Feed != cluster.Pull && !s.RedisCache:
-		return "feed", fmt.Errorf("%s needs the cache in Redis (redis-cache)", s.Feed)
 	}
 	return "", nil
 }

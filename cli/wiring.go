@@ -28,6 +28,7 @@ import (
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/feed/inbox"
 	"kith/storage/sqlstore"
 	"kith/web"
 )
@@ -80,12 +81,9 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
 	bus := cluster.EventsOf(p.store, p.redis, p.hub, metrics)
-	p.caches, err = settings.cluster().OpenCaches(cluster.CacheConfig{
+	p.caches = settings.cluster().OpenCaches(cluster.CacheConfig{
 		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
 		FeedBytes: feedBytes, Hub: p.hub, Logger: p.logger, Registerer: p.registry})
-	if err != nil {
-		return Misset("redis", err)
-	}
 	p.closers = append(p.closers, p.caches.Close)
 	key, err := p.store.Secret(ctx, "consistency tokens")
 	if err != nil {
@@ -164,7 +162,7 @@ func (c *ServeCmd) openFeeds(settings *Settings, p *services) {
 	if settings.Feed == cluster.Pull {
 		return
 	}
-	config := cluster.InboxConfig{Redis: p.redis, Logger: p.logger, Registerer: p.registry, Bounds: func() (hot int64, active time.Duration) {
+	config := inbox.Config{Logger: p.logger, Bounds: func() (hot int64, active time.Duration) {
 		now := settings.now.Load()
 		if settings.Feed == cluster.Hybrid {
 			hot = now.FeedHot
@@ -174,7 +172,7 @@ func (c *ServeCmd) openFeeds(settings *Settings, p *services) {
 	graph := func(ctx context.Context) *social.Graph {
 		return social.New(loaders.For(loaders.Attach(ctx, p.caches.Reader())).Reader(), c.budget(), nil)
 	}
-	p.feeds.Inboxes = social.NewInboxes(p.caches.OpenInboxes(config), graph, p.logger)
+	p.feeds.Inboxes = social.NewInboxes(p.caches.OpenInboxes(config, p.registry), graph, p.logger)
 	p.closers = append(p.closers,
 		cluster.InBackground(p.feeds.Inboxes.Boxes.Run),
 		cluster.InBackground(func(ctx context.Context) { p.feeds.Inboxes.Run(ctx, p.feeds) }))

@@ -3,17 +3,16 @@ package cluster
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/cache/rediscache"
+	"kith/storage/epoch"
 	"kith/storage/events"
 	"kith/storage/feed/recent"
 	"kith/storage/sqlstore"
@@ -25,16 +24,14 @@ type Caches struct {
 	bus   *events.Bus
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
+	clock *epoch.Clock      // of the Redis through which the changes of other processes arrive; nil: there is none
 	feed  *recent.Follower  // nil: nothing is kept for home feeds
 
-	client redis.UniversalClient // through which the changes of other processes arrive; nil: there is none
-
-	echo     *binlogNotifier // nil: this process does not replicate by the binlog, or there is no cache in Redis
-	follows  bool            // changes of other processes arrive by the binlogs, if there are any
-	hasLogs  bool            // there are
-	alone    atomic.Bool     // there are no other processes
-	unlogged bool            // nobody else reports what this process has written, if it is killed before it has
-	doubts   atomic.Int64    // reports of commits without an answer that are still to be made
+	follows  bool         // changes of other processes arrive by the binlogs, if there are any
+	hasLogs  bool         // there are
+	alone    atomic.Bool  // there are no other processes
+	unlogged bool         // nobody else reports what this process has written, if it is killed before it has
+	doubts   atomic.Int64 // reports of commits without an answer that are still to be made
 	own      *presence
 	stopBus  func()
 }
@@ -55,24 +52,20 @@ type CacheConfig struct {
 
 // OpenCaches makes the caches of a process. The cache in memory is switched on once [Caches.Run]
 // hears of changes.
-func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
+func (d Config) OpenCaches(cfg CacheConfig) *Caches {
 	c := &Caches{store: cfg.Store, bus: cfg.Bus}
-	if cfg.Redis != nil {
-		c.client = cfg.Redis.client
+	if cfg.Redis != nil && cfg.Redis.client != nil {
+		c.clock = epoch.NewClock(cfg.Redis.client, cfg.Redis.runs, "kith:"+cfg.Store.UUID())
 	}
 	c.hasLogs = d.Redundancy == Binlog
-	c.follows = c.client == nil && !cfg.Store.HasLog()
-	c.unlogged = c.client != nil && d.Redundancy != Binlog
+	c.follows = c.clock == nil && !cfg.Store.HasLog()
+	c.unlogged = c.clock != nil && d.Redundancy != Binlog
 	var source storage.Snapshots = cfg.Store
-	var err error
-	report := func(users []storage.UserID) { corrected(cfg.Bus, users) }
-	if c.redis, err = d.cacheOf(cfg.Redis, cfg.Store, report, cfg.Registerer); err != nil {
-		return nil, err
-	}
-	if c.redis != nil {
+	if d.RedisCache && c.clock != nil {
+		c.redis = rediscache.New(c.clock, cfg.Store, func(users []storage.UserID) { corrected(cfg.Bus, users) }, cfg.Registerer)
 		source = c.redis
 	}
-	if cfg.Bytes > 0 || c.redis != nil {
+	if cfg.Bytes > 0 {
 		c.local = localcache.New(localcache.Config{
 			Source: source, Rows: cfg.Store, Store: cfg.Store, ShardOf: cfg.Store.ShardOf, Packer: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
 		})
@@ -88,7 +81,7 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	c.own = newPresence(cfg.Store)
 	c.own.vanished = c.vanished
 	c.stopBus = InBackground(c.bus.Run)
-	return c, nil
+	return c
 }
 
 // Close sends what has not been sent to the other gateways yet, for a second at most. If something has not been reported then,
@@ -154,13 +147,7 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 		c.doubt(w)
 		return
 	}
-	// Redis comes first, otherwise the cache in memory would read the old value.
-	onReplica := func(r storage.Row) bool { return r.Side.IsInverse() }
-	switch {
-	case c.redis == nil:
-	case c.echo != nil && slices.ContainsFunc(w.Rows, onReplica):
-		c.echo.catchUp(ctx, false, w)
-	default:
+	if c.redis != nil { // first, otherwise the cache in memory would read the old value
 		c.redis.Changed(ctx, w.Users)
 	}
 	if c.local != nil {
@@ -225,7 +212,7 @@ func (c *Caches) Required(ctx context.Context, what storage.Change) {
 }
 
 func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row) {
-	if c.local == nil { // then there is none in Redis either
+	if c.local == nil { // then this process reads nothing from Redis
 		return
 	}
 	if rows = c.local.Unreported(required, rows); len(rows) == 0 {
@@ -258,11 +245,8 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	alone := c.own.enter(ctx)
 	if c.local != nil {
 		defer c.local.Close()
-		var numbered func()
-		if c.local.MaxBytes() > 1 {
-			warmUp := c.local.WarmUp(c.store, h.Logger)
-			numbered = func() { running.Go(func() { warmUp(ctx) }) }
-		}
+		warmUp := c.local.WarmUp(c.store, h.Logger)
+		numbered := func() { running.Go(func() { warmUp(ctx) }) }
 		running.Go(func() {
 			c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), h.Logger, numbered)
 		})
@@ -280,11 +264,14 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 		*what = is
 		c.alone.Store(alone)
 		if c.local != nil {
-			mode := c.mode(hearing || following, alone && h.SelfSufficient)
+			isOn := hearing || following || alone && h.SelfSufficient
+			mode := localcache.Off
+			if isOn {
+				mode = localcache.On
+			}
 			c.local.Switch(mode)
-			isOn := mode == localcache.On
 			settled := what == &alone && c.own.others >= 0 // once a second
-			if settled && isOn != told && c.local.MaxBytes() > 1 {
+			if settled && isOn != told {
 				told = isOn
 				c.tell(ctx, h.Logger, isOn)
 			}
@@ -310,21 +297,10 @@ func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool) {
 		return
 	case c.follows:
 		reason = "other processes use the store, there is no --redis, and the servers' binlogs, which also show their changes, are not followed (yet)"
-	case c.client == nil:
+	case c.clock == nil:
 		reason = "other processes use the store, and without --redis their changes are not heard of"
 	}
 	logger.InfoContext(ctx, "cache off: every request reads the databases", "reason", reason)
-}
-
-// mode is what the cache of this process may do. hearing means that the others' events arrive, with a Redis therefore that it answers.
-func (c *Caches) mode(hearing, alone bool) localcache.Mode {
-	switch {
-	case c.local.MaxBytes() > 1 && (hearing || alone):
-		return localcache.On
-	case c.redis != nil && hearing:
-		return localcache.Through
-	}
-	return localcache.Off
 }
 
 // directoryShare: the numbers of users may take this fraction of a cache's size.

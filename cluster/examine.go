@@ -73,7 +73,7 @@ func (d Config) ExamineRedis(ctx context.Context, inboxes bool) (all doctor.List
 
 // redisNeeds are for a Redis that drops no data that cannot be made again. In the mode stream, these are follows that wait in it.
 func (d Config) redisNeeds(inboxes bool) []doctor.Need {
-	policy, lost := "volatile-lru", "it drops keys without a time to live as well, such as the epoch of the cache"
+	policy, lost := "volatile-lru", "it drops keys without a time to live as well, such as its id and the epoch"
 	if inboxes {
 		lost += ", and inboxes"
 	}

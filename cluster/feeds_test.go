@@ -53,7 +53,7 @@ func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 // openCopyingGateway opens a gateway with inboxes. late is how late posts may come.
 func openCopyingGateway(t *testing.T, location, redis string, late time.Duration) *feedGateway {
 	t.Helper()
-	return openFeedGatewayOf(t, Config{Redis: redis, RedisCache: true, Redundancy: Sync}, sqlstore.Config{Location: location}, late)
+	return openFeedGatewayOf(t, Config{Redis: redis, Redundancy: Sync}, sqlstore.Config{Location: location}, late)
 }
 
 // openFeedGatewayOf opens a gateway, with inboxes unless late is 0.
@@ -72,12 +72,9 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 	hub, logger := events.NewHub(nil), slog.New(slog.DiscardHandler)
 	bus := EventsOf(store, server, hub, nil)
 	g := &feedGateway{registry: prometheus.NewRegistry(), redis: server}
-	g.caches, err = d.OpenCaches(CacheConfig{
+	g.caches = d.OpenCaches(CacheConfig{
 		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, FeedLate: late, Registerer: g.registry,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	started := make(chan struct{})
 	t.Cleanup(g.caches.Close)
 	t.Cleanup(InBackground(func(ctx context.Context) {

@@ -13,11 +13,12 @@ import (
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/feed/inbox"
 )
 
 // copies gives the gateway inboxes.
 func (g *feedGateway) copies(t *testing.T, logger *slog.Logger) {
-	boxes := g.caches.OpenInboxes(InboxConfig{Redis: g.redis, Bounds: func() (int64, time.Duration) { return 3, time.Hour }, Lag: 100 * time.Millisecond, Logger: logger, Registerer: g.registry})
+	boxes := g.caches.OpenInboxes(inbox.Config{Bounds: func() (int64, time.Duration) { return 3, time.Hour }, Lag: 100 * time.Millisecond, Logger: logger}, g.registry)
 	inboxes := social.NewInboxes(boxes, g.graph, logger)
 	g.feeds = &social.Feeds{Store: g.caches.FeedStore(), Recent: g.caches.RecentPosts(), Inboxes: inboxes}
 	g.stop = InBackground(boxes.Run)

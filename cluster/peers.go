@@ -20,11 +20,7 @@ func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (c *Cac
 	if err != nil {
 		return nil, func() {}, err
 	}
-	c, err = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, events.NewHub(nil), nil), Redis: redis, Silent: true, Registerer: prometheus.NewRegistry()})
-	if err != nil {
-		redis.Close()
-		return nil, func() {}, err
-	}
+	c = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, events.NewHub(nil), nil), Redis: redis, Silent: true, Registerer: prometheus.NewRegistry()})
 	stop := InBackground(c.Attend(ctx, true))
 	return c, func() {
 		stop()

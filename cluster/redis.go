@@ -11,11 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"kith/storage"
-	"kith/storage/cache/rediscache"
+	"kith/storage/epoch"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
@@ -23,7 +21,7 @@ import (
 // Redis is the Redis beside the store; its zero value is none.
 type Redis struct {
 	client redis.UniversalClient
-	runs   *rediscache.Runs // sees each of its connections
+	runs   *epoch.Runs // sees each of its connections
 }
 
 // redisAnswers is how long Redis may take to answer at the start.
@@ -58,7 +56,7 @@ func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 	}
 	options.DialerRetries = 1            // each question is retried in any case; five dials a try would take 2 s
 	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
-	runs := rediscache.NewRuns()
+	runs := new(epoch.Runs)
 	options.OnConnect = runs.OnConnect
 	r = &Redis{redis.NewUniversalClient(options), runs}
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
@@ -172,18 +170,6 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 
 // Client is the connection; nil if there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
-
-// cacheOf makes a cache of a store's users and lists in a Redis; nil if they are not kept there.
-// See [rediscache.Config] for corrected.
-func (d Config) cacheOf(r *Redis, store *sqlstore.Store, corrected func([]storage.UserID), registerer prometheus.Registerer) (*rediscache.Cache, error) {
-	if !d.RedisCache || r.client == nil {
-		return nil, nil
-	}
-	return rediscache.New(rediscache.Config{
-		Redis: r.client, Runs: r.runs, Prefix: "kith:" + store.UUID(), Source: store,
-		Corrected: corrected, Metrics: rediscache.NewMetrics(registerer),
-	})
-}
 
 // EventsOf makes the bus between the gateways of one store, which may share a Redis with other
 // stores.

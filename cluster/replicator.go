@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"kith/replication"
 	"kith/replication/binlog"
+	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
 
@@ -29,9 +31,7 @@ type Replicator struct {
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	cfg.Events = with.Bus
 	if with.Caches.redis != nil {
-		e := &binlogNotifier{caches: with.Caches}
-		with.Caches.echo = e
-		cfg.Events, cfg.Changed = e, e.changed
+		cfg.Events, cfg.Changed = emptying{with.Caches}, with.Caches.redis.Changed
 	}
 	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
 	r := &Replicator{store: with.Store, cfg: cfg, applying: replication.Config{
@@ -40,6 +40,16 @@ func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	}}
 	r.begin()
 	return r
+}
+
+// emptying empties the cache in Redis before gateways hear of a gap, because they read there next.
+type emptying struct{ *Caches }
+
+func (e emptying) Send(ctx context.Context, list ...events.Event) {
+	if slices.ContainsFunc(list, func(one events.Event) bool { return one.Kind == events.Gap }) {
+		_ = e.redis.Empty(ctx) // otherwise Redis is emptied later, and gateways forget everything again
+	}
+	e.bus.Send(ctx, list...)
 }
 
 // begin makes the parts for the shards that the store has now.

@@ -146,9 +146,7 @@ func openReported(t *testing.T, mode string) *reportSetup {
 	s.heard = s.hub.Subscribe(t.Context(), s.from, s.to)
 	bus := EventsOf(s.store, s.redis, s.hub, nil)
 	registry := prometheus.NewRegistry()
-	if s.caches, err = d.OpenCaches(CacheConfig{Store: s.store, Bus: bus, Redis: s.redis, Registerer: registry}); err != nil {
-		t.Fatal(err)
-	}
+	s.caches = d.OpenCaches(CacheConfig{Store: s.store, Bus: bus, Redis: s.redis, Bytes: 1 << 20, Registerer: registry})
 	t.Cleanup(s.caches.Close)
 	s.redundancy = d.OpenRedundancy(Redundant{
 		Store: s.store, Caches: s.caches, Redis: s.redis, Bus: bus, Registerer: registry, Logger: slog.New(slog.DiscardHandler), Replicate: true,

@@ -21,15 +21,10 @@ func (c *Caches) vanished(ctx context.Context) bool {
 	if !c.unlogged {
 		return true
 	}
-	key := "kith:" + c.store.UUID() + ":forgot"
-	first, err := c.client.SetNX(ctx, key, "", forgetEvery).Result()
-	if err != nil || !first {
+	if first, err := c.clock.Redis.SetNX(ctx, c.clock.Prefix+":forgot", "", forgetEvery).Result(); err != nil || !first {
 		return false
 	}
-	if err := c.forgetAll(ctx); err != nil {
-		c.client.Del(ctx, key)
-		return false
-	}
+	_ = c.forgetAll(ctx) // what could not be done is done when Redis is back
 	slog.WarnContext(ctx, "a process of the store died: all caches are emptied, as it may have changed what they hold")
 	return true
 }

@@ -41,10 +41,7 @@ func openSurvivor(t *testing.T, mode string) *survivor {
 	t.Cleanup(func() { server.Close() })
 	hub := events.NewHub(nil)
 	s := &survivor{heard: hub.Subscribe(t.Context()), now: time.Now()}
-	s.Caches, err = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, server, hub, nil), Redis: server, Registerer: prometheus.NewRegistry()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Caches = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, server, hub, nil), Redis: server, Registerer: prometheus.NewRegistry()})
 	t.Cleanup(s.Close)
 	s.own.now = func() time.Time { return s.now }
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.Gap }) // connected
@@ -78,7 +75,7 @@ func (s *survivor) pass(t *testing.T, seconds int) (forgotten bool) {
 func (s *survivor) epoch(t *testing.T) string {
 	t.Helper()
 	s.redis.Profiles(t.Context(), []storage.UserID{1}) // there is an epoch
-	name, err := s.client.Get(t.Context(), "kith:"+s.store.UUID()+":1:epoch").Result()
+	name, err := s.clock.Redis.Get(t.Context(), "kith:"+s.store.UUID()+":epoch").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +118,10 @@ func TestAllIsForgottenWhenAProcessVanishes(t *testing.T) {
 		t.Errorf("everything is forgotten twice a minute; %d leases", s.leases(t))
 	}
 	key := "kith:" + s.store.UUID() + ":forgot"
-	if left := s.client.PTTL(t.Context(), key).Val(); left <= 0 || left > forgetEvery {
+	if left := s.clock.Redis.PTTL(t.Context(), key).Val(); left <= 0 || left > forgetEvery {
 		t.Errorf("the next time is in %v", left)
 	}
-	s.client.Del(t.Context(), key) // the minute is over
+	s.clock.Redis.Del(t.Context(), key) // the minute is over
 	if !s.pass(t, 1) || s.leases(t) != 1 {
 		t.Errorf("the second process that has vanished is passed over; %d leases", s.leases(t))
 	}
@@ -181,7 +178,7 @@ func TestAProcessThatIsBehindKeepsItsLease(t *testing.T) {
 		"everything is reported": {func(s *survivor) { s.wrote(t.Context(), changedUser) }, 0},
 		"a commit had no answer": {func(s *survivor) { s.doubt(changedUser) }, 1},
 		"Redis is away": {func(s *survivor) {
-			s.client.Close()
+			s.clock.Redis.Close()
 			s.wrote(t.Context(), changedUser)
 		}, 1},
 	} {
@@ -199,7 +196,7 @@ func TestAProcessThatIsBehindKeepsItsLease(t *testing.T) {
 // TestCommandsHoldALease while they change what gateways may keep. So if a command is killed, gateways forget everything.
 func TestCommandsHoldALease(t *testing.T) {
 	s := openSurvivor(t, Sync)
-	d := Config{Redis: "redis://" + s.client.(interface{ Options() *redis.Options }).Options().Addr, RedisCache: true, Redundancy: Sync}
+	d := Config{Redis: "redis://" + s.clock.Redis.(interface{ Options() *redis.Options }).Options().Addr, RedisCache: true, Redundancy: Sync}
 	end := d.ChangingAll(t.Context(), s.store)
 	if s.leases(t) != 1 {
 		t.Error("a command that changes more than it can report has no lease")

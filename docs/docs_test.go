@@ -319,7 +319,7 @@ func metrics(t *testing.T) []metric {
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)
 	reconcile.NewRuns(&r, nil)
-	rediscache.NewMetrics(&r)
+	rediscache.New(nil, nil, nil, &r)
 	localcache.NewMetrics(&r)
 	(&recent.Follower{}).Register(&r)
 	(&inbox.Boxes{}).Register(&r)

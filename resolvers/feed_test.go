@@ -20,7 +20,7 @@ import (
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/cache/rediscache"
+	"kith/storage/epoch"
 	"kith/storage/events"
 	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
@@ -57,19 +57,14 @@ func addInboxes(t *testing.T, ways map[string]feedWay, posts *recent.Posts, stor
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs := rediscache.NewRuns()
+		runs := new(epoch.Runs)
 		options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 		client := redis.NewClient(options)
 		t.Cleanup(func() { client.Close() })
-		prefix := "kith:" + t.Name() + name
-		cache, err := rediscache.New(rediscache.Config{Redis: client, Runs: runs, Prefix: prefix, Source: store, Timeout: generous})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(cache.Close)
+		clock := epoch.NewClock(client, runs, "kith:"+t.Name()+name)
 		logger := slog.New(slog.DiscardHandler)
 		c := &copying{posts: posts, reads: prometheus.NewRegistry(), boxes: inbox.New(inbox.Config{
-			Redis: client, Prefix: prefix, Cache: cache, Counts: store, Recent: posts, Logger: logger,
+			Clock: clock, Counts: store, Recent: posts, Logger: logger,
 			Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
 		})}
 		c.boxes.Register(c.reads)

@@ -21,7 +21,7 @@ all_engines='mariadb mariadb11 mysql tidb'
 # name | redundancy mode | title | packages | further flags of go test
 all_suites='conformance||Store: conformance and statements|./storage/sqlstore/...|-skip SQLite|Plans|Wrong
 plans||Plans of all statements|./storage/sqlstore|-run ^TestPlansMariaDB$
-rules||Rules, accounts, caches, import|./social ./accounts/... ./storage/cache/localcache ./storage/cache/rediscache ./files/importer/...|-skip SQLite
+rules||Rules, accounts, caches, import|./social ./accounts/... ./storage/cache/localcache ./storage/cache/rediscache ./storage/epoch ./files/importer/...|-skip SQLite
 resolvers||API: resolvers|./resolvers|-skip SQLite
 replication||Applying rows|./replication ./loaders|-skip SQLite
 stream|stream|Replication by stream|./replication/stream|-skip SQLite

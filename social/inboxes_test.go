@@ -20,7 +20,7 @@ import (
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/rediscache"
+	"kith/storage/epoch"
 	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
 )
@@ -42,18 +42,13 @@ func newBoxed(t testing.TB, store *oracle.Store, url, prefix string, hot int64, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := rediscache.NewRuns()
+	runs := new(epoch.Runs)
 	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 	g := &boxed{t: t, store: store, redis: redis.NewClient(options), prefix: prefix, counts: prometheus.NewRegistry(), posts: recent.NewSince(1<<20, time.Now, floor)}
 	t.Cleanup(func() { g.redis.Close() })
-	cache, err := rediscache.New(rediscache.Config{Redis: g.redis, Runs: runs, Prefix: prefix, Source: store, Timeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cache.Close)
 	logger := slog.New(slog.DiscardHandler)
 	g.boxes = NewInboxes(inbox.New(inbox.Config{
-		Redis: g.redis, Prefix: prefix, Cache: cache, Counts: store, Recent: g.posts, Logger: logger,
+		Clock: epoch.NewClock(g.redis, runs, prefix), Counts: store, Recent: g.posts, Logger: logger,
 		Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
 	}), func(context.Context) *Graph { return New(onRows{store}, 0, nil) }, logger)
 	g.boxes.Register(g.counts)
@@ -220,7 +215,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 				}
 			case 11:
 				if random.IntN(9) == 0 {
-					g.boxes.Cache.Empty(t.Context())
+					g.boxes.Clock.Begin(t.Context())
 				}
 			}
 			if random.IntN(3) > 0 {

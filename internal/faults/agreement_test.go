@@ -14,6 +14,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/cache/rediscache"
+	"kith/storage/epoch"
 	"kith/storage/sqlstore"
 )
 
@@ -124,20 +125,20 @@ func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := rediscache.NewRuns()
+	runs := new(epoch.Runs)
 	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 	client := redis.NewClient(options)
 	defer client.Close()
-	cache, err := rediscache.New(rediscache.Config{
-		Redis: client, Runs: runs, Prefix: "kith:" + store.UUID(), Source: empty{}, Timeout: 5 * time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := rediscache.New(epoch.NewClock(client, runs, "kith:"+store.UUID()), empty{}, func([]storage.UserID) {}, nil)
 	defer cache.Close()
 	for _, u := range users {
 		user := storage.UserID(u)
-		got, want := cache.Profiles(t.Context(), []storage.UserID{user})[0], store.Profiles(t.Context(), []storage.UserID{user})[0]
+		var got storage.Result[storage.Profile]
+		until(t, "Redis answers", func() bool {
+			got = cache.Profiles(t.Context(), []storage.UserID{user})[0]
+			return !cache.Behind()
+		})
+		want := store.Profiles(t.Context(), []storage.UserID{user})[0]
 		if got.Err == nil {
 			held++
 			if want.Err != nil || got.Value != want.Value {
@@ -146,7 +147,12 @@ func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int
 		}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			query := []storage.ListQuery{{Owner: user, Longest: 100, EndedSince: 1 << 62}}
-			got, want := cache.Lists(t.Context(), side, query)[0], store.Lists(t.Context(), side, query)[0]
+			var got storage.Result[storage.List]
+			until(t, "Redis answers", func() bool {
+				got = cache.Lists(t.Context(), side, query)[0]
+				return !cache.Behind()
+			})
+			want := store.Lists(t.Context(), side, query)[0]
 			if got.Err != nil {
 				continue
 			}

@@ -21,6 +21,7 @@ type cachedDeployment struct{ *deployment }
 func deployCached(t testing.TB, servers testenv.Servers, redis *testenv.RedisServer, mode string, users int) *cachedDeployment {
 	t.Helper()
 	d := &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), redis, mode, users)}
+	d.inRedis = redis != nil
 	for i := range 2 {
 		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--no-replicate", "--max-cost", "10000000"))
 	}
@@ -38,7 +39,9 @@ func deployCached(t testing.TB, servers testenv.Servers, redis *testenv.RedisSer
 func prepareCached(t testing.TB, mode string, shards, users int) *cachedDeployment {
 	t.Helper()
 	servers := testenv.SharedMariaDB(t, shards)
-	return &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), testenv.Redis(t), mode, users)}
+	d := &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), testenv.Redis(t), mode, users)}
+	d.inRedis = true
+	return d
 }
 
 // ready waits until all gateways are notified of each other's changes, and so use their caches.

@@ -33,6 +33,7 @@ type deployment struct {
 	dsns        []string
 	sqlite      string               // the store's file, instead of servers
 	redis       *testenv.RedisServer // nil without Redis
+	inRedis     bool                 // gateways keep users and lists there
 	gateways    []*node
 	replicators []*node
 	shardMap    *storage.ShardMap
@@ -195,6 +196,9 @@ func (d *deployment) settings() []string {
 	list := []string{"--store", d.location(), "--redundancy", d.mode, "--log-level", "warn"}
 	if d.redis != nil {
 		list = append(list, "--redis", d.redis.URL())
+	}
+	if d.inRedis {
+		list = append(list, "--redis-cache")
 	}
 	return list
 }

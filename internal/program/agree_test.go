@@ -46,7 +46,7 @@ func TestSettingsLieInTheStore(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args(store, "--jwt-secret", secret, "--write-limit=0", "--friend-request-pause=1h")) // nobody had set it, so it is recorded
 	refusedToStart(t, "--friend-request-pause 2h: this store says 1h; to change it: kith settings set friend-request-pause=2h", append(gateway, "--friend-request-pause=2h")...)
 	refusedToStart(t, "--max-following 6: this store says 5000; to change it: kith settings set max-following=6", append(gateway, "--max-following=6")...)
-	refusedToStart(t, "--redis-cache false: this store says true", append(gateway, "--no-redis-cache")...)
+	refusedToStart(t, "--redis-cache true: this store says false", append(gateway, "--redis-cache")...)
 	refusedToStart(t, "--friend-request-ttl 1h: this store says 2160h", "reconcile", "full", "--friend-request-ttl=1h", store)
 	refusedToStart(t, "redundancy: gateways or replicators run on this store", "settings", "set", "redundancy=stream", "--redis="+testenv.Redis(t).URL(), store)
 	other := kithtest.Start(t, kithtest.Args(store, "--max-following=5000")) // told the same
@@ -132,16 +132,16 @@ func TestProcessesAgreeOnTheRedis(t *testing.T) {
 			return strings.Contains(ready, fmt.Sprintf(`{"name":"settings","ok":%t`, want))
 		})
 	}
-	first := kithtest.Serve(t, kithtest.Args("--redis", redis.URL(), "--no-redis-cache", store))
-	refused("none here, and one whose kith:id is ", append(gateway, "--no-redis-cache")...)
-	refused("one whose kith:id is ", append(gateway, "--no-redis-cache", "--redis", other.URL())...)
+	first := kithtest.Serve(t, kithtest.Args("--redis", redis.URL(), store))
+	refused("none here, and one whose kith:id is ", gateway...)
+	refused("one whose kith:id is ", append(gateway, "--redis", other.URL())...)
 	refused("none here, and one whose kith:id is ", "reconcile", "full", store)
-	doctor := kithtest.Run(t, kithtest.Args("doctor", "--no-redis-cache", "--redis", other.URL(), store))
+	doctor := kithtest.Run(t, kithtest.Args("doctor", "--redis", other.URL(), store))
 	if !strings.Contains(doctor.Stdout, "warn  settings: --redis (KITH_REDIS): it is one whose") {
 		t.Errorf("doctor: %s", doctor.Stdout)
 	}
 
-	late := kithtest.Serve(t, kithtest.Args("--redis", away.URL(), "--no-redis-cache", store))
+	late := kithtest.Serve(t, kithtest.Args("--redis", away.URL(), store))
 	agrees(late, true)
 	away.Restart(t)
 	late.Until(t, "it says that it has another Redis", func() bool { return strings.Contains(late.Stderr(), "--redis (KITH_REDIS): it is one whose") })
@@ -158,7 +158,7 @@ func TestProcessesAgreeOnTheRedis(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	second := kithtest.Serve(t, kithtest.Args("--redis", strings.Replace(redis.URL(), "127.0.0.1", "localhost", 1), "--no-redis-cache", store))
+	second := kithtest.Serve(t, kithtest.Args("--redis", strings.Replace(redis.URL(), "127.0.0.1", "localhost", 1), store))
 	agrees(first, true)
 	agrees(second, true)
 }
@@ -200,7 +200,7 @@ func TestASettingThatNeedsAStart(t *testing.T) {
 	if said := set(t, store, "feed=pull", "--redis="+redis.URL()); said != "nothing changed\n" { // it is the default
 		t.Error(said)
 	}
-	second := kithtest.Serve(t, with, kithtest.Env("KITH_REDIS_CACHE=true")) // records it
+	second := kithtest.Serve(t, with, kithtest.Env("KITH_REDIS_CACHE=false")) // records it
 	if _, ready := g.Get(t, "/readyz"); !strings.Contains(ready, `{"name":"settings","ok":true`) {
 		t.Errorf("defaults were set, and nothing differs: %s", ready)
 	}

@@ -68,7 +68,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 	redis := testenv.Redis(t)
 	store := location(shards...)
 	importFew(t, store)
-	g := kithtest.Start(t, kithtest.Args("--statement-timeout=500ms", "--cache-bytes=0", "--no-redis-cache",
+	g := kithtest.Start(t, kithtest.Args("--statement-timeout=500ms", "--cache-bytes=0",
 		"--store", store, "--redis", redis.URL()))
 
 	names := []string{"shard 0: " + servers[0].Addr() + "/kith", "shard 1: " + servers[1].Addr() + "/kith", "redis"}

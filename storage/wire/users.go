@@ -135,9 +135,6 @@ type Decoder struct {
 // NewDecoder begins to read.
 func NewDecoder(text string) *Decoder { return &Decoder{left: text} }
 
-// OK reports whether everything could be read so far.
-func (r *Decoder) OK() bool { return !r.failed }
-
 // More reports whether everything could be read so far, and something is left.
 func (r *Decoder) More() bool { return r.left != "" }
 

@@ -46,10 +46,10 @@ func TestWhatIsCutShortIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := wire.AppendEdge(nil, edges().Draw(t, "edge"))
 		r := wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]))
-		if e := r.Edge(); r.OK() || r.More() || r.End() == nil || e != (storage.Edge{}) {
+		if e := r.Edge(); r.More() || r.End() == nil || e != (storage.Edge{}) {
 			t.Fatalf("read %+v", e)
 		}
-		if r.Byte() != 0 || r.Uvarint() != 0 || r.UserID() != 0 || r.OK() {
+		if r.Byte() != 0 || r.Uvarint() != 0 || r.UserID() != 0 || r.End() == nil {
 			t.Fatal("reading went on")
 		}
 	})
@@ -61,7 +61,7 @@ func TestIDsThatCannotBeAreRefused(t *testing.T) {
 		"2^63":      append([]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, 1, 1, 0),
 		"over 2^64": append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, 1, 1, 0),
 	} {
-		if r := wire.NewDecoder(string(text)); r.Edge() != (storage.Edge{}) || r.OK() {
+		if r := wire.NewDecoder(string(text)); r.Edge() != (storage.Edge{}) || r.End() == nil {
 			t.Errorf("an id of %s was read", name)
 		}
 	}
@@ -77,7 +77,7 @@ func TestRowsComeBack(t *testing.T) {
 		if r := wire.NewDecoder(string(text)); r.Row() != sent || r.End() != nil {
 			t.Fatalf("%+v does not come back", sent)
 		}
-		if r := wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")])); r.Row() != (storage.Row{}) || r.OK() {
+		if r := wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")])); r.Row() != (storage.Row{}) || r.End() == nil {
 			t.Fatal("a part of it is read as a row")
 		}
 	})
@@ -85,7 +85,7 @@ func TestRowsComeBack(t *testing.T) {
 
 func TestRowsOfUnknownTablesAreRefused(t *testing.T) {
 	text := wire.AppendEdge([]byte{byte(len(storage.AllSides))}, storage.Edge{From: 1, To: 2})
-	if r := wire.NewDecoder(string(text)); r.Row() != (storage.Row{}) || r.OK() {
+	if r := wire.NewDecoder(string(text)); r.Row() != (storage.Row{}) || r.End() == nil {
 		t.Error("a row of an unknown table was read")
 	}
 }

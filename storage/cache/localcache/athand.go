@@ -9,13 +9,9 @@ import (
 
 // AtHand implements [storage.Bundler] from the entries that the cache has.
 func (c *Cache) AtHand(b *storage.Bundle) {
-	switch c.Mode() {
-	case Off:
+	if c.Mode() == Off {
 		b.WithoutSets()
 		return
-	case Through:
-		return
-	case On:
 	}
 	atHand(c, profileKind, profileKey, b.Users, func(p *profile) storage.Result[storage.User] {
 		return storage.Result[storage.User]{Value: p.User, Found: p.Exists}

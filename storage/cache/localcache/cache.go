@@ -221,8 +221,6 @@ type Mode uint32
 const (
 	// Off: everything is read as rows from the store. Nothing is kept.
 	Off Mode = iota
-	// Through: users, posts and lists are read from the source, but not kept.
-	Through
 	// On: users, posts and lists are kept.
 	On
 )

@@ -135,8 +135,8 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 	}
 }
 
-func TestOffAndThrough(t *testing.T) {
-	for mode, reads := range map[localcache.Mode]int64{localcache.Off: 0, localcache.Through: 3, localcache.On: 1} {
+func TestOff(t *testing.T) {
+	for mode, reads := range map[localcache.Mode]int64{localcache.Off: 0, localcache.On: 1} {
 		store := &counted{Store: oracle.New()}
 		people(t, store, 3)
 		followers(t, store, 2)

@@ -61,7 +61,7 @@ func (e enabled) Describe(to chan<- *prometheus.Desc) { to <- enabledDesc }
 
 // Collect implements [prometheus.Collector].
 func (e enabled) Collect(to chan<- prometheus.Metric) {
-	if e.cache == nil || e.cache.MaxBytes() <= 1 {
+	if e.cache == nil {
 		return
 	}
 	value := 0.0

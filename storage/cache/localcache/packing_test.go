@@ -98,7 +98,7 @@ func TestPackedListsComeFromTheStore(t *testing.T) {
 	for name, store := range map[string]storage.Store{"packed": packedBelow{oracle.New()}, "not packed": oracle.New()} {
 		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20})
 		defer cache.Close()
-		for _, mode := range []localcache.Mode{localcache.On, localcache.Through, localcache.Off} {
+		for _, mode := range []localcache.Mode{localcache.On, localcache.Off} {
 			cache.Switch(mode)
 			for _, reader := range []any{
 				cache,

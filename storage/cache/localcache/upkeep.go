@@ -126,10 +126,6 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
-	if c.Mode() == Through { // what was read is used for the answer alone
-		c.lists[side].abandon(k)
-		return true
-	}
 	c.lists[side].change(k, func(f *fill[*list]) { f.late = append(f.late, e) })
 	known, _ := c.look(k)
 	l, isList := known.(*list)

@@ -2,126 +2,151 @@ package rediscache
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
+	"kith/storage/epoch"
+	"kith/storage/sleep"
+	"kith/storage/wire"
 )
 
 const (
-	// changesAtOnce is how many changes one round trip carries.
-	changesAtOnce = 500
-	// changeTimeout ends one whole call of Changed.
-	changeTimeout = 2 * time.Second
+	changeTime = time.Second           // ends a report of changes
+	mostLate   = 10_000                // changed users are remembered while Redis is away; if there are more, a new epoch begins
+	firstPause = 20 * time.Millisecond // before a Redis that is left alone is tried, then twice as long …
+	longPause  = time.Second           // … up to this
 )
 
-// Changed reports to Redis users whose rows have been written: after the commit, and before the
-// writer answers. It costs one round trip. Redis drops what it keeps of these users, and those lists that have changed, if it is older; if a
-// user's counts are not given, in any case. The same change may be reported twice, late and in any order.
+// Changed reports users whose rows have been written: after the commit, and before the writer answers, by one exchange. The same change
+// may be reported twice, late and in any order.
 //
-// Once Changed has returned, no look-up that begins on any gateway finds older values, unless the
-// change could not be reported. In that case this gateway does not read Redis until it has reported
-// it, and the others may find older values until then: for the TTL at most, if this process ends
-// before.
+// Once Changed has returned, no look-up that begins on any gateway finds older values, unless the change could not be reported. In that
+// case this gateway does not read Redis until it has reported it, and the others may find older values until then: for the time to live
+// at most, if this process ends before.
 //
 // It does not fail, and it continues after the context ends.
 func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
-	what = perUser(what)
-	if len(what) == 0 {
-		return
-	}
-	if c.late.behind() || !c.breaker.allow() || c.deliver(context.WithoutCancel(ctx), what) != nil {
-		c.late.add(what)
+	if len(what) > 0 && (c.behind.Load() || c.report(context.WithoutCancel(ctx), what) != nil) {
+		c.leave(storage.Each(what, func(w storage.UserChange) storage.UserID { return w.User })...)
 	}
 }
 
-// Behind reports whether Redis lacks changes that were to be reported to it.
-func (c *Cache) Behind() bool { return c.late.behind() }
+// Behind reports whether Redis may lack changes that were to be reported to it.
+func (c *Cache) Behind() bool { return c.behind.Load() }
 
-// perUser combines the changes of each user into one.
-func perUser(what []storage.UserChange) []storage.UserChange {
-	at := make(map[storage.UserID]int, len(what))
-	list := make([]storage.UserChange, 0, len(what))
-	for _, w := range what {
-		i, found := at[w.User]
-		if !found {
-			at[w.User] = len(list)
-			list = append(list, w)
-			continue
-		}
-		list[i] = list[i].And(w)
-	}
-	return list
-}
-
-// deliver reports to Redis under the epoch that is valid when it is done: a gateway that reads under
-// another epoch began to do so after the changes had been committed.
-func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
-	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+// Empty begins a new epoch: nobody reads what was kept until now. It is for changes that are unknown. If that fails, it is done as soon as
+// Redis can be reached, and everybody is corrected then.
+func (c *Cache) Empty(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
-	const attempts = 3
-	for range attempts {
-		e, err := c.currentEpoch(ctx)
+	err := c.clock.Begin(ctx)
+	if err != nil {
+		c.mu.Lock()
+		c.all = true
+		c.mu.Unlock()
+		c.leave()
+	}
+	return err
+}
+
+// report reports changes under the epoch that is valid when it is done: a gateway that reads under another one began to do so after the
+// changes had been committed.
+func (c *Cache) report(ctx context.Context, what []storage.UserChange) error {
+	ctx, cancel := context.WithTimeout(ctx, changeTime)
+	defer cancel()
+	for range 3 {
+		e, err := c.clock.Known(ctx)
 		if err != nil {
-			c.failed("learn")
 			return err
 		}
-		if right, err := c.report(ctx, e, what); err != nil {
-			return fmt.Errorf("report %d changed users to Redis: %w", len(what), err)
-		} else if right {
-			c.cfg.Metrics.changes.WithLabelValues("reported").Add(float64(len(what)))
-			return nil
+		pipe := c.clock.Redis.Pipeline()
+		for _, w := range what {
+			keys := []string{key(e, "user", w.User)}
+			if w.Forward {
+				keys = append(keys, key(e, storage.Forward.String(), w.User))
+			}
+			if w.Inverse {
+				keys = append(keys, key(e, storage.Inverse.String(), w.User))
+			}
+			changed.EvalSha(ctx, pipe, keys, c.form, w.Counts.Version, w.Before, leaseLife.Milliseconds(), string(wire.AppendCounts(nil, w.Counts)))
+		}
+		// One server runs commands one after another. In a cluster the epoch is asked for when they have been run.
+		if _, cluster := c.clock.Redis.(*redis.ClusterClient); cluster && pipe.Len() > 0 {
+			if err := c.exchange(ctx, pipe); err != nil {
+				return err
+			}
+			pipe = c.clock.Redis.Pipeline()
+		}
+		name := c.clock.Ask(ctx, pipe)
+		if err := c.exchange(ctx, pipe); err != nil || e.Confirmed(name) {
+			return err
 		}
 	}
 	return errors.New("the epoch of Redis keeps changing")
 }
 
-// report writes a command for each user, and then asks for the epoch. On one server that takes the
-// same round trip, because commands run one after another. It returns false if the epoch is over.
-func (c *Cache) report(ctx context.Context, e *epoch, what []storage.UserChange) (bool, error) {
-	for some := range slices.Chunk(what, changesAtOnce) {
-		pipe := c.cfg.Redis.Pipeline()
-		for _, w := range some {
-			c.reportUser(ctx, pipe, e, w)
-		}
-		if _, cluster := c.cfg.Redis.(*redis.ClusterClient); cluster {
-			if err := c.exchange(ctx, "change", pipe); err != nil {
-				return false, err
+// leave leaves Redis alone, because it has not answered or lacks changes of some users, until it can be reached and has them.
+func (c *Cache) leave(users ...storage.UserID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remember(users)
+	if !c.behind.Swap(true) && c.closed.Err() == nil {
+		c.running.Go(func() {
+			for pause := firstPause; sleep.For(c.closed, pause) == nil && !c.catchUp(); {
+				pause = min(2*pause, longPause)
 			}
-			pipe = c.cfg.Redis.Pipeline()
-		}
-		name := pipe.Get(ctx, c.epochKey())
-		if err := c.exchange(ctx, "change", pipe); err != nil {
-			return false, err
-		}
-		if !c.verify(e, name) {
-			return false, nil
-		}
+		})
 	}
-	return true, nil
 }
 
-// reportUser reports one user. If its counts are not known, it removes what is kept of the user, and
-// with it the leases of those filling it.
-func (c *Cache) reportUser(ctx context.Context, pipe redis.Pipeliner, e *epoch, w storage.UserChange) {
-	keys := []string{e.user(w.User)}
-	if w.Forward {
-		keys = append(keys, e.list(storage.Forward, w.User))
+// remember remembers users whose changes are to be reported. Its caller holds the lock.
+func (c *Cache) remember(users []storage.UserID) {
+	for _, id := range users {
+		c.users[id] = true
 	}
-	if w.Inverse {
-		keys = append(keys, e.list(storage.Inverse, w.User))
+	if len(c.users) > c.mostLate {
+		clear(c.users)
+		c.all = true
 	}
-	if w.Counts.Version == 0 {
-		pipe.Unlink(ctx, keys...)
-		return
-	}
-	changed.EvalSha(ctx, pipe, keys, w.Counts.Version, inEight(w.Counts.Version), c.leaseLife().Milliseconds())
+	c.late.Set(float64(len(c.users)))
 }
 
-// inEight is a version as written in marks.
-func inEight(version int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(version)) }
+// catchUp reports everything remembered; what could not be reported stays. What exactly has changed does not matter any more: all
+// gateways forget these users afterwards.
+func (c *Cache) catchUp() (done bool) {
+	c.mu.Lock()
+	users, all := slices.Collect(maps.Keys(c.users)), c.all
+	clear(c.users)
+	c.all = false
+	c.mu.Unlock()
+	var err error
+	if all {
+		err, users = c.Empty(c.closed), nil
+	} else {
+		err = c.report(c.closed, storage.Each(users, func(id storage.UserID) storage.UserChange {
+			return storage.UserChange{User: id, Forward: true, Inverse: true}
+		}))
+	}
+	if err == nil && (all || len(users) > 0) {
+		c.corrected(users)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		users, all = nil, false
+	}
+	c.all = c.all || all
+	c.remember(users)
+	c.behind.Store(err != nil || c.all || len(c.users) > 0)
+	return !c.behind.Load()
+}
+
+// key is that of a value of a user. All keys of a user are in one slot of a cluster, which the part in braces determines.
+func key(e *epoch.Epoch, kind string, id storage.UserID) string {
+	return e.Keys + "{" + id.String() + "}:" + kind
+}

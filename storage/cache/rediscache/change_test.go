@@ -1,6 +1,7 @@
 package rediscache
 
 import (
+	"reflect"
 	"testing"
 
 	"kith/internal/storagetest/oracle"
@@ -37,30 +38,43 @@ func TestChangesAreSeenByAll(t *testing.T) {
 	}
 }
 
-// A user that is older than a change is removed, and read once for all gateways; one that is newer stays.
-func TestUsersThatHaveChangedAreReadOnce(t *testing.T) {
+// A user of the version before a change gets the new counts where it is kept; one that is older, or has another name, is removed, and read
+// once for all gateways; one that is newer stays as it is.
+func TestUsersAreReadAgainOnlyIfTheyMust(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)
+	s.write(t, 1, 2, storage.Following)
 	server, a, b := pair(t, s)
-	seen := func(what string, want int64) {
+	seen := func(what string, profiles, lists int64) {
 		t.Helper()
-		calls := s.calls()
+		hadProfiles, hadLists := s.profiles.Load(), s.lists.Load()
 		for _, c := range []*Cache{a, b} {
 			c.agrees(t, s, 1, 2)
 			c.idle(t)
 		}
-		if n := s.calls() - calls; n != want {
-			t.Errorf("%s: %d look-ups, want %d", what, n, want)
+		if p, l := s.profiles.Load()-hadProfiles, s.lists.Load()-hadLists; p != profiles || l != lists {
+			t.Errorf("%s: users were read %d times and lists %d, want %d and %d", what, p, l, profiles, lists)
 		}
 	}
-	seen("at first", 3)
-	s.write(t, 1, 2, storage.Following)
-	follow := s.both(1, 2)
-	a.Changed(t.Context(), follow)
-	if left := admin(t, server).HMGet(t.Context(), current(t, a).user(1), "p", "c", "v").Val(); left[0] != nil || left[1] != nil || left[2] != "1" {
-		t.Errorf("the old user is there: %q", left)
+	change := func(kind storage.EdgeType) []storage.UserChange {
+		s.write(t, 1, 2, kind)
+		return s.both(1, 2)
 	}
-	seen("a follow", 3)
+	seen("at first", 1, 2)
+	life := admin(t, server).PTTL(t.Context(), key(a.epoch(t), "user", 1)).Val()
+	ended := change(storage.None)
+	a.Changed(t.Context(), ended)
+	seen("a follow ended", 0, 2)
+	if now := admin(t, server).PTTL(t.Context(), key(a.epoch(t), "user", 1)).Val(); now <= 0 || now > life {
+		t.Errorf("the user is kept for %s, and for %s before the change", now, life)
+	}
+	followed := change(storage.Following)
+	blocked := change(storage.Blocking)
+	a.Changed(t.Context(), blocked)
+	seen("a change was not reported yet", 1, 2)
+	b.Changed(t.Context(), followed)
+	a.Changed(t.Context(), blocked)
+	seen("late and twice", 0, 0)
 	name := "other"
 	user, _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99)
 	if err != nil {
@@ -69,14 +83,78 @@ func TestUsersThatHaveChangedAreReadOnce(t *testing.T) {
 	renamed := s.both(1, 2)[0]
 	renamed.Before, renamed.Forward, renamed.Profile = renamed.Counts.Version, false, &user
 	b.Changed(t.Context(), []storage.UserChange{renamed})
-	seen("another name", 1)
-
-	// What is reported late or twice removes nothing new.
-	a.Changed(t.Context(), []storage.UserChange{renamed})
-	b.Changed(t.Context(), follow)
-	seen("late and twice", 0)
-	if n := admin(t, server).Exists(t.Context(), current(t, a).user(3)).Val(); n > 0 {
+	seen("another name", 1, 0)
+	if n := admin(t, server).Exists(t.Context(), key(a.epoch(t), "user", 3)).Val(); n > 0 {
 		t.Error("nobody has asked for user 3")
+	}
+}
+
+// Gateways of several versions, with values in different forms, see each other's changes at once, whoever reports them, and keep values
+// in turn.
+func TestGatewaysWhoseValuesHaveDifferentForms(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2)
+	s.write(t, 1, 2, storage.Following)
+	server, a, b := pair(t, s)
+	third := connect(t, s, []*testenv.RedisServer{server})
+	b.form, third.form = "2", "3"
+	read := func(c *Cache) {
+		t.Helper()
+		c.agrees(t, s, 1, 2)
+		c.idle(t)
+	}
+	kind := storage.Following
+	for name, fill := range map[string]func(reader, writer *Cache){
+		"by the reader last":                  func(reader, writer *Cache) { read(writer); read(reader) },
+		"by the writer last":                  func(reader, writer *Cache) { read(reader); read(writer) },
+		"by the reader before it is reported": func(reader, writer *Cache) { read(writer) },
+	} {
+		for _, writer := range []*Cache{a, b, third} {
+			for _, reader := range []*Cache{a, b} {
+				if writer == reader {
+					continue
+				}
+				fill(reader, writer)
+				kind = storage.Following + storage.None - kind
+				before := name == "by the reader before it is reported"
+				if before {
+					read(reader)
+				}
+				s.write(t, 1, 2, kind)
+				writer.Changed(t.Context(), s.both(1, 2))
+				read(reader)
+				calls := s.calls()
+				if read(reader); s.calls() > calls {
+					t.Errorf("filled %s, form %s reads what form %s has written: nothing was kept", name, reader.form, writer.form)
+				}
+				read(writer)
+			}
+		}
+	}
+}
+
+// The bytes of values are those of the form. Whoever changes them changes the form.
+func TestFormOfValues(t *testing.T) {
+	t.Parallel()
+	p := storage.Profile{
+		User:   storage.User{ID: 7, Handle: "ann", Name: "Ann", Bio: "b", AvatarURL: "u", CreatedAt: 5, UpdatedAt: 6, Attributes: `{"a":1}`, Locked: true},
+		Exists: true, Counts: storage.Counts{Following: 1, Follower: 2, Friend: 3, Posts: 4, Favorites: 5, Favorited: 6, Version: 9}, Counted: true,
+	}
+	l := storage.List{Version: 3, Edges: []storage.Edge{{From: 7, To: 8, Type: storage.Following, UpdateTime: 300}, {From: 7, To: 300, Type: storage.None, UpdateTime: 1}}}
+	q := storage.ListQuery{Owner: 7, Longest: 10, EndedSince: 1}
+	for name, one := range map[string]struct{ got, want kept }{
+		"user": {users(oracle.New()).keep(7, p), kept{9, "\x83\n\f\x03ann\x03Ann\x01b\x01u{\"a\":1}", "\x02\x04\x06\b\n\f", false}},
+		"list": {lists(nil, storage.Forward).keep(q, l), kept{version: 3, value: "\x00\n\x01\a\b\x01\xd8\x04\a\xac\x02\x00\x02"}},
+	} {
+		if one.got != one.want || form != "1" {
+			t.Errorf("%s: %#v in the form %s, want %#v", name, one.got, form, one.want)
+		}
+	}
+	if got, ok := users(oracle.New()).found(7, users(oracle.New()).keep(7, p)); !ok || got.Value != p {
+		t.Errorf("%+v, want %+v", got, p)
+	}
+	if got, ok := lists(nil, storage.Forward).found(q, lists(nil, storage.Forward).keep(q, l)); !ok || !reflect.DeepEqual(got.Value, l) {
+		t.Errorf("%+v, want %+v", got, l)
 	}
 }
 
@@ -106,12 +184,12 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 		"flushed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
 			b.Changed(t.Context(), s.both(1, 2))
-			if err := b.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
+			if err := b.clock.Redis.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"flushed before the change": func(t *testing.T, s *source, b *Cache) {
-			if err := b.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
+			if err := b.clock.Redis.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 			s.write(t, 1, 2, storage.Following)
@@ -149,9 +227,6 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 				a.idle(t)
 				b.idle(t)
 			}
-			if a.fills("following", "lost") == 0 {
-				t.Error("no fill was refused")
-			}
 		})
 	}
 }
@@ -174,13 +249,13 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	a.Profiles(t.Context(), []storage.UserID{1})
 	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})
 	a.idle(t)
-	if a.fills("user", "older") != 1 || a.fills("following", "older") != 1 {
+	if a.stores(t, "user", 1) || a.stores(t, "following", 1) {
 		t.Error("it was not refused")
 	}
 	s.set(func() { s.pretend = nil })
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
-	if b.fills("user", "taken") == 0 || b.fills("following", "taken") == 0 {
+	if !b.stores(t, "user", 1) || !b.stores(t, "following", 1) {
 		t.Error("what is new was refused, too")
 	}
 	a.agrees(t, s, 1, 2)

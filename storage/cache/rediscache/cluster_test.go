@@ -2,8 +2,8 @@ package rediscache
 
 import (
 	"context"
-	"errors"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/epoch"
 )
 
 // A cluster works like one server: keys of all masters are filled, changed and reported.
@@ -51,13 +52,12 @@ func TestCluster(t *testing.T) {
 		s.write(t, 1, id, storage.None)
 		a.Changed(t.Context(), s.both(1, id))
 	}
-	before := current(t, a).keys
+	before := a.epoch(t).Keys
 	rollBack()
 	up := func() bool {
 		a.agrees(t, s, ids...)
 		b.agrees(t, s, ids...)
-		x, y := a.epoch.Load(), b.epoch.Load()
-		return x != nil && y != nil && x.keys == y.keys && x.keys != before
+		return a.epoch(t).Keys == b.epoch(t).Keys && a.epoch(t).Keys != before
 	}
 	eventually(t, "both are in a new epoch", up)
 
@@ -74,13 +74,12 @@ func TestCluster(t *testing.T) {
 	}
 	t.Logf("10 rounds without a master: %s", time.Since(began))
 	servers[2].Restart(t)
-	eventually(t, "all changes are reported", func() bool { return !a.late.behind() })
-	time.Sleep(verifyEvery)
+	eventually(t, "all changes are reported", func() bool { return !a.Behind() })
 	eventually(t, "Redis is used again", func() bool {
-		hits := b.lookups("user", "hit")
+		hits := b.looked("user", "hit")
 		b.agrees(t, s, ids...)
 		b.idle(t)
-		return b.lookups("user", "hit") >= hits+50
+		return b.looked("user", "hit") >= hits+50
 	})
 }
 
@@ -107,18 +106,18 @@ func TestFailover(t *testing.T) {
 	eventually(t, "it is a replica", func() bool { return client.ClusterReplicate(t.Context(), id).Err() == nil })
 	eventually(t, "it has what its master has", func() bool {
 		info := client.Info(t.Context(), "replication").Val()
-		return infoField(info, "master_link_status") == "up"
+		return epoch.Field(info, "master_link_status") == "up"
 	})
-	runs := NewRuns()
+	runs := new(epoch.Runs)
 	watched := redis.NewClient(&redis.Options{Addr: replica.Addr(), DialerRetries: 1, OnConnect: runs.OnConnect})
 	defer watched.Close()
-	if err := watched.Ping(context.Background()).Err(); !errors.Is(err, errReplica) {
+	if err := watched.Ping(context.Background()).Err(); err == nil || !strings.Contains(err.Error(), "a replica, which is not read") {
 		t.Errorf("a connection to a replica: %v", err)
 	}
 
-	a := connect(t, s, masters, func(c *Config) { c.Timeout = 300 * time.Millisecond })
-	eventually(t, "connected", func() bool { a.agrees(t, s, ids...); return a.epoch.Load() != nil })
-	before := current(t, a).keys
+	a := connect(t, s, masters, func(c *Cache) { c.timeout = 300 * time.Millisecond })
+	eventually(t, "connected", func() bool { a.agrees(t, s, ids...); return !a.Behind() })
+	before := a.epoch(t).Keys
 	masters[0].Kill(t)
 	if err := client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
 		t.Fatal(err)
@@ -127,8 +126,7 @@ func TestFailover(t *testing.T) {
 		s.write(t, 1, 2, storage.Following)
 		a.Changed(t.Context(), s.both(1, 2))
 		a.agrees(t, s, ids...)
-		e := a.epoch.Load()
-		return e != nil && e.keys != before
+		return !a.Behind() && a.epoch(t).Keys != before
 	})
 	if err := watched.Ping(context.Background()).Err(); err != nil {
 		t.Errorf("a connection to the new master: %v", err)

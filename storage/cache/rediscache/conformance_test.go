@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
@@ -42,7 +41,7 @@ func TestConformance(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		opened++
 		store := oracle.New()
-		own := func(c *Config) { c.Prefix, c.Timeout = fmt.Sprint("kith:", opened), 5*time.Second }
+		own := func(c *Cache) { c.clock.Prefix = fmt.Sprint("kith:", opened) }
 		s := &cached{caches: [2]*Cache{connect(t, store, servers, own), connect(t, store, servers, own)}}
 		s.Store = watch.Watch(store, s.wrote)
 		return s

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
@@ -32,8 +31,8 @@ func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 		server.Stop(t)
 		copyFile(t, aside, dump)
 		server.Restart(t)
-		for _, text := range scripts {
-			if err := admin(t, server).ScriptLoad(t.Context(), text).Err(); err != nil {
+		for _, script := range []*redis.Script{get, fill, changed} {
+			if err := script.Load(t.Context(), admin(t, server)).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -52,15 +51,11 @@ func TestRestartWithOldData(t *testing.T) {
 	rollBack := saved(t, server)
 	s.write(t, 1, 2, storage.Following)
 	a.Changed(t.Context(), s.both(1, 2))
-	before := a.epoch.Load()
+	before := a.epoch(t)
 	rollBack()
 	// The old list exists again.
-	held, err := admin(t, server).Get(t.Context(), before.list(storage.Forward, 1)).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l, err := parseList(storage.Forward, 1, held); err != nil || len(l.Edges) != 0 {
-		t.Fatalf("%+v, %v: the test shows nothing", l, err)
+	if held := admin(t, server).HGet(t.Context(), key(before, "following", 1), "d"+form).Val(); held == "" {
+		t.Fatal("it does not: the test shows nothing")
 	}
 	for range 5 {
 		a.agrees(t, s, 1, 2)
@@ -71,8 +66,7 @@ func TestRestartWithOldData(t *testing.T) {
 	eventually(t, "both use Redis again, in one epoch", func() bool {
 		a.agrees(t, s, 1, 2)
 		b.agrees(t, s, 1, 2)
-		x, y := a.epoch.Load(), b.epoch.Load()
-		return x != nil && y != nil && x.keys == y.keys && x.keys != before.keys
+		return a.epoch(t).Keys == b.epoch(t).Keys && a.epoch(t).Keys != before.Keys
 	})
 }
 
@@ -84,9 +78,9 @@ func TestAnswersOfAnEpochThatEnds(t *testing.T) {
 	a.profile(t, 1)
 	a.idle(t)
 	hook := &afterPipelines{}
-	a.cfg.Redis.AddHook(hook)
+	a.clock.Redis.AddHook(hook)
 	s.write(t, 1, 2, storage.Following) // this is not reported, so the data in Redis is old
-	hook.then.Store(ptr(func() { a.cfg.Runs.met("another") }))
+	hook.then.Store(ptr(a.clock.Forget))
 	if p := a.profile(t, 1); p.Counts.Following != 1 {
 		t.Errorf("%+v is from an epoch that is over", p.Counts)
 	}
@@ -113,64 +107,55 @@ func (h *afterPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) red
 	}
 }
 
-// current is the epoch of a gateway. On a busy machine the gateway may have given up on Redis for a moment.
-func current(t testing.TB, c *Cache) (e *epoch) {
-	t.Helper()
-	eventually(t, "an epoch", func() bool { e = c.epoch.Load(); return e != nil })
-	return e
-}
-
 // A gateway that cannot report a change to Redis reads nothing from Redis, and reports the change as soon as it can.
 func TestChangesThatCannotBeReported(t *testing.T) {
 	t.Parallel()
-	for _, maxLate := range []int{100, 1} { // with 1 there are too many, so that a new epoch has to begin
-		t.Run(fmt.Sprint("room for ", maxLate), func(t *testing.T) {
+	for _, mostLate := range []int{100, 1} { // with 1 there are too many, so that a new epoch has to begin
+		t.Run(fmt.Sprint("room for ", mostLate), func(t *testing.T) {
 			t.Parallel()
 			s := newSource(t, 1, 2)
 			var mu sync.Mutex
 			var corrected [][]storage.UserID
-			server, a, b := pair(t, s, func(c *Config) {
-				c.Timeout, c.MaxLate = 100*time.Millisecond, maxLate
-				c.Corrected = func(users []storage.UserID) { mu.Lock(); defer mu.Unlock(); corrected = append(corrected, users) }
+			server, a, b := pair(t, s, func(c *Cache) {
+				c.timeout, c.mostLate = timeout, mostLate
+				c.corrected = func(users []storage.UserID) { mu.Lock(); defer mu.Unlock(); corrected = append(corrected, users) }
 			})
 			a.agrees(t, s, 1, 2)
 			a.idle(t)
 			b.agrees(t, s, 1, 2)
 			b.idle(t)
-			before := current(t, a).keys
+			before := a.epoch(t).Keys
 			server.Freeze(t)
 			s.write(t, 1, 2, storage.Following)
 			a.Changed(t.Context(), s.both(1, 2))
-			if !a.late.behind() {
+			if !a.Behind() {
 				t.Fatal("it could be reported")
 			}
 			a.agrees(t, s, 1, 2)
-			failures := func() float64 {
-				return testutil.ToFloat64(a.cfg.Metrics.errors.WithLabelValues("change")) + testutil.ToFloat64(a.cfg.Metrics.errors.WithLabelValues("learn"))
-			}
-			eventually(t, "it was tried again, in vain", func() bool { return failures() >= 3 })
+			hook := &afterPipelines{}
+			a.clock.Redis.AddHook(hook)
+			tried := make(chan struct{})
+			hook.then.Store(ptr(func() { close(tried) }))
+			<-tried // again, in vain
 			server.Thaw(t)
-			for a.late.behind() {
+			for a.Behind() {
 				a.agrees(t, s, 1, 2)
 			}
-			// The other gateway sees it at once, or when it sees that the epoch has changed.
-			time.Sleep(verifyEvery)
 			b.idle(t)
 			b.agrees(t, s, 1, 2)
 			a.agrees(t, s, 1, 2)
-			if same := current(t, a).keys == before; same != (maxLate == 100) {
+			if same := a.epoch(t).Keys == before; same != (mostLate == 100) {
 				t.Errorf("the same epoch: %v", same)
 			}
 			mu.Lock()
 			slices.Sort(corrected[0])
-			if want := []storage.UserID{1, 2}; len(corrected) != 1 || maxLate == 100 && !slices.Equal(corrected[0], want) || maxLate == 1 && len(corrected[0]) > 0 {
+			if want := []storage.UserID{1, 2}; len(corrected) != 1 || mostLate == 100 && !slices.Equal(corrected[0], want) || mostLate == 1 && len(corrected[0]) > 0 {
 				t.Errorf("corrected were %v", corrected)
 			}
 			mu.Unlock()
 			eventually(t, "both in one epoch", func() bool {
 				b.agrees(t, s, 1, 2)
-				e, other := b.epoch.Load(), a.epoch.Load()
-				return e != nil && other != nil && e.keys == other.keys
+				return a.epoch(t).Keys == b.epoch(t).Keys
 			})
 		})
 	}
@@ -183,7 +168,7 @@ func TestChangesReportedInAnEpochThatIsOver(t *testing.T) {
 	_, a, b := pair(t, s)
 	a.agrees(t, s, 1, 2)
 	a.idle(t)
-	if _, err := b.learnEpoch(t.Context(), true); err != nil { // as happens after too many changes
+	if err := b.Empty(t.Context()); err != nil { // as happens after too many changes
 		t.Fatal(err)
 	}
 	b.agrees(t, s, 1, 2)
@@ -194,23 +179,6 @@ func TestChangesReportedInAnEpochThatIsOver(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// If two look-ups learn the epoch, one shortly after the other, both get the same epoch. Otherwise the values
-// that the first one reads in between would not be trusted, and would be read from the store.
-func TestTheEpochIsLearnedOnce(t *testing.T) {
-	t.Parallel()
-	_, a, _ := pair(t, newSource(t))
-	first, err := a.learnEpoch(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if second, err := a.learnEpoch(t.Context(), false); err != nil || second != first || !a.holds(first) {
-		t.Errorf("learned %v after %v, %v", second, first, err)
-	}
-	if fresh, err := a.learnEpoch(t.Context(), true); err != nil || fresh.keys == first.keys {
-		t.Errorf("a fresh epoch is %v after %v, %v", fresh, first, err)
-	}
-}
-
 // Deleting the epoch's key empties the cache of all gateways.
 func TestDeletingTheEpochEmptiesTheCache(t *testing.T) {
 	t.Parallel()
@@ -219,10 +187,9 @@ func TestDeletingTheEpochEmptiesTheCache(t *testing.T) {
 	a.agrees(t, s, 1)
 	b.agrees(t, s, 1)
 	s.write(t, 1, 2, storage.Following) // without any report
-	if err := admin(t, server).Del(t.Context(), a.epochKey()).Err(); err != nil {
+	if err := admin(t, server).Del(t.Context(), "kith:test:epoch").Err(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(verifyEvery)
 	a.idle(t)
 	b.idle(t)
 	a.agrees(t, s, 1)
@@ -245,7 +212,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 		a.agrees(t, s, 1, 2)
 		a.idle(t)
 	}
-	eventually(t, "the change was reported", func() bool { return !a.late.behind() })
+	eventually(t, "the change was reported", func() bool { return !a.Behind() })
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
 	calls := s.calls()
@@ -268,16 +235,15 @@ func TestRedisThatDoesNotReportItsRun(t *testing.T) {
 		a.Changed(t.Context(), s.both(1, 2))
 		a.idle(t)
 	}
-	if err := a.cfg.Redis.Ping(t.Context()).Err(); err != nil {
+	if err := a.clock.Redis.Ping(t.Context()).Err(); err != nil {
 		t.Error(err)
 	}
-	if n := testutil.ToFloat64(a.cfg.Metrics.errors.WithLabelValues("learn")); n == 0 {
+	if a.looked("user", "failed") != 2 {
 		t.Error("it was used")
 	}
 }
 
-// Redis goes away under load with all its data, and comes back. Answers stay correct, no more callers at a
-// time ask the store than may, and nobody waits for long.
+// Redis goes away under load with all its data, and comes back. Answers stay correct, and nobody waits for long.
 func TestRedisGoneUnderLoad(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID
@@ -285,8 +251,7 @@ func TestRedisGoneUnderLoad(t *testing.T) {
 		ids = append(ids, id+1)
 	}
 	s := newSource(t, ids...)
-	const bound = 3
-	server, a, b := pair(t, s, func(c *Config) { c.MaxConcurrent, c.Timeout = bound, 100*time.Millisecond })
+	server, a, b := pair(t, s, func(c *Cache) { c.timeout = timeout })
 	s.after = func() { time.Sleep(time.Millisecond) }
 	a.agrees(t, s, ids...)
 	b.agrees(t, s, ids...)
@@ -316,76 +281,17 @@ func TestRedisGoneUnderLoad(t *testing.T) {
 	}
 	yes := func() bool { return true }
 	wait("answers", yes)
-	s.most.Store(0)
 	for _, how := range []struct{ gone, back func(testing.TB) }{{server.Kill, server.Restart}, {server.Freeze, server.Thaw}} {
 		how.gone(t)
-		wait("Redis is left alone", func() bool { return !a.breaker.allow() && !b.breaker.allow() })
+		wait("Redis is left alone", func() bool { return a.Behind() && b.Behind() })
 		wait("answers without Redis", yes)
 		how.back(t)
-		hits := a.lookups("user", "hit")
-		wait("Redis is used again", func() bool { return a.lookups("user", "hit") > hits+50 })
+		hits := a.looked("user", "hit")
+		wait("Redis is used again", func() bool { return a.looked("user", "hit") > hits+50 })
 	}
 	stop()
 	load.Wait()
-	if most := s.most.Load(); most > 2*bound {
-		t.Errorf("%d look-ups of the store at a time, by two gateways of %d each", most, bound)
-	}
 	if n := slow.Load(); n > 0 {
 		t.Errorf("%d answers took more than 3 s", n)
-	}
-}
-
-func TestBreaker(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1000, 0)
-	b := &breaker{now: func() time.Time { return now }, open: NewMetrics(nil).open}
-	for range maxFailures {
-		if !b.allow() {
-			t.Fatal("too early")
-		}
-		b.done(false)
-	}
-	if b.allow() {
-		t.Error("still asked")
-	}
-	now = now.Add(leftAlone)
-	if !b.allow() || b.allow() {
-		t.Error("one is to try")
-	}
-	b.done(false)
-	if b.allow() {
-		t.Error("asked after the try has failed")
-	}
-	now = now.Add(leftAlone)
-	if !b.allow() {
-		t.Error("nobody tries again")
-	}
-	b.done(true)
-	for range 2 {
-		if !b.allow() {
-			t.Error("not closed again")
-		}
-	}
-}
-
-func TestConfigIsChecked(t *testing.T) {
-	t.Parallel()
-	client := redis.NewClient(&redis.Options{})
-	defer client.Close()
-	good := Config{Redis: client, Runs: NewRuns(), Prefix: "kith:x", Source: newSource(t)}
-	if c, err := New(good); err != nil {
-		t.Error(err)
-	} else {
-		c.Close()
-	}
-	for name, change := range map[string]func(*Config){
-		"client": func(c *Config) { c.Redis = nil }, "runs": func(c *Config) { c.Runs = nil }, "source": func(c *Config) { c.Source = nil },
-		"no prefix": func(c *Config) { c.Prefix = "" }, "braces": func(c *Config) { c.Prefix = "a{b}" },
-	} {
-		bad := good
-		change(&bad)
-		if _, err := New(bad); err == nil {
-			t.Errorf("%s: no error", name)
-		}
 	}
 }

@@ -45,10 +45,10 @@ func runHistory(t *testing.T, faults bool) {
 	peers = append([]storage.UserID{1, 2, 3, 4}, everybody[:8]...)
 	everybody = append(everybody, 1, 2, 3, 4, 404)
 	s := newSource(t, everybody[:clients+2]...) // 3 and 4 have only counts, and 404 has nothing
-	server, a, b := pair(t, s, func(c *Config) {
-		c.MaxLate = 20
-		if c.Timeout = 5 * time.Second; faults { // without faults, no change may come late
-			c.Timeout = 100 * time.Millisecond
+	server, a, b := pair(t, s, func(c *Cache) {
+		c.mostLate = 20
+		if c.timeout = 5 * time.Second; faults { // without faults, no change may come late
+			c.timeout = timeout
 		}
 	})
 	gateways := []*Cache{a, b}
@@ -74,7 +74,7 @@ func runHistory(t *testing.T, faults bool) {
 	}
 	hits := func() (n float64) {
 		for _, c := range gateways {
-			n += c.lookups("user", "hit") + c.lookups("following", "hit") + c.lookups("follower", "hit")
+			n += c.looked("user", "hit") + c.looked("following", "hit") + c.looked("follower", "hit")
 		}
 		return n
 	}
@@ -114,13 +114,12 @@ func runHistory(t *testing.T, faults bool) {
 	eventually(t, "100 values were found in Redis", func() bool { return t.Failed() || steps.Load() >= 100 && hits() >= 100 })
 	stop()
 	load.Wait()
-	eventually(t, "all is reported", func() bool { return !a.late.behind() && !b.late.behind() })
-	_ = sleep.For(t.Context(), 2*verifyEvery)
+	eventually(t, "all is reported", func() bool { return !a.Behind() && !b.Behind() })
 	for _, c := range gateways {
 		c.idle(t)
 		c.agrees(t, s, everybody...)
 	}
-	t.Logf("%d steps, %v epochs, %v lookups of users hit; on the other gateway old for %s at most", steps.Load(), epochs(gateways), a.lookups("user", "hit"), time.Duration(worst.Load()))
+	t.Logf("%d steps, %v epochs, %v look-ups of users hit; on the other gateway old for %s at most", steps.Load(), epochs(gateways), a.looked("user", "hit"), time.Duration(worst.Load()))
 	if time.Duration(worst.Load()) > 100*time.Millisecond {
 		t.Errorf("the other gateway did not have it after %s", time.Duration(worst.Load()))
 	}
@@ -128,8 +127,8 @@ func runHistory(t *testing.T, faults bool) {
 
 func epochs(gateways []*Cache) (names []string) {
 	for _, c := range gateways {
-		if e := c.epoch.Load(); e != nil {
-			names = append(names, e.name)
+		if e, err := c.clock.Known(context.Background()); err == nil {
+			names = append(names, e.Name)
 		}
 	}
 	return names

@@ -2,102 +2,86 @@ package rediscache
 
 import (
 	"context"
-	"slices"
-
-	"github.com/redis/go-redis/v9"
+	"encoding/binary"
 
 	"kith/storage"
 	"kith/storage/wire"
 )
 
-// A kind is one sort of cached value: what is asked for, what is kept under one key, and which
-// scripts read and write it.
-type kind[Q comparable, V any] interface {
-	name() string
-	key(*epoch, Q) string
-
-	read(ctx context.Context, source storage.Snapshots, queries []Q) []storage.Result[V]
-
-	// get is the script that asks for a value, with its arguments after the token and the lease. parse returns the answer to the
-	// query from the kept value that it returned.
-	get(Q) (script *redis.Script, args []any)
-	parse(reply any, q Q) (storage.Result[V], error)
-
-	// fill is the script that stores a value, with the version and the arguments after the TTL.
-	fill(Q, V) (script *redis.Script, version int64, args []any)
-
-	// nothing reports whether a value says that there is nothing in the store.
-	nothing(V) bool
+// kind is one sort of value of a user.
+type kind[Q comparable, V any] struct {
+	name  string // in keys and metrics
+	owner func(Q) storage.UserID
+	read  func(context.Context, []Q) []storage.Result[V]
+	keep  func(Q, V) kept
+	// found is the answer to a query. It is not ok if what is kept cannot be read, or was read for a query that asked for less.
+	found func(Q, kept) (r storage.Result[V], ok bool)
 }
 
-// users is the kind of profiles with counts.
-type users struct{}
-
-func (users) name() string                           { return "user" }
-func (users) key(e *epoch, id storage.UserID) string { return e.user(id) }
-func (users) nothing(p storage.Profile) bool         { return !p.Exists && !p.Counted }
-
-func (users) read(ctx context.Context, source storage.Snapshots, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return source.Profiles(ctx, ids)
+// kept is what Redis keeps of a value.
+type kept struct {
+	version       int64 // of user_counts
+	value, counts string
+	nothing       bool // there is nothing in the store
 }
 
-func (users) get(storage.UserID) (*redis.Script, []any) { return userGet, nil }
+func keptOf(reply []any) (k kept) {
+	k.value, _ = reply[0].(string)
+	k.counts, _ = reply[1].(string)
+	k.version, _ = reply[2].(int64)
+	return k
+}
 
-func (u users) parse(reply any, id storage.UserID) (storage.Result[storage.Profile], error) {
-	fields, ok := reply.([]any)
-	if !ok || len(fields) != 3 {
-		return storage.Result[storage.Profile]{}, errMalformed
+func users(source storage.Snapshots) kind[storage.UserID, storage.Profile] {
+	return kind[storage.UserID, storage.Profile]{
+		name: "user", owner: func(id storage.UserID) storage.UserID { return id }, read: source.Profiles,
+		keep: func(_ storage.UserID, p storage.Profile) kept {
+			return kept{p.Counts.Version, string(wire.AppendProfile(nil, p)), string(wire.AppendCounts(nil, p.Counts)), !p.Exists && !p.Counted}
+		},
+		found: func(id storage.UserID, k kept) (r storage.Result[storage.Profile], ok bool) {
+			p, err := wire.ParseProfile(id, k.value, k.counts, k.version)
+			return storage.Result[storage.Profile]{Value: p, Found: p.Exists || p.Counted}, err == nil
+		},
 	}
-	var texts [3]string
-	for i := range fields {
-		texts[i], _ = fields[i].(string)
+}
+
+// lists are those of one side. Of a list is kept: 1 if it is only known to be longer than …, otherwise 0; … so much; since when it has
+// tombstones; and the edges.
+func lists(source storage.Snapshots, side storage.Side) kind[storage.ListQuery, storage.List] {
+	return kind[storage.ListQuery, storage.List]{
+		name: side.String(), owner: func(q storage.ListQuery) storage.UserID { return q.Owner },
+		read: func(ctx context.Context, queries []storage.ListQuery) []storage.Result[storage.List] {
+			return source.Lists(ctx, side, queries)
+		},
+		keep: func(q storage.ListQuery, l storage.List) kept {
+			to := []byte{0}
+			if l.Long {
+				to[0] = 1
+			}
+			to = binary.AppendUvarint(binary.AppendUvarint(to, uint64(q.Longest)), uint64(q.EndedSince))
+			for _, e := range l.Edges {
+				to = wire.AppendEdge(to, e)
+			}
+			return kept{version: l.Version, value: string(to), nothing: l.Version == 0 && len(l.Edges) == 0}
+		},
+		found: func(q storage.ListQuery, k kept) (r storage.Result[storage.List], ok bool) {
+			d, follows := wire.NewDecoder(k.value), 0
+			l := storage.List{Version: k.version, Long: d.Byte() == 1}
+			longest, ended := int(d.Uvarint()), storage.Micros(d.Uvarint())
+			for d.More() {
+				e := d.Edge()
+				if e.Type != storage.None || e.UpdateTime >= q.EndedSince {
+					l.Edges = append(l.Edges, e)
+				}
+				if e.Type == storage.Following {
+					follows++
+				}
+			}
+			ok = d.End() == nil && (l.Long && q.Longest <= longest || !l.Long && q.EndedSince >= ended)
+			if follows > q.Longest {
+				l.Long, l.Edges = true, nil
+			}
+			return storage.Result[storage.List]{Value: l, Found: true}, ok
+		},
 	}
-	p, err := parseUser(id, texts[0], texts[1], texts[2])
-	return storage.Result[storage.Profile]{Value: p, Found: !u.nothing(p)}, err
-}
-
-func (users) fill(_ storage.UserID, p storage.Profile) (*redis.Script, int64, []any) {
-	return userFill, p.Counts.Version, []any{wire.AppendProfile(nil, p), wire.AppendCounts(nil, p.Counts)}
-}
-
-// lists is the kind of whole lists of one side.
-type lists struct{ side storage.Side }
-
-func (l lists) name() string                             { return l.side.String() }
-func (l lists) key(e *epoch, q storage.ListQuery) string { return e.list(l.side, q.Owner) }
-func (lists) nothing(l storage.List) bool                { return l.Version == 0 && !l.Long && len(l.Edges) == 0 }
-func (lists) get(q storage.ListQuery) (*redis.Script, []any) {
-	return listGet, []any{q.Longest, int64(q.EndedSince)}
-}
-
-func (l lists) read(ctx context.Context, source storage.Snapshots, queries []storage.ListQuery) []storage.Result[storage.List] {
-	return source.Lists(ctx, l.side, queries)
-}
-
-func (l lists) parse(reply any, q storage.ListQuery) (storage.Result[storage.List], error) {
-	text, ok := reply.(string)
-	if !ok {
-		return storage.Result[storage.List]{}, errMalformed
-	}
-	list, err := parseList(l.side, q.Owner, text)
-	return storage.Result[storage.List]{Value: narrowed(list, q), Found: true}, err
-}
-
-// narrowed drops from a list that was read for another query what this query does not ask for.
-func narrowed(l storage.List, q storage.ListQuery) storage.List {
-	l.Edges = slices.DeleteFunc(l.Edges, func(e storage.Edge) bool { return e.Type == storage.None && e.UpdateTime < q.EndedSince })
-	follows := 0
-	for _, e := range l.Edges {
-		if e.Type == storage.Following {
-			follows++
-		}
-	}
-	if l.Long || follows > q.Longest {
-		return storage.List{Version: l.Version, Long: true}
-	}
-	return l
-}
-
-func (l lists) fill(q storage.ListQuery, list storage.List) (*redis.Script, int64, []any) {
-	return listFill, list.Version, []any{listBytes(l.side, list, q)}
 }

@@ -16,6 +16,7 @@ import (
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/epoch"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,6 @@ func (unheard) Printf(context.Context, string, ...any) {}
 type source struct {
 	*oracle.Store
 	profiles, lists atomic.Int64 // calls
-	running, most   atomic.Int64 // calls at the same time
 
 	mu      sync.Mutex
 	after   func()               // called when an answer has been read
@@ -106,16 +106,8 @@ func (s *source) set(change func()) {
 	change()
 }
 
-func (s *source) begin() {
-	n := s.running.Add(1)
-	for m := s.most.Load(); n > m && !s.most.CompareAndSwap(m, n); m = s.most.Load() {
-	}
-}
-
 func (s *source) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	s.profiles.Add(1)
-	s.begin()
-	defer s.running.Add(-1)
 	store, err := s.store()
 	answer := store.Profiles(ctx, ids)
 	failed(answer, err)
@@ -126,8 +118,6 @@ func (s *source) Profiles(ctx context.Context, ids []storage.UserID) []storage.R
 
 func (s *source) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	s.lists.Add(1)
-	s.begin()
-	defer s.running.Add(-1)
 	store, err := s.store()
 	answer := store.Lists(ctx, side, queries)
 	failed(answer, err)
@@ -151,29 +141,26 @@ func (s *source) calls() int64 { return s.profiles.Load() + s.lists.Load() }
 const generous = 30 * time.Second
 
 // connect makes a cache on some servers, which acts as a gateway of its own.
-func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, changes ...func(*Config)) *Cache {
+func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, changes ...func(*Cache)) *Cache {
 	t.Helper()
-	runs := NewRuns()
+	runs := new(epoch.Runs)
 	options := &redis.UniversalOptions{ContextTimeoutEnabled: true, DialerRetries: 1, OnConnect: runs.OnConnect, IsClusterMode: len(servers) > 1}
 	for _, server := range servers {
 		options.Addrs = append(options.Addrs, server.Addr())
 	}
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { client.Close() })
-	config := Config{Redis: client, Runs: runs, Prefix: "kith:test", Source: s, Timeout: generous, Metrics: NewMetrics(nil)}
+	c := New(epoch.NewClock(client, runs, "kith:test"), s, func([]storage.UserID) {}, nil)
+	c.timeout = generous
 	for _, change := range changes {
-		change(&config)
-	}
-	c, err := New(config)
-	if err != nil {
-		t.Fatal(err)
+		change(c)
 	}
 	t.Cleanup(c.Close)
 	return c
 }
 
 // pair is a Redis with two gateways.
-func pair(t testing.TB, s storage.Snapshots, changes ...func(*Config)) (server *testenv.RedisServer, a, b *Cache) {
+func pair(t testing.TB, s storage.Snapshots, changes ...func(*Cache)) (server *testenv.RedisServer, a, b *Cache) {
 	t.Helper()
 	server = testenv.Redis(t)
 	servers := []*testenv.RedisServer{server}
@@ -245,13 +232,9 @@ func sameList(got, want storage.Result[storage.List]) bool {
 	return got.Err == nil && want.Err == nil && got.Found == want.Found && got.Value.Long == want.Value.Long
 }
 
-// lookups is the value of a counter.
-func (c *Cache) lookups(kind, outcome string) float64 {
-	return testutil.ToFloat64(c.cfg.Metrics.lookups.WithLabelValues(kind, outcome))
-}
-
-func (c *Cache) fills(kind, outcome string) float64 {
-	return testutil.ToFloat64(c.cfg.Metrics.fills.WithLabelValues(kind, outcome))
+// looked is how many look-ups of a kind have ended so.
+func (c *Cache) looked(kind, outcome string) float64 {
+	return testutil.ToFloat64(c.lookups.WithLabelValues(kind, outcome))
 }
 
 func eventually(t testing.TB, what string, condition func() bool) {
@@ -269,18 +252,28 @@ func eventually(t testing.TB, what string, condition func() bool) {
 // finds it.
 func (c *Cache) idle(t testing.TB) {
 	t.Helper()
-	eventually(t, "all that was missing has been stored", func() bool {
-		return c.stored("user") && c.stored("following") && c.stored("follower")
-	})
+	eventually(t, "all that was missing has been stored", func() bool { return c.filling.Load() == 0 })
 }
 
-// stored reports whether each miss has either been filled or not been filled by now.
-func (c *Cache) stored(kind string) bool {
-	fills := 0.0
-	for _, outcome := range []string{"taken", "lost", "older", "failed", "unread"} {
-		fills += c.fills(kind, outcome)
+// epoch is that of a gateway. On a busy machine the gateway may have given up on Redis for a moment.
+func (c *Cache) epoch(t testing.TB) (e *epoch.Epoch) {
+	t.Helper()
+	eventually(t, "an epoch", func() (ok bool) {
+		var err error
+		e, err = c.clock.Known(t.Context())
+		return err == nil
+	})
+	return e
+}
+
+// stores reports whether Redis has a value of a user in the form of a gateway.
+func (c *Cache) stores(t testing.TB, kind string, id storage.UserID) bool {
+	t.Helper()
+	has, err := c.clock.Redis.HExists(t.Context(), key(c.epoch(t), kind, id), "d"+c.form).Result()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return c.lookups(kind, "miss") == fills
+	return has
 }
 
 // admin is a client with which tests change a Redis directly.

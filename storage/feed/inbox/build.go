@@ -21,7 +21,7 @@ var ErrNotNow = errors.New("not now")
 func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, followings []storage.UserID,
 	pull func(ctx context.Context, authors []storage.UserID) (posts []storage.PostAt, floor storage.Micros, err error),
 ) error {
-	build, err := begin.EvalSha(ctx, b.Redis, []string{b.boxKey(user), b.lockKey(user)}, s.number, b.Pause.Milliseconds(), buildTakes.Milliseconds()).Int64()
+	build, err := begin.EvalSha(ctx, b.Clock.Redis, []string{b.boxKey(user), b.lockKey(user)}, s.number, b.Pause.Milliseconds(), buildTakes.Milliseconds()).Int64()
 	if err != nil || build == 0 {
 		return errors.Join(err, notIf(build == 0))
 	}
@@ -41,7 +41,7 @@ func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, follow
 	for _, p := range posts {
 		args = append(args, int64(p.CreatedAt), memberOf(p.PostID))
 	}
-	filled, err := fill.EvalSha(ctx, b.Redis, []string{b.boxKey(user)}, args...).Int64()
+	filled, err := fill.EvalSha(ctx, b.Clock.Redis, []string{b.boxKey(user)}, args...).Int64()
 	if err == nil && filled == 1 {
 		b.metrics.builds.Inc()
 	}
@@ -50,7 +50,7 @@ func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, follow
 
 // doing asks Redis up to where posts are being copied now.
 func (b *Boxes) doing(ctx context.Context, s *State) (storage.Micros, error) {
-	got, err := b.Redis.HMGet(ctx, b.stateKey(), "number", "doing").Result()
+	got, err := b.Clock.Redis.HMGet(ctx, b.stateKey(), "number", "doing").Result()
 	if err != nil || got[0] != s.number {
 		return 0, errors.Join(err, ErrNotNow)
 	}
@@ -69,7 +69,7 @@ func notIf(not bool) error {
 // register adds a user to the fans of authors.
 func (b *Boxes) register(ctx context.Context, s *State, user storage.UserID, build int64, authors []storage.UserID) error {
 	for some := range slices.Chunk(authors, b.Batch) {
-		pipe := b.Redis.Pipeline()
+		pipe := b.Clock.Redis.Pipeline()
 		done := storage.Each(some, func(author storage.UserID) *redis.Cmd {
 			return register.EvalSha(ctx, pipe, []string{b.fansKey(author)}, s.number, user.String(), build)
 		})
@@ -96,7 +96,7 @@ func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followi
 		most = strconv.FormatInt(int64(from), 10)
 	}
 	of := s.digest(followings)
-	got, err := read.EvalSha(ctx, b.Redis, []string{b.boxKey(user)}, s.number, of, most, n, b.activeSeconds(), int64(renewEvery/time.Second)).StringSlice()
+	got, err := read.EvalSha(ctx, b.Clock.Redis, []string{b.boxKey(user)}, s.number, of, most, n, b.activeSeconds(), int64(renewEvery/time.Second)).StringSlice()
 	if err != nil {
 		b.fail(err)
 		return nil, 0, false
@@ -123,7 +123,7 @@ func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followi
 func (b *Boxes) Forget(ctx context.Context, user storage.UserID, gone []storage.PostID) {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
-	b.Redis.ZRem(ctx, b.boxKey(user), storage.Each(gone, func(id storage.PostID) any { return memberOf(id) })...)
+	b.Clock.Redis.ZRem(ctx, b.boxKey(user), storage.Each(gone, func(id storage.PostID) any { return memberOf(id) })...)
 }
 
 // activeSeconds is how long an inbox is kept, as scripts take it.

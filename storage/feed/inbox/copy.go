@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
+	"kith/storage/epoch"
 )
 
 // One gateway at a time copies posts into the inboxes of their authors' fans: it holds a lease. The next
@@ -27,7 +28,7 @@ func (b *Boxes) lead(ctx context.Context, s *State, what ...any) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, working)
 	defer cancel()
 	args := append([]any{b.token, lease.Milliseconds(), s.number}, what...)
-	n, err := lead.EvalSha(ctx, b.Redis, []string{b.leaseKey(), b.stateKey(), b.hotKey()}, args...).Int()
+	n, err := lead.EvalSha(ctx, b.Clock.Redis, []string{b.leaseKey(), b.stateKey(), b.hotKey()}, args...).Int()
 	return n == 1, err
 }
 
@@ -246,7 +247,7 @@ func (d *delivery) flush(ctx context.Context) error {
 func (d *delivery) exec(ctx context.Context, add func(context.Context, redis.Pipeliner)) error {
 	ctx, cancel := context.WithTimeout(ctx, working)
 	defer cancel()
-	pipe := d.Redis.Pipeline()
+	pipe := d.Clock.Redis.Pipeline()
 	add(ctx, pipe)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return err
@@ -257,7 +258,7 @@ func (d *delivery) exec(ctx context.Context, add func(context.Context, redis.Pip
 func (d *delivery) leave(ctx context.Context, author storage.UserID, fans []any) error {
 	ctx, cancel := context.WithTimeout(ctx, working)
 	defer cancel()
-	return leave.EvalSha(ctx, d.Redis, []string{d.fansKey(author)}, append([]any{d.state.number}, fans...)...).Err()
+	return leave.EvalSha(ctx, d.Clock.Redis, []string{d.fansKey(author)}, append([]any{d.state.number}, fans...)...).Err()
 }
 
 // renew keeps the lease.
@@ -284,7 +285,7 @@ const sweepKeys = 20
 
 func (b *Boxes) sweep(ctx context.Context, s *State) error {
 	found := map[storage.UserID][]storage.PostAt{}
-	err := b.eachMaster(ctx, func(ctx context.Context, one *redis.Client) error {
+	err := epoch.EachMaster(ctx, b.Clock.Redis, func(ctx context.Context, one *redis.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, working)
 		defer cancel()
 		b.sweeps.mu.Lock()

@@ -14,8 +14,8 @@
 //     is not asked.
 //   - A user is removed from the fans of an author only by the number of the build that has added it, when that build's
 //     inbox is gone.
-//   - All inboxes have the same number. A greater number ends them all: when the cache in Redis begins a new
-//     epoch (Redis is another process, or lost keys), when posts are missing in memory, or when a post came late.
+//   - All inboxes have the same number. A greater number ends them all: when a new epoch begins (Redis
+//     is another process, or lost keys), when posts are missing in memory, or when a post came late.
 //
 // Copying a post twice does no harm, so if a gateway dies, another one continues from Done.
 package inbox
@@ -26,7 +26,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -35,15 +34,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
-	"kith/storage/cache/rediscache"
+	"kith/storage/epoch"
 	"kith/storage/feed/recent"
 )
 
 // Config says where inboxes are, and for whom.
 type Config struct {
-	Redis  redis.UniversalClient
-	Prefix string // begins all keys, without braces
-	Cache  *rediscache.Cache
+	Clock  *epoch.Clock // its Redis, and its prefix of keys
 	Counts storage.CountReader
 	Recent *recent.Posts
 	Logger *slog.Logger
@@ -87,7 +84,6 @@ type Boxes struct {
 	late    atomic.Bool // all inboxes have to end
 	waking  chan struct{}
 
-	loaded atomic.Pointer[string] // the name for which the scripts were loaded
 	sweeps sweeps
 }
 
@@ -116,7 +112,7 @@ func New(c Config) *Boxes {
 type State struct {
 	name    string // of what they depend on: the epoch of Redis
 	number  string
-	epoch   rediscache.Epoch
+	epoch   *epoch.Epoch
 	version string
 	turns   map[storage.UserID]uint64 // how often an author has become hot, or is no longer: hot if the number is odd
 
@@ -197,7 +193,7 @@ func (b *Boxes) fail(err error) {
 	b.state.Store(nil)
 	b.metrics.failures.Inc()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		b.loaded.Store(nil)
+		b.Clock.Forget()
 	}
 }
 
@@ -205,15 +201,9 @@ func (b *Boxes) fail(err error) {
 func (b *Boxes) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, working)
 	defer cancel()
-	epoch, name, err := b.name(ctx)
+	now, name, err := b.name(ctx)
 	if err != nil {
 		return err
-	}
-	if loaded := b.loaded.Load(); loaded == nil || *loaded != name {
-		if err := b.eachMaster(ctx, loadAll); err != nil {
-			return err
-		}
-		b.loaded.Store(&name)
 	}
 	late := b.late.Swap(false)
 	s, err := b.ask(ctx, name, late)
@@ -221,7 +211,7 @@ func (b *Boxes) look(ctx context.Context) error {
 		b.late.Store(late || b.late.Load())
 		return err
 	}
-	s.name, s.epoch = name, epoch
+	s.name, s.epoch = name, now
 	if last := b.state.Load(); last != nil && last.number == s.number && last.version == s.version {
 		s.turns = last.turns
 	} else if s.turns, err = b.readTurns(ctx); err != nil {
@@ -234,18 +224,18 @@ func (b *Boxes) look(ctx context.Context) error {
 }
 
 // name changes as soon as Redis may have lost something.
-func (b *Boxes) name(ctx context.Context) (rediscache.Epoch, string, error) {
-	epoch, err := b.Cache.Epoch(ctx)
+func (b *Boxes) name(ctx context.Context) (*epoch.Epoch, string, error) {
+	now, err := b.Clock.Now(ctx)
 	if err != nil {
-		return epoch, "", err
+		return nil, "", err
 	}
 	lost, err := b.lost(ctx)
-	return epoch, "2 " + lost + epoch.Name(), err // gateways of another form of what is kept end these inboxes, and we theirs
+	return now, "3 " + lost + now.Name, err // gateways of another form of what is kept end these inboxes, and we theirs
 }
 
 // ask asks for the state. It ends all inboxes first if the epoch has changed, or if end is true.
 func (b *Boxes) ask(ctx context.Context, name string, end bool) (*State, error) {
-	got, err := look.EvalSha(ctx, b.Redis, []string{b.stateKey(), b.hotKey()}, name, int64(storage.MicrosOf(time.Now())), flag(end)).StringSlice()
+	got, err := look.EvalSha(ctx, b.Clock.Redis, []string{b.stateKey(), b.hotKey()}, name, int64(storage.MicrosOf(time.Now())), end).StringSlice()
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +254,7 @@ func (b *Boxes) ask(ctx context.Context, name string, end bool) (*State, error) 
 }
 
 func (b *Boxes) readTurns(ctx context.Context) (map[storage.UserID]uint64, error) {
-	held, err := b.Redis.HGetAll(ctx, b.hotKey()).Result()
+	held, err := b.Clock.Redis.HGetAll(ctx, b.hotKey()).Result()
 	turns := make(map[storage.UserID]uint64, len(held))
 	for author, number := range held {
 		id, errID := strconv.ParseInt(author, 10, 64)
@@ -280,50 +270,14 @@ func (b *Boxes) readTurns(ctx context.Context) (map[storage.UserID]uint64, error
 // lost says how many keys Redis has evicted, if it may choose among all keys: then fans may be among them. Otherwise
 // Redis evicts keys with a time to live: whole inboxes, whose absence is noticed.
 func (b *Boxes) lost(ctx context.Context) (string, error) {
-	counts := make(chan string, mostMasters)
-	err := b.eachMaster(ctx, func(ctx context.Context, one *redis.Client) error {
-		pipe := one.Pipeline()
-		memory, stats := pipe.Info(ctx, "memory"), pipe.Info(ctx, "stats")
-		if _, err := pipe.Exec(ctx); err != nil {
-			return err
+	var keys atomic.Int64
+	err := epoch.EachMaster(ctx, b.Clock.Redis, func(ctx context.Context, one *redis.Client) error {
+		info, err := one.Info(ctx).Result()
+		if strings.HasPrefix(epoch.Field(info, "maxmemory_policy"), "allkeys") {
+			evicted, _ := strconv.ParseInt(epoch.Field(info, "evicted_keys"), 10, 64)
+			keys.Add(evicted)
 		}
-		if count := field(stats.Val(), "evicted_keys"); count != "0" && strings.HasPrefix(field(memory.Val(), "maxmemory_policy"), "allkeys") {
-			counts <- count + ","
-		}
-		return nil
+		return err
 	})
-	close(counts)
-	var list []string
-	for one := range counts {
-		list = append(list, one)
-	}
-	slices.Sort(list)
-	return strings.Join(list, ""), err
-}
-
-// mostMasters is how many servers a cluster of Redis may have.
-const mostMasters = 1000
-
-func (b *Boxes) eachMaster(ctx context.Context, f func(context.Context, *redis.Client) error) error {
-	if cluster, ok := b.Redis.(*redis.ClusterClient); ok {
-		return cluster.ForEachMaster(ctx, f)
-	}
-	return f(ctx, b.Redis.(*redis.Client))
-}
-
-// field returns the value of a line in Redis's INFO.
-func field(info, name string) string {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-func flag(is bool) string {
-	if is {
-		return "1"
-	}
-	return "0"
+	return strconv.FormatInt(keys.Load(), 10) + " ", err
 }

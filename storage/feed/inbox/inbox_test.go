@@ -16,7 +16,7 @@ import (
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/rediscache"
+	"kith/storage/epoch"
 	"kith/storage/feed/recent"
 )
 
@@ -34,18 +34,13 @@ func open(t *testing.T, hot int64) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := rediscache.NewRuns()
+	runs := new(epoch.Runs)
 	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 	f := &fixture{t: t, client: redis.NewClient(options), now: storage.MicrosOf(time.Now().Add(-time.Hour))}
 	t.Cleanup(func() { f.client.Close() })
 	store := oracle.New()
-	cache, err := rediscache.New(rediscache.Config{Redis: f.client, Runs: runs, Prefix: "kith", Source: store, Timeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cache.Close)
 	f.Boxes = New(Config{
-		Redis: f.client, Prefix: "kith", Cache: cache, Counts: store, Recent: recent.NewSince(1<<20, time.Now, 0),
+		Clock: epoch.NewClock(f.client, runs, "kith"), Counts: store, Recent: recent.NewSince(1<<20, time.Now, 0),
 		Logger: slog.New(slog.DiscardHandler), Bounds: func() (int64, time.Duration) { return hot, 48 * time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
 	})
 	f.copy()
@@ -232,13 +227,13 @@ func TestInboxesEnd(t *testing.T) {
 				f.t.Error("inboxes are used")
 			}
 		},
-		"a new epoch": func(f *fixture) { f.Cache.Empty(f.t.Context()) },
+		"a new epoch": func(f *fixture) { f.Clock.Begin(f.t.Context()) },
 		"evicted keys": func(f *fixture) {
 			f.client.ConfigSet(f.t.Context(), "maxmemory-policy", "allkeys-random")
 			f.client.ConfigSet(f.t.Context(), "maxmemory", "3mb")
 			for i := 0; ; i++ {
 				f.client.Set(f.t.Context(), fmt.Sprint("x", i), string(make([]byte, 1<<17)), 0)
-				if field(f.client.Info(f.t.Context(), "stats").Val(), "evicted_keys") != "0" {
+				if epoch.Field(f.client.Info(f.t.Context(), "stats").Val(), "evicted_keys") != "0" {
 					break
 				}
 			}

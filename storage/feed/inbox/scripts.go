@@ -1,62 +1,38 @@
 package inbox
 
 import (
-	"context"
 	"embed"
 	"encoding/binary"
 	"errors"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"kith/storage"
+	"kith/storage/epoch"
 )
-
-//go:embed lua
-var texts embed.FS
 
 // What Redis does atomically.
 var (
-	scripts []*redis.Script // all of these
+	//go:embed lua
+	lua embed.FS
 
-	look     = script("look")
-	lead     = script("lead")
-	begin    = script("begin")
-	register = script("register")
-	leave    = script("leave")
-	fill     = script("fill")
-	deliver  = script("deliver")
-	read     = script("read")
+	look     = epoch.Script(lua, "look")
+	lead     = epoch.Script(lua, "lead")
+	begin    = epoch.Script(lua, "begin")
+	register = epoch.Script(lua, "register")
+	leave    = epoch.Script(lua, "leave")
+	fill     = epoch.Script(lua, "fill")
+	deliver  = epoch.Script(lua, "deliver")
+	read     = epoch.Script(lua, "read")
 )
-
-func script(name string) *redis.Script {
-	text, err := texts.ReadFile("lua/" + name + ".lua")
-	if err != nil {
-		panic(err) // it is in the binary
-	}
-	s := redis.NewScript(string(text))
-	scripts = append(scripts, s)
-	return s
-}
-
-// loadAll gives a server the scripts, which are then called by their digests.
-func loadAll(ctx context.Context, one *redis.Client) error {
-	for _, s := range scripts {
-		if err := s.Load(ctx, one).Err(); err != nil { // in a pipeline, it would forget the digest
-			return err
-		}
-	}
-	return nil
-}
 
 // The keys that a script changes are in one slot of a cluster, which the part in braces determines.
 
-func (b *Boxes) stateKey() string { return b.Prefix + ":inbox:{state}" }
-func (b *Boxes) hotKey() string   { return b.Prefix + ":inbox:{state}:hot" }
-func (b *Boxes) leaseKey() string { return b.Prefix + ":inbox:{state}:lease" }
+func (b *Boxes) stateKey() string { return b.Clock.Prefix + ":inbox:{state}" }
+func (b *Boxes) hotKey() string   { return b.Clock.Prefix + ":inbox:{state}:hot" }
+func (b *Boxes) leaseKey() string { return b.Clock.Prefix + ":inbox:{state}:lease" }
 
 func (b *Boxes) boxKey(user storage.UserID) string {
-	return b.Prefix + ":inbox:{" + user.String() + "}"
+	return b.Clock.Prefix + ":inbox:{" + user.String() + "}"
 }
 
 func (b *Boxes) lockKey(user storage.UserID) string { return b.boxKey(user) + ":building" }
@@ -66,7 +42,7 @@ func (b *Boxes) fansKey(author storage.UserID) string {
 	return b.fansPrefix() + author.String()
 }
 
-func (b *Boxes) fansPrefix() string { return b.Prefix + ":inbox:fans:" }
+func (b *Boxes) fansPrefix() string { return b.Clock.Prefix + ":inbox:fans:" }
 
 // memberBytes: of posts of the same time, Redis returns the one with the greatest member first, as pages do by number.
 const memberBytes = 16

@@ -1,18 +1,17 @@
--- Records that a user has a new version: the user and those lists that have changed are removed if they are
--- older. The version stays, so that nothing older is stored, and a fill that is under way loses its
--- lease. The same change may come late, twice and in any order.
--- KEYS: user, lists…
--- ARGV: the version, the version in 8 bytes, how long a bare version is kept in ms.
-local version = tonumber(ARGV[1])
-if tonumber(redis.call('HGET', KEYS[1], 'v') or 0) < version then
-  redis.call('DEL', KEYS[1]) -- values of all forms
-  redis.call('HSET', KEYS[1], 'v', ARGV[1])
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-end
-for i = 2, #KEYS do
-  local head = redis.call('GETRANGE', KEYS[i], 0, 8)
-  if #head < 9 or struct.unpack('>i8', head, 2) < version then
-    redis.call('SET', KEYS[i], 'M' .. ARGV[2], 'PX', ARGV[3])
+-- Records that a user has a new version, unless that is known. A user kept in the writer's form gets the new counts, if what is kept is
+-- of the version before. All else that is older is removed, whatever its form, and its leases end; the version stays for a while.
+-- Without a version everything is removed.
+-- KEYS: user, changed lists… ARGV: form, version or 0, the version before, how long a bare version is kept in ms, counts.
+local version = tonumber(ARGV[2])
+for i, key in ipairs(KEYS) do
+  local held = tonumber(redis.call('HGET', key, 'v') or 0)
+  if version == 0 then
+    redis.call('DEL', key)
+  elseif i == 1 and 0 < held and tonumber(ARGV[3]) <= held and held < version and redis.call('HEXISTS', key, 'd' .. ARGV[1]) == 1 then
+    redis.call('HSET', key, 'v', ARGV[2], 'c' .. ARGV[1], ARGV[5])
+  elseif held < version then
+    redis.call('DEL', key)
+    redis.call('HSET', key, 'v', ARGV[2])
+    redis.call('PEXPIRE', key, ARGV[4])
   end
 end
-return 1

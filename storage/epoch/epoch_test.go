@@ -1,0 +1,56 @@
+package epoch_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/storage/epoch"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// The epoch is learned once, by whoever asks first, and is the same for all until it is over: because one was demanded, the key is gone,
+// or Redis is another process.
+func TestAllAgreeOnTheEpoch(t *testing.T) {
+	server := testenv.Redis(t)
+	var clocks [2]*epoch.Clock
+	for i := range clocks {
+		runs := new(epoch.Runs)
+		client := redis.NewClient(&redis.Options{Addr: server.Addr(), OnConnect: runs.OnConnect, ContextTimeoutEnabled: true})
+		t.Cleanup(func() { client.Close() })
+		clocks[i] = epoch.NewClock(client, runs, "kith:test")
+	}
+	now := func(c *epoch.Clock) *epoch.Epoch {
+		t.Helper()
+		e, err := c.Now(t.Context())
+		if err != nil || !e.Holds() {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		return e
+	}
+	first := now(clocks[0])
+	if again, err := clocks[0].Known(t.Context()); err != nil || again != first {
+		t.Errorf("learned %+v after %+v, %v", again, first, err)
+	}
+	for what, end := range map[string]func() error{
+		"one is demanded":  func() error { return clocks[0].Begin(t.Context()) },
+		"the key is gone":  func() error { return clocks[0].Redis.Del(t.Context(), "kith:test:epoch").Err() },
+		"another process":  func() error { server.Restart(t); return nil },
+		"memory is lost":   func() error { return clocks[0].Redis.FlushAll(t.Context()).Err() },
+		"scripts are gone": func() error { defer clocks[0].Forget(); return clocks[0].Redis.ScriptFlush(t.Context()).Err() },
+	} {
+		before := now(clocks[1])
+		if err := end(); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		a, b := now(clocks[1]), now(clocks[0])
+		if a.Name != b.Name || a.Keys != b.Keys {
+			t.Errorf("%s: one gateway is in %+v, the other in %+v", what, a, b)
+		}
+		if isNew := a.Name != before.Name; isNew == (what == "scripts are gone") || isNew && before.Holds() {
+			t.Errorf("%s: %+v after %+v, which holds: %t", what, a, before, before.Holds())
+		}
+	}
+}
