@@ -3,6 +3,7 @@ package binlog
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -76,13 +77,5 @@ func (s *server) noGrant(cause error) *StopError {
 
 func isDriverError(err error, numbers ...uint16) bool {
 	var e *driver.MySQLError
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, n := range numbers {
-		if e.Number == n {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) && slices.Contains(numbers, e.Number)
 }

@@ -105,7 +105,7 @@ func (e Event) Begin() (b Begin, err error) {
 		flags := c.number(1)
 		b.Alone, b.XA = flags&alone != 0, flags&prepared != 0
 	case TaggedEvent:
-		b, err = c.tagged()
+		b = c.tagged()
 	default: // classmysql_1_1binlog_1_1event_1_1Gtid__event
 		c.number(1)
 		copy(b.GTID.Source[:], c.bytes(16))
@@ -119,14 +119,11 @@ func (e Event) Begin() (b Begin, err error) {
 			}
 		}
 	}
-	if err == nil {
-		err = c.err("the beginning of a transaction")
-	}
-	return b, err
+	return b, c.err("the beginning of a transaction")
 }
 
 // tagged reads an event in the form of PageLibsMysqlSerialization: a version, sizes, and fields with their numbers before them.
-func (c *cursor) tagged() (b Begin, err error) {
+func (c *cursor) tagged() (b Begin) {
 	for range 3 {
 		c.varied() // version, size, the last field that must be known
 	}
@@ -147,10 +144,10 @@ func (c *cursor) tagged() (b Begin, err error) {
 		case 6, 7: // when it was committed here, and where it was written first, if that was elsewhere
 			b.Committed = int64(c.varied())
 		default: // what follows is not needed
-			return b, nil
+			return b
 		}
 	}
-	return b, nil
+	return b
 }
 
 // varied reads an integer of 1 to 9 bytes: the ones at the end of the first say how many others there are.
