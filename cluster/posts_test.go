@@ -21,9 +21,10 @@ func (g *feedGateway) keeps(t *testing.T, what string, id storage.PostID) {
 	var got, want []storage.Result[storage.Post]
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		got, want = g.caches.FeedStore().Posts(t.Context(), []storage.PostID{id}), g.caches.store.Posts(t.Context(), []storage.PostID{id})
-		b := storage.Bundle{Posts: &storage.Lookup[storage.PostID, storage.Post]{Keys: []storage.PostID{id}}}
+		var b storage.Bundle
+		asked := storage.PostLookups.Ask(&b, id)
 		g.caches.local.AtHand(&b)
-		if !b.Posts.Open() && reflect.DeepEqual(b.Posts.Results, want) && reflect.DeepEqual(got, want) {
+		if !asked.Open() && reflect.DeepEqual(asked.Results, want) && reflect.DeepEqual(got, want) {
 			return
 		}
 	}

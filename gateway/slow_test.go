@@ -17,7 +17,9 @@ func reads(statements int) resolver {
 	return func(ctx context.Context, _ map[string]any) (any, error) {
 		time.Sleep(2 * time.Millisecond) // longer than the tests' limit
 		r := storage.ReadsOf(ctx)
-		_, of, end := r.Begin(ctx, &storage.Bundle{Users: &storage.Lookup[storage.UserID, storage.User]{Keys: make([]storage.UserID, 20)}})
+		var b storage.Bundle
+		storage.UserLookups.Ask(&b, make([]storage.UserID, 20)...)
+		_, of, end := r.Begin(ctx, &b)
 		of.InMemory(10)
 		of.Note(storage.Read{Lookup: "users", Shard: 3, Keys: 10, Rows: 9, Took: 1500 * time.Microsecond})
 		end()

@@ -24,14 +24,15 @@ func (r *remembering) AtHand(b *storage.Bundle) {
 	if r.broken {
 		panic("no memory")
 	}
-	results := make([]storage.Result[storage.User], len(b.Users.Keys))
-	for i, id := range b.Users.Keys {
+	users := storage.UserLookups.In(b)
+	results := make([]storage.Result[storage.User], len(users.Keys))
+	for i, id := range users.Keys {
 		if !r.near[id] {
 			return
 		}
 		results[i] = storage.Result[storage.User]{Value: storage.User{ID: id}, Found: id%2 == 0}
 	}
-	b.Users.Results = results
+	users.Results = results
 }
 
 func TestWhatIsAtHandIsNotRead(t *testing.T) {

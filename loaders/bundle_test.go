@@ -28,13 +28,13 @@ func (s *echoing) Bundle(_ context.Context, b *storage.Bundle) {
 	if s.forgets {
 		return
 	}
-	echo(b.Users, func(id storage.UserID) storage.User { return storage.User{ID: id} })
-	echo(b.Counts, func(id storage.UserID) storage.Counts { return storage.Counts{Following: int64(id)} })
+	echo(storage.UserLookups.In(b), func(id storage.UserID) storage.User { return storage.User{ID: id} })
+	echo(storage.CountLookups.In(b), func(id storage.UserID) storage.Counts { return storage.Counts{Following: int64(id)} })
 	for i, side := range storage.Sides {
-		echo(b.Edges[side], func(p storage.Pair) storage.Edge {
+		echo(storage.EdgeLookups[side].In(b), func(p storage.Pair) storage.Edge {
 			return storage.Edge{From: p.From, To: p.To, UpdateTime: storage.Micros(i)}
 		})
-		echo(b.Pages[side], func(q storage.PageQuery) []storage.Edge {
+		echo(storage.PageLookups[side].In(b), func(q storage.PageQuery) []storage.Edge {
 			return []storage.Edge{{From: q.Owner, UpdateTime: storage.Micros(i)}}
 		})
 	}

@@ -125,14 +125,13 @@ type ownedKeys[K comparable, V any] struct {
 }
 
 func (p *ownedKeys[K, V]) join(b *storage.Bundle) {
-	in, keys := p.of.in(b), p.of.Keys[p.from:p.to:p.to]
-	if *in == nil {
-		*in = &storage.Lookup[K, V]{Keys: keys}
+	kind, keys := p.of.loader.kind, p.of.Keys[p.from:p.to:p.to]
+	if p.in = kind.In(b); p.in == nil {
+		p.in = kind.Ask(b, keys...)
 	} else {
-		p.at = len((*in).Keys)
-		(*in).Keys = append((*in).Keys, keys...)
+		p.at = len(p.in.Keys)
+		p.in.Keys = append(p.in.Keys, keys...)
 	}
-	p.in = *in
 }
 
 func (p *ownedKeys[K, V]) results(err error) []storage.Result[V] {
@@ -152,7 +151,7 @@ func (b *batch[K, V]) load(ctx context.Context, relations *Relations) (wait func
 	}
 	var loads []loading
 	key := func(at int) (k Key) {
-		k.Side, k.Owner = b.loader.kind.Owner(b.loader.side, b.Keys[at])
+		k.Side, k.Owner = b.loader.kind.Owner(b.Keys[at])
 		return k
 	}
 	for from, to := 0, 0; from < len(b.Keys); from = to {

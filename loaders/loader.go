@@ -14,7 +14,6 @@ import (
 // read. The error of a shard is an answer like any other here.
 type Loader[K comparable, V any] struct {
 	all  *Loaders
-	side storage.Side
 	kind *storage.LookupKind[K, V]
 
 	mu    sync.Mutex
@@ -177,12 +176,7 @@ type batch[K comparable, V any] struct {
 	whole  *ownedKeys[K, V] // all of it, once it has joined a bundle
 }
 
-// in is where a bundle has the look-up.
-func (b *batch[K, V]) in(all *storage.Bundle) **storage.Lookup[K, V] {
-	return b.loader.kind.In(all, b.loader.side)
-}
-
-func (b *batch[K, V]) into(all *storage.Bundle) { *b.in(all) = &b.Lookup }
+func (b *batch[K, V]) into(all *storage.Bundle) { b.loader.kind.Put(all, &b.Lookup) }
 
 func (b *batch[K, V]) isOfRelations() bool { return b.loader.kind.Owner != nil }
 

@@ -44,11 +44,11 @@ func (c *counting) Bundle(_ context.Context, b *storage.Bundle) {
 	c.mu.Lock()
 	c.bundles++
 	c.mu.Unlock()
-	if b.Users.Open() {
-		b.Users.Results = c.readUsers(b.Users.Keys)
+	if l := storage.UserLookups.In(b); l.Open() {
+		l.Results = c.readUsers(l.Keys)
 	}
-	if b.Counts.Open() {
-		b.Counts.Results = c.readCounts(b.Counts.Keys)
+	if l := storage.CountLookups.In(b); l.Open() {
+		l.Results = c.readCounts(l.Keys)
 	}
 }
 
@@ -193,7 +193,7 @@ type held struct {
 const heldUser = 2
 
 func (h held) Bundle(ctx context.Context, b *storage.Bundle) {
-	if slices.Contains(b.Users.Keys, heldUser) {
+	if l := storage.UserLookups.In(b); l != nil && slices.Contains(l.Keys, heldUser) {
 		h.reading <- true
 		<-h.release
 	}
@@ -221,7 +221,7 @@ func TestLateKeysShareABatch(t *testing.T) {
 	if r := edges.Load(pair(6)); r.Value != primed {
 		t.Errorf("the primed edge is %+v", r)
 	}
-	if len(store.seen) != 1 || len(store.seen[0].Edges[storage.Inverse].Keys) != 3 {
+	if len(store.seen) != 1 || len(storage.EdgeLookups[storage.Inverse].In(&store.seen[0]).Keys) != 3 {
 		t.Errorf("there were %d bundles, want one of three edges: %+v", len(store.seen), store.seen)
 	}
 }

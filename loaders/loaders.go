@@ -43,57 +43,57 @@ func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
 }
 
 // of is the loader of a kind, made when it is first needed.
-func of[K comparable, V any](l *Loaders, kind *storage.LookupKind[K, V], side storage.Side) *Loader[K, V] {
-	return once(l, func(made *Loader[K, V]) bool { return made.kind == kind && made.side == side },
-		func() *Loader[K, V] { return &Loader[K, V]{all: l, side: side, kind: kind} })
+func of[K comparable, V any](l *Loaders, kind *storage.LookupKind[K, V]) *Loader[K, V] {
+	return once(l, func(made *Loader[K, V]) bool { return made.kind == kind },
+		func() *Loader[K, V] { return &Loader[K, V]{all: l, kind: kind} })
 }
 
 // Edges reads single edges from one side: Forward for `from → to` on the shard of
 // from, Inverse for `to ← from` on the shard of to.
 func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
-	return of(l, storage.EdgeLookups, side)
+	return of(l, storage.EdgeLookups[side])
 }
 
 // Pages reads ranges of followings (Forward), of followers (Inverse) or of requests.
 func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
-	return of(l, storage.PageLookups, side)
+	return of(l, storage.PageLookups[side])
 }
 
 // Loaders of one look-up each, as the methods of [storage.Reader] with their names say.
 
 func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
-	return of(l, storage.BlockLookups, 0)
+	return of(l, storage.BlockLookups)
 }
 func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
-	return of(l, storage.SpecialLookups, 0)
+	return of(l, storage.SpecialLookups)
 }
 func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
-	return of(l, storage.MarkLookups, 0)
+	return of(l, storage.MarkLookups)
 }
-func (l *Loaders) Messages() *Loader[storage.Pair, string] { return of(l, storage.MessageLookups, 0) }
+func (l *Loaders) Messages() *Loader[storage.Pair, string] { return of(l, storage.MessageLookups) }
 
-func (l *Loaders) Posts() *Loader[storage.PostID, storage.Post] { return of(l, storage.PostLookups, 0) }
+func (l *Loaders) Posts() *Loader[storage.PostID, storage.Post] { return of(l, storage.PostLookups) }
 func (l *Loaders) PostPages() *Loader[storage.PostsQuery, []storage.Post] {
-	return of(l, storage.PostPageLookups, 0)
+	return of(l, storage.PostPageLookups)
 }
 func (l *Loaders) Comments() *Loader[storage.CommentID, storage.Comment] {
-	return of(l, storage.CommentLookups, 0)
+	return of(l, storage.CommentLookups)
 }
 func (l *Loaders) CommentPages() *Loader[storage.CommentsQuery, []storage.Comment] {
-	return of(l, storage.CommentPageLookups, 0)
+	return of(l, storage.CommentPageLookups)
 }
 
 func (l *Loaders) FavoritePages() *Loader[storage.FavoritesQuery, []storage.Edge] {
-	return of(l, storage.FavoritePageLookups, 0)
+	return of(l, storage.FavoritePageLookups)
 }
 func (l *Loaders) Details() *Loader[storage.Pair, storage.Detail] {
-	return of(l, storage.DetailLookups, 0)
+	return of(l, storage.DetailLookups)
 }
 func (l *Loaders) KindCounts() *Loader[storage.OwnerKind, storage.KindCount] {
-	return of(l, storage.KindLookups, 0)
+	return of(l, storage.KindLookups)
 }
 func (l *Loaders) UserLists() *Loader[storage.ListsQuery, []storage.UserList] {
-	return of(l, storage.ListLookups, 0)
+	return of(l, storage.ListLookups)
 }
 
 // Kept is a package's own value for the duration of a request. It is found by its type: there is

@@ -13,6 +13,7 @@ import (
 	"kith/internal/apitest"
 	"kith/loaders"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // watched is a store that notes who reads relations: the batch function of the library, or somebody past it.
@@ -79,18 +80,21 @@ func relationsIn(b *storage.Bundle) (asked []string) {
 		}
 	}
 	for _, side := range storage.AllSides {
-		note("edges of ", side, b.Edges[side] != nil)
+		note("edges of ", side, storage.EdgeLookups[side].In(b) != nil)
 	}
 	for _, side := range storage.AllSides {
-		note("pages of ", side, b.Pages[side] != nil)
+		note("pages of ", side, storage.PageLookups[side].In(b) != nil)
 	}
 	for _, side := range storage.Sides {
-		note("lists of ", side, b.Neighbours[side] != nil || b.Packed[side] != nil || b.Sets[side] != nil)
+		note("lists of ", side, storage.NeighbourLookups[side].In(b) != nil || storage.PackedLookups[side].In(b) != nil)
 	}
-	note("rows", "", b.Rows != nil || b.Recommenders != nil)
-	note("blocks", "", b.Blocks != nil || b.Specials != nil)
-	note("beside edges", "", b.Marks != nil || b.Messages != nil)
-	note("favorites", "", b.FavoritePages != nil)
+	for _, sets := range idset.ListLookups {
+		note("sets", "", sets.In(b) != nil)
+	}
+	note("rows", "", storage.RowLookups.In(b) != nil || idset.RecommenderLookups.In(b) != nil)
+	note("blocks", "", storage.BlockLookups.In(b) != nil || storage.SpecialLookups.In(b) != nil)
+	note("beside edges", "", storage.MarkLookups.In(b) != nil || storage.MessageLookups.In(b) != nil)
+	note("favorites", "", storage.FavoritePageLookups.In(b) != nil)
 	return asked
 }
 
@@ -141,7 +145,7 @@ func TestSiblingsAreOneBatch(t *testing.T) {
 	api.As(9).Ask("{ "+query.String()+" }", nil).Whole()
 	for _, b := range store.batches {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			if l := b.Edges[side]; l != nil && len(l.Keys) == siblings && b.Users != nil {
+			if l := storage.EdgeLookups[side].In(&b); l != nil && len(l.Keys) == siblings && storage.UserLookups.In(&b) != nil {
 				return
 			}
 		}

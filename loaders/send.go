@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // Question is keys asked of one loader.
@@ -171,11 +172,11 @@ func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Pr
 }
 
 // recall is fetch for what the store's memory need not be remembered of.
-func recall[K comparable, V any](r Reader, kind *storage.LookupKind[K, V], side storage.Side, keys []K) []storage.Result[V] {
-	known, b := storage.Lookup[K, V]{Keys: keys}, storage.Bundle{}
-	*kind.In(&b, side) = &known
+func recall[K comparable, V any](r Reader, kind *storage.LookupKind[K, V], keys []K) []storage.Result[V] {
+	var b storage.Bundle
+	known := kind.Ask(&b, keys...)
 	if r.l.store.AtHand(&b); known.Open() {
-		return fetch(r, of(r.l, kind, side), keys)
+		return fetch(r, of(r.l, kind), keys)
 	}
 	r.l.reads.InMemory(len(keys))
 	return known.Results
@@ -183,19 +184,19 @@ func recall[K comparable, V any](r Reader, kind *storage.LookupKind[K, V], side 
 
 // Sets returns lists that the store keeps as sets. Other lists are not Found: their rows have to be
 // read.
-func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
-	return recall(r, storage.SetLookups, side, owners)
+func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
+	return recall(r, idset.ListLookups[side], owners)
 }
 
 // Recommenders returns users as suggestions need them. Users whom the store does not keep in this
 // form are not Found: their profiles and lists have to be read.
-func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	return recall(r, storage.RecommenderLookups, 0, ids)
+func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
+	return recall(r, idset.RecommenderLookups, ids)
 }
 
 // PackedNeighbours implements [storage.PackedReader].
 func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, of(r.l, storage.PackedLookups, side), owners)
+	return fetch(r, of(r.l, storage.PackedLookups[side]), owners)
 }
 
 // Users is the method of [storage.UserReader].
@@ -225,10 +226,10 @@ func (r Reader) KindCounts(_ context.Context, of []storage.OwnerKind) []storage.
 
 // AllRows implements [storage.EdgeReader].
 func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return fetch(r, of(r.l, storage.RowLookups, 0), queries)
+	return fetch(r, of(r.l, storage.RowLookups), queries)
 }
 
 // Neighbours implements [storage.EdgeReader].
 func (r Reader) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, of(r.l, storage.NeighbourLookups, side), owners)
+	return fetch(r, of(r.l, storage.NeighbourLookups[side]), owners)
 }

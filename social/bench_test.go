@@ -129,8 +129,8 @@ type keptLists struct {
 	lists [2]map[storage.UserID]*idset.List
 }
 
-func (k *keptLists) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
-	lists := make([]storage.Result[storage.Set], len(owners))
+func (k *keptLists) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
+	lists := make([]storage.Result[*idset.List], len(owners))
 	for i, owner := range owners {
 		lists[i].Value, lists[i].Found = k.lists[side][owner]
 	}

@@ -25,8 +25,8 @@ type somePacked struct {
 	read   map[List][]storage.Position
 }
 
-func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
-	lists := make([]storage.Result[storage.Set], len(owners))
+func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
+	lists := make([]storage.Result[*idset.List], len(owners))
 	for i, owner := range owners {
 		if p.random.Float64() >= p.share {
 			continue
@@ -37,14 +37,14 @@ func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []stora
 			p.read[l] = positionsOf(ctx, p.Reader, l)
 		}
 		list := idset.New(dir, p.read[l])
-		lists[i] = storage.Result[storage.Set]{Value: &list, Found: true}
+		lists[i] = storage.Result[*idset.List]{Value: &list, Found: true}
 	}
 	return lists
 }
 
 // Recommenders likewise has the followings of some users.
-func (p *somePacked) Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	users := make([]storage.Result[storage.Recommender], len(ids))
+func (p *somePacked) Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
+	users := make([]storage.Result[idset.Recommender], len(ids))
 	profiles, err := p.Profiles(ctx, ids)
 	lists := p.Neighbours(ctx, storage.Forward, ids)
 	for i := range ids {
@@ -52,9 +52,9 @@ func (p *somePacked) Recommenders(ctx context.Context, ids []storage.UserID) []s
 			continue
 		}
 		dir := p.dirs[p.random.IntN(len(p.dirs))]
-		users[i] = storage.Result[storage.Recommender]{Found: true, Value: storage.Recommender{
+		users[i] = storage.Result[idset.Recommender]{Found: true, Value: idset.Recommender{
 			Visibility: profiles[i].User.FollowingsVisibility, Following: profiles[i].Counts.Following,
-			Followings: string(idset.CompactOf(dir, lists[i].Value)), Directory: dir,
+			Followings: idset.CompactOf(dir, lists[i].Value), Directory: dir,
 		}}
 	}
 	return users

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // Budget is how many rows one answer may examine. An answer that needs more stops early, reports
@@ -33,12 +34,12 @@ type Reader interface {
 	// Profiles returns users with their counts, in the order of the ids, which must not be
 	// changed. For an id without a user it is the zero profile.
 	Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error)
-	// Sets returns lists that the store keeps as sets: each is a *[idset.List]. Other lists are not
+	// Sets returns lists that the store keeps as sets. Other lists are not
 	// Found; errors are reported when their rows are read.
-	Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set]
+	Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List]
 	// Recommenders returns users as suggestions need them, if the store keeps them in this form.
 	// Other users are not Found; Profiles and Sets have them.
-	Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender]
+	Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender]
 }
 
 // Graph answers questions about the edges of a store.

@@ -11,6 +11,7 @@ import (
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // people is how many users the random graphs have. They are few, so that lists overlap.
@@ -76,12 +77,12 @@ func (o onRows) Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.
 	return profiles, nil
 }
 
-func (onRows) Sets(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
-	return make([]storage.Result[storage.Set], len(owners))
+func (onRows) Sets(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
+	return make([]storage.Result[*idset.List], len(owners))
 }
 
-func (onRows) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	return make([]storage.Result[storage.Recommender], len(ids))
+func (onRows) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
+	return make([]storage.Result[idset.Recommender], len(ids))
 }
 
 // readBy is a copy of a graph that reads through another reader.

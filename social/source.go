@@ -53,8 +53,7 @@ func (g *Graph) recall(ctx context.Context, parts []*neededList) {
 			continue
 		}
 		for i, r := range g.store.Sets(ctx, side, owners) {
-			if list, isSet := r.Value.(*idset.List); isSet {
-				p := some[i]
+			if list, p := r.Value, some[i]; list != nil {
 				p.set, p.order, p.length = list.Peers, list.Order, int64(list.Len())
 			}
 		}

@@ -114,7 +114,7 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID, best bool) ([
 	return users, nil
 }
 
-// recommenders returns users in the form of [storage.Recommender] if the store keeps them so, and
+// recommenders returns users in the form of [idset.Recommender] if the store keeps them so, and
 // the others from their profiles.
 func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recommender, error) {
 	users := make([]recommender, len(ids))
@@ -125,8 +125,7 @@ func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recom
 			others, of = append(others, ids[i]), append(of, i)
 			continue
 		}
-		dir, _ := r.Value.Directory.(*idset.Directory)
-		users[i] = recommender{id: ids[i], visibility: r.Value.Visibility, degree: r.Value.Following, kept: idset.Compact(r.Value.Followings), directory: dir}
+		users[i] = recommender{id: ids[i], visibility: r.Value.Visibility, degree: r.Value.Following, kept: r.Value.Followings, directory: r.Value.Directory}
 	}
 	if len(others) == 0 {
 		return users, nil

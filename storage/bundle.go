@@ -9,54 +9,14 @@ import (
 )
 
 // A Bundle holds look-ups of several kinds that are known at the same time, with room for their
-// answers. Requests ask a store in bundles, see [Bundler]. A kind that is not asked for is nil.
-type Bundle struct {
-	Users   *Lookup[UserID, User]
-	Handles *Lookup[string, UserID]
-	Counts  *Lookup[UserID, Counts]
+// answers. Requests ask a store in bundles, see [Bundler]. Each [LookupKind] has its place in it.
+type Bundle struct{ lookups [maxKinds]lookup }
 
-	Rows *Lookup[RowsQuery, []Edge] // [EdgeReader].AllRows
-
-	Edges      [len(AllSides)]*Lookup[Pair, Edge] // by [Side], like all of these
-	Pages      [len(AllSides)]*Lookup[PageQuery, []Edge]
-	Neighbours [4]*Lookup[UserID, []UserID]
-	Packed     [4]*Lookup[UserID, []UserID] // [PackedReader].PackedNeighbours
-
-	// Sets are lists in the form in which a cache keeps them for set algebra. A list that the cache
-	// does not keep is not Found, and without a cache none is: its rows are read instead.
-	Sets [4]*Lookup[UserID, Set]
-	// Recommenders are users as suggestions need them. Only a cache keeps recommenders: users whom
-	// it does not keep are not Found. Visibility and count are read by Users and Counts instead,
-	// lists as Sets or Neighbours.
-	Recommenders *Lookup[UserID, Recommender]
-
-	Blocks   *Lookup[UserID, []UserID]
-	Specials *Lookup[UserID, []UserID]
-	Marks    *Lookup[Pair, EdgeMark]
-	Messages *Lookup[Pair, string]
-	Details  *Lookup[Pair, Detail]
-	Kinds    *Lookup[OwnerKind, KindCount]
-	Lists    *Lookup[ListsQuery, []UserList]
-
-	Posts        *Lookup[PostID, Post]
-	PostPages    *Lookup[PostsQuery, []Post]
-	Comments     *Lookup[CommentID, Comment]
-	CommentPages *Lookup[CommentsQuery, []Comment]
-
-	FavoritePages *Lookup[FavoritesQuery, []Edge]
-}
-
-// Set is a list as a set: a *[kith/storage/cache/idset.List].
-type Set interface{ Len() int }
-
-// Recommender is what suggestions need of a user: whom it follows, and who may see that.
-type Recommender struct {
-	Visibility Visibility // of its followings
-	Following  int64      // how many they are, by its counts
-
-	// Followings is a [kith/storage/cache/idset.Compact] of Directory, a *[kith/storage/cache/idset.Directory].
-	Followings string
-	Directory  Set
+// lookup is a [Lookup].
+type lookup interface {
+	Open() bool
+	keys() int
+	none()
 }
 
 // Lookup holds keys of one kind and, once it is answered, a Result for each, at its index. It
@@ -87,21 +47,27 @@ func (l *Lookup[K, V]) Fail(err error) {
 	}
 }
 
-// ReadEach answers every open look-up of a bundle, concurrently. It finds no sets and no recommenders. If
-// both users and counts are asked for, Profiles reads them together. Each other kind is read by its method.
+// keys is how many keys there are.
+func (l *Lookup[K, V]) keys() int { return len(l.Keys) }
+
+// none answers that nothing is Found.
+func (l *Lookup[K, V]) none() { l.Results = make([]Result[V], len(l.Keys)) }
+
+// ReadEach answers every open look-up of a bundle, concurrently. It finds nothing of what only caches keep. If both users and counts
+// are asked for, Profiles reads them together. Each other kind is read by its method.
 func (b *Bundle) ReadEach(ctx context.Context, r Reader) {
-	b.WithoutSets()
-	others := *b
+	b.WithoutCache()
 	var reads []func()
-	if b.Users.Open() && b.Counts.Open() {
-		reads = append(reads, func() { b.People(func(ids []UserID) []Result[Profile] { return r.Profiles(ctx, ids) }) })
-		others.Users, others.Counts = nil, nil
+	users, counts := UserLookups.In(b), CountLookups.In(b)
+	together := users.Open() && counts.Open()
+	if together {
+		reads = append(reads, func() { readPeople(ctx, r, users, counts) })
 	}
-	others.each(func(l asked) {
-		if l.open {
-			reads = append(reads, func() { l.answer(ctx, r) })
+	for number, l := range &b.lookups {
+		if l != nil && l.Open() && !(together && (l == lookup(users) || l == lookup(counts))) {
+			reads = append(reads, func() { kinds[number].answer(ctx, r, l) })
 		}
-	})
+	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	for i, read := range reads {
@@ -113,33 +79,40 @@ func (b *Bundle) ReadEach(ctx context.Context, r Reader) {
 	}
 }
 
-// WithoutSets answers what only caches keep, sets and recommenders, for a store that keeps none: nothing is Found.
-func (b *Bundle) WithoutSets() {
-	for _, l := range b.Sets {
-		if l.Open() {
-			l.Results = make([]Result[Set], len(l.Keys))
+// WithoutCache answers look-ups of what only caches keep, for a store that keeps nothing: nothing is Found.
+func (b *Bundle) WithoutCache() {
+	for number, l := range &b.lookups {
+		if l != nil && l.Open() && kinds[number].answer == nil {
+			l.none()
 		}
-	}
-	if l := b.Recommenders; l.Open() {
-		l.Results = make([]Result[Recommender], len(l.Keys))
 	}
 }
 
-// People answers users and counts by one read of both. A read that panics counts as failed.
-func (b *Bundle) People(read func([]UserID) []Result[Profile]) {
-	ids := b.Users.Keys
-	if !slices.Equal(ids, b.Counts.Keys) {
-		ids = slices.Concat(b.Users.Keys, b.Counts.Keys) // a store reads each once
+// asked is what the bundle asks for.
+func (b *Bundle) asked() (asked []AskedKind) {
+	for number, l := range &b.lookups {
+		if l != nil && l.keys() > 0 {
+			asked = append(asked, AskedKind{kinds[number].name, l.keys()})
+		}
+	}
+	return asked
+}
+
+// readPeople answers users and counts by one read of both. A read that panics counts as failed.
+func readPeople(ctx context.Context, r Reader, users *Lookup[UserID, User], counts *Lookup[UserID, Counts]) {
+	ids := users.Keys
+	if !slices.Equal(ids, counts.Keys) {
+		ids = slices.Concat(users.Keys, counts.Keys) // a store reads each once
 	}
 	both := Lookup[UserID, Profile]{Keys: ids}
-	both.answer(read)
-	b.Users.Results = make([]Result[User], len(b.Users.Keys))
-	for i, r := range both.Results[:len(b.Users.Keys)] {
-		b.Users.Results[i] = Result[User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
+	both.answer(func(ids []UserID) []Result[Profile] { return r.Profiles(ctx, ids) })
+	users.Results = make([]Result[User], len(users.Keys))
+	for i, r := range both.Results[:len(users.Keys)] {
+		users.Results[i] = Result[User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
 	}
-	b.Counts.Results = make([]Result[Counts], len(b.Counts.Keys))
-	for i, r := range both.Results[len(ids)-len(b.Counts.Keys):] {
-		b.Counts.Results[i] = Result[Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
+	counts.Results = make([]Result[Counts], len(counts.Keys))
+	for i, r := range both.Results[len(ids)-len(counts.Keys):] {
+		counts.Results[i] = Result[Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
 	}
 }
 
@@ -153,99 +126,106 @@ func (l *Lookup[K, V]) answer(read func([]K) []Result[V]) {
 	l.Results = read(l.Keys)
 }
 
-// LookupKind is a kind of look-up: where bundles have it, and whose rows it asks for.
+// LookupKind is a kind of look-up: what it is called, where bundles have it, and whose rows it asks for. Kinds by side are one kind for
+// each.
 type LookupKind[K, V any] struct {
-	// In is where a bundle has the look-up on a side. Of a kind that has no sides, any side is the same.
-	In func(*Bundle, Side) **Lookup[K, V]
+	number int
 
-	// Owner is the user whose rows a key asks for on a side, and their side; nil if it does not ask for relations.
-	Owner func(Side, K) (Side, UserID)
+	// Owner is the user whose rows a key asks for, and the side; nil if it does not ask for relations.
+	Owner func(K) (Side, UserID)
 }
 
-// The kinds. A new kind is an entry here and a field of [Bundle].
-var (
-	UserLookups   = kindOf("users", nil, Reader.Users, func(b *Bundle) **Lookup[UserID, User] { return &b.Users })
-	HandleLookups = kindOf("handles", nil, Reader.UserIDs, func(b *Bundle) **Lookup[string, UserID] { return &b.Handles })
-	CountLookups  = kindOf("counts", nil, Reader.Counts, func(b *Bundle) **Lookup[UserID, Counts] { return &b.Counts })
+// maxKinds is more than there are kinds.
+const maxKinds = 44
 
-	RowLookups = kindOf("rows", func(_ Side, q RowsQuery) (Side, UserID) { return q.Side, q.Owner }, Reader.AllRows,
-		func(b *Bundle) **Lookup[RowsQuery, []Edge] { return &b.Rows })
-	EdgeLookups = kindBySide("edges", func(s Side, p Pair) (Side, UserID) { return s, s.Owner(p) }, Reader.Edges,
-		func(b *Bundle) []*Lookup[Pair, Edge] { return b.Edges[:] })
-	PageLookups = kindBySide("pages", func(s Side, q PageQuery) (Side, UserID) { return s, q.Owner }, Reader.Pages,
-		func(b *Bundle) []*Lookup[PageQuery, []Edge] { return b.Pages[:] })
-	NeighbourLookups = kindBySide("neighbours", ofUser, Reader.Neighbours, func(b *Bundle) []*Lookup[UserID, []UserID] { return b.Neighbours[:] })
-	PackedLookups    = kindBySide("packed", ofUser, Reader.PackedNeighbours, func(b *Bundle) []*Lookup[UserID, []UserID] { return b.Packed[:] })
+// kinds are all of them, at their numbers.
+var kinds []kind
 
-	SetLookups         = kindBySide("sets", ofUser, nil, func(b *Bundle) []*Lookup[UserID, Set] { return b.Sets[:] })
-	RecommenderLookups = kindOf("recommenders", ofUser, nil, func(b *Bundle) **Lookup[UserID, Recommender] { return &b.Recommenders })
-
-	BlockLookups   = kindOf("blocks", ofUser, Reader.Blocks, func(b *Bundle) **Lookup[UserID, []UserID] { return &b.Blocks })
-	SpecialLookups = kindOf("specials", ofUser, Reader.Specials, func(b *Bundle) **Lookup[UserID, []UserID] { return &b.Specials })
-	MarkLookups    = kindOf("marks", ofFirst, Reader.Marks, func(b *Bundle) **Lookup[Pair, EdgeMark] { return &b.Marks })
-	DetailLookups  = kindOf("details", ofFirst, Reader.Details, func(b *Bundle) **Lookup[Pair, Detail] { return &b.Details })
-	KindLookups    = kindOf("kinds", nil, Reader.KindCounts, func(b *Bundle) **Lookup[OwnerKind, KindCount] { return &b.Kinds })
-	ListLookups    = kindOf("lists", nil, Reader.UserLists, func(b *Bundle) **Lookup[ListsQuery, []UserList] { return &b.Lists })
-	MessageLookups = kindOf("messages", ofFirst, Reader.Messages, func(b *Bundle) **Lookup[Pair, string] { return &b.Messages })
-
-	PostLookups        = kindOf("posts", nil, Reader.Posts, func(b *Bundle) **Lookup[PostID, Post] { return &b.Posts })
-	PostPageLookups    = kindOf("posts.pages", nil, Reader.PostPages, func(b *Bundle) **Lookup[PostsQuery, []Post] { return &b.PostPages })
-	CommentLookups     = kindOf("comments", nil, Reader.Comments, func(b *Bundle) **Lookup[CommentID, Comment] { return &b.Comments })
-	CommentPageLookups = kindOf("comments.pages", nil, Reader.CommentPages, func(b *Bundle) **Lookup[CommentsQuery, []Comment] { return &b.CommentPages })
-
-	FavoritePageLookups = kindOf("pages.favorite", func(_ Side, q FavoritesQuery) (Side, UserID) { return Favorites, q.User }, Reader.FavoritePages,
-		func(b *Bundle) **Lookup[FavoritesQuery, []Edge] { return &b.FavoritePages })
-)
-
-func ofUser(s Side, id UserID) (Side, UserID) { return s, id }
-
-func ofFirst(s Side, p Pair) (Side, UserID) { return s, p.From }
-
-// kinds visit the look-ups of each kind that a bundle has.
-var kinds []func(b *Bundle, visit func(asked))
-
-// asked is a look-up of a bundle.
-type asked struct {
-	AskedKind
-	open   bool
-	answer func(context.Context, Reader)
+type kind struct {
+	name   string
+	answer func(context.Context, Reader, lookup) // nil: only caches have it
+	ask    func(*Bundle) any
 }
 
-// each visits the look-ups of a bundle.
-func (b *Bundle) each(visit func(asked)) {
-	for _, of := range kinds {
-		of(b, visit)
+// In is the look-up of the kind in a bundle, nil if it does not ask for it.
+func (k *LookupKind[K, V]) In(b *Bundle) *Lookup[K, V] {
+	l, _ := b.lookups[k.number].(*Lookup[K, V])
+	return l
+}
+
+// Put has a bundle ask for a look-up, and Ask for some keys.
+func (k *LookupKind[K, V]) Put(b *Bundle, l *Lookup[K, V]) { b.lookups[k.number] = l }
+
+func (k *LookupKind[K, V]) Ask(b *Bundle, keys ...K) *Lookup[K, V] {
+	l := &Lookup[K, V]{Keys: keys}
+	k.Put(b, l)
+	return l
+}
+
+// Remove is In, and the bundle does not ask for it any more.
+func (k *LookupKind[K, V]) Remove(b *Bundle) *Lookup[K, V] {
+	defer func() { b.lookups[k.number] = nil }()
+	return k.In(b)
+}
+
+// EachKind calls visit with the name of each kind, with what has a bundle ask for it, by a *[Lookup] without keys, and with whether only
+// caches have it.
+func EachKind(visit func(name string, ask func(*Bundle) any, cached bool)) {
+	for _, k := range kinds {
+		visit(k.name, k.ask, k.answer == nil)
 	}
 }
 
-// kindOf adds a kind, which a method of [Reader] reads; nil: only caches have it.
-func kindOf[K, V any](
-	name string, owner func(Side, K) (Side, UserID), read func(Reader, context.Context, []K) []Result[V], in func(*Bundle) **Lookup[K, V],
-) *LookupKind[K, V] {
-	kinds = append(kinds, func(b *Bundle, visit func(asked)) {
-		if l := *in(b); l != nil {
-			l.visit(name, visit, func(ctx context.Context, r Reader, keys []K) []Result[V] { return read(r, ctx, keys) })
+// NewLookupKind adds a kind, which a method of [Reader] reads; nil: only caches have it. It is for variables of packages.
+func NewLookupKind[K, V any](name string, owner func(K) (Side, UserID), read func(Reader, context.Context, []K) []Result[V]) *LookupKind[K, V] {
+	k := &LookupKind[K, V]{len(kinds), owner}
+	kinds = append(kinds, kind{name: name, ask: func(b *Bundle) any { return k.Ask(b) }})
+	if read != nil {
+		kinds[k.number].answer = func(ctx context.Context, r Reader, l lookup) {
+			l.(*Lookup[K, V]).answer(func(keys []K) []Result[V] { return read(r, ctx, keys) })
 		}
-	})
-	return &LookupKind[K, V]{func(b *Bundle, _ Side) **Lookup[K, V] { return in(b) }, owner}
+	}
+	return k
 }
 
-// kindBySide is kindOf for a kind that has a look-up for each side.
-func kindBySide[K, V any](
-	name string, owner func(Side, K) (Side, UserID), read func(Reader, context.Context, Side, []K) []Result[V], in func(*Bundle) []*Lookup[K, V],
-) *LookupKind[K, V] {
-	kinds = append(kinds, func(b *Bundle, visit func(asked)) {
-		for i, l := range in(b) {
-			if side := Side(i); l != nil {
-				l.visit(name+"."+side.String(), visit, func(ctx context.Context, r Reader, keys []K) []Result[V] { return read(r, ctx, side, keys) })
-			}
-		}
-	})
-	return &LookupKind[K, V]{func(b *Bundle, s Side) **Lookup[K, V] { return &in(b)[s] }, owner}
-}
+// The kinds.
+var (
+	UserLookups   = NewLookupKind("users", nil, Reader.Users)
+	HandleLookups = NewLookupKind("handles", nil, Reader.UserIDs)
+	CountLookups  = NewLookupKind("counts", nil, Reader.Counts)
 
-func (l *Lookup[K, V]) visit(name string, visit func(asked), read func(context.Context, Reader, []K) []Result[V]) {
-	visit(asked{AskedKind{name, len(l.Keys)}, l.Open(), func(ctx context.Context, r Reader) {
-		l.answer(func(keys []K) []Result[V] { return read(ctx, r, keys) })
-	}})
+	RowLookups       = NewLookupKind("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner }, Reader.AllRows)
+	EdgeLookups      = bySide(AllSides[:], "edges", Side.Owner, Reader.Edges)
+	PageLookups      = bySide(AllSides[:], "pages", func(_ Side, q PageQuery) UserID { return q.Owner }, Reader.Pages)
+	NeighbourLookups = bySide(Sides[:], "neighbours", sideUser, Reader.Neighbours)
+	PackedLookups    = bySide(Sides[:], "packed", sideUser, Reader.PackedNeighbours)
+
+	BlockLookups   = NewLookupKind("blocks", ofUser, Reader.Blocks)
+	SpecialLookups = NewLookupKind("specials", ofUser, Reader.Specials)
+	MarkLookups    = NewLookupKind("marks", ofFirst, Reader.Marks)
+	DetailLookups  = NewLookupKind("details", ofFirst, Reader.Details)
+	KindLookups    = NewLookupKind("kinds", nil, Reader.KindCounts)
+	ListLookups    = NewLookupKind("lists", nil, Reader.UserLists)
+	MessageLookups = NewLookupKind("messages", ofFirst, Reader.Messages)
+
+	PostLookups        = NewLookupKind("posts", nil, Reader.Posts)
+	PostPageLookups    = NewLookupKind("posts.pages", nil, Reader.PostPages)
+	CommentLookups     = NewLookupKind("comments", nil, Reader.Comments)
+	CommentPageLookups = NewLookupKind("comments.pages", nil, Reader.CommentPages)
+
+	FavoritePageLookups = NewLookupKind("pages.favorite", func(q FavoritesQuery) (Side, UserID) { return Favorites, q.User }, Reader.FavoritePages)
+)
+
+func ofUser(id UserID) (Side, UserID) { return Forward, id }
+
+func ofFirst(p Pair) (Side, UserID) { return Forward, p.From }
+
+func sideUser(_ Side, id UserID) UserID { return id }
+
+// bySide adds a kind for each side, at the index of the side.
+func bySide[K, V any](sides []Side, name string, owner func(Side, K) UserID, read func(Reader, context.Context, Side, []K) []Result[V]) []*LookupKind[K, V] {
+	return Each(sides, func(side Side) *LookupKind[K, V] {
+		return NewLookupKind(name+"."+side.String(), func(key K) (Side, UserID) { return side, owner(side, key) },
+			func(r Reader, ctx context.Context, keys []K) []Result[V] { return read(r, ctx, side, keys) })
+	})
 }

@@ -26,8 +26,6 @@ func (p *profiling) Profiles(ctx context.Context, ids []storage.UserID) []storag
 	return p.Store.Profiles(ctx, ids)
 }
 
-func lookup[V, K any](keys ...K) *storage.Lookup[K, V] { return &storage.Lookup[K, V]{Keys: keys} }
-
 // ReadEach answers every kind like the method of the same name, and leaves the kinds that are already answered.
 func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 	store := &profiling{Store: oracle.New()}
@@ -38,33 +36,35 @@ func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 		store.Apply(ctx, side, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}}, storage.IfNewer)
 	}
 	known := []storage.Result[storage.UserID]{{Value: 77, Found: true}}
-	b := storage.Bundle{
-		Users: lookup[storage.User](storage.UserID(1), 3), Counts: lookup[storage.Counts](storage.UserID(2)),
-		Handles: &storage.Lookup[string, storage.UserID]{Keys: []string{"b"}, Results: known},
-		Blocks:  lookup[[]storage.UserID](storage.UserID(1)), Specials: lookup[[]storage.UserID](storage.UserID(1)),
-		Marks: lookup[storage.EdgeMark](pair), Messages: lookup[string](pair),
-	}
+	var b storage.Bundle
+	storage.UserLookups.Ask(&b, 1, 3)
+	storage.CountLookups.Ask(&b, 2)
+	storage.HandleLookups.Ask(&b, "b").Results = known
+	storage.BlockLookups.Ask(&b, 1)
+	storage.SpecialLookups.Ask(&b, 1)
+	storage.MarkLookups.Ask(&b, pair)
+	storage.MessageLookups.Ask(&b, pair)
 	for _, side := range storage.Sides[:2] {
-		b.Edges[side] = lookup[storage.Edge](pair)
-		b.Pages[side] = lookup[[]storage.Edge](storage.PageQuery{Owner: side.Owner(pair), Limit: 3})
-		b.Neighbours[side] = lookup[[]storage.UserID](side.Owner(pair), 9)
-		b.Packed[side] = lookup[[]storage.UserID](side.Owner(pair))
+		storage.EdgeLookups[side].Ask(&b, pair)
+		storage.PageLookups[side].Ask(&b, storage.PageQuery{Owner: side.Owner(pair), Limit: 3})
+		storage.NeighbourLookups[side].Ask(&b, side.Owner(pair), 9)
+		storage.PackedLookups[side].Ask(&b, side.Owner(pair))
 	}
 	b.ReadEach(ctx, store)
-	same(t, "users", b.Users, func(ids []storage.UserID) []storage.Result[storage.User] { return store.Users(ctx, ids) })
-	same(t, "counts", b.Counts, func(ids []storage.UserID) []storage.Result[storage.Counts] { return store.Counts(ctx, ids) })
-	same(t, "handles", b.Handles, func([]string) []storage.Result[storage.UserID] { return known })
-	same(t, "blocks", b.Blocks, func(ids []storage.UserID) []storage.Result[[]storage.UserID] { return store.Blocks(ctx, ids) })
-	same(t, "specials", b.Specials, func(ids []storage.UserID) []storage.Result[[]storage.UserID] { return store.Specials(ctx, ids) })
-	same(t, "marks", b.Marks, func(pairs []storage.Pair) []storage.Result[storage.EdgeMark] { return store.Marks(ctx, pairs) })
-	same(t, "messages", b.Messages, func(pairs []storage.Pair) []storage.Result[string] { return store.Messages(ctx, pairs) })
+	same(t, "users", storage.UserLookups.In(&b), func(ids []storage.UserID) []storage.Result[storage.User] { return store.Users(ctx, ids) })
+	same(t, "counts", storage.CountLookups.In(&b), func(ids []storage.UserID) []storage.Result[storage.Counts] { return store.Counts(ctx, ids) })
+	same(t, "handles", storage.HandleLookups.In(&b), func([]string) []storage.Result[storage.UserID] { return known })
+	same(t, "blocks", storage.BlockLookups.In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] { return store.Blocks(ctx, ids) })
+	same(t, "specials", storage.SpecialLookups.In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] { return store.Specials(ctx, ids) })
+	same(t, "marks", storage.MarkLookups.In(&b), func(pairs []storage.Pair) []storage.Result[storage.EdgeMark] { return store.Marks(ctx, pairs) })
+	same(t, "messages", storage.MessageLookups.In(&b), func(pairs []storage.Pair) []storage.Result[string] { return store.Messages(ctx, pairs) })
 	for _, side := range storage.Sides[:2] {
-		same(t, "edges", b.Edges[side], func(pairs []storage.Pair) []storage.Result[storage.Edge] { return store.Edges(ctx, side, pairs) })
-		same(t, "pages", b.Pages[side], func(q []storage.PageQuery) []storage.Result[[]storage.Edge] { return store.Pages(ctx, side, q) })
-		same(t, "neighbours", b.Neighbours[side], func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
+		same(t, "edges", storage.EdgeLookups[side].In(&b), func(pairs []storage.Pair) []storage.Result[storage.Edge] { return store.Edges(ctx, side, pairs) })
+		same(t, "pages", storage.PageLookups[side].In(&b), func(q []storage.PageQuery) []storage.Result[[]storage.Edge] { return store.Pages(ctx, side, q) })
+		same(t, "neighbours", storage.NeighbourLookups[side].In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
 			return store.Neighbours(ctx, side, ids)
 		})
-		same(t, "packed", b.Packed[side], func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
+		same(t, "packed", storage.PackedLookups[side].In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
 			return store.PackedNeighbours(ctx, side, ids)
 		})
 	}
@@ -82,17 +82,15 @@ func same[K, V any](t *testing.T, what string, got *storage.Lookup[K, V], read f
 
 // A part that panics does not affect the others.
 func TestPartThatPanicsHasFailed(t *testing.T) {
-	b := storage.Bundle{
-		Users: lookup[storage.User](storage.UserID(13)), Counts: lookup[storage.Counts](storage.UserID(13)),
-		Handles: lookup[storage.UserID]("a"),
-	}
+	var b storage.Bundle
+	users, counts, handles := storage.UserLookups.Ask(&b, 13), storage.CountLookups.Ask(&b, 13), storage.HandleLookups.Ask(&b, "a")
 	b.ReadEach(t.Context(), &profiling{Store: oracle.New()})
-	for _, err := range []error{b.Users.Results[0].Err, b.Counts.Results[0].Err} {
+	for _, err := range []error{users.Results[0].Err, counts.Results[0].Err} {
 		if err == nil || !strings.Contains(err.Error(), "panicked: no such luck") {
 			t.Errorf("got %v, want the panic", err)
 		}
 	}
-	if len(b.Handles.Results) != 1 || b.Handles.Results[0].Err != nil {
-		t.Errorf("the handle is %+v", b.Handles.Results)
+	if len(handles.Results) != 1 || handles.Results[0].Err != nil {
+		t.Errorf("the handle is %+v", handles.Results)
 	}
 }

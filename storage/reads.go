@@ -200,16 +200,6 @@ func (r *ReadStats) answered(note func(*ReadBundle)) {
 	note(&r.log.Bundles[r.bundle])
 }
 
-// asked is what a bundle asks for.
-func (b *Bundle) asked() (kinds []AskedKind) {
-	b.each(func(l asked) {
-		if l.Keys > 0 {
-			kinds = append(kinds, l.AskedKind)
-		}
-	})
-	return kinds
-}
-
 // RememberOutages lets engines remember, for the lifetime of the context, which shards did not
 // answer in time. One request then waits for a silent shard once, and not again on every level of
 // its query.

@@ -10,9 +10,10 @@ import (
 )
 
 func bundleOf(ids ...storage.UserID) *storage.Bundle {
-	b := &storage.Bundle{Users: &storage.Lookup[storage.UserID, storage.User]{Keys: ids}}
-	b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: []storage.Pair{{From: 1, To: 2}}}
-	return b
+	var b storage.Bundle
+	storage.UserLookups.Ask(&b, ids...)
+	storage.EdgeLookups[storage.Inverse].Ask(&b, storage.Pair{From: 1, To: 2})
+	return &b
 }
 
 // TestReadsAreLogged: a read that is noted under the context of a bundle belongs to that bundle, and counts for

@@ -13,6 +13,7 @@ import (
 	"kith/files/graphfile"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // Config says whom to ask, and how much to hold out.
@@ -158,12 +159,12 @@ func (without) Edges(context.Context, storage.Side, []storage.Pair) []storage.Re
 	return nil // all lists are open
 }
 
-func (without) Sets(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
-	return make([]storage.Result[storage.Set], len(owners))
+func (without) Sets(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
+	return make([]storage.Result[*idset.List], len(owners))
 }
 
-func (without) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	return make([]storage.Result[storage.Recommender], len(ids))
+func (without) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
+	return make([]storage.Result[idset.Recommender], len(ids))
 }
 
 func found[K, V any](keys []K, of func(K) V) []storage.Result[V] {

@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
+	"strings"
 	"testing"
 
 	"kith/storage"
 )
 
-// bundles: look-ups of several kinds at once. The kinds are found by reflection, so a new kind also
-// gets keys of its type, and its answers are compared with those of [storage.Bundle.ReadEach].
+// bundles: look-ups of several kinds at once. A new kind also gets keys of its type, and its answers are compared with those of
+// [storage.Bundle.ReadEach].
 type bundles struct{ *harness }
 
 func (s bundles) EachKindIsAnsweredAsItsMethodDoes(t *testing.T) {
 	keys := s.bundleKeys(t)
-	for i := range kindsOf(new(storage.Bundle)) {
+	for i := range allKinds() {
 		s.wantBundle(t, keys, 3*len(keys.users), func(at int) bool { return at == i }, nil)
 	}
 }
@@ -35,7 +35,7 @@ func (s bundles) KindsTogetherAreAnsweredAsApart(t *testing.T) {
 
 func (s bundles) WhatIsAnsweredIsLeftAsItIs(t *testing.T) {
 	keys := s.bundleKeys(t)
-	for i := range kindsOf(new(storage.Bundle)) {
+	for i := range allKinds() {
 		b := new(storage.Bundle)
 		kinds := fillBundle(b, keys, 2, func(int) bool { return true }, nil)
 		mark(kinds[i])
@@ -107,19 +107,15 @@ func (s bundles) wantBundle(t *testing.T, keys bundleKeys, n int, asked func(int
 	t.Helper()
 	got, want := new(storage.Bundle), new(storage.Bundle)
 	kinds := fillBundle(got, keys, n, asked, random)
-	for i, kind := range kindsOf(want) {
-		for _, filled := range kinds {
-			if filled.at == i {
-				kind.lookup.Set(reflect.New(kind.lookup.Type().Elem()))
-				kind.keys().Set(filled.keys())
-			}
-		}
+	wanted := make([]kind, len(kinds))
+	for i, kind := range kinds {
+		wanted[i] = kind.askedBy(want)
+		wanted[i].keys().Set(kind.keys())
 	}
 	s.store.Bundle(t.Context(), got)
 	want.ReadEach(t.Context(), s.store)
-	all := kindsOf(want)
-	for _, kind := range kinds {
-		wantSame(t, kind, all[kind.at])
+	for i, kind := range kinds {
+		wantSame(t, kind, wanted[i])
 	}
 }
 
@@ -238,41 +234,36 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 
 // A kind is one look-up of a bundle.
 type kind struct {
-	at     int // among all kinds
 	name   string
-	lookup reflect.Value // *Lookup[K, V]
+	cached bool // only caches have it
+	ask    func(*storage.Bundle) any
+	lookup reflect.Value // *Lookup[K, V], once a bundle asks for it
 }
 
 func (k kind) keys() reflect.Value    { return k.lookup.Elem().FieldByName("Keys") }
 func (k kind) results() reflect.Value { return k.lookup.Elem().FieldByName("Results") }
 
 // isOptional reports whether a store may leave keys of this kind unanswered, because it answers only
-// with what it has: packed lists, sets and recommenders.
-func (k kind) isOptional() bool {
-	return slices.Contains([]string{"Packed", "Sets", "Recommenders"}, k.name)
+// with what it has: packed lists, and what only caches have.
+func (k kind) isOptional() bool { return k.cached || strings.HasPrefix(k.name, "packed.") }
+
+func (k kind) askedBy(b *storage.Bundle) kind {
+	k.lookup = reflect.ValueOf(k.ask(b))
+	return k
 }
 
-// kindsOf lists the look-ups of a bundle. Look-ups by side are listed one by one.
-func kindsOf(b *storage.Bundle) (kinds []kind) {
-	whole := reflect.ValueOf(b).Elem()
-	for i := range whole.NumField() {
-		name, field := whole.Type().Field(i).Name, whole.Field(i)
-		if field.Kind() != reflect.Array {
-			kinds = append(kinds, kind{len(kinds), name, field})
-			continue
-		}
-		for side := range field.Len() {
-			kinds = append(kinds, kind{len(kinds), name, field.Index(side)})
-		}
-	}
+func allKinds() (kinds []kind) {
+	storage.EachKind(func(name string, ask func(*storage.Bundle) any, cached bool) {
+		kinds = append(kinds, kind{name: name, cached: cached, ask: ask})
+	})
 	return kinds
 }
 
 // fillBundle asks for some kinds, with n keys each, and returns these kinds.
 func fillBundle(b *storage.Bundle, keys bundleKeys, n int, asked func(int) bool, random *rand.Rand) (kinds []kind) {
-	for _, kind := range kindsOf(b) {
-		if asked(kind.at) {
-			kind.lookup.Set(reflect.New(kind.lookup.Type().Elem()))
+	for at, kind := range allKinds() {
+		if asked(at) {
+			kind = kind.askedBy(b)
 			kind.keys().Set(keys.of(kind.keys().Type().Elem(), n, random))
 			kinds = append(kinds, kind)
 		}

@@ -13,8 +13,8 @@ type lastKeyForgotten struct{ *oracle.Store }
 
 func (s lastKeyForgotten) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
-	if b.Blocks != nil { // the last result is lost
-		b.Blocks.Results = b.Blocks.Results[:len(b.Blocks.Results)-1]
+	if l := storage.BlockLookups.In(b); l != nil { // the last result is lost
+		l.Results = l.Results[:len(l.Results)-1]
 	}
 }
 
@@ -22,7 +22,7 @@ type mixesUp struct{ *oracle.Store }
 
 func (s mixesUp) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
-	if one, two := b.Edges[storage.Forward], b.Edges[storage.Inverse]; one != nil && two != nil && len(one.Keys) == len(two.Keys) {
+	if one, two := storage.EdgeLookups[storage.Forward].In(b), storage.EdgeLookups[storage.Inverse].In(b); one != nil && two != nil && len(one.Keys) == len(two.Keys) {
 		one.Results, two.Results = two.Results, one.Results
 	}
 }
@@ -30,8 +30,8 @@ func (s mixesUp) Bundle(ctx context.Context, b *storage.Bundle) {
 type answersAgain struct{ *oracle.Store }
 
 func (s answersAgain) Bundle(ctx context.Context, b *storage.Bundle) {
-	if b.Users != nil {
-		b.Users.Results = nil
+	if l := storage.UserLookups.In(b); l != nil {
+		l.Results = nil
 	}
 	s.Store.Bundle(ctx, b)
 }
@@ -39,9 +39,9 @@ func (s answersAgain) Bundle(ctx context.Context, b *storage.Bundle) {
 type halfAtHand struct{ *oracle.Store }
 
 func (s halfAtHand) AtHand(b *storage.Bundle) {
-	if b.Users.Open() {
-		b.Users.Results = make([]storage.Result[storage.User], len(b.Users.Keys))
-		copy(b.Users.Results, s.Users(context.Background(), b.Users.Keys[:1]))
+	if l := storage.UserLookups.In(b); l.Open() {
+		l.Results = make([]storage.Result[storage.User], len(l.Keys))
+		copy(l.Results, s.Users(context.Background(), l.Keys[:1]))
 	}
 }
 

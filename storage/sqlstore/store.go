@@ -178,7 +178,7 @@ func Examine(ctx context.Context, cfg Config, found map[string]func(value []byte
 }
 
 // AtHand implements [storage.Bundler]: the store keeps nothing.
-func (s *Store) AtHand(b *storage.Bundle) { b.WithoutSets() }
+func (s *Store) AtHand(b *storage.Bundle) { b.WithoutCache() }
 
 // Bundle implements [storage.Bundler]: each kind of look-up is a statement on each shard, all of them at once.
 func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, s) }

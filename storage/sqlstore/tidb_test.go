@@ -27,14 +27,12 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 	}
 	followers(t, s, 1, 3000)
 	seen.reset()
-	b := storage.Bundle{
-		Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{1}},
-		Counts: &storage.Lookup[storage.UserID, storage.Counts]{Keys: []storage.UserID{1}},
-	}
-	b.Pages[storage.Inverse] = &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: []storage.PageQuery{{Owner: 1, Limit: 20}}}
+	var b storage.Bundle
+	users, pages := storage.UserLookups.Ask(&b, 1), storage.PageLookups[storage.Inverse].Ask(&b, storage.PageQuery{Owner: 1, Limit: 20})
+	storage.CountLookups.Ask(&b, 1)
 	s.Bundle(t.Context(), &b)
-	if page := b.Pages[storage.Inverse].Results[0]; page.Err != nil || len(page.Value) != 20 || b.Users.Results[0].Value.Handle != "a" {
-		t.Fatalf("%+v, %+v", page, b.Users.Results)
+	if page := pages.Results[0]; page.Err != nil || len(page.Value) != 20 || users.Results[0].Value.Handle != "a" {
+		t.Fatalf("%+v, %+v", page, users.Results)
 	}
 	for _, st := range seen.all() {
 		rows, err := s.db.Shard(0).Write.QueryContext(t.Context(), "EXPLAIN ANALYZE "+st.Text, st.Args...)

@@ -156,7 +156,7 @@ func (s *Store) PackedNeighbours(_ context.Context, _ storage.Side, owners []sto
 }
 
 // AtHand implements [storage.Bundler]: a store for tests answers as if it were in another process.
-func (s *Store) AtHand(b *storage.Bundle) { b.WithoutSets() }
+func (s *Store) AtHand(b *storage.Bundle) { b.WithoutCache() }
 
 // Bundle implements [storage.Bundler].
 func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, s) }

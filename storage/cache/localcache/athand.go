@@ -5,41 +5,42 @@ import (
 	"sync"
 
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // AtHand implements [storage.Bundler] from the entries that the cache has.
 func (c *Cache) AtHand(b *storage.Bundle) {
 	if c.Mode() == Off {
-		b.WithoutSets()
+		b.WithoutCache()
 		return
 	}
-	atHand(c, profileKind, profileKey, b.Users, func(p *profile) storage.Result[storage.User] {
+	atHand(c, profileKind, profileKey, storage.UserLookups.In(b), func(p *profile) storage.Result[storage.User] {
 		return storage.Result[storage.User]{Value: p.User, Found: p.Exists}
 	})
-	atHand(c, profileKind, profileKey, b.Counts, func(p *profile) storage.Result[storage.Counts] {
+	atHand(c, profileKind, profileKey, storage.CountLookups.In(b), func(p *profile) storage.Result[storage.Counts] {
 		return storage.Result[storage.Counts]{Value: p.Counts, Found: p.Counted}
 	})
-	if l := b.Handles; l.Open() {
+	if l := storage.HandleLookups.In(b); l.Open() {
 		l.Results = c.handlesAtHand(l.Keys)
 	}
-	atHand(c, blocksKind, blocksKey, b.Blocks, (*blockList).result)
-	atHand(c, postKind, c.postKey, b.Posts, (*post).result)
+	atHand(c, blocksKind, blocksKey, storage.BlockLookups.In(b), (*blockList).result)
+	atHand(c, postKind, c.postKey, storage.PostLookups.In(b), (*post).result)
 	dir := c.directory.Load()
 	for _, side := range listSides {
-		c.edgesAtHand(side, b.Edges[side])
+		c.edgesAtHand(side, storage.EdgeLookups[side].In(b))
 		of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
-		eachAtHand(c, listKind(side), b.Pages[side], func(q storage.PageQuery) (r storage.Result[[]storage.Edge], ok bool) {
+		eachAtHand(c, listKind(side), storage.PageLookups[side].In(b), func(q storage.PageQuery) (r storage.Result[[]storage.Edge], ok bool) {
 			l, ok := get[*list](c, of(q.Owner))
 			if ok = ok && q.Type <= storage.Following; ok {
 				r = l.page(q)
 			}
 			return r, ok
 		})
-		atHand(c, listKind(side), of, b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
+		atHand(c, listKind(side), of, idset.ListLookups[side].In(b), func(l *list) storage.Result[*idset.List] { return l.set(dir) })
 	}
 	c.answersAtHand(b)
 	now := c.now().UnixMicro()
-	eachAtHand(c, recommenderKind, b.Recommenders, func(id storage.UserID) (storage.Result[storage.Recommender], bool) {
+	eachAtHand(c, recommenderKind, idset.RecommenderLookups.In(b), func(id storage.UserID) (storage.Result[idset.Recommender], bool) {
 		return c.recommender(id, dir, now)
 	})
 }
@@ -54,14 +55,12 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for _, side := range listSides {
-		if l := b.Sets[side]; l.Open() {
+		if l := idset.ListLookups[side].Remove(&others); l.Open() {
 			reading.Go(func() { c.sets(ctx, side, l) })
-			others.Sets[side] = nil
 		}
 	}
-	if l := b.Recommenders; l.Open() {
+	if l := idset.RecommenderLookups.Remove(&others); l.Open() {
 		reading.Go(func() { l.Results = c.fetchRecommenders(ctx, l.Keys) })
-		others.Recommenders = nil
 	}
 	others.ReadEach(ctx, c)
 }
@@ -99,24 +98,24 @@ func eachAtHand[Q, V any](c *Cache, kind kind, l *storage.Lookup[Q, V], of func(
 func (c *Cache) answersAtHand(b *storage.Bundle) {
 	a := &c.answers
 	for side := storage.Requests; side <= storage.RelationInbox; side++ {
-		eachAtHand(c, answerKind, b.Edges[side], func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) })
+		eachAtHand(c, answerKind, storage.EdgeLookups[side].In(b), func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) })
 	}
 	for side := range a.pages {
-		answerAtHand(c, &a.pages[side], b.Pages[side])
+		answerAtHand(c, &a.pages[side], storage.PageLookups[side].In(b))
 	}
-	eachAtHand(c, answerKind, b.Marks, func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
+	eachAtHand(c, answerKind, storage.MarkLookups.In(b), func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
 		if c.hasNoMark(p) {
 			return r, true
 		}
 		return a.marks.inMemory(c, p)
 	})
-	answerAtHand(c, &a.messages, b.Messages)
-	answerAtHand(c, &a.specials, b.Specials)
-	answerAtHand(c, &a.comments, b.CommentPages)
-	answerAtHand(c, &a.favorites, b.FavoritePages)
-	answerAtHand(c, &a.details, b.Details)
-	answerAtHand(c, &a.kinds, b.Kinds)
-	if l := b.PostPages; l.Open() {
+	answerAtHand(c, &a.messages, storage.MessageLookups.In(b))
+	answerAtHand(c, &a.specials, storage.SpecialLookups.In(b))
+	answerAtHand(c, &a.comments, storage.CommentPageLookups.In(b))
+	answerAtHand(c, &a.favorites, storage.FavoritePageLookups.In(b))
+	answerAtHand(c, &a.details, storage.DetailLookups.In(b))
+	answerAtHand(c, &a.kinds, storage.KindLookups.In(b))
+	if l := storage.PostPageLookups.In(b); l.Open() {
 		if answerAtHand(c, &a.postPages, l); !l.Open() && !c.complete(l.Results, c.postsAtHand) {
 			l.Results = nil
 		}

@@ -49,7 +49,7 @@ type Cache struct {
 	profiles     fills[storage.UserID, storage.Profile]
 	blocks       fills[storage.UserID, []storage.UserID]
 	lists        [2]fills[storage.UserID, *list] // by side
-	recommenders fills[storage.UserID, storage.Recommender]
+	recommenders fills[storage.UserID, idset.Recommender]
 	posts        fills[storage.PostID, storage.Post]
 	reads        [kinds]interface { // the same, by kind
 		abandon(key)

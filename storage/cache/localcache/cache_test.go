@@ -20,14 +20,13 @@ import (
 
 // setsOf asks for lists as sets.
 func setsOf(t *testing.T, cache *localcache.Cache, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
-	l := &storage.Lookup[storage.UserID, storage.Set]{Keys: owners}
-	b := storage.Bundle{}
-	b.Sets[side] = l
+	var b storage.Bundle
+	l := idset.ListLookups[side].Ask(&b, owners...)
 	cache.Bundle(t.Context(), &b)
 	lists := make([]storage.Result[idset.List], len(owners))
 	for i, r := range l.Results {
 		if lists[i].Found, lists[i].Err = r.Found, r.Err; r.Found {
-			lists[i].Value = *r.Value.(*idset.List)
+			lists[i].Value = *r.Value
 		}
 	}
 	return lists
@@ -262,28 +261,27 @@ func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
 	pairs := []storage.Pair{{From: 2, To: 1}, {From: 5, To: 1}, {From: 77, To: 1}}
 	queries := []storage.PageQuery{{Owner: 1, Limit: 2}}
 	recalled := func(ids []storage.UserID) storage.Bundle {
-		b := storage.Bundle{
-			Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: ids},
-			Counts: &storage.Lookup[storage.UserID, storage.Counts]{Keys: ids},
-			Blocks: &storage.Lookup[storage.UserID, []storage.UserID]{Keys: ids},
-		}
-		b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: pairs}
-		b.Pages[storage.Inverse] = &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: queries}
+		var b storage.Bundle
+		storage.UserLookups.Ask(&b, ids...)
+		storage.CountLookups.Ask(&b, ids...)
+		storage.BlockLookups.Ask(&b, ids...)
+		storage.EdgeLookups[storage.Inverse].Ask(&b, pairs...)
+		storage.PageLookups[storage.Inverse].Ask(&b, queries...)
 		cache.AtHand(&b)
 		return b
 	}
-	if b := recalled(ids); !b.Users.Open() {
+	if b := recalled(ids); !storage.UserLookups.In(&b).Open() {
 		t.Error("users are at hand before they were read")
 	}
 	ask(t.Context(), cache, 1)
 	users, counts, blocks := cache.Users(t.Context(), ids), cache.Counts(t.Context(), ids), cache.Blocks(t.Context(), ids)
 	b := recalled(ids)
-	same(t, "users", users, b.Users.Results)
-	same(t, "counts", counts, b.Counts.Results)
-	same(t, "blocks", blocks, b.Blocks.Results)
-	same(t, "edges", store.Edges(t.Context(), storage.Inverse, pairs), b.Edges[storage.Inverse].Results)
-	same(t, "pages", store.Pages(t.Context(), storage.Inverse, queries), b.Pages[storage.Inverse].Results)
-	if b := recalled(append(ids, 4)); !b.Users.Open() {
+	same(t, "users", users, storage.UserLookups.In(&b).Results)
+	same(t, "counts", counts, storage.CountLookups.In(&b).Results)
+	same(t, "blocks", blocks, storage.BlockLookups.In(&b).Results)
+	same(t, "edges", store.Edges(t.Context(), storage.Inverse, pairs), storage.EdgeLookups[storage.Inverse].In(&b).Results)
+	same(t, "pages", store.Pages(t.Context(), storage.Inverse, queries), storage.PageLookups[storage.Inverse].In(&b).Results)
+	if b := recalled(append(ids, 4)); !storage.UserLookups.In(&b).Open() {
 		t.Error("users are at hand though one was not read")
 	}
 }
@@ -298,16 +296,12 @@ func same[V any](t *testing.T, what string, want, got []storage.Result[V]) {
 // atHand returns how many kinds of values of a user are in memory: the user, its blocks, its
 // followings and its followers.
 func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
-	pages := func() *storage.Lookup[storage.PageQuery, []storage.Edge] {
-		return &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: []storage.PageQuery{{Owner: id, Limit: 5}}}
-	}
-	b := storage.Bundle{
-		Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{id}},
-		Blocks: &storage.Lookup[storage.UserID, []storage.UserID]{Keys: []storage.UserID{id}},
-		Pages:  [len(storage.AllSides)]*storage.Lookup[storage.PageQuery, []storage.Edge]{pages(), pages()},
-	}
+	var b storage.Bundle
+	page := storage.PageQuery{Owner: id, Limit: 5}
+	user, blocks := storage.UserLookups.Ask(&b, id), storage.BlockLookups.Ask(&b, id)
+	followings, followers := storage.PageLookups[storage.Forward].Ask(&b, page), storage.PageLookups[storage.Inverse].Ask(&b, page)
 	cache.AtHand(&b)
-	for _, open := range []bool{b.Users.Open(), b.Blocks.Open(), b.Pages[0].Open(), b.Pages[1].Open()} {
+	for _, open := range []bool{user.Open(), blocks.Open(), followings.Open(), followers.Open()} {
 		if !open {
 			kinds++
 		}
@@ -344,8 +338,8 @@ func TestWhatABundleSawIsExpected(t *testing.T) {
 	store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
 	var saw []storage.Row
 	fresh := localcache.NewStoreReader(store, func(_ context.Context, rows []storage.Row) { saw = append(saw, rows...) })
-	b := storage.Bundle{}
-	b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: []storage.Pair{edge.Pair(), {From: 3, To: 1}}}
+	var b storage.Bundle
+	storage.EdgeLookups[storage.Inverse].Ask(&b, edge.Pair(), storage.Pair{From: 3, To: 1})
 	fresh.Bundle(t.Context(), &b)
 	if want := []storage.Row{{Side: storage.Forward, Edge: edge}, {Side: storage.Inverse, Edge: edge}}; !slices.Equal(saw, want) {
 		t.Errorf("saw %+v, want %+v", saw, want)

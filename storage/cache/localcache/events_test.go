@@ -194,14 +194,14 @@ func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
 		followings []storage.UserID
 		err        error
 	}
-	asked := storage.Lookup[storage.UserID, storage.Recommender]{Keys: []storage.UserID{id}}
-	b := &storage.Bundle{Recommenders: &asked}
-	if r.AtHand(b); asked.Open() {
-		r.Bundle(ctx, b)
+	var b storage.Bundle
+	asked := idset.RecommenderLookups.Ask(&b, id)
+	if r.AtHand(&b); asked.Open() {
+		r.Bundle(ctx, &b)
 	}
 	if kept := asked.Results[0]; kept.Found {
-		dir := kept.Value.Directory.(*idset.Directory)
-		set := idset.Compact(kept.Value.Followings).Set(dir)
+		dir := kept.Value.Directory
+		set := kept.Value.Followings.Set(dir)
 		return plain{kept.Value.Visibility, kept.Value.Following, slices.Clone(set.IDs()), nil}
 	}
 	profile, list := r.Profiles(ctx, []storage.UserID{id})[0], r.Neighbours(ctx, storage.Forward, []storage.UserID{id})[0]

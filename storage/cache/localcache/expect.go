@@ -29,7 +29,7 @@ func (f *StoreReader) Edges(ctx context.Context, side storage.Side, pairs []stor
 func (f *StoreReader) Bundle(ctx context.Context, b *storage.Bundle) {
 	f.Reader.Bundle(ctx, b)
 	for _, side := range storage.AllSides {
-		if edges := b.Edges[side]; edges != nil {
+		if edges := storage.EdgeLookups[side].In(b); edges != nil {
 			f.saw(ctx, side, edges.Results)
 		}
 	}

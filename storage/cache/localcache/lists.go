@@ -196,8 +196,8 @@ const (
 )
 
 // sets answers with those lists that the cache keeps.
-func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[storage.UserID, storage.Set]) {
-	l.Results = make([]storage.Result[storage.Set], len(l.Keys))
+func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[storage.UserID, *idset.List]) {
+	l.Results = make([]storage.Result[*idset.List], len(l.Keys))
 	dir := c.directory.Load()
 	for i, r := range c.fetchLists(ctx, side, l.Keys) {
 		l.Results[i].Err = r.Err
@@ -209,9 +209,9 @@ func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[s
 
 // set returns the list, unless another directory numbers it: then it was read while the directory
 // was renewed.
-func (l *list) set(dir *idset.Directory) storage.Result[storage.Set] {
+func (l *list) set(dir *idset.Directory) storage.Result[*idset.List] {
 	if l.follows.Peers.In(dir) != l.follows.Peers {
-		return storage.Result[storage.Set]{}
+		return storage.Result[*idset.List]{}
 	}
-	return storage.Result[storage.Set]{Value: &l.follows, Found: true}
+	return storage.Result[*idset.List]{Value: &l.follows, Found: true}
 }

@@ -74,8 +74,9 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	if n := store.keys.Load(); n != 3 {
 		t.Errorf("%d posts were read, want each of three once", n)
 	}
-	bundle := storage.Bundle{Posts: &storage.Lookup[storage.PostID, storage.Post]{Keys: all}}
-	if cache.AtHand(&bundle); bundle.Posts.Open() {
+	var b storage.Bundle
+	posts := storage.PostLookups.Ask(&b, all...)
+	if cache.AtHand(&b); posts.Open() {
 		t.Error("posts that are kept are not at hand")
 	}
 	favorite := storage.Edge{From: 3, To: one.Author, Post: one.Number, Type: storage.Following, UpdateTime: 5}

@@ -24,39 +24,39 @@ const (
 
 // fetchRecommenders reads users as suggestions need them. Users whose lists are too long are not
 // Found.
-func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
 	return fetch(ctx, c, &c.recommenders, c.recommendersBy(c.readRecommenders), ids)
 }
 
 // recommendersBy is where recommenders are read from.
-func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []storage.UserID) []storage.Result[storage.Recommender]) source[storage.UserID, storage.Recommender] {
+func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []storage.UserID) []storage.Result[idset.Recommender]) source[storage.UserID, idset.Recommender] {
 	dir, now := c.directory.Load(), c.now().UnixMicro()
-	keep := func(k key, r storage.Result[storage.Recommender], _ []storage.Edge) storage.Result[storage.Recommender] {
+	keep := func(k key, r storage.Result[idset.Recommender], _ []storage.Edge) storage.Result[idset.Recommender] {
 		if r.Found && c.directory.Load() == dir {
 			c.kept.flat.set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keep).until.UnixMicro())
 		}
 		return r
 	}
-	return source[storage.UserID, storage.Recommender]{
+	return source[storage.UserID, idset.Recommender]{
 		kind: recommenderKind, key: recommenderKey, keep: keep,
-		known: func(k key) (storage.Result[storage.Recommender], bool) { return c.recommender(k.id, dir, now) },
-		read: func(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+		known: func(k key) (storage.Result[idset.Recommender], bool) { return c.recommender(k.id, dir, now) },
+		read: func(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
 			return read(ctx, dir, ids)
 		},
 	}
 }
 
 // recommendersInMemory makes them of users and lists that are kept.
-func (c *Cache) recommendersInMemory(_ context.Context, dir *idset.Directory, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	return storage.Each(ids, func(id storage.UserID) (r storage.Result[storage.Recommender]) {
+func (c *Cache) recommendersInMemory(_ context.Context, dir *idset.Directory, ids []storage.UserID) []storage.Result[idset.Recommender] {
+	return storage.Each(ids, func(id storage.UserID) (r storage.Result[idset.Recommender]) {
 		user, _ := c.look(profileKey(id))
 		followings, _ := c.find(key{kind: forwardKind, id: id})
 		p, isKept := user.(*profile)
 		l, isWhole := followings.(*list)
 		if r.Found = isKept && isWhole && l.follows.Len() <= c.kept.flat.longest()/bytesAFollow; r.Found {
-			r.Value = storage.Recommender{
+			r.Value = idset.Recommender{
 				Visibility: p.User.ListVisibility(storage.Forward), Following: p.Counts.Following, Directory: dir,
-				Followings: string(idset.CompactOf(dir, l.follows.Peers.IDs())),
+				Followings: idset.CompactOf(dir, l.follows.Peers.IDs()),
 			}
 		}
 		return r
@@ -64,8 +64,8 @@ func (c *Cache) recommendersInMemory(_ context.Context, dir *idset.Directory, id
 }
 
 // readRecommenders reads profiles, and then the lists of the first of them.
-func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	results := make([]storage.Result[storage.Recommender], len(ids))
+func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids []storage.UserID) []storage.Result[idset.Recommender] {
+	results := make([]storage.Result[idset.Recommender], len(ids))
 	owners := make([]storage.UserID, 0, len(ids))
 	of := make([]int, 0, len(ids))
 	rows, longest := int64(0), int64(c.kept.flat.longest()/bytesAFollow)
@@ -77,7 +77,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 		case n <= longest && rows+n <= recommendsAtOnce:
 			rows += n
 			owners, of = append(owners, ids[i]), append(of, i)
-			results[i].Value = storage.Recommender{Visibility: r.Value.User.ListVisibility(storage.Forward), Following: n, Directory: dir}
+			results[i].Value = idset.Recommender{Visibility: r.Value.User.ListVisibility(storage.Forward), Following: n, Directory: dir}
 		}
 	}
 	if len(owners) == 0 {
@@ -86,28 +86,28 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	for k, r := range c.Reader.Neighbours(ctx, storage.Forward, owners) {
 		one := &results[of[k]]
 		if one.Err = r.Err; r.Err == nil {
-			one.Value.Followings, one.Found = string(idset.CompactOf(dir, r.Value)), true
+			one.Value.Followings, one.Found = idset.CompactOf(dir, r.Value), true
 		}
 	}
 	return results
 }
 
 // recommender is what is kept of a user, if a directory numbers it. The list's bytes are used in place.
-func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) (r storage.Result[storage.Recommender], ok bool) {
+func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) (r storage.Result[idset.Recommender], ok bool) {
 	data, ok := c.kept.flat.get(recommenderKey(id), now)
 	if !ok || binary.NativeEndian.Uint64(data) != dir.Serial() {
 		return r, false
 	}
 	following, n := binary.Uvarint(data[9:])
 	followings := data[9+n:]
-	return storage.Result[storage.Recommender]{Found: true, Value: storage.Recommender{
+	return storage.Result[idset.Recommender]{Found: true, Value: idset.Recommender{
 		Visibility: storage.Visibility(data[8]), Following: int64(following), Directory: dir,
-		Followings: unsafe.String(unsafe.SliceData(followings), len(followings)), //nolint:gosec // bytes of the cache are never changed
+		Followings: idset.Compact(unsafe.String(unsafe.SliceData(followings), len(followings))), //nolint:gosec // bytes of the cache are never changed
 	}}, true
 }
 
 // flatRecommender is the directory, the visibility, the count and the list.
-func flatRecommender(dir *idset.Directory, r storage.Recommender) []byte {
+func flatRecommender(dir *idset.Directory, r idset.Recommender) []byte {
 	data := make([]byte, 0, len(r.Followings)+20)
 	data = binary.NativeEndian.AppendUint64(data, dir.Serial())
 	data = append(data, byte(r.Visibility))

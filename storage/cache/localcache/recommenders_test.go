@@ -6,6 +6,7 @@ import (
 
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // claiming is a store whose users have one following each, and counts that say otherwise.
@@ -41,11 +42,12 @@ func TestLongListsAreNotReadForSuggestions(t *testing.T) {
 		found     int
 	}{{20_000, 1, 0}, {5_000, 100, 100}, {5_000, 101, 100}, {5_001, 100, 99}} {
 		cache := newCache(t, &claiming{oracle.New(), c.following}, 256<<20)
-		asked := storage.Lookup[storage.UserID, storage.Recommender]{}
+		var b storage.Bundle
+		asked := idset.RecommenderLookups.Ask(&b)
 		for id := range storage.UserID(c.users) {
 			asked.Keys = append(asked.Keys, id+1)
 		}
-		cache.Bundle(t.Context(), &storage.Bundle{Recommenders: &asked})
+		cache.Bundle(t.Context(), &b)
 		found := 0
 		for _, r := range asked.Results {
 			if r.Found {

@@ -94,9 +94,10 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	version := cache.Counts(t.Context(), []storage.UserID{1})[0].Value.Version
 	hub.Publish(events.User(1).Since(version), events.Counts(1).Since(version-1), events.User(2).Since(version+1))
 	kept := func(id storage.UserID) bool {
-		b := storage.Bundle{Users: &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{id}}}
+		var b storage.Bundle
+		asked := storage.UserLookups.Ask(&b, id)
 		cache.AtHand(&b)
-		return !b.Users.Open()
+		return !asked.Open()
 	}
 	for end := time.Now().Add(30 * time.Second); kept(2); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

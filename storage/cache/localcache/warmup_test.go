@@ -118,13 +118,14 @@ func TestWarmUp(t *testing.T) {
 			}
 		}
 	}
-	recommenders := &storage.Lookup[storage.UserID, storage.Recommender]{Keys: everybody}
-	if cache.AtHand(&storage.Bundle{Recommenders: recommenders}); recommenders.Open() {
+	var b storage.Bundle
+	recommenders := idset.RecommenderLookups.Ask(&b, everybody...)
+	if cache.AtHand(&b); recommenders.Open() {
 		t.Fatal("suggestions would read the store")
 	}
 	for i, r := range recommenders.Results {
-		dir := r.Value.Directory.(*idset.Directory)
-		followings := idset.Compact(r.Value.Followings).Set(dir).IDs()
+		dir := r.Value.Directory
+		followings := r.Value.Followings.Set(dir).IDs()
 		if want := storage.UserID(1 + (int(everybody[i])-1+293)%300); !slices.Equal(followings, []storage.UserID{want}) || r.Value.Following != 1 {
 			t.Fatalf("user %d is known to follow %v, it follows %v", everybody[i], followings, want)
 		}
