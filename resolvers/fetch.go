@@ -91,26 +91,26 @@ type none struct{}
 
 func noArguments(context.Context, *selections.Field) (none, error) { return none{}, nil }
 
-// part is a field without arguments that is put into the objects it belongs to, which are an M each. at are the paths of the field.
-type part[O, M any] struct {
+// inset is a field without arguments that is put into the objects it belongs to, which are an M each. at are the paths of the field.
+type inset[O, M any] struct {
 	need func(ctx context.Context, b *batch, f *selections.Field, of []O)
 	show func(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
 }
 
-func partOf[O, M any](
+func insetOf[O, M any](
 	ask func(ctx context.Context, b *batch, f *selections.Field, of []O), show func(ctx context.Context, made []*M, aliases []*selections.Field, at paths),
-) *part[O, M] {
-	return &part[O, M]{ask, show}
+) *inset[O, M] {
+	return &inset[O, M]{ask, show}
 }
 
 // Parse implements [selections.Read].
-func (*part[O, M]) Parse(context.Context, *selections.Field) any { return parsedAs(none{}, nil) }
+func (*inset[O, M]) Parse(context.Context, *selections.Field) any { return parsedAs(none{}, nil) }
 
-func (d *part[O, M]) ask(ctx context.Context, b *batch, f *selections.Field, of []O) {
+func (d *inset[O, M]) ask(ctx context.Context, b *batch, f *selections.Field, of []O) {
 	d.need(ctx, b, f, of)
 }
 
-func (d *part[O, M]) put(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
+func (d *inset[O, M]) put(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
 	d.show(ctx, made, aliases, at)
 }
 
@@ -118,7 +118,7 @@ func (d *part[O, M]) put(ctx context.Context, made []*M, aliases []*selections.F
 func showParts[M any](ctx context.Context, made []*M, on []*selections.Object, at paths) {
 	all := fieldsOn(on)
 	for i, f := range all {
-		part, is := f.Read.(interface {
+		field, is := f.Read.(interface {
 			put(ctx context.Context, made []*M, aliases []*selections.Field, at paths)
 		})
 		isSame := func(other *selections.Field) bool { return other.Read == f.Read }
@@ -131,7 +131,7 @@ func showParts[M any](ctx context.Context, made []*M, on []*selections.Object, a
 				aliases = append(aliases, other)
 			}
 		}
-		part.put(ctx, made, aliases, at.below(aliases))
+		field.put(ctx, made, aliases, at.below(aliases))
 	}
 }
 

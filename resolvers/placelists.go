@@ -110,11 +110,11 @@ func pageOfPlaces[R any](r *Resolver, kind cursor.Kind, shown social.Page[R], pl
 }
 
 // writer is a user of each object, who is read in the object's level. into is where the user is put.
-func writer[R, M any](of func(R) storage.UserID, into func(*M) (storage.UserID, **model.User)) *part[R, M] {
+func writer[R, M any](of func(R) storage.UserID, into func(*M) (storage.UserID, **model.User)) *inset[R, M] {
 	ask := func(ctx context.Context, b *batch, f *selections.Field, rows []R) {
 		wantedUsers{ids: distinctOf(storage.Each(rows, of)), exist: true, on: f.Below}.add(ctx, b)
 	}
-	return partOf(ask, func(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
+	return insetOf(ask, func(ctx context.Context, made []*M, aliases []*selections.Field, at paths) {
 		ids := storage.Each(made, func(m *M) storage.UserID { id, _ := into(m); return id })
 		for i, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, at) {
 			_, user := into(made[i])

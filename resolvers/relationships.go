@@ -119,11 +119,11 @@ func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.N
 }
 
 // relationshipEnd is the user at one end of a relationship. Errors are reported only below relationships that are not null.
-func relationshipEnd(side storage.Side) *part[storage.Pair, model.Relationship] {
+func relationshipEnd(side storage.Side) *inset[storage.Pair, model.Relationship] {
 	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
 		b.next = append(b.next, wantedUsers{ids: endsOf(pairs, side), exist: true, on: f.Below})
 	}
-	return partOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
+	return insetOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
 		var pairs []storage.Pair
 		for _, r := range list {
 			if r != nil {
@@ -165,7 +165,7 @@ var relationshipTo = fieldOf(
 	})
 
 // viewerRelationship is that of the viewer to a user.
-var viewerRelationship = partOf(
+var viewerRelationship = insetOf(
 	func(ctx context.Context, b *batch, f *selections.Field, users []storage.UserID) {
 		if b.viewer != 0 {
 			wantedPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: b.viewer, To: id} }), f.Below}.add(ctx, b)

@@ -89,12 +89,12 @@ var (
 )
 
 // requestField is the request on one side of the viewer's own relationships.
-func requestField(side storage.Side) *part[storage.Pair, model.Relationship] {
+func requestField(side storage.Side) *inset[storage.Pair, model.Relationship] {
 	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
 		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !b.isViewers(p) })
 		b.addRequests(side, seenFrom(side, own), f.Below)
 	}
-	return partOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
+	return insetOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
 		e := accessOf(ctx)
 		var rows []storage.Edge
 		var index []int
@@ -121,7 +121,7 @@ func requestField(side storage.Side) *part[storage.Pair, model.Relationship] {
 }
 
 // requestMessage is the message of a pending request.
-var requestMessage = partOf(
+var requestMessage = insetOf(
 	func(_ context.Context, b *batch, _ *selections.Field, rows []storage.Edge) {
 		pending := slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { return row.Type != storage.Pending })
 		b.ask(b.loaders.Messages().Ask(storage.Each(pending, storage.Edge.Pair)))

@@ -76,10 +76,10 @@ type savepoint struct {
 // add takes the next event and returns the transaction that it completes, if any. Its errors are
 // [*StopError]; errHistory if the server itself says that events are missing; other errors if the stream
 // makes no sense.
-func (a *assembler) add(e replica.Event) (*transaction, error) { return a.part(e, e.Raw) }
+func (a *assembler) add(e replica.Event) (*transaction, error) { return a.take(e, e.Raw) }
 
-// part takes an event that is, or is within, the one that the server has sent.
-func (a *assembler) part(e replica.Event, sent []byte) (*transaction, error) {
+// take takes an event that is, or is within, the one that the server has sent.
+func (a *assembler) take(e replica.Event, sent []byte) (*transaction, error) {
 	switch {
 	case e.Kind == replica.FormatEvent:
 		a.open = nil // the server crashed during it: it was never committed
@@ -167,7 +167,7 @@ func (a *assembler) payload(e replica.Event) (*transaction, error) {
 			}
 			return a.commit(e.Raw), nil
 		}
-		if done, err := a.part(inner, e.Raw); err != nil || done != nil {
+		if done, err := a.take(inner, e.Raw); err != nil || done != nil {
 			return done, err
 		}
 	}

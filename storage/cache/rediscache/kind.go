@@ -13,19 +13,19 @@ type kind[Q comparable, V any] struct {
 	name  string // in keys and metrics
 	owner func(Q) storage.UserID
 	read  func(context.Context, []Q) []storage.Result[V]
-	keep  func(Q, V) kept
+	keep  func(Q, V) stored
 	// found is the answer to a query. It is not ok if what is kept cannot be read, or was read for a query that asked for less.
-	found func(Q, kept) (r storage.Result[V], ok bool)
+	found func(Q, stored) (r storage.Result[V], ok bool)
 }
 
-// kept is what Redis keeps of a value.
-type kept struct {
+// stored is what Redis keeps of a value.
+type stored struct {
 	version       int64 // of user_counts
 	value, counts string
 	nothing       bool // there is nothing in the store
 }
 
-func keptOf(reply []any) (k kept) {
+func storedOf(reply []any) (k stored) {
 	k.value, _ = reply[0].(string)
 	k.counts, _ = reply[1].(string)
 	k.version, _ = reply[2].(int64)
@@ -35,10 +35,10 @@ func keptOf(reply []any) (k kept) {
 func users(source storage.Snapshots) kind[storage.UserID, storage.Profile] {
 	return kind[storage.UserID, storage.Profile]{
 		name: "user", owner: func(id storage.UserID) storage.UserID { return id }, read: source.Profiles,
-		keep: func(_ storage.UserID, p storage.Profile) kept {
-			return kept{p.Counts.Version, string(wire.AppendProfile(nil, p)), string(wire.AppendCounts(nil, p.Counts)), !p.Exists && !p.Counted}
+		keep: func(_ storage.UserID, p storage.Profile) stored {
+			return stored{p.Counts.Version, string(wire.AppendProfile(nil, p)), string(wire.AppendCounts(nil, p.Counts)), !p.Exists && !p.Counted}
 		},
-		found: func(id storage.UserID, k kept) (r storage.Result[storage.Profile], ok bool) {
+		found: func(id storage.UserID, k stored) (r storage.Result[storage.Profile], ok bool) {
 			p, err := wire.ParseProfile(id, k.value, k.counts, k.version)
 			return storage.Result[storage.Profile]{Value: p, Found: p.Exists || p.Counted}, err == nil
 		},
@@ -53,7 +53,7 @@ func lists(source storage.Snapshots, side storage.Side) kind[storage.ListQuery, 
 		read: func(ctx context.Context, queries []storage.ListQuery) []storage.Result[storage.List] {
 			return source.Lists(ctx, side, queries)
 		},
-		keep: func(q storage.ListQuery, l storage.List) kept {
+		keep: func(q storage.ListQuery, l storage.List) stored {
 			to := []byte{0}
 			if l.Long {
 				to[0] = 1
@@ -62,9 +62,9 @@ func lists(source storage.Snapshots, side storage.Side) kind[storage.ListQuery, 
 			for _, e := range l.Edges {
 				to = wire.AppendEdge(to, e)
 			}
-			return kept{version: l.Version, value: string(to), nothing: l.Version == 0 && len(l.Edges) == 0}
+			return stored{version: l.Version, value: string(to), nothing: l.Version == 0 && len(l.Edges) == 0}
 		},
-		found: func(q storage.ListQuery, k kept) (r storage.Result[storage.List], ok bool) {
+		found: func(q storage.ListQuery, k stored) (r storage.Result[storage.List], ok bool) {
 			d, follows := wire.NewDecoder(k.value), 0
 			l := storage.List{Version: k.version, Long: d.Byte() == 1}
 			longest, ended := int(d.Uvarint()), storage.Micros(d.Uvarint())

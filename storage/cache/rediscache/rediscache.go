@@ -124,7 +124,7 @@ func look[Q comparable, V any](ctx context.Context, c *Cache, k kind[Q, V], quer
 		switch reply := replies[i].(type) {
 		case []any:
 			outcome = "unfit"
-			if r, ok := k.found(q, keptOf(reply)); ok {
+			if r, ok := k.found(q, storedOf(reply)); ok {
 				outcome, results[i] = "hit", r
 			}
 		case int64:
