@@ -34,7 +34,7 @@ func (k *placeList[O, Q, R]) Parse(ctx context.Context, f *selections.Field) any
 }
 
 // ask asks for one row more than each page shows. When it is known who is in the audience, what it may see of the pages is kept, and what is below them is next.
-func (k *placeList[O, Q, R]) ask(ctx context.Context, b *batch, f *selections.Field, objects []O) {
+func (k *placeList[O, Q, R]) ask(_ context.Context, b *batch, f *selections.Field, objects []O) {
 	args, err := argument[pageArguments](b.request, f)
 	if err != nil {
 		return

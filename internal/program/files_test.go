@@ -44,7 +44,7 @@ func usesOfFiles(t *testing.T, folder string) map[string][]string {
 		if files[name], err = parser.ParseFile(token.NewFileSet(), path, nil, 0); err != nil {
 			t.Fatal(err)
 		}
-		for declared := range files[name].Scope.Objects { //nolint:staticcheck // deprecated for what needs types to be told; names of a package do not
+		for declared := range files[name].Scope.Objects {
 			declaredIn[declared] = name
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/zlib"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -247,7 +248,7 @@ func (e Event) Payload() iter.Seq2[Event, error] {
 		}
 		var raw bytes.Buffer
 		for ; err == nil; raw.Reset() {
-			if _, err = io.CopyN(&raw, from, headerSize); err == io.EOF && raw.Len() == 0 {
+			if _, err = io.CopyN(&raw, from, headerSize); errors.Is(err, io.EOF) && raw.Len() == 0 {
 				return
 			}
 			var inner Event
