@@ -197,7 +197,7 @@ func (s *signIn) more(says []byte) error {
 	for i := range password {
 		password[i] ^= s.salt[i%len(s.salt)]
 	}
-	encrypted, err := rsa.EncryptOAEP(sha1.New(), rand.Reader, key, password, nil)
+	encrypted, err := rsa.EncryptOAEP(sha1.New(), rand.Reader, key, password, nil) //nolint:gosec // what the protocol uses
 	if err != nil {
 		return err
 	}
