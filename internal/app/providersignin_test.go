@@ -103,6 +103,20 @@ func TestSignInByProvider(t *testing.T) {
 	tab.Press(button)
 	tab.Until("she is back", `document.querySelector(".me b")?.textContent === "Nadia Berg" && location.pathname === "/app/settings" && location.search === ""`)
 
+	// She signs out while a request waits for its turn to renew the token: the session has ended because she wants it.
+	beside.Run("have the turn", `void navigator.locks.request("kith-session", () => new Promise(go => window.go = go)); while (!window.go) await new Promise(go => setTimeout(go, 10))`)
+	tab.Run("time to renew", due)
+	tab.Press("Home")
+	tab.Run("a request waits", `while ((await navigator.locks.query()).pending.length === 0) await new Promise(go => setTimeout(go, 10))`)
+	p.now(func() { p.away = true }) // or it would show a page of its own
+	tab.Press("Sign out")
+	beside.Run("give the turn back", `window.go()`)
+	tab.Run("nothing waits", `while ((await navigator.locks.query()).pending.length > 0) await new Promise(go => setTimeout(go, 10))`)
+	tab.Until("nothing went wrong", `document.querySelector(".welcome button")?.disabled === false && !document.querySelector(".problem")`)
+	p.now(func() { p.away = false })
+	tab.Press(button)
+	tab.Until("she is signed in once more", `document.querySelector(".me b")?.textContent === "Nadia Berg"`)
+
 	// The provider is away, and the token is valid: the page goes on with it, and does not ask the provider each time.
 	p.now(func() { p.away = true })
 	asked := p.count("/.well-known/openid-configuration")

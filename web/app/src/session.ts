@@ -50,9 +50,9 @@ export function signOut() {
   if (provider) void import('./provider').then(({ end }) => end(provider)).catch(() => {});
 }
 
-/** Takes over the session as another tab has changed it. */
+/** Takes over the session as another tab has changed it. Whoever has signed out here is told nothing: what waits behind that finds no session, too. */
 function take(kept = read()) {
-  set(kept, !kept);
+  set(kept, !kept && (ended || !!current));
 }
 
 addEventListener('storage', event => {
