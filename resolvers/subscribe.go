@@ -76,10 +76,9 @@ func subscribe[T sent](ctx context.Context, r *Resolver, source *events.Subscrip
 	return answers, nil
 }
 
-// attempt is the context of one read of an event's subject, in its present state. Each may read what a request may.
+// attempt is the context of one read of an event's subject, in its present state.
 func (r *Resolver) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx = context.WithValue(loaders.Attach(ctx, r.Store), operationKey{}, &operation{resolver: r})
-	return context.WithTimeout(ctx, perEvent)
+	return context.WithTimeout(loaders.Attach(ctx, r.Store), perEvent)
 }
 
 // patiently retries until it can read, because the event does not come again. ok is false
