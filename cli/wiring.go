@@ -17,6 +17,7 @@ import (
 	"kith/examples"
 	"kith/files/importer/demo"
 	"kith/gateway"
+	"kith/gateway/quota"
 	"kith/gateway/traces"
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
@@ -266,9 +267,9 @@ func identify(s *identity.Service) func(http.Handler) http.Handler {
 
 // party is the party that a connection counts for. A backend that may act for others opens
 // connections for many users from one address, so these connections count only for the users.
-func party(ctx context.Context) gateway.Party {
+func party(ctx context.Context) quota.Party {
 	caller, known := identity.Caller(ctx)
-	who := gateway.Party{User: int64(caller.ID), Anonymous: !known}
+	who := quota.Party{User: int64(caller.ID), Anonymous: !known}
 	if !caller.Has(identity.ScopeActAs) {
 		who.Address = identity.AddressKey(identity.AddressOf(ctx))
 	}

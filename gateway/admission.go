@@ -2,34 +2,32 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 	"runtime"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"kith/gateway/quota"
+	"kith/graph/apierr"
 )
 
-// admission bounds the requests that a gateway works on at once. Further requests wait for a moment;
-// then they are refused: a client that is asked to come back soon is better off than one of
-// thousands that all wait.
+// admission bounds what a gateway works on at once, for all together and, by its limiter, for each user and address.
+//
+// Requests that exceed the bound wait for a moment; then they are refused: a client that is asked to come back soon is better off
+// than one of thousands that all wait.
 //
 // Requests whose work takes milliseconds take turns, half as many at a time as Go runs goroutines, so that cheap requests are
 // answered beside them. These are requests with long bodies, with long queries that were not seen
 // before, and with costly operations.
 type admission struct {
+	*quota.Limiter
 	requests *semaphore.Weighted // of 1 each
-	costly   *turns
 	sockets  *semaphore.Weighted // of 1: the one long message of a WebSocket that is read
 
 	most    int64 // requests in work
 	queued  atomic.Int64
 	metrics *Metrics
-
-	mostWritten int64 // bytes of long answers
-	mu          sync.Mutex
-	written     int64           // bytes of long answers that are being sent
-	writtenTo   map[Party]int64 // those of one user, and of one address
 }
 
 const (
@@ -39,9 +37,6 @@ const (
 	// cheap.
 	costlyBytes = 4 << 10
 
-	// queueTime is how long a request waits until it is refused.
-	queueTime = time.Second
-
 	// longAnswer is the number of bytes from which an answer is not handed to the system at once.
 	longAnswer = 64 << 10
 
@@ -50,15 +45,18 @@ const (
 )
 
 func newAdmission(cfg Config) *admission {
+	open := cfg.Subscriptions
 	return &admission{
+		Limiter: quota.New(quota.Bounds{
+			Connections: open.MaxConnections, AddressConnections: open.MaxAddressConnections, UserConnections: open.MaxUserConnections,
+			UserSubscriptions: open.MaxUserSubscriptions, UserCost: open.MaxUserCost, ConnectionCost: open.MaxConnectionCost,
+			Answers: open.MaxAnswers, MessageBytes: maxMessageBytes, Sending: longAnswers * int64(cfg.MaxAnswer),
+			Costly: max(1, runtime.GOMAXPROCS(0)/2), Waiting: cfg.MaxRequests / 4,
+		}),
 		requests: semaphore.NewWeighted(int64(cfg.MaxRequests)),
-		costly:   newTurns(max(1, runtime.GOMAXPROCS(0)/2), cfg.MaxRequests/4),
 		sockets:  semaphore.NewWeighted(1),
-
-		most:        int64(cfg.MaxRequests),
-		metrics:     cfg.Metrics,
-		mostWritten: longAnswers * int64(cfg.MaxAnswer),
-		writtenTo:   make(map[Party]int64),
+		most:     int64(cfg.MaxRequests),
+		metrics:  cfg.Metrics,
 	}
 }
 
@@ -77,13 +75,27 @@ func (a *admission) enter(ctx context.Context) (permit, bool) {
 	return permit{of: a}, true
 }
 
-// work announces work of a cost, for a party, that takes milliseconds. It returns false if there is too much such work.
-func (p *permit) work(ctx context.Context, who Party, cost uint64) bool {
-	if p.costly {
-		p.of.costly.charge(who.payer(), cost)
+// wait waits for room, unless too many already wait.
+func (a *admission) wait(ctx context.Context) bool {
+	if a.requests.TryAcquire(1) {
 		return true
 	}
-	if p.costly = p.of.costly.begin(ctx, who.payer(), cost); !p.costly {
+	defer a.queued.Add(-1)
+	if a.queued.Add(1) > max(1, a.most) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, quota.Patience)
+	defer cancel()
+	return a.requests.Acquire(ctx, 1) == nil
+}
+
+// work announces work of a cost, for a party, that takes milliseconds. It returns false if there is too much such work.
+func (p *permit) work(ctx context.Context, who quota.Party, cost uint64) bool {
+	if p.costly {
+		p.of.Charge(who, cost)
+		return true
+	}
+	if p.costly = p.of.Begin(ctx, who, cost); !p.costly {
 		p.of.metrics.overload.WithLabelValues("costly").Inc()
 	}
 	return p.costly
@@ -97,7 +109,7 @@ func (p *permit) end() {
 	}
 	p.of = nil
 	if p.costly {
-		a.costly.end()
+		a.End()
 	}
 	a.requests.Release(1)
 }
@@ -115,58 +127,27 @@ func (a *admission) take(ctx context.Context, length int) (done func(), err erro
 	return func() { a.sockets.Release(1) }, nil
 }
 
-// enterWriting admits an answer that is to be sent to a party. leave is called when it has been sent. An answer for which there
-// is no room does not wait: it would take its memory and its turn meanwhile.
-//
-// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
-// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
-// Alone a client has two answers of the greatest length.
-func (a *admission) enterWriting(to Party, length int) (leave func(), ok bool) {
+// send admits an answer that is to be sent to a party, as [quota.Limiter.Send] does if it is long.
+func (a *admission) send(to quota.Party, length int) (sent func(), ok bool) {
 	if length < longAnswer {
 		return func() {}, true
 	}
-	n := int64(length)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	left := a.mostWritten - a.written - n
-	ok = left >= 0
-	for _, one := range to.each() {
-		ok = ok && (one == (Party{}) || a.writtenTo[one]+n <= left/2)
-	}
-	if !ok {
+	if sent, ok = a.Send(to, length); !ok {
 		a.metrics.overload.WithLabelValues("writing").Inc()
-		return func() {}, false
 	}
-	a.write(to, n)
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.write(to, -n)
-	}, true
+	return sent, ok
 }
 
-// write counts bytes that are being sent to a party. The caller holds the lock.
-func (a *admission) write(to Party, n int64) {
-	a.written += n
-	for _, one := range to.each() {
-		if a.writtenTo[one] += n; a.writtenTo[one] == 0 {
-			delete(a.writtenTo, one)
-		}
+// full counts a connection that was one too many, and says so.
+func (a *admission) full(transport string, full *quota.Full) *refusal {
+	if full == nil {
+		return nil
 	}
-}
-
-// wait waits for room, unless too many already wait.
-func (a *admission) wait(ctx context.Context) bool {
-	if a.requests.TryAcquire(1) {
-		return true
+	a.metrics.tooMany.WithLabelValues(transport, full.Bound).Inc()
+	if full.Bound == "all" {
+		return busy(tooManyConnections)
 	}
-	defer a.queued.Add(-1)
-	if a.queued.Add(1) > max(1, a.most) {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, queueTime)
-	defer cancel()
-	return a.requests.Acquire(ctx, 1) == nil
+	return &refusal{http.StatusTooManyRequests, apierr.TooManyConnections.Error("at most %d connections may be open for one %s", full.Most, full.Bound)}
 }
 
 const (

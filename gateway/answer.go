@@ -159,7 +159,7 @@ func (a answer) requestError(response *graphql.Response) {
 func (a answer) pause() {
 	if a.server != nil {
 		a.permit.end()
-		a.server.refusals.pause(a.r.Context(), a.server.Subscriptions.Party(a.r.Context()))
+		a.server.admission.Pause(a.r.Context(), a.server.Subscriptions.Party(a.r.Context()))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"kith/gateway/quota"
 )
 
 // event is the context of one answer of an operation. It takes its turn, and its time
@@ -13,18 +15,18 @@ type event struct {
 	context.Context
 	cancel  context.CancelCauseFunc
 	timeout time.Duration
-	on      *slot
+	on      *quota.Slot
 
 	once  sync.Once
-	turn  turn
+	turn  quota.Turn
 	began time.Time
 	timer *time.Timer
 }
 
 type eventKey struct{}
 
-func newEvent(ctx context.Context, on *slot, timeout time.Duration) *event {
-	e := &event{on: on, timeout: timeout, turn: noTurn}
+func newEvent(ctx context.Context, on *quota.Slot, timeout time.Duration) *event {
+	e := &event{on: on, timeout: timeout}
 	e.Context, e.cancel = context.WithCancelCause(ctx)
 	return e
 }
@@ -39,7 +41,7 @@ func begin(ctx context.Context) {
 
 func (e *event) begin() {
 	e.once.Do(func() {
-		e.turn = e.on.turn(e.Context)
+		e.turn = e.on.Turn(e.Context)
 		e.start()
 	})
 }
@@ -58,7 +60,7 @@ func (e *event) start() {
 func (e *event) end() time.Duration {
 	e.once.Do(func() {})
 	e.cancel(nil)
-	e.turn.releaseGateway()
+	e.turn.Made()
 	if e.timer == nil {
 		return 0
 	}

@@ -41,14 +41,14 @@ import (
 // program.
 func New(cfg Config) http.Handler {
 	cfg = cfg.withDefaults()
-	return newHandler(cfg, newConnections(cfg.Subscriptions))
+	return newHandler(cfg, newAdmission(cfg))
 }
 
 // newHandler makes the handler. Its connections that stay open can be asked to
 // end.
-func newHandler(cfg Config, open *connections) http.Handler {
+func newHandler(cfg Config, bounds *admission) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", endpoint(cfg, open))
+	mux.Handle("/graphql", endpoint(cfg, bounds))
 	mux.HandleFunc("GET /healthz", serveHealth)
 	if cfg.Web != nil {
 		mux.Handle("/", cfg.Web)
@@ -57,8 +57,8 @@ func newHandler(cfg Config, open *connections) http.Handler {
 }
 
 // endpoint is /graphql: the server behind the handlers that only its requests need.
-func endpoint(cfg Config, open *connections) http.Handler {
-	s := newServer(cfg, open)
+func endpoint(cfg Config, bounds *admission) http.Handler {
+	s := newServer(cfg, bounds)
 	ask := s.origins.handler(cfg.Identify(s))
 	return traced(cfg.Traces, cfg.Metrics.counted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") != "" {
@@ -81,14 +81,12 @@ type server struct {
 	costs      *limits.Costs
 	registered *registered
 	origins    origins
-	open       *connections
 	admission  *admission
-	refusals   refusals
 	present    graphql.ErrorPresenterFunc
 	recover    graphql.RecoverFunc
 }
 
-func newServer(cfg Config, open *connections) *server {
+func newServer(cfg Config, bounds *admission) *server {
 	var charge func(*graphql.OperationContext) (uint64, error)
 	if cfg.Consistency != nil {
 		charge = readToken(cfg.Consistency)
@@ -108,9 +106,7 @@ func newServer(cfg Config, open *connections) *server {
 		costs:      costs,
 		registered: newRegistered(cfg),
 		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders, cfg.Logger),
-		open:       open,
-		admission:  newAdmission(cfg),
-		refusals:   newRefusals(),
+		admission:  bounds,
 		present:    presenter(cfg.Logger),
 		recover:    recoverFunc(cfg.Logger),
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"kith/gateway/quota"
 )
 
 // How long the HTTP server waits for its clients.
@@ -27,9 +29,9 @@ const (
 // Requests do not see that the context is done: they have their own deadlines.
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
-	open := newConnections(cfg.Subscriptions)
+	bounds := newAdmission(cfg)
 	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
-	server := arriving.server(newHandler(cfg, open), readTimeout+cfg.RequestTimeout+writeGrace, cfg.Logger)
+	server := arriving.server(newHandler(cfg, bounds), readTimeout+cfg.RequestTimeout+writeGrace, cfg.Logger)
 	if cfg.H2C {
 		server.Protocols = new(http.Protocols)
 		server.Protocols.SetHTTP1(true)
@@ -51,7 +53,7 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 	case <-time.After(cfg.StopDelay):
 	}
-	err := shutdown(server, open, drain)
+	err := shutdown(server, bounds.Limiter, drain)
 	<-ended //nolint:errcheck // it says that the server was shut down
 	return err
 }
@@ -70,13 +72,13 @@ func (a *arrivals) server(handler http.Handler, writeTimeout time.Duration, logg
 	}
 }
 
-func shutdown(server *http.Server, open *connections, drain time.Duration) error {
+func shutdown(server *http.Server, open *quota.Limiter, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
-	open.stop()
+	open.Stop()
 	err := server.Shutdown(ctx)
 	if err == nil {
-		err = open.wait(ctx) // the server knows nothing of WebSockets
+		err = open.Wait(ctx) // the server knows nothing of WebSockets
 	}
 	if err != nil {
 		err = fmt.Errorf("requests were cut off after %s (--drain): %w", drain, err)

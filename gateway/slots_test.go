@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/quota"
 )
 
 type partyKey struct{}
@@ -25,14 +26,14 @@ func (l *live) counting(s gateway.Subscriptions) gateway.Config {
 		token, _ := payload["Authorization"].(string)
 		return signedIn(ctx, token), nil
 	}
-	s.Party = func(ctx context.Context) gateway.Party {
-		party, _ := ctx.Value(partyKey{}).(gateway.Party)
+	s.Party = func(ctx context.Context) quota.Party {
+		party, _ := ctx.Value(partyKey{}).(quota.Party)
 		return party
 	}
 	cfg := l.config(s)
 	cfg.Identify = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			ctx := context.WithValue(r.Context(), partyKey{}, gateway.Party{Address: r.Header.Get("X-From"), Anonymous: true})
+			ctx := context.WithValue(r.Context(), partyKey{}, quota.Party{Address: r.Header.Get("X-From"), Anonymous: true})
 			next.ServeHTTP(w, r.WithContext(signedIn(ctx, r.Header.Get("Authorization"))))
 		})
 	}
@@ -40,7 +41,7 @@ func (l *live) counting(s gateway.Subscriptions) gateway.Config {
 }
 
 func signedIn(ctx context.Context, token string) context.Context {
-	party, _ := ctx.Value(partyKey{}).(gateway.Party)
+	party, _ := ctx.Value(partyKey{}).(quota.Party)
 	if _, err := fmt.Sscan(token, &party.User); err == nil {
 		party.Anonymous = false
 	}

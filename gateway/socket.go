@@ -13,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 
+	"kith/gateway/quota"
 	"kith/graph/apierr"
 )
 
@@ -23,7 +24,7 @@ import (
 type socket struct {
 	*server
 	conn    *websocket.Conn
-	slot    *slot
+	slot    *quota.Slot
 	headers http.Header
 
 	ctx context.Context         // of the connection
@@ -70,7 +71,7 @@ func (s *socket) read(initialised *time.Timer) {
 		if errors.Is(err, websocket.ErrMessageTooBig) {
 			s.end(errTooBig)
 		}
-		if err != nil || s.slot.queue.messages.Wait(s.ctx) != nil {
+		if err != nil || s.slot.Receive(s.ctx) != nil {
 			s.end(errLeft)
 			return
 		}
@@ -178,8 +179,7 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 // seat counts the connection for its party, once that is known.
 func (s *socket) seat(ctx context.Context) context.Context {
 	party := s.Subscriptions.Party(ctx)
-	if full := s.slot.become(party); full != nil {
-		s.Metrics.tooMany.WithLabelValues(transportWebSocket, full.bound).Inc()
+	if full := s.admission.full(transportWebSocket, s.slot.Become(party)); full != nil {
 		s.end(&ending{"refused", 1013, full.err.Error()}) // clients come back after a while
 		return nil
 	}
@@ -214,7 +214,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		s.end(errLongID)
 		return
 	}
-	held := s.slot.queue.hold(s.ctx, len(m.Payload))
+	held := s.slot.Hold(s.ctx, len(m.Payload))
 	params, ok := s.params(m.Payload)
 	if m.ID == "" || !ok {
 		held()

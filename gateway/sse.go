@@ -32,11 +32,11 @@ type events struct {
 // stream answers one request by server-sent events. Errs say why an operation cannot be executed.
 func (s *server) stream(a answer, op *graphql.OperationContext, errs gqlerror.List) *refusal {
 	a.permit.end()
-	slot, full := s.enter(a.r, transportEvents)
+	slot, full := s.admission.Enter(s.Subscriptions.Party(a.r.Context()))
 	if full != nil {
-		return full
+		return s.admission.full(transportEvents, full)
 	}
-	defer slot.leave()
+	defer slot.Leave()
 	a.stream = &streamed{transport: transportEvents}
 	a.stream.operations.Add(1)
 	s.Metrics.connected(a.stream)
@@ -78,7 +78,7 @@ func (s *server) stream(a answer, op *graphql.OperationContext, errs gqlerror.Li
 func (s *server) watch(ctx context.Context, e *events, working chan struct{}, live bool) {
 	ping := time.NewTicker(s.Subscriptions.PingInterval)
 	defer ping.Stop()
-	closing := s.open.closing
+	closing := s.admission.Closing
 	if !live {
 		closing = nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/gateway/quota"
 	"kith/gateway/traces"
 	"kith/graph/apierr"
 	"kith/graph/subscription"
@@ -34,16 +35,17 @@ func fail(to sink, err error) { _ = to.fail(&graphql.Response{Errors: gqlerror.L
 // run executes an operation whose answers are sent one after another, until it has no more answers, the client does not take
 // them, or the context is done. Every answer is a separate execution: it has its own loaders, so that it reads the present
 // state, its own deadline, and its own entry in the log.
-func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot, to sink) (how outcome) {
+func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *quota.Slot, to sink) (how outcome) {
 	live := op.Operation.Operation == ast.Subscription
 	if live {
 		cost, _ := s.costs.Of(op)
-		if err := on.subscribe(cost); err != nil {
+		end, err := on.Subscribe(cost)
+		if err != nil {
 			s.Metrics.ran("", outcomeRefused)
 			fail(to, err)
 			return outcomeRefused
 		}
-		defer on.unsubscribe(cost)
+		defer end()
 	}
 	s.Metrics.running.Inc()
 	defer func() {
@@ -67,7 +69,7 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot
 		}
 		return fields(ctx, next)
 	}
-	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.turn(ctx).release })
+	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.Turn(ctx).Sent })
 	responses, ctx := s.dispatch(ctx, op, on)
 	if root != nil {
 		own := *root                              // the resolver still reads the original
@@ -76,7 +78,7 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot
 	for {
 		e, response, how := s.next(ctx, on, responses, false, nil)
 		gone := response != nil && s.send(ctx, on, response, to) != nil
-		e.turn.release()
+		e.turn.Sent()
 		switch {
 		case gone, response == nil && ctx.Err() != nil:
 			return outcomeCanceled
@@ -102,14 +104,14 @@ func (s *server) failed(ctx context.Context) func(err error, attempt int) {
 }
 
 // dispatch lets a subscription begin, which reads the state at that time.
-func (s *server) dispatch(ctx context.Context, op *graphql.OperationContext, on *slot) (graphql.ResponseHandler, context.Context) {
-	defer on.turn(ctx).release()
+func (s *server) dispatch(ctx context.Context, op *graphql.OperationContext, on *quota.Slot) (graphql.ResponseHandler, context.Context) {
+	defer on.Turn(ctx).Sent()
 	return s.executorFor(ctx).DispatchOperation(s.PerRequest(ctx), op)
 }
 
 // runOnce executes a query or a mutation. It has the span of its request; on a WebSocket it has a span of its own, with the
 // parent that the handshake has.
-func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *slot, to sink) outcome {
+func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *quota.Slot, to sink) outcome {
 	x := exchangeOf(ctx)
 	span := x.span
 	if x.stream.transport == transportWebSocket {
@@ -119,7 +121,7 @@ func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *
 	}
 	responses, ctx := s.executorFor(ctx).DispatchOperation(ctx, op)
 	e, response, how := s.next(ctx, on, s.admitted(op, on, responses), true, span)
-	defer e.turn.release()
+	defer e.turn.Sent()
 	if x.span == nil { // otherwise the request ends it
 		span.End(string(how), how.isFailure())
 	}
@@ -131,8 +133,8 @@ func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *
 
 // send gives an answer to a sink, or an error in its place if there is no room for it. Such answers are held twice: as data, and
 // as the message that is made of it.
-func (s *server) send(ctx context.Context, on *slot, response *graphql.Response, to sink) error {
-	leave, ok := s.admission.enterWriting(on.party, 2*len(response.Data))
+func (s *server) send(ctx context.Context, on *quota.Slot, response *graphql.Response, to sink) error {
+	leave, ok := s.admission.send(on.Party, 2*len(response.Data))
 	defer leave()
 	if !ok {
 		response = &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{asGraphQL(apierr.Overloaded.Error(tooManyAnswers))}}
@@ -142,13 +144,13 @@ func (s *server) send(ctx context.Context, on *slot, response *graphql.Response,
 }
 
 // admitted admits a query or a mutation as over plain HTTP, once it has its turn.
-func (s *server) admitted(op *graphql.OperationContext, on *slot, responses graphql.ResponseHandler) graphql.ResponseHandler {
+func (s *server) admitted(op *graphql.OperationContext, on *quota.Slot, responses graphql.ResponseHandler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
 		admitted, ok := s.admission.enter(ctx)
 		defer admitted.end()
 		if ok {
 			cost, _ := s.costs.Of(op)
-			ok = cost <= costlyFrom || s.work(ctx, &admitted, on.party, op, cost)
+			ok = cost <= costlyFrom || s.work(ctx, &admitted, on.Party, op, cost)
 		}
 		if !ok {
 			return &graphql.Response{Errors: gqlerror.List{asGraphQL(apierr.Overloaded.Error(tooManyRequests))}}
@@ -159,14 +161,14 @@ func (s *server) admitted(op *graphql.OperationContext, on *slot, responses grap
 
 // next makes the next answer. If there is none, it returns nil, except for an operation that has
 // exactly one answer. The event's turn is over when the answer has been sent.
-func (s *server) next(ctx context.Context, on *slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, outcome) {
+func (s *server) next(ctx context.Context, on *quota.Slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, outcome) {
 	patience := exchangeOf(ctx).patience // of a caller that waits for each answer only for so long
 	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), on, cmp.Or(patience, s.RequestTimeout))
 	done := false
 	defer func() {
 		e.end()
 		if !done { // it panicked
-			e.turn.release()
+			e.turn.Sent()
 		}
 	}()
 	if one {

@@ -3,8 +3,11 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"time"
+
+	"kith/gateway/quota"
 )
 
 // Subscriptions is how operations are served over connections that stay open:
@@ -22,7 +25,7 @@ type Subscriptions struct {
 
 	// Party returns to whom the connection of a context belongs. Defaults to an empty party, for
 	// which only MaxConnections and MaxConnectionCost count.
-	Party func(context.Context) Party
+	Party func(context.Context) quota.Party
 
 	// Revoked calls end when a connection with a context has to end before it expires, such
 	// as when the token that opened it is refused from now on. The function that it returns cancels
@@ -86,7 +89,7 @@ func (s Subscriptions) withDefaults() Subscriptions {
 		s.Expires = func(context.Context) time.Time { return time.Time{} }
 	}
 	if s.Party == nil {
-		s.Party = func(context.Context) Party { return Party{} }
+		s.Party = func(context.Context) quota.Party { return quota.Party{} }
 	}
 	if s.Revoked == nil {
 		s.Revoked = func(context.Context, func()) func() { return func() {} }
@@ -105,4 +108,44 @@ func (s Subscriptions) withDefaults() Subscriptions {
 	s.MaxAnswers = cmp.Or(s.MaxAnswers, 4*runtime.GOMAXPROCS(0))
 	s.MaxOperations = cmp.Or(s.MaxOperations, 100)
 	return s
+}
+
+// ending is the reason why a connection was ended. The label is for log and metrics; code and
+// reason close a WebSocket. Without a code the connection is just cut.
+type ending struct {
+	label  string
+	code   int
+	reason string
+}
+
+func (e *ending) Error() string { return e.label }
+
+// The endings that both kinds of connections know.
+var (
+	errLeft    = &ending{label: "client"}                                                         // it left
+	errDone    = &ending{label: "complete"}                                                       // no more answers
+	errSlow    = &ending{label: "slow"}                                                           // it did not take its messages
+	errExpired = &ending{label: "expired", code: 4403, reason: "the token has expired"}           // Expires
+	errRevoked = &ending{label: "revoked", code: 4403, reason: "the token is not valid any more"} // Revoked
+	errStopped = &ending{label: "stopped", code: 1001, reason: "the server is going away"}        // as RFC 6455 has it
+)
+
+// endingOf is why a context was cancelled.
+func endingOf(ctx context.Context) *ending {
+	if e, ok := errors.AsType[*ending](context.Cause(ctx)); ok {
+		return e
+	}
+	return errLeft
+}
+
+// endWithToken cancels when the token of a context expires or is revoked. The function that it
+// returns cancels that.
+func (s Subscriptions) endWithToken(ctx context.Context, cancel context.CancelCauseFunc) (callOff func()) {
+	keep := s.Revoked(ctx, func() { cancel(errRevoked) })
+	at := s.Expires(ctx)
+	if at.IsZero() {
+		return keep
+	}
+	timer := time.AfterFunc(time.Until(at), func() { cancel(errExpired) })
+	return func() { timer.Stop(); keep() }
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/gateway/quota"
 	"kith/graph/apierr"
 	"kith/graph/selections"
 )
@@ -129,7 +130,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	responses, ctx := s.executorFor(ctx).DispatchOperation(ctx, op)
 	response := inTime(ctx, responses(ctx))
 	if len(response.Data) >= longAnswer {
-		written, ok := s.admission.enterWriting(s.Subscriptions.Party(ctx), len(response.Data))
+		written, ok := s.admission.send(s.Subscriptions.Party(ctx), len(response.Data))
 		defer written()
 		if !ok {
 			return busy(tooManyAnswers)
@@ -143,7 +144,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 }
 
 // work announces the work of an operation to its permit, except for what has a queue of its own.
-func (s *server) work(ctx context.Context, p *permit, who Party, op *graphql.OperationContext, cost uint64) bool {
+func (s *server) work(ctx context.Context, p *permit, who quota.Party, op *graphql.OperationContext, cost uint64) bool {
 	cost -= s.costs.Queued(op)
 	return cost <= costlyFrom || p.work(ctx, who, cost)
 }

@@ -34,11 +34,11 @@ func (s *server) serveSocket(a answer) *refusal {
 	if sizeOf(r) > maxUpgrade {
 		return refuse(http.StatusRequestHeaderFieldsTooLarge, "the headers of a WebSocket have at most %d bytes", maxUpgrade)
 	}
-	slot, full := s.enter(r, transportWebSocket)
+	slot, full := s.admission.Enter(s.Subscriptions.Party(r.Context()))
 	if full != nil {
-		return full
+		return s.admission.full(transportWebSocket, full)
 	}
-	defer slot.leave()
+	defer slot.Leave()
 	a.pause() // a client that comes again and again has mostly been refused
 	conn, err := websocket.Accept(a, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
@@ -149,7 +149,7 @@ func (s *socket) ping() {
 // queries and mutations are answered.
 func (s *socket) stopWithGateway() {
 	select {
-	case <-s.open.closing:
+	case <-s.admission.Closing:
 	case <-s.ctx.Done():
 		return
 	}

@@ -1,0 +1,210 @@
+// Package quota bounds what one user, or one address, takes of a gateway at once, so that there is room for everybody else: connections
+// that stay open and the subscriptions on them, long answers that wait for their client, the processors for costly requests, and refusals.
+//
+// All of it is counted by one [Limiter], for each [Party]. What cheap requests pass, and what has a bound for all together only, is in
+// package gateway.
+package quota
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+)
+
+// Party says to whom a connection, or a request, belongs: bounds apply to its address and to its user.
+type Party struct {
+	// Address is the client's address, in the form in which addresses are counted; "" counts
+	// for none, as for a backend that connects for many users.
+	Address string
+
+	// User is the user who is signed in; 0: nobody.
+	User int64
+
+	// Anonymous: neither a user nor a service is signed in. Such a connection is closed when it is
+	// idle.
+	Anonymous bool
+}
+
+// each are the address and the user of a party, which are counted one by one. A part that is Party{} is not counted.
+func (p Party) each() [2]Party { return [...]Party{{Address: p.Address}, {User: p.User}} }
+
+// payer is whose share of the processors work takes: the user's, or the address's if nobody is signed in.
+func (p Party) payer() Party {
+	if p.User != 0 {
+		return Party{User: p.User}
+	}
+	return Party{Address: p.Address}
+}
+
+// Bounds are what may be taken at once.
+type Bounds struct {
+	Connections        int    // that stay open
+	AddressConnections int    // of these, those of one address
+	UserConnections    int    // of these, those of one user
+	UserSubscriptions  int    // of one user
+	UserCost           uint64 // of these together
+	ConnectionCost     uint64 // of the subscriptions of one connection together
+	Answers            int    // worked on over such connections; a quarter of these for one user, or address
+	MessageBytes       int    // of the longest message; one user, or address, may have eight that are not processed
+
+	Sending int64 // bytes of long answers that clients have not taken yet
+
+	Costly  int // costly requests in work
+	Waiting int // costly requests that wait for that
+}
+
+// Limiter counts what parties have.
+type Limiter struct {
+	Bounds
+	// Closing is closed by Stop.
+	Closing chan struct{}
+
+	turns   *turns
+	answers *semaphore.Weighted               // of 1 each that is worked on
+	refused *lru.Cache[string, *rate.Limiter] // by [Party.Address]
+
+	mu      sync.Mutex
+	shares  map[Party]*share // of parts of parties that have something
+	open    int              // connections that stay open
+	sending int64            // bytes of long answers
+	empty   chan struct{}    // closed when no connection is left after Stop
+}
+
+// share is what one user, or one address, has.
+type share struct {
+	connections   int
+	subscriptions int
+	cost          uint64 // of the subscriptions
+	sending       int64  // bytes of long answers
+
+	answers  *semaphore.Weighted // that are worked on or being sent
+	bytes    *semaphore.Weighted // of messages that are not processed
+	messages *rate.Limiter       // further messages are not read for a while
+}
+
+const (
+	// ownPart is which part of [Bounds.Answers] one user can have.
+	ownPart = 4
+
+	// ownMessages is how many of the longest messages one user may have that are unprocessed. The values made of them may take
+	// twenty times as much.
+	ownMessages = 8
+
+	messagesASecond = 500
+	messagesAtOnce  = 1000
+
+	// refusalsASecond and refusalsAtOnce are how many refusals an address gets without a wait: per
+	// second, and together. For each refusal beyond that it waits.
+	refusalsASecond = 20
+	refusalsAtOnce  = 50
+	refusalPause    = 100 * time.Millisecond
+
+	// refusedAddresses is how many addresses are remembered: some 2 MB.
+	refusedAddresses = 8192
+)
+
+// New makes a limiter.
+func New(b Bounds) *Limiter {
+	refused, err := lru.New[string, *rate.Limiter](refusedAddresses)
+	if err != nil {
+		panic(err) // only for a size that is not positive
+	}
+	return &Limiter{
+		Bounds:  b,
+		Closing: make(chan struct{}),
+		turns:   newTurns(b.Costly, b.Waiting),
+		answers: semaphore.NewWeighted(int64(b.Answers)),
+		refused: refused,
+		shares:  make(map[Party]*share),
+		empty:   make(chan struct{}),
+	}
+}
+
+func (l *Limiter) newShare() *share {
+	return &share{
+		answers:  semaphore.NewWeighted(int64(max(1, l.Answers/ownPart))),
+		bytes:    semaphore.NewWeighted(int64(ownMessages * l.MessageBytes)),
+		messages: rate.NewLimiter(messagesASecond, messagesAtOnce),
+	}
+}
+
+// change changes the shares of a party's address and user, which are kept while there is something in them. It returns the user's, else
+// the address's, else one that is nobody's. The caller holds the lock.
+func (l *Limiter) change(party Party, change func(*share)) (payer *share) {
+	for _, one := range party.each() {
+		if one == (Party{}) {
+			continue
+		}
+		if payer = l.shares[one]; payer == nil {
+			payer = l.newShare()
+			l.shares[one] = payer
+		}
+		if change(payer); payer.connections == 0 && payer.sending == 0 {
+			delete(l.shares, one)
+		}
+	}
+	if payer == nil {
+		payer = l.newShare()
+	}
+	return payer
+}
+
+// of is the share of a part of a party, which is empty if it has none. The caller holds the lock.
+func (l *Limiter) of(one Party) share {
+	if s := l.shares[one]; s != nil {
+		return *s
+	}
+	return share{}
+}
+
+// Send admits a long answer that is to be sent to a party. sent is called when it has been sent. An answer for which there is no room does
+// not wait: it would take its memory and its turn meanwhile.
+//
+// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
+// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
+// Alone a client has two answers of the greatest length.
+func (l *Limiter) Send(to Party, length int) (sent func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := int64(length)
+	left := l.Sending - l.sending - n
+	ok = left >= 0
+	for _, one := range to.each() {
+		ok = ok && (one == (Party{}) || l.of(one).sending+n <= left/2)
+	}
+	if !ok {
+		return func() {}, false
+	}
+	l.send(to, n)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.send(to, -n)
+	}, true
+}
+
+func (l *Limiter) send(to Party, n int64) {
+	l.sending += n
+	l.change(to, func(s *share) { s.sending += n })
+}
+
+// Pause counts a refusal, and waits if there were too many: a refusal costs the gateway a millisecond or so, and a client that sends the
+// next such request as soon as it has the answer would keep a processor busy. Backends that act for many users have no address and do not
+// wait.
+func (l *Limiter) Pause(ctx context.Context, party Party) {
+	if party.Address == "" {
+		return
+	}
+	l.refused.ContainsOrAdd(party.Address, rate.NewLimiter(refusalsASecond, refusalsAtOnce))
+	if limiter, ok := l.refused.Get(party.Address); !ok || limiter.Allow() {
+		return
+	}
+	select {
+	case <-time.After(refusalPause):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,179 @@
+package quota
+
+import (
+	"context"
+	"sync"
+
+	"kith/graph/apierr"
+)
+
+// Slot is what one connection that stays open takes of the bounds. Its limiter guards it.
+type Slot struct {
+	Party Party
+	of    *Limiter
+	cost  uint64 // of the subscriptions that run on it
+	share *share // of its user, or address
+}
+
+// Full means that a bound on connections has been reached. The client cannot change that itself: another connection has to
+// end.
+type Full struct {
+	Bound string // all, address or user
+	Most  int
+}
+
+// Enter counts one more connection, unless there are too many or the gateway stops. A
+// connection that has entered has to leave.
+func (l *Limiter) Enter(party Party) (*Slot, *Full) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open >= l.Connections || l.stopped() {
+		return nil, &Full{"all", l.Connections}
+	}
+	if full := l.full(party, Party{}); full != nil {
+		return nil, full
+	}
+	l.open++
+	return &Slot{of: l, Party: party, share: l.connect(party, 1)}, nil
+}
+
+// full is the bound that a party would exceed by one more connection, besides those it has already; nil for none.
+func (l *Limiter) full(party, already Party) *Full {
+	bounds := [...]Full{{"address", l.AddressConnections}, {"user", l.UserConnections}}
+	for i, one := range party.each() {
+		if one != already.each()[i] && l.of(one).connections >= bounds[i].Most {
+			return &bounds[i]
+		}
+	}
+	return nil
+}
+
+func (l *Limiter) connect(party Party, n int) *share {
+	return l.change(party, func(s *share) { s.connections += n })
+}
+
+// Become moves the connection to another party, for instance when it is initialised.
+func (s *Slot) Become(party Party) *Full {
+	l := s.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if full := l.full(party, s.Party); full != nil {
+		return full
+	}
+	l.connect(s.Party, -1)
+	s.Party, s.share = party, l.connect(party, 1)
+	return nil
+}
+
+// Leave takes back what Enter counted.
+func (s *Slot) Leave() {
+	l := s.of
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.connect(s.Party, -1)
+	if l.open--; l.open == 0 && l.stopped() {
+		close(l.empty)
+	}
+}
+
+// Stop ends all connections, by Closing, and admits no more.
+func (l *Limiter) Stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopped() {
+		return
+	}
+	close(l.Closing)
+	if l.open == 0 {
+		close(l.empty)
+	}
+}
+
+func (l *Limiter) stopped() bool {
+	select {
+	case <-l.Closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until all connections have left.
+func (l *Limiter) Wait(ctx context.Context) error {
+	select {
+	case <-l.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Subscribe counts a subscription of a cost. It has to end before the connection leaves, or moves to another party.
+func (s *Slot) Subscribe(cost uint64) (end func(), err error) {
+	l, own := s.of, s.share
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case s.cost+cost > l.ConnectionCost:
+		return nil, apierr.TooManySubscriptions.Error("the subscriptions of one connection may cost at most %d together", l.ConnectionCost)
+	case s.Party.User != 0 && own.subscriptions >= l.UserSubscriptions:
+		return nil, apierr.TooManySubscriptions.Error("one user may have at most %d subscriptions", l.UserSubscriptions)
+	case s.Party.User != 0 && own.cost+cost > l.UserCost:
+		return nil, apierr.TooManySubscriptions.Error("the subscriptions of one user may cost at most %d together", l.UserCost)
+	}
+	own.subscriptions++
+	own.cost += cost
+	s.cost += cost
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		own.subscriptions--
+		own.cost -= cost
+		s.cost -= cost
+	}, nil
+}
+
+// Turn is the right to work on an answer, and then to hold it until it is sent. The zero value is the turn of an answer that is no longer
+// wanted.
+type Turn struct{ made, sent func() }
+
+// Made gives back the turn of the gateway. It may be called more than once.
+func (t Turn) Made() {
+	if t.made != nil {
+		t.made()
+	}
+}
+
+// Sent gives back the turn of the user as well. It may be called more than once.
+func (t Turn) Sent() {
+	if t.sent != nil {
+		t.sent()
+	}
+}
+
+// Turn waits until the connection may have an answer made. Turns are given in order, and one user has a part of them at most.
+// So the subscriptions of one user can neither keep the processors from others, nor hold memory for more than a few answers.
+func (s *Slot) Turn(ctx context.Context) Turn {
+	own, all := s.share.answers, s.of.answers
+	if own.Acquire(ctx, 1) != nil {
+		return Turn{}
+	}
+	if all.Acquire(ctx, 1) != nil {
+		own.Release(1)
+		return Turn{}
+	}
+	made := sync.OnceFunc(func() { all.Release(1) })
+	return Turn{made, sync.OnceFunc(func() { made(); own.Release(1) })}
+}
+
+// Receive waits until one more message may be worked on.
+func (s *Slot) Receive(ctx context.Context) error { return s.share.messages.Wait(ctx) }
+
+// Hold waits until a message of this many bytes may be worked on, and returns the function that releases them.
+func (s *Slot) Hold(ctx context.Context, bytes int) (release func()) {
+	held, n := s.share.bytes, int64(min(bytes, ownMessages*s.of.MessageBytes))
+	if held.Acquire(ctx, n) != nil {
+		return func() {}
+	}
+	return sync.OnceFunc(func() { held.Release(n) })
+}
