@@ -28,6 +28,7 @@ type admission struct {
 	most    int64 // requests in work
 	queued  atomic.Int64
 	metrics *Metrics
+	party   func(context.Context) quota.Party
 }
 
 const (
@@ -36,6 +37,9 @@ const (
 	// costlyBytes is the length from which a body, or a query that was not seen before, is not
 	// cheap.
 	costlyBytes = 4 << 10
+
+	// maxMessageBytes is how many bytes a message over a WebSocket may have. See Subscriptions in docs/reference/api.md.
+	maxMessageBytes = 128 << 10
 
 	// longAnswer is the number of bytes from which an answer is not handed to the system at once.
 	longAnswer = 64 << 10
@@ -57,6 +61,7 @@ func newAdmission(cfg Config) *admission {
 		sockets:  semaphore.NewWeighted(1),
 		most:     int64(cfg.MaxRequests),
 		metrics:  cfg.Metrics,
+		party:    open.Party,
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"mime"
 	"net/http"
 	"slices"
@@ -20,12 +19,13 @@ import (
 	"kith/graph/apierr"
 )
 
-// The two media types of the specification. With mediaResponse the status says
+// The two media types of the specification, and that of server-sent events. With mediaResponse the status says
 // how the request went. With mediaJSON it is 200 for any GraphQL
 // request, valid or not, because older clients would otherwise ignore the body.
 const (
 	mediaJSON     = "application/json"
 	mediaResponse = "application/graphql-response+json"
+	mediaStream   = "text/event-stream"
 )
 
 // ranges are those that include each media type that we have, which is the last. Nobody gets a stream by a `*`.
@@ -89,15 +89,16 @@ func acceptsStream(r *http.Request) bool {
 type answer struct {
 	*exchange
 	r         *http.Request
-	server    *server // nil: who is refused does not wait
+	bounds    *admission // nil: who is refused does not wait
+	permit    *permit    // of a request to plain HTTP
 	media     string
 	streaming bool // the client prefers server-sent events
 	keeping   keeping
 }
 
 // answering begins the answer to a request.
-func answering(r *http.Request, x *exchange, s *server) answer {
-	a := answer{exchange: x, r: r, server: s, media: negotiate(r)}
+func answering(r *http.Request, x *exchange, bounds *admission) answer {
+	a := answer{exchange: x, r: r, bounds: bounds, permit: new(permit), media: negotiate(r)}
 	if a.media == mediaStream {
 		a.media, a.streaming = mediaJSON, true // for refusals before there is a stream
 	}
@@ -110,21 +111,6 @@ func (a answer) setHeaders(contentType string) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h["Vary"] = append(h["Vary"], "Accept-Encoding", "Accept")
-}
-
-// refusal is a request that is not executed, with the reason.
-type refusal struct {
-	status int
-	err    error // an apierr.Error
-}
-
-func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status, apierr.MalformedRequest.Error(format, args...)}
-}
-
-// busy refuses a request, or a connection, that exceeds a bound.
-func busy(message string) *refusal {
-	return &refusal{http.StatusServiceUnavailable, apierr.Overloaded.Error("%s", message)}
 }
 
 // refuse answers a request that is not GraphQL, or must not be sent this way.
@@ -157,15 +143,15 @@ func (a answer) requestError(response *graphql.Response) {
 
 // pause slows down a client that is refused again and again. Nothing else waits for it.
 func (a answer) pause() {
-	if a.server != nil {
+	if a.bounds != nil {
 		a.permit.end()
-		a.server.admission.Pause(a.r.Context(), a.server.Subscriptions.Party(a.r.Context()))
+		a.bounds.Pause(a.r.Context(), a.bounds.party(a.r.Context()))
 	}
 }
 
 // result answers an operation that was executed, at least in part.
 func (a answer) result(ctx context.Context, response *graphql.Response) {
-	a.outcome = a.server.Metrics.outcomeOf(ctx, response, a.patience > 0)
+	a.outcome = a.bounds.metrics.outcomeOf(ctx, response, a.patience > 0)
 	status := http.StatusOK
 	if a.media == mediaResponse && response.Data == nil {
 		status = http.StatusGatewayTimeout
@@ -176,23 +162,10 @@ func (a answer) result(ctx context.Context, response *graphql.Response) {
 	a.write(status, response)
 }
 
-func outcomeOf(ctx context.Context, response *graphql.Response) outcome {
-	if len(response.Errors) == 0 {
-		return outcomeOK
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return outcomeCanceled
-	}
-	for _, err := range response.Errors {
-		if err.Extensions["code"] == string(apierr.CodeTimeout) {
-			return outcomeTimeout
-		}
-	}
-	if response.Data == nil || string(response.Data) == "null" {
-		return outcomeError
-	}
-	return outcomePartial
-}
+// maxTokenHeader is how long a token may be that is answered as a header: proxies refuse
+// headers of more than 4 kB. A longer token, of a request with a hundred writes, is only in the
+// extension.
+const maxTokenHeader = 4000
 
 // minCompressed is the size from which an answer is compressed. Below it, at most one packet is saved.
 const minCompressed = 1 << 10
@@ -266,6 +239,11 @@ const (
 	writtenAtOnce = 256 << 10
 	// … and writeTimeout how long a client may take to receive that.
 	writeTimeout = 5 * time.Second
+
+	// writtenToStream is how much of a long answer is written to a stream at a time. It becomes one frame, if the
+	// client allows frames so long, and nothing else is sent on the connection until the client has taken that
+	// frame.
+	writtenToStream = 16 << 10
 )
 
 // send writes a part of an answer; false if the client does not take it.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"container/list"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -93,6 +94,20 @@ func (a *arrivals) left(from netip.Addr) {
 	}
 }
 
+// server is a server for these connections, which waits for its clients for a bounded time.
+func (a *arrivals) server(handler http.Handler, writeTimeout time.Duration, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         a.changed,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
+}
+
 // addressOf is the address that is counted.
 func addressOf(remote string) netip.Addr {
 	address, _ := netip.ParseAddrPort(remote)
@@ -145,11 +160,6 @@ const (
 
 	// A connection whose client is gone is found by its silence.
 	silence = 15 * time.Second
-
-	// writtenToStream is how much of a long answer is written to a stream at a time. It becomes one frame, if the
-	// client allows frames so long, and nothing else is sent on the connection until the client has taken that
-	// frame.
-	writtenToStream = 16 << 10
 
 	// How many frames one connection may send that belong to no request, such as SETTINGS and PING. Clients send a few at the
 	// beginning, and a PING now and then: Go's sends one for requests that it has cancelled, and waits for the answer.

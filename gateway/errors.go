@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"runtime/debug"
 
@@ -20,10 +19,6 @@ import (
 )
 
 const (
-	// maxErrors is how many errors an answer holds at most. Short requests can
-	// provoke long lists of them.
-	maxErrors = 50
-
 	// maxMessage is how long an error's message may be: validation quotes names
 	// from the query.
 	maxMessage = 500
@@ -154,42 +149,8 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 	logger.Log(ctx, level, message, "request_id", x.id, "error", apierr.Shortened(err.Error(), maxCause))
 }
 
-// bounded bounds an answer: data that is longer than most is replaced by an error, and a list
-// of errors is shortened and counts the rest. Data does not grow much beyond the bound, see
-// [kith/graph/selections.Limit].
-func bounded(response *graphql.Response, most int) *graphql.Response {
-	if response != nil && len(response.Data) > most {
-		tooLong := apierr.AnswerTooLarge.Error("the answer is longer than %d bytes: ask for fewer fields or shorter lists", most).Over(uint64(len(response.Data)), uint64(most))
-		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
-	}
-	if response == nil || len(response.Errors) <= maxErrors {
-		return response
-	}
-	extensions := map[string]any{"errorsOmitted": len(response.Errors) - maxErrors}
-	maps.Copy(extensions, response.Extensions)
-	response.Errors, response.Extensions = response.Errors[:maxErrors], extensions
-	return response
-}
-
 // masked is all that a client learns about a fault of the server.
 const masked = "something went wrong on the server"
-
-// recovering answers a request whose handler panicked outside of GraphQL.
-func recovering(logger *slog.Logger, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			switch reason := recover(); reason {
-			case nil:
-			case http.ErrAbortHandler: // the way to cut a connection on purpose
-				panic(reason)
-			default:
-				logPanic(r.Context(), logger, reason)
-				http.Error(w, masked, http.StatusInternalServerError)
-			}
-		}()
-		next.ServeHTTP(w, r)
-	})
-}
 
 // recoverFunc turns a panic below a resolver into an error of its field. A panic of gqlgen about a directive is the client's mistake.
 func recoverFunc(logger *slog.Logger) func(context.Context, any) error {
@@ -214,4 +175,27 @@ func internal(ctx context.Context) *apierr.Error {
 		err.Details = map[string]any{"requestId": id}
 	}
 	return err
+}
+
+// refusal is a request that is not executed, with the reason.
+type refusal struct {
+	status int
+	err    error // an apierr.Error
+}
+
+func refuse(status int, format string, args ...any) *refusal {
+	return &refusal{status, apierr.MalformedRequest.Error(format, args...)}
+}
+
+// busy refuses a request, or a connection, that exceeds a bound.
+func busy(message string) *refusal {
+	return &refusal{http.StatusServiceUnavailable, apierr.Overloaded.Error("%s", message)}
+}
+
+func asGraphQL(err error) *gqlerror.Error {
+	known, ok := apierr.Of(err)
+	if !ok {
+		known = apierr.ServerAtFault.Error(masked)
+	}
+	return &gqlerror.Error{Message: apierr.Shortened(known.Message, maxMessage), Extensions: known.Extensions()}
 }

@@ -3,10 +3,8 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"regexp"
-	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -33,8 +31,6 @@ type exchange struct {
 	patience time.Duration // of the caller; 0: it waits at least as long as the gateway works
 
 	reported atomic.Int32 // causes written to the log so far
-
-	permit permit // of a request to plain HTTP
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -101,42 +97,35 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{}
 }
 
+// The names of headers and extensions.
+const (
+	headerRequestID = "X-Request-Id"
+
+	// A consistency token travels as a header of request and answer, or as an extension of both.
+	headerConsistency    = "Kith-Consistency"
+	extensionConsistency = "consistencyToken"
+	extensionStale       = "stale"
+
+	// A request asks what it costs by a header, or by an extension that is true. The answer says so in the extension.
+	headerCost    = "Kith-Cost"
+	extensionCost = "cost"
+
+	// A caller says how long it waits.
+	headerGRPCTimeout = "Grpc-Timeout"
+	headerTimeout     = "X-Request-Timeout"
+
+	// headerTrace tells the caller of a traced request what its span is (W3C Trace Context, level 2).
+	headerTrace = "Traceresponse"
+
+	// extensionPersisted names a query by its hash, and parameterDocument by the id of a trusted document, after appendix A of
+	// GraphQL over HTTP. It is passed on among the extensions, where a client cannot put it.
+	extensionPersisted = "persistedQuery"
+	parameterDocument  = "documentId"
+)
+
 // RequestID is the id of the request that a context belongs to; "" if none. It
 // is in the answer's X-Request-Id, in the log, and beside masked errors.
 func RequestID(ctx context.Context) string { return exchangeOf(ctx).id }
-
-const headerRequestID = "X-Request-Id"
-
-// ownID matches request ids that are taken over from clients. Anything
-// else must not get into a log.
-var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-
-// exchanging gives every request its exchange, with an id: the client's, if the request has one. At its end the exchange is
-// logged.
-//
-// Once the gateway is stopping, each connection is closed after its next answer, so that its client connects to another
-// gateway. Closing idle connections right away could cut a request that is already being sent: only the client knows whether
-// there is one.
-func exchanging(cfg Config, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
-		x := &exchange{ResponseWriter: w, id: r.Header.Get(headerRequestID)}
-		if !ownID.MatchString(x.id) {
-			x.id = strconv.FormatUint(rand.Uint64()|1<<63, 16) // 16 digits: it distinguishes requests, and is no secret
-		}
-		w.Header().Set(headerRequestID, x.id)
-		if cfg.stopping.Load() || r.TransferEncoding != nil { // net/http hides a Content-Length beside it, by which a proxy may find another end
-			w.Header().Set("Connection", "close")
-		}
-		ctx := context.WithValue(r.Context(), exchangeKey{}, x)
-		defer func() {
-			if cfg.Logger.Enabled(ctx, cfg.AccessLevel) {
-				cfg.Logger.LogAttrs(ctx, cfg.AccessLevel, "request", x.attrs(r, time.Since(start))...)
-			}
-		}()
-		next.ServeHTTP(x, r.WithContext(ctx))
-	})
-}
 
 // attrs is the line of the access log.
 func (x *exchange) attrs(r *http.Request, took time.Duration) []slog.Attr {
@@ -168,28 +157,7 @@ func (x *exchange) attrs(r *http.Request, took time.Duration) []slog.Attr {
 	return attrs
 }
 
-// headerTrace tells the caller of a traced request what its span is (W3C Trace Context, level 2).
-const headerTrace = "Traceresponse"
-
-// traced gives each request to /graphql a span, which lasts from before the caller is identified until the answer is
-// written. Operations of WebSockets have spans of their own, see [server.runOnce]; subscriptions have none: they last for
-// hours.
-func traced(t *traces.Traces, next http.Handler) http.Handler {
-	if t == nil {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := exchangeOf(r.Context())
-		if r.Method != http.MethodOptions && !upgrades(r) {
-			x.span = t.Request(r.Header)
-		}
-		if x.span != nil {
-			w.Header().Set(headerTrace, x.span.Response())
-		}
-		defer func() {
-			x.span.HTTP(x.id, r, x.status)
-			x.span.End(string(x.outcome), x.outcome.isFailure())
-		}()
-		next.ServeHTTP(w, r)
-	})
+// upgrades reports whether a request asks to become a WebSocket.
+func upgrades(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }

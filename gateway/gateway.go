@@ -8,21 +8,18 @@ package gateway
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
 	"net/http"
-	"strings"
+	"regexp"
+	"strconv"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/executor"
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator/core"
-	"github.com/vektah/gqlparser/v2/validator/rules"
-
-	"kith/graph/apierr"
-	"kith/graph/consistency"
-	"kith/graph/limits"
-	"kith/graph/selections"
+	"kith/gateway/quota"
+	"kith/gateway/traces"
 )
 
 // New makes the handler of the public surface:
@@ -42,6 +39,58 @@ import (
 func New(cfg Config) http.Handler {
 	cfg = cfg.withDefaults()
 	return newHandler(cfg, newAdmission(cfg))
+}
+
+// Serve answers on a listener until the context is done, and for [Config.StopDelay] after that.
+// Then it accepts no more connections, ends the subscriptions, lets the requests under way finish
+// for at most drain, and cuts the rest. It returns nil if everything ended by itself, and closes
+// the listener in any case.
+//
+// Requests do not see that the context is done: they have their own deadlines.
+func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
+	cfg = cfg.withDefaults()
+	bounds := newAdmission(cfg)
+	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
+	server := arriving.server(newHandler(cfg, bounds), readTimeout+cfg.RequestTimeout+writeGrace, cfg.Logger)
+	if cfg.H2C {
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetHTTP1(true)
+		server.Protocols.SetUnencryptedHTTP2(true)
+		server.HTTP2 = boundsOfHTTP2()
+		server.Handler = arriving.streams(server.Handler)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(arriving) }()
+
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	cfg.stopping.Store(true)
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-time.After(cfg.StopDelay):
+	}
+	err := shutdown(server, bounds.Limiter, drain)
+	<-ended //nolint:errcheck // it says that the server was shut down
+	return err
+}
+
+func shutdown(server *http.Server, open *quota.Limiter, drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	open.Stop()
+	err := server.Shutdown(ctx)
+	if err == nil {
+		err = open.Wait(ctx) // the server knows nothing of WebSockets
+	}
+	if err != nil {
+		err = fmt.Errorf("requests were cut off after %s (--drain): %w", drain, err)
+		return errors.Join(err, server.Close())
+	}
+	return nil
 }
 
 // newHandler makes the handler. Its connections that stay open can be asked to
@@ -68,181 +117,73 @@ func endpoint(cfg Config, bounds *admission) http.Handler {
 	})))
 }
 
-// server is /graphql. gqlgen's executor answers; gqlgen has a server and transports of its own, see [server.ServeHTTP] and
-// [socket].
-type server struct {
-	Config
-	schemas    selections.Schemas
-	whole      *ast.Schema       // what operators may ask
-	prefix     selections.Prefix // that clients see
-	exec       *executor.Executor
-	operators  *executor.Executor
-	documents  documents
-	costs      *limits.Costs
-	registered *registered
-	origins    origins
-	admission  *admission
-	present    graphql.ErrorPresenterFunc
-	recover    graphql.RecoverFunc
-}
+// ownID matches request ids that are taken over from clients. Anything
+// else must not get into a log.
+var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-func newServer(cfg Config, bounds *admission) *server {
-	var charge func(*graphql.OperationContext) (uint64, error)
-	if cfg.Consistency != nil {
-		charge = readToken(cfg.Consistency)
-	}
-	schemas := selections.Schemas{Schema: cfg.Schema, Operators: cfg.Operators}
-	whole := cfg.Operators.Schema()
-	costs, err := limits.New(whole, cfg.Limits, charge)
-	if err != nil {
-		panic(err)
-	}
-	s := &server{
-		Config:     cfg,
-		schemas:    schemas,
-		whole:      whole,
-		prefix:     selections.PrefixIn(cfg.Schema),
-		documents:  newDocuments(cfg.Trusted, cfg.IsAdmin),
-		costs:      costs,
-		registered: newRegistered(cfg),
-		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders, cfg.Logger),
-		admission:  bounds,
-		present:    presenter(cfg.Logger),
-		recover:    recoverFunc(cfg.Logger),
-	}
-	s.exec, s.operators = s.executor(cfg.Schema), s.executor(cfg.Operators)
-	return s
-}
-
-func (s *server) executor(schema graphql.ExecutableSchema) *executor.Executor {
-	exec := executor.New(schema)
-	exec.SetErrorPresenter(s.present)
-	exec.SetRecoverFunc(s.recover)
-	exec.AroundResponses(s.aroundAnswers(selections.Limit(s.MaxAnswer)))
-	return exec
-}
-
-// executorFor is that of the schema that the caller may ask.
-func (s *server) executorFor(ctx context.Context) *executor.Executor {
-	if s.IsAdmin(ctx) {
-		return s.operators
-	}
-	return s.exec
-}
-
-// aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a
-// closure for each middleware.
-func (s *server) aroundAnswers(limit selections.Limit) graphql.ResponseMiddleware {
-	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		op := graphql.GetOperationContext(ctx)
-		if op.Operation != nil && op.Operation.Operation != ast.Subscription {
-			if err := s.MayAsk(ctx, op.Operation); err != nil {
-				return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
+// exchanging gives every request its exchange, with an id: the client's, if the request has one. At its end the exchange is
+// logged.
+//
+// Once the gateway is stopping, each connection is closed after its next answer, so that its client connects to another
+// gateway. Closing idle connections right away could cut a request that is already being sent: only the client knows whether
+// there is one.
+func exchanging(cfg Config, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		x := &exchange{ResponseWriter: w, id: r.Header.Get(headerRequestID)}
+		if !ownID.MatchString(x.id) {
+			x.id = strconv.FormatUint(rand.Uint64()|1<<63, 16) // 16 digits: it distinguishes requests, and is no secret
+		}
+		w.Header().Set(headerRequestID, x.id)
+		if cfg.stopping.Load() || r.TransferEncoding != nil { // net/http hides a Content-Length beside it, by which a proxy may find another end
+			w.Header().Set("Connection", "close")
+		}
+		ctx := context.WithValue(r.Context(), exchangeKey{}, x)
+		defer func() {
+			if cfg.Logger.Enabled(ctx, cfg.AccessLevel) {
+				cfg.Logger.LogAttrs(ctx, cfg.AccessLevel, "request", x.attrs(r, time.Since(start))...)
 			}
-		}
-		began := time.Now()
-		response := s.readYourWrites(limit.With(ctx), next)
-		if asksCost(op) {
-			response = s.withCost(ctx, response)
-		}
-		s.noteSlow(ctx, began, response)
-		return bounded(response, s.MaxAnswer)
-	}
+		}()
+		next.ServeHTTP(x, r.WithContext(ctx))
+	})
 }
 
-// quietRules are the rules of validation without suggestions, for which rules search the schema:
-// these cost time in proportion to the names in the query, and show a schema that may be hidden.
-func quietRules() *rules.Rules {
-	set := rules.NewDefaultRules()
-	for _, quiet := range []core.Rule{
-		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
-		rules.ScalarLeafsRuleWithoutSuggestions,
-		rules.KnownArgumentNamesRuleWithoutSuggestions,
-		rules.KnownTypeNamesRuleWithoutSuggestions,
-		rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
-	} {
-		set.ReplaceRule(strings.TrimSuffix(quiet.Name, "WithoutSuggestions"), quiet.RuleFunc)
+// traced gives each request to /graphql a span, which lasts from before the caller is identified until the answer is
+// written. Operations of WebSockets have spans of their own, see [server.runOnce]; subscriptions have none: they last for
+// hours.
+func traced(t *traces.Traces, next http.Handler) http.Handler {
+	if t == nil {
+		return next
 	}
-	return set
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r.Context())
+		if r.Method != http.MethodOptions && !upgrades(r) {
+			x.span = t.Request(r.Header)
+		}
+		if x.span != nil {
+			w.Header().Set(headerTrace, x.span.Response())
+		}
+		defer func() {
+			x.span.HTTP(x.id, r, x.status)
+			x.span.End(string(x.outcome), x.outcome.isFailure())
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
-// Where a consistency token travels: as a header of request and answer, or as an
-// extension of both.
-const (
-	headerConsistency    = "Kith-Consistency"
-	extensionConsistency = "consistencyToken"
-	extensionStale       = "stale"
-
-	// maxTokenHeader is how long a token may be that is answered as a header: proxies refuse
-	// headers of more than 4 kB. A longer token, of a request with a hundred writes, is only in the
-	// extension.
-	maxTokenHeader = 4000
-)
-
-// readToken reads the consistency token of an operation for [server.readYourWrites], and returns what it adds
-// to the operation's cost.
-func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost uint64, err error) {
-	return func(op *graphql.OperationContext) (uint64, error) {
-		text := tokenOf(op)
-		if text == "" || op.Operation.Operation == ast.Subscription { // the answers of a subscription are read after their events
-			return 0, nil
-		}
-		token, err := tokens.Parse(text)
-		if err != nil {
-			return 0, apierr.TokenMalformed.Error("the consistency token is none that this server has given")
-		}
-		op.Stats.SetExtension(extensionConsistency, token)
-		return token.Cost(), nil
-	}
-}
-
-// readYourWrites makes an operation with a token wait until the token's rows
-// can be read, and puts a token for the operation's own writes into the
-// answer. If the wait ends before that, the answer says that it may be stale.
-func (s *server) readYourWrites(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	op, tokens := graphql.GetOperationContext(ctx), s.Consistency
-	if tokens == nil || op.Operation == nil || op.Operation.Operation == ast.Subscription {
-		return next(ctx) // it is not executed, or it is a subscription, whose answers are read after their events
-	}
-	token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
-	if len(token) == 0 && op.Operation.Operation == ast.Query {
-		return next(ctx) // it waits for nothing and writes nothing
-	}
-	ctx, request := consistency.Attach(ctx)
-	if len(token) > 0 && !tokens.Wait(ctx, token) {
-		request.Stale()
-	}
-	response := next(ctx)
-	if response == nil {
-		return nil
-	}
-	if written, stale := request.Result(); len(written) > 0 || stale {
-		if response.Extensions == nil {
-			response.Extensions = map[string]any{}
-		}
-		if len(written) > 0 {
-			response.Extensions[extensionConsistency] = tokens.Text(written)
-		}
-		if stale {
-			response.Extensions[extensionStale] = true
-		}
-	}
-	return response
-}
-
-func tokenOf(op *graphql.OperationContext) string {
-	token := op.Headers.Get(headerConsistency)
-	if more, ok := op.Extensions[extensionConsistency].(string); ok && more != "" {
-		token += "," + more
-	}
-	return token
-}
-
-// freshForEachMutation prepares a new context for every root field of a mutation:
-// they run one after another, and each must see what the one before it wrote.
-func (s *server) freshForEachMutation(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
-	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
-		ctx = s.PerRequest(ctx)
-	}
-	return next(ctx)
+// recovering answers a request whose handler panicked outside of GraphQL.
+func recovering(logger *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch reason := recover(); reason {
+			case nil:
+			case http.ErrAbortHandler: // the way to cut a connection on purpose
+				panic(reason)
+			default:
+				logPanic(r.Context(), logger, reason)
+				http.Error(w, masked, http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
@@ -139,6 +140,24 @@ func (m *Metrics) outcomeOf(ctx context.Context, response *graphql.Response, hur
 		m.failures.WithLabelValues(code).Inc()
 	}
 	return how
+}
+
+func outcomeOf(ctx context.Context, response *graphql.Response) outcome {
+	if len(response.Errors) == 0 {
+		return outcomeOK
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return outcomeCanceled
+	}
+	for _, err := range response.Errors {
+		if err.Extensions["code"] == string(apierr.CodeTimeout) {
+			return outcomeTimeout
+		}
+	}
+	if response.Data == nil || string(response.Data) == "null" {
+		return outcomeError
+	}
+	return outcomePartial
 }
 
 // ran counts an operation, whose type is "" if it is not known.

@@ -8,14 +8,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// operation is an operation that runs on a WebSocket, and the sink of its answers.
-type operation struct {
-	*socket
-	id     string
-	cancel context.CancelFunc
-	known  func() // called when it has ended, or is known to be a subscription, which runs for long
-}
-
 // run is the life of an operation.
 func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	defer o.cancel()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -39,6 +40,14 @@ type socket struct {
 	background sync.WaitGroup        // all that runs beside the reading of messages
 }
 
+// operation is an operation that runs on a WebSocket, and the sink of its answers.
+type operation struct {
+	*socket
+	id     string
+	cancel context.CancelFunc
+	known  func() // called when it has ended, or is known to be a subscription, which runs for long
+}
+
 // message is what goes over the connection in both directions.
 type message struct {
 	ID      string          `json:"id,omitempty"`
@@ -57,6 +66,35 @@ const (
 	typeError     = "error"
 	typeComplete  = "complete"
 )
+
+// Bounds on the input of a connection. Clients' messages are a query with its
+// variables, their ids are UUIDs or numbers, and their payloads a token.
+const (
+	maxOperationID = 128
+	maxInit        = 16 << 10
+	maxPing        = 1 << 10  // it is sent back
+	maxUpgrade     = 16 << 10 // address and headers of the request, which live as long as the connection
+)
+
+// The close codes and reasons of the protocol.
+var (
+	errNoProtocol  = &ending{"refused", 4406, "Subprotocol not acceptable"}
+	errNoInit      = &ending{"refused", 4408, "Connection initialisation timeout"}
+	errUninvited   = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
+	errInitTwice   = &ending{"violation", 4429, "Too many initialisation requests"}
+	errBadMessage  = &ending{"violation", 4400, "Invalid message"}
+	errTooBig      = &ending{label: "violation"} // the library has closed it
+	errLateMessage = &ending{"violation", 4400, "Invalid message: it took too long"}
+	errLongID      = &ending{"violation", 4400, fmt.Sprintf("Invalid message: an id has at most %d bytes", maxOperationID)}
+	errLongInit    = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of connection_init has at most %d bytes", maxInit)}
+	errLongPing    = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of a ping has at most %d bytes", maxPing)}
+	errIdle        = &ending{"idle", 1000, "nobody is signed in and nothing has been asked for a while"}
+	errNoPong      = &ending{label: "unresponsive"}
+	errFault       = &ending{"error", 4500, masked}
+)
+
+// maxReason is how many bytes a reason may have; a close frame has room for 123.
+const maxReason = 120
 
 // read takes messages until the connection ends. The timer runs until the
 // connection is initialised.
@@ -178,7 +216,7 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 
 // seat counts the connection for its party, once that is known.
 func (s *socket) seat(ctx context.Context) context.Context {
-	party := s.Subscriptions.Party(ctx)
+	party := s.admission.party(ctx)
 	if full := s.admission.full(transportWebSocket, s.slot.Become(party)); full != nil {
 		s.end(&ending{"refused", 1013, full.err.Error()}) // clients come back after a while
 		return nil

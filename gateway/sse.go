@@ -12,9 +12,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// mediaStream is the media type of server-sent events.
-const mediaStream = "text/event-stream"
-
 // events is an answer of server-sent events, after
 // https://github.com/enisdenny/graphql-sse/blob/master/PROTOCOL.md, in its distinct
 // connections mode: one operation a connection, each answer an event `next`, and at the end an
@@ -32,7 +29,7 @@ type events struct {
 // stream answers one request by server-sent events. Errs say why an operation cannot be executed.
 func (s *server) stream(a answer, op *graphql.OperationContext, errs gqlerror.List) *refusal {
 	a.permit.end()
-	slot, full := s.admission.Enter(s.Subscriptions.Party(a.r.Context()))
+	slot, full := s.admission.Enter(s.admission.party(a.r.Context()))
 	if full != nil {
 		return s.admission.full(transportEvents, full)
 	}

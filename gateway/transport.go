@@ -7,11 +7,15 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator/core"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"kith/gateway/quota"
 	"kith/graph/apierr"
+	"kith/graph/limits"
 	"kith/graph/selections"
 )
 
@@ -30,7 +34,7 @@ func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 		x.WriteHeader(http.StatusNoContent)
 		return
 	}
-	a, handle := answering(r, x, s), s.handle
+	a, handle := answering(r, x, s.admission), s.handle
 	if upgrades(r) {
 		handle = s.serveSocket
 	}
@@ -43,11 +47,6 @@ func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	if why := handle(a); why != nil {
 		a.refuse(why)
 	}
-}
-
-// upgrades reports whether a request asks to become a WebSocket.
-func upgrades(r *http.Request) bool {
-	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
 // handle answers one request over plain HTTP, or says why it is refused.
@@ -69,11 +68,11 @@ func (s *server) handle(a answer) *refusal {
 	}
 	defer release(body)
 	ok := false
-	if a.permit, ok = s.admission.enter(ctx); !ok {
+	if *a.permit, ok = s.admission.enter(ctx); !ok {
 		return busy(tooManyRequests)
 	}
 	defer a.permit.end()
-	if max(len(a.r.URL.RawQuery), body.Len()) > costlyBytes && !a.permit.work(ctx, s.Subscriptions.Party(ctx), costlyFrom) {
+	if max(len(a.r.URL.RawQuery), body.Len()) > costlyBytes && !a.permit.work(ctx, s.admission.party(ctx), costlyFrom) {
 		return busy(tooManyRequests)
 	}
 	params, err := paramsOf(a.r, body)
@@ -89,7 +88,7 @@ func (s *server) handle(a answer) *refusal {
 func (s *server) execute(parent context.Context, params *graphql.RawParams, a answer) *refusal {
 	ctx, cancel := context.WithTimeout(parent, s.RequestTimeout)
 	defer cancel()
-	if len(params.Query) > costlyBytes && s.documents.of(ctx, params.Query) == nil && !a.permit.work(ctx, s.Subscriptions.Party(ctx), costlyFrom) {
+	if len(params.Query) > costlyBytes && s.documents.of(ctx, params.Query) == nil && !a.permit.work(ctx, s.admission.party(ctx), costlyFrom) {
 		return busy(tooManyRequests)
 	}
 	byID, began := params.Query == "", time.Now()
@@ -123,14 +122,14 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	case live || a.streaming:
 		return s.stream(a, op, nil)
 	}
-	if cost > costlyFrom && !s.work(ctx, &a.permit, s.Subscriptions.Party(ctx), op, cost) {
+	if cost > costlyFrom && !s.work(ctx, a.permit, s.admission.party(ctx), op, cost) {
 		return busy(tooManyRequests)
 	}
 	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op, a.span)), &document.memo)
 	responses, ctx := s.executorFor(ctx).DispatchOperation(ctx, op)
 	response := inTime(ctx, responses(ctx))
 	if len(response.Data) >= longAnswer {
-		written, ok := s.admission.send(s.Subscriptions.Party(ctx), len(response.Data))
+		written, ok := s.admission.send(s.admission.party(ctx), len(response.Data))
 		defer written()
 		if !ok {
 			return busy(tooManyAnswers)
@@ -149,19 +148,99 @@ func (s *server) work(ctx context.Context, p *permit, who quota.Party, op *graph
 	return cost <= costlyFrom || p.work(ctx, who, cost)
 }
 
-// inTime is a response, or the error that explains why there is none: gqlgen returns none once the
-// context is done.
-func inTime(ctx context.Context, response *graphql.Response) *graphql.Response {
-	if response == nil {
-		return &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(ctx))}}
+// create makes the operation of a request and returns its cost, or the reasons why there is none. gqlgen's executor could do so,
+// but takes a text for a number among the variables, and refuses 2.0 as an Int.
+func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
+	op := &graphql.OperationContext{
+		DisableIntrospection: s.HideSchema, RecoverFunc: s.recover,
+		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,
 	}
-	return response
+	if s.prefix != "" {
+		selections.WithPrefix(op, s.prefix)
+	}
+	ctx = graphql.WithOperationContext(ctx, op)
+	if err := s.registered.find(ctx, params); err != nil {
+		return op, nil, 0, gqlerror.List{err}
+	}
+	if err := limits.CheckVariables(params.Variables); err != nil {
+		return op, nil, 0, gqlerror.List{gqlerror.Wrap(err)}
+	}
+	op.RawQuery, op.OperationName, op.Extensions, op.Headers = params.Query, params.OperationName, params.Extensions, params.Headers
+	known := s.documents.of(ctx, op.RawQuery)
+	if known == nil {
+		var errs gqlerror.List
+		if known, errs = s.parse(op.RawQuery, s.IsAdmin(ctx)); errs != nil {
+			return op, nil, 0, errs
+		}
+		op.Stats.Validation.End = graphql.Now()
+		s.documents.Add(ctx, op.RawQuery, known)
+	}
+	op.Doc = known.parsed
+	cost, wrong := s.choose(op, params.Variables)
+	if wrong != nil {
+		return op, nil, 0, gqlerror.List{gqlerror.Wrap(wrong)}
+	}
+	return op, known, cost, nil
 }
 
-func asGraphQL(err error) *gqlerror.Error {
-	known, ok := apierr.Of(err)
-	if !ok {
-		known = apierr.ServerAtFault.Error(masked)
+// parse parses and validates a text, whose shape is checked in between: validation itself is quadratic in places.
+func (s *server) parse(text string, isOperator bool) (*document, gqlerror.List) {
+	doc, err := s.Limits.Parse(text)
+	if err != nil {
+		return nil, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
 	}
-	return &gqlerror.Error{Message: apierr.Shortened(known.Message, maxMessage), Extensions: known.Extensions()}
+	errs := gqlerror.List{gqlerror.Wrap(apierr.InvalidQuery.Error("no operation provided"))}
+	operators := false
+	if len(doc.Operations) > 0 {
+		operators, errs = s.schemas.Validate(doc, isOperator, quietRules())
+	}
+	for _, err := range errs {
+		errcode.Set(err, errcode.ValidationFailed)
+	}
+	if errs == nil {
+		if err := selections.Settle(doc); err != nil {
+			errs = gqlerror.List{err}
+		}
+	}
+	return &document{parsed: doc, operators: operators}, errs
+}
+
+// choose finds the operation in its document, its variables and its cost.
+func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cost uint64, err error) {
+	if op.Operation = op.Doc.Operations.ForName(op.OperationName); op.Operation == nil {
+		return 0, apierr.InvalidQuery.Error("operation %s not found", op.OperationName)
+	}
+	if op.Variables, err = selections.Variables(s.whole, op.Operation, given); err != nil {
+		return 0, err
+	}
+	if err := selections.CheckRoot(op); err != nil {
+		return 0, err
+	}
+	return s.costs.Of(op)
+}
+
+// refuseNulls refuses a field some of whose arguments are null and must not be.
+func refuseNulls(ctx context.Context, next graphql.Resolver) (any, error) {
+	if f := graphql.GetFieldContext(ctx); len(f.Args) > 0 {
+		if err := selections.CheckNulls(f.Field.Field, graphql.GetOperationContext(ctx).Variables); err != nil {
+			return nil, err
+		}
+	}
+	return next(ctx)
+}
+
+// quietRules are the rules of validation without suggestions, for which rules search the schema:
+// these cost time in proportion to the names in the query, and show a schema that may be hidden.
+func quietRules() *rules.Rules {
+	set := rules.NewDefaultRules()
+	for _, quiet := range []core.Rule{
+		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
+		rules.ScalarLeafsRuleWithoutSuggestions,
+		rules.KnownArgumentNamesRuleWithoutSuggestions,
+		rules.KnownTypeNamesRuleWithoutSuggestions,
+		rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
+	} {
+		set.ReplaceRule(strings.TrimSuffix(quiet.Name, "WithoutSuggestions"), quiet.RuleFunc)
+	}
+	return set
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -15,16 +14,6 @@ import (
 // https://github.com/enisdenny/graphql-ws/blob/master/PROTOCOL.md
 const subprotocol = "graphql-transport-ws"
 
-// Bounds on the input of a connection. Clients' messages are a query with its
-// variables, their ids are UUIDs or numbers, and their payloads a token.
-const (
-	maxMessageBytes = 128 << 10 // Subscriptions in docs/reference/api.md
-	maxOperationID  = 128
-	maxInit         = 16 << 10
-	maxPing         = 1 << 10  // it is sent back
-	maxUpgrade      = 16 << 10 // address and headers of the request, which live as long as the connection
-)
-
 // serveSocket serves a WebSocket to its end.
 func (s *server) serveSocket(a answer) *refusal {
 	r := a.r
@@ -34,7 +23,7 @@ func (s *server) serveSocket(a answer) *refusal {
 	if sizeOf(r) > maxUpgrade {
 		return refuse(http.StatusRequestHeaderFieldsTooLarge, "the headers of a WebSocket have at most %d bytes", maxUpgrade)
 	}
-	slot, full := s.admission.Enter(s.Subscriptions.Party(r.Context()))
+	slot, full := s.admission.Enter(s.admission.party(r.Context()))
 	if full != nil {
 		return s.admission.full(transportWebSocket, full)
 	}
@@ -78,26 +67,6 @@ func sizeOf(r *http.Request) int {
 	}
 	return n
 }
-
-// The close codes and reasons of the protocol.
-var (
-	errNoProtocol  = &ending{"refused", 4406, "Subprotocol not acceptable"}
-	errNoInit      = &ending{"refused", 4408, "Connection initialisation timeout"}
-	errUninvited   = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
-	errInitTwice   = &ending{"violation", 4429, "Too many initialisation requests"}
-	errBadMessage  = &ending{"violation", 4400, "Invalid message"}
-	errTooBig      = &ending{label: "violation"} // the library has closed it
-	errLateMessage = &ending{"violation", 4400, "Invalid message: it took too long"}
-	errLongID      = &ending{"violation", 4400, fmt.Sprintf("Invalid message: an id has at most %d bytes", maxOperationID)}
-	errLongInit    = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of connection_init has at most %d bytes", maxInit)}
-	errLongPing    = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of a ping has at most %d bytes", maxPing)}
-	errIdle        = &ending{"idle", 1000, "nobody is signed in and nothing has been asked for a while"}
-	errNoPong      = &ending{label: "unresponsive"}
-	errFault       = &ending{"error", 4500, masked}
-)
-
-// maxReason is how many bytes a reason may have; a close frame has room for 123.
-const maxReason = 120
 
 // serve is the life of the connection.
 func (s *socket) serve() {

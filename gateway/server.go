@@ -1,0 +1,287 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/gateway/traces"
+	"kith/graph/apierr"
+	"kith/graph/consistency"
+	"kith/graph/limits"
+	"kith/graph/selections"
+	"kith/storage"
+)
+
+// server is /graphql. gqlgen's executor answers; gqlgen has a server and transports of its own, see [server.ServeHTTP] and
+// [socket].
+type server struct {
+	Config
+	schemas    selections.Schemas
+	whole      *ast.Schema       // what operators may ask
+	prefix     selections.Prefix // that clients see
+	exec       *executor.Executor
+	operators  *executor.Executor
+	documents  documents
+	costs      *limits.Costs
+	registered *registered
+	origins    origins
+	admission  *admission
+	present    graphql.ErrorPresenterFunc
+	recover    graphql.RecoverFunc
+}
+
+func newServer(cfg Config, bounds *admission) *server {
+	var charge func(*graphql.OperationContext) (uint64, error)
+	if cfg.Consistency != nil {
+		charge = readToken(cfg.Consistency)
+	}
+	schemas := selections.Schemas{Schema: cfg.Schema, Operators: cfg.Operators}
+	whole := cfg.Operators.Schema()
+	costs, err := limits.New(whole, cfg.Limits, charge)
+	if err != nil {
+		panic(err)
+	}
+	s := &server{
+		Config:     cfg,
+		schemas:    schemas,
+		whole:      whole,
+		prefix:     selections.PrefixIn(cfg.Schema),
+		documents:  newDocuments(cfg.Trusted, cfg.IsAdmin),
+		costs:      costs,
+		registered: newRegistered(cfg),
+		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders, cfg.Logger),
+		admission:  bounds,
+		present:    presenter(cfg.Logger),
+		recover:    recoverFunc(cfg.Logger),
+	}
+	s.exec, s.operators = s.executor(cfg.Schema), s.executor(cfg.Operators)
+	return s
+}
+
+func (s *server) executor(schema graphql.ExecutableSchema) *executor.Executor {
+	exec := executor.New(schema)
+	exec.SetErrorPresenter(s.present)
+	exec.SetRecoverFunc(s.recover)
+	exec.AroundResponses(s.aroundAnswers(selections.Limit(s.MaxAnswer)))
+	return exec
+}
+
+// executorFor is that of the schema that the caller may ask.
+func (s *server) executorFor(ctx context.Context) *executor.Executor {
+	if s.IsAdmin(ctx) {
+		return s.operators
+	}
+	return s.exec
+}
+
+// aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a
+// closure for each middleware.
+func (s *server) aroundAnswers(limit selections.Limit) graphql.ResponseMiddleware {
+	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		op := graphql.GetOperationContext(ctx)
+		if op.Operation != nil && op.Operation.Operation != ast.Subscription {
+			if err := s.MayAsk(ctx, op.Operation); err != nil {
+				return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
+			}
+		}
+		began := time.Now()
+		response := s.readYourWrites(limit.With(ctx), next)
+		if asksCost(op) {
+			response = s.withCost(ctx, response)
+		}
+		s.noteSlow(ctx, began, response)
+		return bounded(response, s.MaxAnswer)
+	}
+}
+
+// maxErrors is how many errors an answer holds at most. Short requests can provoke long lists of them.
+const maxErrors = 50
+
+// bounded bounds an answer: data that is longer than most is replaced by an error, and a list
+// of errors is shortened and counts the rest. Data does not grow much beyond the bound, see
+// [kith/graph/selections.Limit].
+func bounded(response *graphql.Response, most int) *graphql.Response {
+	if response != nil && len(response.Data) > most {
+		tooLong := apierr.AnswerTooLarge.Error("the answer is longer than %d bytes: ask for fewer fields or shorter lists", most).Over(uint64(len(response.Data)), uint64(most))
+		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
+	}
+	if response == nil || len(response.Errors) <= maxErrors {
+		return response
+	}
+	extensions := map[string]any{"errorsOmitted": len(response.Errors) - maxErrors}
+	maps.Copy(extensions, response.Extensions)
+	response.Errors, response.Extensions = response.Errors[:maxErrors], extensions
+	return response
+}
+
+// inTime is a response, or the error that explains why there is none: gqlgen returns none once the
+// context is done.
+func inTime(ctx context.Context, response *graphql.Response) *graphql.Response {
+	if response == nil {
+		return &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(ctx))}}
+	}
+	return response
+}
+
+// readToken reads the consistency token of an operation for [server.readYourWrites], and returns what it adds
+// to the operation's cost.
+func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost uint64, err error) {
+	return func(op *graphql.OperationContext) (uint64, error) {
+		text := tokenOf(op)
+		if text == "" || op.Operation.Operation == ast.Subscription { // the answers of a subscription are read after their events
+			return 0, nil
+		}
+		token, err := tokens.Parse(text)
+		if err != nil {
+			return 0, apierr.TokenMalformed.Error("the consistency token is none that this server has given")
+		}
+		op.Stats.SetExtension(extensionConsistency, token)
+		return token.Cost(), nil
+	}
+}
+
+// readYourWrites makes an operation with a token wait until the token's rows
+// can be read, and puts a token for the operation's own writes into the
+// answer. If the wait ends before that, the answer says that it may be stale.
+func (s *server) readYourWrites(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	op, tokens := graphql.GetOperationContext(ctx), s.Consistency
+	if tokens == nil || op.Operation == nil || op.Operation.Operation == ast.Subscription {
+		return next(ctx) // it is not executed, or it is a subscription, whose answers are read after their events
+	}
+	token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
+	if len(token) == 0 && op.Operation.Operation == ast.Query {
+		return next(ctx) // it waits for nothing and writes nothing
+	}
+	ctx, request := consistency.Attach(ctx)
+	if len(token) > 0 && !tokens.Wait(ctx, token) {
+		request.Stale()
+	}
+	response := next(ctx)
+	if response == nil {
+		return nil
+	}
+	if written, stale := request.Result(); len(written) > 0 || stale {
+		if response.Extensions == nil {
+			response.Extensions = map[string]any{}
+		}
+		if len(written) > 0 {
+			response.Extensions[extensionConsistency] = tokens.Text(written)
+		}
+		if stale {
+			response.Extensions[extensionStale] = true
+		}
+	}
+	return response
+}
+
+func tokenOf(op *graphql.OperationContext) string {
+	token := op.Headers.Get(headerConsistency)
+	if more, ok := op.Extensions[extensionConsistency].(string); ok && more != "" {
+		token += "," + more
+	}
+	return token
+}
+
+// freshForEachMutation prepares a new context for every root field of a mutation:
+// they run one after another, and each must see what the one before it wrote.
+func (s *server) freshForEachMutation(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
+		ctx = s.PerRequest(ctx)
+	}
+	return next(ctx)
+}
+
+// asksCost reports whether a request asks what it costs. The header counts.
+func asksCost(op *graphql.OperationContext) bool {
+	if len(op.Headers[headerCost]) > 0 {
+		return op.Headers.Get(headerCost) == "1"
+	}
+	asks, _ := op.Extensions[extensionCost].(bool)
+	return asks
+}
+
+// countingReads is a context that notes what is read for an operation, as far as that is asked for.
+func (s *server) countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
+	switch {
+	case span != nil:
+		return span.Reading(ctx)
+	case s.SlowOperation > 0 || asksCost(op):
+		ctx, _ = storage.CountReads(ctx)
+	}
+	return ctx
+}
+
+// withCost adds to an answer what its operation may cost by the limit, which depends on the document and its variables
+// alone. What was read for it is for admins: the number of rows reveals edges and users that the answer does not show.
+func (s *server) withCost(ctx context.Context, response *graphql.Response) *graphql.Response {
+	op := graphql.GetOperationContext(ctx)
+	if response == nil || op.Operation == nil {
+		return response
+	}
+	estimated, err := s.costs.Of(op)
+	if err != nil {
+		return response // it is not executed
+	}
+	cost := map[string]any{"estimated": estimated}
+	if reads := storage.ReadsOf(ctx); reads != nil && s.IsAdmin(ctx) {
+		totals := reads.Totals()
+		cost["actual"] = map[string]any{"statements": totals.Statements, "rows": totals.Rows}
+	}
+	if response.Extensions == nil {
+		response.Extensions = map[string]any{}
+	}
+	response.Extensions[extensionCost] = cost
+	return response
+}
+
+// noteSlow logs an operation that has been executed since began, if that took long. At any time there are no more such lines
+// than operations being executed. The time of an answer of a subscription begins with its event: before that, the subscription
+// waits.
+func (s *server) noteSlow(ctx context.Context, began time.Time, response *graphql.Response) {
+	op := graphql.GetOperationContext(ctx)
+	if s.SlowOperation <= 0 || op.Operation == nil {
+		return // it is off, or the operation was not executed
+	}
+	if op.Operation.Operation == ast.Subscription {
+		e, ok := ctx.Value(eventKey{}).(*event)
+		if !ok || response == nil || e.began.IsZero() {
+			return
+		}
+		began = e.began
+	}
+	took := time.Since(began)
+	if took < s.SlowOperation {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 12), slog.String("request_id", RequestID(ctx)), slog.String("operation", string(op.Operation.Operation)))
+	if name := op.Operation.Name; name != "" {
+		attrs = append(attrs, slog.String("name", apierr.Shortened(name, 100)))
+	}
+	hash := sha256.Sum256([]byte(op.RawQuery))
+	attrs = append(attrs, slog.String("sha256", hex.EncodeToString(hash[:])), slog.Float64("took_ms", float64(took.Microseconds())/1000))
+	if cost, err := s.costs.Of(op); err == nil {
+		attrs = append(attrs, slog.Uint64("cost", cost))
+	}
+	if reads := storage.ReadsOf(ctx); reads != nil {
+		totals := reads.Totals()
+		attrs = append(attrs, slog.Int64("statements", totals.Statements), slog.Int64("rows", totals.Rows), slog.Any("shards", append([]int{}, totals.Shards...)))
+	}
+	if response != nil {
+		attrs = append(attrs, slog.Int("errors", len(response.Errors)))
+	} else if ctx.Err() != nil {
+		attrs = append(attrs, slog.String("ended", context.Cause(ctx).Error()))
+	}
+	if id := exchangeOf(ctx).span.TraceID(); id != "" {
+		attrs = append(attrs, slog.String("trace_id", id))
+	}
+	s.Logger.LogAttrs(ctx, slog.LevelWarn, "slow operation", attrs...)
+}
