@@ -125,24 +125,23 @@ var (
 // CheckProfile trims and checks the given texts of a profile with [CheckText] and [CheckName].
 // An avatarUrl is an address for [checkURL], or the path of a face that the gateway draws.
 func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
-	for _, c := range []struct {
-		what        string
-		text        **string
-		check       func(what, text string, least, most int) (string, error)
-		least, most int
-	}{
-		{"name", &change.Name, CheckName, 1, storage.MaxNameLength},
-		{"bio", &change.Bio, CheckText, 0, storage.MaxBioLength},
-		{"avatarUrl", &change.AvatarURL, checkURL, 0, storage.MaxAvatarURLLength},
-	} {
-		if *c.text == nil || c.text == &change.AvatarURL && facePath.MatchString(**c.text) {
+	for i, c := range change.Texts() {
+		if *c == nil || c == &change.AvatarURL && facePath.MatchString(**c) {
 			continue
 		}
-		text, err := c.check(c.what, **c.text, c.least, c.most)
+		t := storage.UserTexts[i]
+		check := CheckText
+		switch {
+		case t.IsName:
+			check = CheckName
+		case t.Schemes != nil:
+			check = checkURL
+		}
+		text, err := check(t.Field, **c, t.Least, t.Most)
 		if err != nil {
 			return change, err
 		}
-		*c.text = &text
+		*c = &text
 	}
 	return change, nil
 }

@@ -6,15 +6,8 @@ import (
 	"fmt"
 )
 
-// Attributes are values that a product keeps beside a user, a post or a follow, by their names: a JSON object with ascending names
-// and without blanks, of at most [MaxAttributes] bytes; empty for none. Stores neither read nor search them.
-type Attributes string
-
 // MaxAttributes is how many bytes the attributes of one object may take.
 const MaxAttributes = 4096
-
-// AttributeChange is new values by name, as JSON. A null removes a value; a name that is left out leaves it as it is.
-type AttributeChange map[string]json.RawMessage
 
 // Values are the values by name, as JSON.
 func (a Attributes) Values() (values map[string]json.RawMessage, err error) {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"cmp"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,78 @@ type User struct {
 	Attributes Attributes
 }
 
+// ProfileChange holds the new values; nil leaves a value as it is.
+type ProfileChange struct {
+	Name, Bio, AvatarURL *string
+
+	FollowingsVisibility, FollowersVisibility *Visibility
+	Undiscoverable, Locked                    *bool
+
+	Attributes AttributeChange
+}
+
+// Attributes are values that a product keeps beside a user, a post or a follow, by their names: a JSON object with ascending names
+// and without blanks, of at most [MaxAttributes] bytes; empty for none. Stores neither read nor search them.
+type Attributes string
+
+// AttributeChange is new values by name, as JSON. A null removes a value; a name that is left out leaves it as it is.
+type AttributeChange map[string]json.RawMessage
+
+// A UserText is a text that users write about themselves. [UserTexts] are all: what stores, caches, moves, exports, imports and
+// checks them knows nothing else of them, so that a new one is a field of [User] and [ProfileChange], and a line in each of the three
+// lists below.
+type UserText struct {
+	Column  string   // of the table, and of users files
+	Field   string   // of the schema, and in messages
+	Least   int      // characters
+	Most    int      // characters
+	IsName  bool     // people are told apart by it
+	Schemes []string // of an address; nil: it is none
+}
+
+// UserTexts are the texts of users besides the handle, in the order in which bytes and files have them.
+var UserTexts = [...]UserText{
+	{Column: "name", Field: "name", Least: 1, Most: MaxNameLength, IsName: true},
+	{Column: "bio", Field: "bio", Most: MaxBioLength},
+	{Column: "avatar_url", Field: "avatarUrl", Most: MaxAvatarURLLength, Schemes: []string{"https"}},
+}
+
+// Texts are the [UserTexts] of a user.
+func (u *User) Texts() [len(UserTexts)]*string { return [...]*string{&u.Name, &u.Bio, &u.AvatarURL} }
+
+// Texts are the [UserTexts] of a change.
+func (c *ProfileChange) Texts() [len(UserTexts)]**string {
+	return [...]**string{&c.Name, &c.Bio, &c.AvatarURL}
+}
+
+// Limits of a user's texts, in characters. Handles are ASCII.
+const (
+	MaxHandleLength    = 30
+	MaxNameLength      = 100
+	MaxBioLength       = 500
+	MaxAvatarURLLength = 500
+)
+
+// Apply changes a user accordingly, except UpdatedAt. [ErrAttributesTooLong].
+func (c ProfileChange) Apply(to *User) (err error) {
+	texts := to.Texts()
+	for i, text := range c.Texts() {
+		set(texts[i], *text)
+	}
+	set(&to.FollowingsVisibility, c.FollowingsVisibility)
+	set(&to.FollowersVisibility, c.FollowersVisibility)
+	set(&to.Undiscoverable, c.Undiscoverable)
+	set(&to.Locked, c.Locked)
+	to.Attributes, err = c.Attributes.Apply(to.Attributes)
+	return err
+}
+
+func set[V any](to, value *V) {
+	if value != nil {
+		*to = *value
+	}
+}
+
 // ListVisibility says who may see the user's list on a side, and on [FavoriteInbox] its posts and favorites. What is
 // of a locked user is never for everyone.
 func (u User) ListVisibility(side Side) Visibility {
@@ -71,14 +144,6 @@ const (
 	ToEveryone  Visibility = 0
 	ToFollowers Visibility = 1 // to those who follow the user
 	ToNobody    Visibility = 2
-)
-
-// Limits of a user's texts, in characters. Handles are ASCII.
-const (
-	MaxHandleLength    = 30
-	MaxNameLength      = 100
-	MaxBioLength       = 500
-	MaxAvatarURLLength = 500
 )
 
 // Counts is one row of `user_counts`. Of edges only those of type [Following] count.

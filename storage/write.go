@@ -42,35 +42,6 @@ type PasswordChange struct {
 	EndsTokens bool // it is another password, not the same one hashed again
 }
 
-// ProfileChange holds the new values; nil leaves a value as it is.
-type ProfileChange struct {
-	Name, Bio, AvatarURL *string
-
-	FollowingsVisibility, FollowersVisibility *Visibility
-	Undiscoverable, Locked                    *bool
-
-	Attributes AttributeChange
-}
-
-// Apply changes a user accordingly, except UpdatedAt. [ErrAttributesTooLong].
-func (c ProfileChange) Apply(to *User) (err error) {
-	set(&to.Name, c.Name)
-	set(&to.Bio, c.Bio)
-	set(&to.AvatarURL, c.AvatarURL)
-	set(&to.FollowingsVisibility, c.FollowingsVisibility)
-	set(&to.FollowersVisibility, c.FollowersVisibility)
-	set(&to.Undiscoverable, c.Undiscoverable)
-	set(&to.Locked, c.Locked)
-	to.Attributes, err = c.Attributes.Apply(to.Attributes)
-	return err
-}
-
-func set[V any](to, value *V) {
-	if value != nil {
-		*to = *value
-	}
-}
-
 // EdgeChanger writes what users do, as opposed to what has happened elsewhere (see [EdgeWriter]).
 type EdgeChanger interface {
 	// ChangeEdges sets the types of edges that leave one user, on the Forward side, in one short

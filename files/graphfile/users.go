@@ -19,10 +19,11 @@ var (
 )
 
 // columnNames are all columns of a users file. A file without a header has the first few of them.
-var columnNames = []string{
-	"id", "handle", "name", "bio", "avatar_url",
-	"created_at", "updated_at", "followings_visibility", "followers_visibility", "discoverable", "state", "locked", "attributes",
-}
+var columnNames = slices.Concat(
+	[]string{"id", "handle"},
+	storage.Each(storage.UserTexts[:], func(t storage.UserText) string { return t.Column }),
+	[]string{"created_at", "updated_at", "followings_visibility", "followers_visibility", "discoverable", "state", "locked", "attributes"},
+)
 
 const defaultColumns = 5
 
@@ -110,11 +111,15 @@ func checkHandle(u storage.User) error {
 // UserFormat is the format of users with all columns. [Columns.User] reads its records, and those with fewer columns.
 var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWithState) []column {
 	u := &row.User
-	return []column{
-		id(&u.ID), plain(&u.Handle), plain(&u.Name), plain(&u.Bio), plain(&u.AvatarURL), ifGiven(moment(&u.CreatedAt)), ifGiven(moment(&u.UpdatedAt)),
+	columns := []column{id(&u.ID), plain(&u.Handle)}
+	for _, text := range u.Texts() {
+		columns = append(columns, plain(text))
+	}
+	return append(columns,
+		ifGiven(moment(&u.CreatedAt)), ifGiven(moment(&u.UpdatedAt)),
 		ifGiven(word(&u.FollowingsVisibility, visibilities)), ifGiven(word(&u.FollowersVisibility, visibilities)),
 		ifGiven(truth(&u.Undiscoverable, false)), ifGiven(word(&row.State, states)), ifGiven(truth(&u.Locked, true)), attributes(&u.Attributes),
-	}
+	)
 }, func(row *storage.UserWithState) error {
 	u := &row.User
 	u.Handle = storage.FoldHandle(strings.TrimSpace(u.Handle))
@@ -122,10 +127,20 @@ var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWith
 		return err
 	}
 	u.UpdatedAt = max(u.CreatedAt, u.UpdatedAt)
-	name, avatar := cmp.Or(accounts.SeenOnly(u.Name), u.Handle), accounts.SeenURL(u.AvatarURL)
-	checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &name, Bio: &u.Bio, AvatarURL: &avatar})
-	if err == nil {
-		u.Name, u.Bio, u.AvatarURL = *checked.Name, *checked.Bio, *checked.AvatarURL
+	var change storage.ProfileChange
+	texts := change.Texts()
+	for i, text := range u.Texts() {
+		switch t := storage.UserTexts[i]; {
+		case t.IsName:
+			*text = cmp.Or(accounts.SeenOnly(*text), u.Handle)
+		case t.Schemes != nil:
+			*text = accounts.SeenURL(*text)
+		}
+		*texts[i] = text
 	}
-	return err
+	change, err := accounts.CheckProfile(change)
+	if err != nil {
+		return err
+	}
+	return change.Apply(u)
 }}

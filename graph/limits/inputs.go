@@ -22,9 +22,6 @@ var maxBytes = map[string]int{
 	"handles":   2 * storage.MaxHandleLength,
 	"handle":    2 * storage.MaxHandleLength, // with blanks around it
 	"match":     4 * storage.MaxNameLength,
-	"name":      4 * storage.MaxNameLength, // of characters that have up to 4 bytes
-	"bio":       4 * storage.MaxBioLength,
-	"avatarUrl": 4 * storage.MaxAvatarURLLength,
 	"remark":    4 * storage.MaxRemarkLength,
 	"message":   4 * storage.MaxMessageLength,
 	"reason":    4 * storage.MaxReasonLength,
@@ -98,7 +95,11 @@ func (r *inputsOf) input(where, name string, t *ast.Type) (*input, error) {
 	case t.Name() == "ID":
 		in.most = maxID
 	case t.Name() == "String":
-		if in.most = maxBytes[name]; strings.Contains(where, "AttributesInput.") {
+		in.most = maxBytes[name]
+		if i := slices.IndexFunc(storage.UserTexts[:], func(t storage.UserText) bool { return t.Field == name }); i >= 0 {
+			in.most = 4 * storage.UserTexts[i].Most // of characters that have up to 4 bytes
+		}
+		if strings.Contains(where, "AttributesInput.") {
 			in.most = storage.MaxAttributes // the resolver knows how long each may be
 		}
 		if in.most == 0 {

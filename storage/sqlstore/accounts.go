@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,15 +48,6 @@ SET version = version + 1, packed_version = packed_version + 1,
   active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?`
 
-	// Locks the counts of a user, and reads the user as it is after the wait. Served by the primary keys.
-	sqlLockUser = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable, users.locked,
-  users.handle, users.name, users.bio, users.avatar_url, users.attributes
-FROM user_counts
-JOIN users ON users.user_id = user_counts.user_id
-WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
-
 	// Served by the primary key.
 	sqlSetPasswordHash = `
 UPDATE users
@@ -64,10 +56,19 @@ WHERE user_id = ?`
 )
 
 var (
-	sqlInsertAccount = db.Both(`
-INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	// Locks the counts of a user, and reads the user as it is after the wait. Served by the primary keys.
+	sqlLockUser = db.WithColumns(`
+SELECT user_counts.user_id, {counts}, version, packed,
+  {users.times}, {users.choices},
+  users.handle, {users.texts}, users.attributes
+FROM user_counts
+JOIN users ON users.user_id = user_counts.user_id
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`)
+
+	sqlInsertAccount = db.Both(db.WithColumns(`
+INSERT OR IGNORE INTO users (user_id, handle, {texts}, password_hash, {times},
+  {choices}, attributes)
+VALUES ({?})`))
 
 	sqlWritePasswordTime = db.Both(`
 INSERT INTO user_states (user_id, state, changed_at, password_at)
@@ -99,9 +100,8 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 		return err
 	}
 	err := s.transact(ctx, "register", s.ownerOf(user.ID), func(w *writer) error {
-		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
-			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
-			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable, user.Locked, string(user.Attributes))
+		args := slices.Insert(userArguments(nil, user), 2+len(storage.UserTexts), any(nullable(passwordHash)))
+		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), args...)
 		if err == nil && n == 0 {
 			err = exists
 		}
@@ -261,8 +261,11 @@ func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
 	found := false
 	err = w.readLocked([]storage.UserID{id}, sqlLockUser, []any{int64(id)}, func(rows *sql.Rows) (err error) {
 		found = true
-		user.ID, _, err = w.scanLocked(rows, &user.CreatedAt, &user.UpdatedAt, &user.FollowingsVisibility, &user.FollowersVisibility, &user.Undiscoverable, &user.Locked,
-			&user.Handle, &user.Name, &user.Bio, &user.AvatarURL, &user.Attributes)
+		into := []any{&user.CreatedAt, &user.UpdatedAt, &user.FollowingsVisibility, &user.FollowersVisibility, &user.Undiscoverable, &user.Locked, &user.Handle}
+		for _, text := range user.Texts() {
+			into = append(into, text)
+		}
+		user.ID, _, err = w.scanLocked(rows, append(into, &user.Attributes)...)
 		return err
 	})
 	if err == nil && !found {
@@ -279,19 +282,16 @@ func profileStatement(user storage.User, change storage.ProfileChange) (string, 
 		sets = append(sets, column+" = ?")
 		args = append(args, value)
 	}
-	setText := func(column string, text *string) {
-		if text != nil {
-			set(column, *text)
-		}
-	}
 	setVisibility := func(column string, v *storage.Visibility) {
 		if v != nil {
 			set(column, int64(*v))
 		}
 	}
-	setText("name", change.Name)
-	setText("bio", change.Bio)
-	setText("avatar_url", change.AvatarURL)
+	for i, text := range change.Texts() {
+		if *text != nil {
+			set(storage.UserTexts[i].Column, **text)
+		}
+	}
 	setVisibility("followings_visibility", change.FollowingsVisibility)
 	setVisibility("followers_visibility", change.FollowersVisibility)
 	if change.Undiscoverable != nil {

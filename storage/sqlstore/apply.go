@@ -214,8 +214,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 // scanLocked reads a row of a statement that locks counts: those of sqlLockCounts, and the columns behind them.
 func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, n storage.Counts, err error) {
 	var flags int64
-	counts := []any{&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags}
-	err = rows.Scan(append(counts, behind...)...)
+	err = rows.Scan(slices.Concat([]any{&id}, countColumns(&n), []any{&flags}, behind)...)
 	w.locked[id] = n
 	if flags != 0 { // few have any
 		if w.packed == nil {

@@ -24,10 +24,10 @@ var (
 INSERT OR IGNORE INTO handles (handle, user_id, claimed_at)
 VALUES (?, ?, ?)`)
 
-	sqlInsertUsers = db.Both(`
-INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	sqlInsertUsers = db.Both(db.WithColumns(`
+INSERT OR IGNORE INTO users (user_id, handle, {texts}, {times},
+  {choices}, attributes)
+VALUES ({?})`))
 
 	sqlInsertNewCounts = db.Both(`
 INSERT INTO user_counts (user_id, active_day)
@@ -98,11 +98,6 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 		return storage.Result[bool]{Found: true}, true
 	}
 	return storage.Result[bool]{Value: err == nil, Found: err == nil, Err: err}, true
-}
-
-func userArguments(args []any, u storage.User) []any {
-	return append(args, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt),
-		int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable, u.Locked, string(u.Attributes))
 }
 
 // firstOfEach returns the indexes of users that do not exist yet, the first of

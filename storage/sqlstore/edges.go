@@ -147,9 +147,9 @@ type edgeScanner struct {
 
 func scanEdges(side storage.Side) edgeScanner {
 	if side.HasItem() {
-		return edgeScanner{side, db.NewNumbers(5)}
+		return edgeScanner{side, db.NewNumbers(5, 0)}
 	}
-	return edgeScanner{side, db.NewNumbers(4)}
+	return edgeScanner{side, db.NewNumbers(4, 0)}
 }
 
 func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {

@@ -48,7 +48,7 @@ func (s *Store) Ranked(ctx context.Context, shard int, after storage.Rank, limit
 		ranges = []rangeOf{{sqlRanked, []any{aboveAllClasses}}}
 	}
 	var ranks []storage.Rank
-	row := db.NewNumbers(3)
+	row := db.NewNumbers(3, 0)
 	for _, q := range ranges {
 		left := limit - len(ranks)
 		if left <= 0 {

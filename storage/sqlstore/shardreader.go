@@ -10,14 +10,14 @@ import (
 )
 
 // Served by the primary keys.
-const sqlUsersOfShard = `
-SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
+var sqlUsersOfShard = db.WithColumns(`
+SELECT u.user_id, {u.times}, {u.choices},
   s.state,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+  u.handle, {u.texts}, u.attributes
 FROM users u
 LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
-ORDER BY u.user_id LIMIT ?`
+ORDER BY u.user_id LIMIT ?`)
 
 // The rest of an owner's rows. Together with the rows of the owners behind it, this is one range of
 // the key, but no engine takes it for one. Served by the primary key.
@@ -102,12 +102,12 @@ func (m moment) Served() storage.Choice { return m.served }
 
 func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
 	var users []storage.UserWithState
-	row := newUserRow(1 + userNumbers + 1)
+	row := newUserRow(1 + 1)
 	err := m.Scan(ctx, "shard.users", sqlUsersOfShard, []any{int64(after), limit}, func(rows *sql.Rows) error {
 		row.Scan(rows)
 		users = append(users, storage.UserWithState{
-			User:  row.user(storage.UserID(row.At(0)), 1),
-			State: storage.UserState(row.At(1 + userNumbers)),
+			User:  nextUser(storage.UserID(row.Next()), row),
+			State: storage.UserState(row.Next()),
 		})
 		return row.Err
 	})

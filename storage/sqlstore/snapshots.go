@@ -14,13 +14,13 @@ import (
 
 // Users with their counts, by one look-up by key for each. A user without a row in users is asked
 // for once more. Served by the primary keys.
-const sqlProfilesByKey = `
-SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+var sqlProfilesByKey = db.WithColumns(`
+SELECT u.user_id, {u.times}, {u.choices},
+  c.version, {c.counts},
+  u.handle, {u.texts}, u.attributes
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
-WHERE u.user_id IN (?)`
+WHERE u.user_id IN (?)`)
 
 // Answers that caches keep have to be as of one moment, and on every engine one statement is. An
 // owner is answered whether it has a user, counts, edges or nothing. A list that is too long by its
@@ -29,13 +29,13 @@ WHERE u.user_id IN (?)`
 // else is joined to it. That takes half as long again on MariaDB.
 //
 // Served by the primary keys.
-const sqlProfiles = `
-SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+var sqlProfiles = db.WithColumns(`
+SELECT wanted.user_id, c.version, {c.counts},
+  {u.times}, {u.choices},
+  u.handle, {u.texts}, u.attributes
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
-LEFT JOIN users u ON u.user_id = wanted.user_id`
+LEFT JOIN users u ON u.user_id = wanted.user_id`)
 
 // Lists of owners with counts, each as it is packed (shortlists.go), or else as one text of its edges' types, peers and times: a
 // row for each edge takes the driver, and the server, twice as long. Long lists that are packed, and lists that are
@@ -101,15 +101,12 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		text, args := db.In(sqlProfilesByKey, ids)
-		row := newUserRow(1 + userNumbers + countNumbers)
+		row := newUserRow(1 + countNumbers)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			row.Scan(rows)
-			id := storage.UserID(row.At(0))
-			p := storage.Profile{Exists: true, User: row.user(id, 1)}
-			if p.Counted = !row.IsNull(1 + userNumbers); p.Counted {
-				p.Counts = row.counts(1 + userNumbers)
-			}
-			found(id, p)
+			p := storage.Profile{Exists: true, User: nextUser(storage.UserID(row.Next()), row), Counted: !row.NextIsNull()}
+			p.Counts = nextCounts(row)
+			found(p.User.ID, p)
 			return row.Err
 		})
 	})
@@ -120,14 +117,13 @@ func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []s
 	return db.LookUp(s.db, ids, s.sql.MaxPages, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
 		text := db.Listed(sqlProfiles, len(wanted))
-		row := newUserRow(1 + countNumbers + userNumbers)
+		row := newUserRow(1 + countNumbers)
 		return s.db.Query(ctx, "counts", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
 			row.Scan(rows)
-			p := storage.Profile{Counted: !row.IsNull(1), Exists: !row.IsNull(1 + countNumbers)}
-			id := storage.UserID(row.At(0))
-			p.Counts = row.counts(1)
-			if p.Exists {
-				p.User = row.user(id, 1+countNumbers)
+			id := storage.UserID(row.Next())
+			p := storage.Profile{Counted: !row.NextIsNull(), Counts: nextCounts(row)}
+			if p.Exists = !row.NextIsNull(); p.Exists {
+				p.User = nextUser(id, row)
 			}
 			if p.Exists || p.Counted {
 				found(id, p)
@@ -291,7 +287,7 @@ func (s *Store) listRows(
 		args = append(args, i, int64(q.Owner), int64(q.Longest), int64(q.EndedSince))
 	}
 	lists := make([]storage.List, len(queries))
-	row := db.NewNumbers(7)
+	row := db.NewNumbers(7, 0)
 	err = s.db.Query(ctx, "lists."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
 		row.Scan(rows)
 		q, list, count := queries[row.At(0)], &lists[row.At(0)], row.At(2)

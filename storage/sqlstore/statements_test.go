@@ -220,6 +220,7 @@ func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*se
 		if file.Name.Name != "sqlstore" {
 			s.name = file.Name.Name + "." + s.name
 		}
+		text = db.WithColumns(text)
 		reads := beginsStatement.MatchString(text)
 		if reads && comment == "" {
 			t.Errorf("%s: no comment above names the index that serves this statement (\"Served by …\"):\n%.300s", files.Position(literal.Pos()), text)

@@ -8,13 +8,13 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-const (
+var (
 	// Served by the primary key.
-	sqlUsers = `
-SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,
-  handle, name, bio, avatar_url, attributes
+	sqlUsers = db.WithColumns(`
+SELECT user_id, {times}, {choices},
+  handle, {texts}, attributes
 FROM users
-WHERE user_id IN (?)`
+WHERE user_id IN (?)`)
 
 	// Served by the primary key.
 	sqlHandles = `
@@ -23,20 +23,20 @@ FROM handles
 WHERE handle IN (?)`
 
 	// Served by the primary key.
-	sqlCounts = `
-SELECT user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version
+	sqlCounts = db.WithColumns(`
+SELECT user_id, {counts}, version
 FROM user_counts
-WHERE user_id IN (?)`
+WHERE user_id IN (?)`)
 )
 
 // Users implements [storage.UserReader].
 func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
 		text, args := db.In(sqlUsers, ids)
-		row := newUserRow(1 + userNumbers)
+		row := newUserRow(1)
 		return s.db.Query(ctx, "users", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			row.Scan(rows)
-			u := row.user(storage.UserID(row.At(0)), 1)
+			u := nextUser(storage.UserID(row.Next()), row)
 			found(u.ID, u)
 			return row.Err
 		})
@@ -71,10 +71,11 @@ func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[
 func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
 		text, args := db.In(sqlCounts, ids)
+		var id storage.UserID
+		var c storage.Counts
+		into := append([]any{&id}, countColumns(&c)...)
 		return s.db.Query(ctx, "counts", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			var id storage.UserID
-			var c storage.Counts
-			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Posts, &c.Favorites, &c.Favorited, &c.Version)
+			err := rows.Scan(into...)
 			found(id, c)
 			return err
 		})
@@ -119,42 +120,45 @@ func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) er
 	}
 }
 
-// A userRow scans rows that begin with whole numbers, a user's among them, and end with its
-// texts: handle, name, bio, avatar_url, attributes.
-type userRow struct {
-	db.Numbers
-	texts [5]sql.RawBytes
-}
+// newUserRow is for rows of {times}, {choices}, so many other numbers, the handle, {texts} and attributes.
+func newUserRow(others int) *db.Numbers { return db.NewNumbers(6+others, 2+len(storage.UserTexts)) }
 
-// userNumbers is how many numbers a user has besides the id: created_at, updated_at,
-// followings_visibility, followers_visibility, undiscoverable, locked.
-const userNumbers = 6
-
-// newUserRow is for rows of so many numbers.
-func newUserRow(numbers int) *userRow {
-	r := new(userRow)
-	r.Numbers = *db.NewNumbers(numbers, &r.texts[0], &r.texts[1], &r.texts[2], &r.texts[3], &r.texts[4])
-	return r
-}
-
-// user is made of the texts, and of the userNumbers from one on.
-func (r *userRow) user(id storage.UserID, from int) storage.User {
-	return storage.User{
-		ID: id, CreatedAt: storage.Micros(r.At(from)), UpdatedAt: storage.Micros(r.At(from + 1)),
-		FollowingsVisibility: storage.Visibility(r.At(from + 2)), FollowersVisibility: storage.Visibility(r.At(from + 3)),
-		Undiscoverable: r.At(from+4) != 0, Locked: r.At(from+5) != 0,
-		Handle: string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]), Attributes: storage.Attributes(r.texts[4]),
+// nextUser reads {times} and {choices}, and the texts.
+func nextUser(id storage.UserID, r *db.Numbers) storage.User {
+	u := storage.User{
+		ID: id, CreatedAt: storage.Micros(r.Next()), UpdatedAt: storage.Micros(r.Next()),
+		FollowingsVisibility: storage.Visibility(r.Next()), FollowersVisibility: storage.Visibility(r.Next()),
+		Undiscoverable: r.Next() != 0, Locked: r.Next() != 0,
+		Handle: string(r.Text()),
 	}
+	for _, text := range u.Texts() {
+		*text = string(r.Text())
+	}
+	u.Attributes = storage.Attributes(r.Text())
+	return u
 }
 
-// countNumbers is how many numbers a user's counts are: version, following_count, follower_count,
-// friend_count, post_count, favorite_count, total_favorited.
+// countColumns are the values of {counts}, and the version.
+func countColumns(c *storage.Counts) []any {
+	return []any{&c.Following, &c.Follower, &c.Friend, &c.Posts, &c.Favorites, &c.Favorited, &c.Version}
+}
+
+// countNumbers is how many numbers [nextCounts] reads.
 const countNumbers = 7
 
-// counts are the countNumbers from one on.
-func (r *userRow) counts(from int) storage.Counts {
+// nextCounts reads the version and {counts}.
+func nextCounts(r *db.Numbers) storage.Counts {
 	return storage.Counts{
-		Version: r.At(from), Following: r.At(from + 1), Follower: r.At(from + 2), Friend: r.At(from + 3), Posts: r.At(from + 4),
-		Favorites: r.At(from + 5), Favorited: r.At(from + 6),
+		Version: r.Next(), Following: r.Next(), Follower: r.Next(), Friend: r.Next(), Posts: r.Next(), Favorites: r.Next(), Favorited: r.Next(),
 	}
+}
+
+// userArguments are what {users} but password_hash are set to.
+func userArguments(args []any, u storage.User) []any {
+	args = append(args, int64(u.ID), u.Handle)
+	for _, text := range u.Texts() {
+		args = append(args, *text)
+	}
+	return append(args, int64(u.CreatedAt), int64(u.UpdatedAt),
+		int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable, u.Locked, string(u.Attributes))
 }

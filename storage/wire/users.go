@@ -44,8 +44,9 @@ func AppendProfile(to []byte, p storage.Profile) []byte {
 	}
 	to = binary.AppendVarint(to, int64(p.User.CreatedAt))
 	to = binary.AppendVarint(to, int64(p.User.UpdatedAt))
-	for _, text := range [...]string{p.User.Handle, p.User.Name, p.User.Bio, p.User.AvatarURL} {
-		to = appendText(to, text)
+	to = appendText(to, p.User.Handle)
+	for _, text := range p.User.Texts() {
+		to = appendText(to, *text)
 	}
 	return append(to, p.User.Attributes...)
 }
@@ -106,15 +107,15 @@ func (r *Decoder) profile(id storage.UserID) storage.Profile {
 			CreatedAt:            storage.Micros(r.varint()),
 			UpdatedAt:            storage.Micros(r.varint()),
 			Handle:               r.text(),
-			Name:                 r.text(),
-			Bio:                  r.text(),
-			AvatarURL:            r.text(),
 			FollowingsVisibility: storage.Visibility(flags >> followingsShift & 3),
 			FollowersVisibility:  storage.Visibility(flags >> followersShift & 3),
 			Undiscoverable:       flags&flagUndiscoverable != 0,
-			Attributes:           r.attributes(),
 			Locked:               flags&flagLocked != 0,
 		}
+		for _, text := range p.User.Texts() {
+			*text = r.text()
+		}
+		p.User.Attributes = r.attributes()
 	}
 	return p
 }

@@ -15,7 +15,11 @@ type profile struct {
 }
 
 func (p *profile) bytes() int {
-	return 200 + len(p.User.Handle) + len(p.User.Name) + len(p.User.Bio) + len(p.User.AvatarURL)
+	size := 200 + len(p.User.Handle)
+	for _, text := range p.User.Texts() {
+		size += len(*text)
+	}
+	return size
 }
 
 func (p *profile) result() storage.Result[storage.Profile] {

@@ -27,6 +27,7 @@ import (
 	"embed"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +40,8 @@ import (
 	"kith/storage/metrics"
 )
 
-// form is that of the bytes of values.
-const form = "1"
+// form is that of the bytes of values. A new text of users makes another one.
+var form = "1." + strconv.Itoa(len(storage.UserTexts))
 
 const (
 	keep        = 10 * time.Minute       // how long a value is kept, ± 20 %, so that values stored together do not expire together

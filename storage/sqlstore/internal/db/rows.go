@@ -9,39 +9,53 @@ import (
 	"kith/storage"
 )
 
-// Numbers is a row's whole numbers, with NULLs among them. They are scanned as the driver gives
+// Numbers is a row's whole numbers, with NULLs among them, and the texts behind them. They are scanned as the driver gives
 // them, because database/sql uses reflection for every other target. That matters if a list has a
 // million rows.
 type Numbers struct {
 	values []any
-	behind []*sql.RawBytes
-	into   []any // the numbers, and the columns behind them
+	texts  []sql.RawBytes
+	into   []any // the numbers and the texts
+	next   int   // the number that [Numbers.Next] returns
+	text   int   // and the text
 	Err    error // why a row could not be read, or a value that was no whole number
 }
 
-// NewNumbers is for rows of n numbers, and of other columns behind them.
-func NewNumbers(n int, behind ...*sql.RawBytes) *Numbers {
-	row := &Numbers{values: make([]any, n), behind: behind, into: make([]any, 0, n+len(behind))}
+// NewNumbers is for rows of so many numbers and texts.
+func NewNumbers(numbers, texts int) *Numbers {
+	row := &Numbers{values: make([]any, numbers), texts: make([]sql.RawBytes, texts), into: make([]any, 0, numbers+texts)}
 	for i := range row.values {
 		row.into = append(row.into, &row.values[i])
 	}
-	for _, text := range behind {
-		row.into = append(row.into, text)
+	for i := range row.texts {
+		row.into = append(row.into, &row.texts[i])
 	}
 	return row
 }
 
 // Scan reads a row. If it cannot be read, Err says so, and the row is one of NULLs.
 func (n *Numbers) Scan(rows *sql.Rows) {
-	err := rows.Scan(n.into...)
-	if err == nil {
-		return
+	n.next, n.text = 0, 0
+	if err := rows.Scan(n.into...); err != nil {
+		n.Err = err
+		clear(n.values)
+		clear(n.texts)
 	}
-	n.Err = err
-	clear(n.values)
-	for _, text := range n.behind {
-		*text = nil
-	}
+}
+
+// Next is the next number of the row.
+func (n *Numbers) Next() int64 {
+	n.next++
+	return n.At(n.next - 1)
+}
+
+// NextIsNull reports whether the next number is NULL.
+func (n *Numbers) NextIsNull() bool { return n.IsNull(n.next) }
+
+// Text is the next text of the row, until the next row is read.
+func (n *Numbers) Text() sql.RawBytes {
+	n.text++
+	return n.texts[n.text-1]
 }
 
 func (n *Numbers) IsNull(i int) bool { return n.values[i] == nil }

@@ -15,7 +15,7 @@ import (
 // been written is noted; any other is repaired, and counted.
 func (m *Mover) compare(ctx context.Context) error {
 	for _, t := range tables {
-		m.phase.Table = t.name
+		m.phase.Table = t.Name
 		var after row
 		err := m.pages(ctx, t, m.plan.From, nil, func(rows []row, upTo row) error {
 			copied, err := m.copiesOf(ctx, t, rows, after, upTo)

@@ -66,7 +66,7 @@ func (m *Mover) copyPage(ctx context.Context, t table, rows []row, upTo row) err
 		if err := (change{t, rows, nil}).make(tx); err != nil {
 			return err
 		}
-		_, err := tx.Exec(1, sqlRecordCopied, m.plan.Buckets.First, t.name, text)
+		_, err := tx.Exec(1, sqlRecordCopied, m.plan.Buckets.First, t.Name, text)
 		return err
 	})
 }

@@ -72,9 +72,9 @@ func (m *Mover) copy(ctx context.Context) error {
 		return err
 	}
 	for _, t := range tables {
-		m.cfg.Step("copy " + t.name)
-		m.phase.Table = t.name
-		upTo, begun := copied[t.name]
+		m.cfg.Step("copy " + t.Name)
+		m.phase.Table = t.Name
+		upTo, begun := copied[t.Name]
 		if begun && len(upTo) == 0 {
 			continue
 		}
@@ -261,7 +261,7 @@ func (m *Mover) changesOf(ctx context.Context, kind db.RowKind, noted []db.Moved
 		}
 	}
 	for _, t := range tables {
-		if t.kind != kind {
+		if t.Kind != kind {
 			continue
 		}
 		for chunk := range slices.Chunk(keys, atOnce) {
@@ -281,7 +281,7 @@ func (m *Mover) changeOf(ctx context.Context, t table, keys []row) (change, erro
 	if err != nil {
 		return change{}, err
 	}
-	if len(keys[0]) < len(t.keys) {
+	if len(keys[0]) < len(t.Keys) {
 		return change{t, have, keys}, nil // whole lists: everything that is there is removed first
 	}
 	there := make(map[string]bool, len(have))

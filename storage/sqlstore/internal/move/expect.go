@@ -34,7 +34,7 @@ func Expect(ctx context.Context, d *db.DB, p Plan) (Expected, error) {
 func sizes(ctx context.Context, d *db.DB, ordinal int) (e Expected, err error) {
 	var names, counts []string
 	for _, t := range tables {
-		names, counts = append(names, "'"+t.name+"'"), append(counts, "(SELECT COUNT(*) FROM "+t.name+")")
+		names, counts = append(names, "'"+t.Name+"'"), append(counts, "(SELECT COUNT(*) FROM "+t.Name+")")
 	}
 	// Served by the primary key of the data dictionary: it has a row a table.
 	text := "SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)\nFROM information_schema.tables" +

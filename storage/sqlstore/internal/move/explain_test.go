@@ -67,19 +67,19 @@ func TestSpansAreReadByTheKey(t *testing.T) {
 func explainSpans(t *testing.T, d *db.DB) {
 	t.Helper()
 	few := &storage.BucketRange{First: 0, Last: 1023}
-	fill(t, d)
+	texts := fill(t, d)
 	for _, table := range slices.Concat(tables, packedTables) {
 		e := &explaining{side: side{d, 0}, t: t}
 		var last row
-		for _, key := range table.keys {
-			if slices.Contains(table.texts, key) {
+		for _, key := range table.Keys {
+			if slices.Contains(texts, key) {
 				last = append(last, "5")
 			} else {
 				last = append(last, int64(5))
 			}
 		}
 		upTo := any(int64(9))
-		if table.kind.ByText() {
+		if table.Kind.ByText() {
 			last, upTo = row{"a"}, "b"
 		}
 		for _, s := range []span{{}, {after: last}, {after: last, upTo: upTo, of: few}, {after: last[:1], of: few}, {upTo: upTo, of: few}} {
@@ -94,9 +94,9 @@ func explainSpans(t *testing.T, d *db.DB) {
 		}
 		for _, plan := range e.plans {
 			byKey := strings.Contains(plan, "key=PRIMARY") || strings.Contains(plan, "PRIMARY KEY") ||
-				strings.Contains(plan, "autoindex_"+table.name+"_1") || strings.Contains(plan, "SCAN "+table.name+" ")
-			begins := !strings.Contains(plan, "> ?") || testenv.Engine() == "mysql" && strings.HasPrefix(table.name, "packed_") || // these are empty, and MySQL reads them from their beginning
-				strings.Contains(plan, "type=range") || strings.Contains(plan, "SEARCH "+table.name)
+				strings.Contains(plan, "autoindex_"+table.Name+"_1") || strings.Contains(plan, "SCAN "+table.Name+" ")
+			begins := !strings.Contains(plan, "> ?") || testenv.Engine() == "mysql" && strings.HasPrefix(table.Name, "packed_") || // these are empty, and MySQL reads them from their beginning
+				strings.Contains(plan, "type=range") || strings.Contains(plan, "SEARCH "+table.Name)
 			if !byKey || !begins || strings.Contains(plan, "filesort") || strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("%s", plan)
 			}
@@ -105,18 +105,20 @@ func explainSpans(t *testing.T, d *db.DB) {
 }
 
 // fill puts rows into the tables. Without rows MySQL does not care where it begins to read.
-func fill(t *testing.T, d *db.DB) {
+func fill(t *testing.T, d *db.DB) (texts []string) {
 	t.Helper()
+	like := openShard(t)
 	for _, table := range tables {
-		names := slices.Concat(table.keys, table.columns)
+		_, texts = appendColumns(t, like, table, texts)
+		names := slices.Concat(table.Keys, table.Columns)
 		var rows []row
 		for i := range int64(300) {
 			r := make(row, len(names))
 			for k, name := range names {
 				switch {
-				case slices.Contains(table.texts, name):
+				case slices.Contains(texts, name):
 					r[k] = fmt.Sprint(i)
-				case k < len(table.keys):
+				case k < len(table.Keys):
 					r[k] = i
 				default:
 					r[k] = int64(1)
@@ -126,10 +128,11 @@ func fill(t *testing.T, d *db.DB) {
 		}
 		err := d.Exclusive(t.Context(), "move", 0, func(tx *db.Tx) error { return table.write(tx, rows) })
 		if err == nil && !d.IsSQLite() {
-			_, err = d.Shard(0).Write.ExecContext(t.Context(), "ANALYZE TABLE "+table.name)
+			_, err = d.Shard(0).Write.ExecContext(t.Context(), "ANALYZE TABLE "+table.Name)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
+	return texts
 }

@@ -38,7 +38,7 @@ func (m *Mover) remove(ctx context.Context, left db.Claim) error {
 // removeRows removes the plan's rows from the shard that no longer has them, and then its claim.
 func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 	for _, t := range slices.Concat(tables, packedTables) {
-		m.phase.Table = t.name
+		m.phase.Table = t.Name
 		var keys []row // if a few buckets move, a page has only some of their rows, which are not worth a transaction
 		flush := func() error {
 			defer func() { keys = nil }()

@@ -189,7 +189,7 @@ func IsCopied(claims [][]db.Claim) bool {
 }
 
 // secrets is the table from which keys are derived.
-var secrets = table{name: "kith_secrets", keys: []string{"name"}, columns: []string{"value"}, texts: []string{"name", "value"}}
+var secrets = table{db.Table{Name: "kith_secrets", Keys: []string{"name"}, Columns: []string{"value"}}}
 
 // copySecrets copies what keys are derived from, so that tokens and cursors stay valid.
 func copySecrets(ctx context.Context, from, to *db.DB) error {

@@ -15,39 +15,36 @@ var notCopied = map[string][]string{
 	"user_counts": {"packed", "packed_version", "follower_class"},
 }
 
-// The listed columns of each table are the columns it has, and the listed texts are those that are not numbers.
+// The listed columns of each table are the columns it has.
 func TestTablesAreAsTheyAreMade(t *testing.T) {
 	d := openShard(t)
 	for _, table := range append(slices.Concat(tables, packedTables), secrets) {
-		var columns, texts []string
-		err := side{d, 0}.read(t.Context(), "SELECT name, type FROM pragma_table_xinfo('"+table.name+"')", nil, func(rows *sql.Rows) error {
-			var name, kind string
-			err := rows.Scan(&name, &kind)
-			if slices.Contains(notCopied[table.name], name) {
-				return err
-			}
-			if columns = append(columns, name); kind != "INTEGER" {
-				texts = append(texts, name)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		columns, _ := appendColumns(t, d, table, nil)
 		slices.Sort(columns)
-		slices.Sort(texts)
-		if table.columns != nil && !slices.Equal(slices.Sorted(slices.Values(table.all())), columns) {
-			t.Errorf("%s has the columns %v, not %v", table.name, columns, table.all())
-		}
-		if table.columns != nil && !slices.Equal(slices.Sorted(slices.Values(table.texts)), texts) {
-			t.Errorf("of %s, %v are texts, not %v", table.name, texts, table.texts)
-		}
-		for _, c := range table.texts {
-			if !slices.Contains(table.all(), c) {
-				t.Errorf("%s has no %s", table.name, c)
-			}
+		if table.Columns != nil && !slices.Equal(slices.Sorted(slices.Values(table.All())), columns) {
+			t.Errorf("%s has the columns %v, not %v", table.Name, columns, table.All())
 		}
 	}
+}
+
+// appendColumns reads which columns a table has, and appends those that are no numbers.
+func appendColumns(t *testing.T, d *db.DB, of table, texts []string) (columns, all []string) {
+	t.Helper()
+	err := side{d, 0}.read(t.Context(), "SELECT name, type FROM pragma_table_xinfo('"+of.Name+"')", nil, func(rows *sql.Rows) error {
+		var name, kind string
+		err := rows.Scan(&name, &kind)
+		if slices.Contains(notCopied[of.Name], name) {
+			return err
+		}
+		if columns = append(columns, name); kind != "INTEGER" {
+			texts = append(texts, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return columns, texts
 }
 
 // openShard is a store of one shard on SQLite.
@@ -80,7 +77,7 @@ func TestPagesOfKeysOfThreeColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(packedTables, func(t table) bool { return t.name == "packed_change" })
+	i := slices.IndexFunc(packedTables, func(t table) bool { return t.Name == "packed_change" })
 	for _, limit := range []int{1, 4, rows, 1000} {
 		var all []row
 		var after row

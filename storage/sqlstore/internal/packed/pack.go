@@ -253,7 +253,7 @@ func (p *packing) dropOldChanges(tx *db.Tx) (more bool, err error) {
 
 // fill reads the rows and writes the chunks.
 func (p *packing) fill() error {
-	row := db.NewNumbers(2)
+	row := db.NewNumbers(2, 0)
 	after := storage.UserID(0)
 	for more := true; more; {
 		var follows []storage.Position

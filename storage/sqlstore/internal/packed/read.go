@@ -33,8 +33,7 @@ type parts struct {
 // of a UNION ALL have no order of their own, though both engines read them by key. The data belongs
 // to the driver.
 func (l *Lists) read(ctx context.Context, what string, shard int, p *parts, text string, args []any, chunk func(first storage.UserID, data []byte)) error {
-	var data sql.RawBytes
-	row := db.NewNumbers(4, &data)
+	row := db.NewNumbers(4, 1)
 	err := l.db.Query(ctx, what+p.Side.String(), shard, 1, text, args, func(rows *sql.Rows) error {
 		row.Scan(rows)
 		switch row.At(0) {
@@ -43,7 +42,7 @@ func (l *Lists) read(ctx context.Context, what string, shard int, p *parts, text
 		case ofChange:
 			p.changed = append(p.changed, p.edge(row))
 		case ofChunk:
-			chunk(storage.UserID(row.At(1)), data)
+			chunk(storage.UserID(row.At(1)), row.Text())
 		case ofRow:
 			p.others = append(p.others, p.edge(row))
 		}
