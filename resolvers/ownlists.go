@@ -93,7 +93,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 }
 
 // readUsers answers the running field by a page of the users on the list, whom it reads.
-func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound, connection func(model.UserPage, page) *C) (*C, error) {
+func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound) (*model.UserConnection, error) {
 	f := planned(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
@@ -103,7 +103,7 @@ func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Aud
 	if err != nil {
 		return nil, err
 	}
-	return readPage(ctx, f, p, connection), nil
+	return readPage(ctx, f, p), nil
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.

@@ -75,5 +75,5 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 		p.cursors = append(p.cursors, cursors.spell(unsealed, int64(id)))
 	}
 	p.info = r.pageInfo(p.cursors, from+len(p.users) < len(all), nil)
-	return readPage(ctx, f, p, plain), nil
+	return readPage(ctx, f, p), nil
 }
