@@ -146,7 +146,7 @@ func (p *listsOfSide) showTo(ctx context.Context, b *batch, a *social.Audience) 
 	if p == nil {
 		return
 	}
-	graph := social.New(b.loaders.Reader(), b.resolver.Budget, a)
+	graph := b.graph(b.loaders.Reader(), a)
 	var results, open []storage.Result[[]storage.Edge]
 	if p.read != nil {
 		results = p.read.Results()

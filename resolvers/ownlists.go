@@ -72,7 +72,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		result.Value, result.Err = l.showChecked(ctx, read, a, query)
 	} else {
 		ahead := []storage.PageQuery{a.Ahead(query)}
-		result = social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
+		result = accessOf(ctx).graph(read, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
 	}
 	if result.Err != nil {
 		return p, result.Err
@@ -119,7 +119,7 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 		return social.Shown{}, err
 	}
 	shows := func(row storage.Edge) bool { return e.isShown(a, row.From) }
-	page, err := social.Show(&e.allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
+	page, err := social.Show(e.request.allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
 	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: positionAt(page.End)}, err
 }
 

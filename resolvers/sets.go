@@ -189,7 +189,7 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	args, _ := argument[setArguments](stateOf(ctx), name.field)
 	work, _ := name.field.Read.(worked).workOf()
 	one, err := work(setQuestion{
-		resolver: r, audience: audience, graph: social.New(read, r.Budget, audience).Among(among), read: read,
+		resolver: r, audience: audience, graph: accessOf(ctx).graph(read, audience).Among(among), read: read,
 		name: name, arguments: args, user: name.of.Author, several: several,
 	}, ctx)
 	one.err = err

@@ -15,6 +15,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/subscription"
 	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -78,7 +79,7 @@ func subscribe[T sent](ctx context.Context, r *Resolver, source *events.Subscrip
 
 // attempt is the context of one read of an event's subject, in its present state.
 func (r *Resolver) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(loaders.Attach(ctx, r.Store), perEvent)
+	return context.WithTimeout(within(loaders.Attach(ctx, r.Store), new(social.Allowance)), perEvent)
 }
 
 // patiently retries until it can read, because the event does not come again. ok is false

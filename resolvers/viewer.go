@@ -10,7 +10,6 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
-	"kith/social"
 	"kith/storage"
 )
 
@@ -63,7 +62,7 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 	if err != nil {
 		return nil, err
 	}
-	all, err := social.New(loaders.For(ctx).Reader(), r.Budget, audience).Related(ctx, viewer, storage.Dismissals)
+	all, err := accessOf(ctx).graph(loaders.For(ctx).Reader(), audience).Related(ctx, viewer, storage.Dismissals)
 	if err != nil {
 		return nil, err
 	}
