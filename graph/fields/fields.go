@@ -179,6 +179,11 @@ func pageOfUsers(c *model.UserConnection) (*model.UserPage, []*model.UserEdge) {
 	return &c.UserPage, c.Edges
 }
 
+// uncounted are the parts of a page of users who are not counted.
+func uncounted(c *model.UserConnection) ([]*model.UserEdge, []*model.User, *model.PageInfo) {
+	return c.Edges, c.Nodes, c.PageInfo
+}
+
 func edgeOfUser(e *model.UserEdge) (cursor string, node *model.User) { return e.Cursor, e.Node }
 
 // sinceWhen is an edge with a field that says since when it is there.
@@ -220,10 +225,8 @@ var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
 }}
 
 var (
-	searchConnection = with(pageOf("UserSearchConnection", func(c *model.UserConnection) ([]*model.UserEdge, []*model.User, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{"complete": {Value: boolean(func(c *model.UserConnection) bool { return c.Complete })}})
-	searchEdge = edgeOf("UserSearchEdge", edgeOfUser)
+	searchConnection = with(pageOf("UserSearchConnection", uncounted), map[string]*Field{"complete": {Value: boolean(func(c *model.UserConnection) bool { return c.Complete })}})
+	searchEdge       = edgeOf("UserSearchEdge", edgeOfUser)
 
 	suggestionConnection = with(pageOf("SuggestionConnection", func(c *model.SuggestionConnection) ([]*model.SuggestionEdge, []*model.User, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo

@@ -199,15 +199,15 @@ func (ec *executionContext) marshalOFavoritePayload2ᚖkithᚋgraphᚋmodelᚐFa
 	return selections.AnswerOptionalObject(ctx, "FavoritePayload", sel, v, ec._FavoritePayload)
 }
 
-func (ec *executionContext) marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐFavoritedByConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByConnection) graphql.Marshaler {
+func (ec *executionContext) marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "FavoritedByConnection", sel, v, ec._FavoritedByConnection)
 }
 
-func (ec *executionContext) marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoritedByEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "FavoritedByEdge", sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge)
+func (ec *executionContext) marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "FavoritedByEdge", sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
-func (ec *executionContext) marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
+func (ec *executionContext) marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "FavoritedByEdge", sel, v, ec._FavoritedByEdge)
 }
 

@@ -149,9 +149,9 @@ type ComplexityRoot struct {
 	}
 
 	FavoritedByEdge struct {
-		Cursor      func(childComplexity int) int
-		FavoritedAt func(childComplexity int) int
-		Node        func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Since  func(childComplexity int) int
 	}
 
 	FeedConnection struct {
@@ -736,7 +736,7 @@ type MutationResolver interface {
 type PostResolver interface {
 	Comments(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.CommentConnection, error)
 
-	FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.FavoritedByConnection, error)
+	FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.UserConnection, error)
 }
 type QueryResolver interface {
 	Viewer(ctx context.Context) (*model.Viewer, error)
@@ -1145,18 +1145,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FavoritedByEdge.Cursor(childComplexity), true
-	case "FavoritedByEdge.favoritedAt":
-		if e.ComplexityRoot.FavoritedByEdge.FavoritedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FavoritedByEdge.FavoritedAt(childComplexity), true
 	case "FavoritedByEdge.node":
 		if e.ComplexityRoot.FavoritedByEdge.Node == nil {
 			break
 		}
 
 		return e.ComplexityRoot.FavoritedByEdge.Node(childComplexity), true
+	case "FavoritedByEdge.favoritedAt":
+		if e.ComplexityRoot.FavoritedByEdge.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByEdge.Since(childComplexity), true
 
 	case "FeedConnection.complete":
 		if e.ComplexityRoot.FeedConnection.Complete == nil {
@@ -10305,8 +10305,8 @@ func (ec *executionContext) _FavoriteAdded_edge(ctx context.Context, field graph
 			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
-			return ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10682,7 +10682,7 @@ func (ec *executionContext) fieldContext_FavoritePayload_favoriteEdge(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10694,8 +10694,8 @@ func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, fi
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.FavoritedByEdge) graphql.Marshaler {
-			return ec.marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10714,7 +10714,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_edges(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10746,7 +10746,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_nodes(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10778,7 +10778,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_pageInfo(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10801,7 +10801,7 @@ func (ec *executionContext) fieldContext_FavoritedByEdge_cursor(_ context.Contex
 	return graphql.NewScalarFieldContext("FavoritedByEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FavoritedByEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10833,7 +10833,7 @@ func (ec *executionContext) fieldContext_FavoritedByEdge_node(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10842,7 +10842,7 @@ func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, fi
 			return ec.fieldContext_FavoritedByEdge_favoritedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.FavoritedAt, nil
+			return obj.Since, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -16451,8 +16451,8 @@ func (ec *executionContext) _Post_favoritedBy(ctx context.Context, field graphql
 			return ec.Resolvers.Post().FavoritedBy(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoritedByConnection) graphql.Marshaler {
-			return ec.marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐFavoritedByConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -23750,7 +23750,7 @@ func (ec *executionContext) _FavoritePayload(ctx context.Context, sel ast.Select
 
 var favoritedByConnectionImplementors = []string{"FavoritedByConnection"}
 
-func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FavoritedByConnection) graphql.Marshaler {
+func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, favoritedByConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -23798,7 +23798,7 @@ func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.
 
 var favoritedByEdgeImplementors = []string{"FavoritedByEdge"}
 
-func (ec *executionContext) _FavoritedByEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FavoritedByEdge) graphql.Marshaler {
+func (ec *executionContext) _FavoritedByEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, favoritedByEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)

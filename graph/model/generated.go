@@ -99,7 +99,7 @@ type EdgesAmong struct {
 // A new favorite of a post of the viewer.
 type FavoriteAdded struct {
 	// The edge in the post's `favoritedBy`.
-	Edge *FavoritedByEdge `json:"edge,omitempty"`
+	Edge *UserEdge `json:"edge,omitempty"`
 	// The post.
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is then.
@@ -132,21 +132,6 @@ type FavoritePayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 	// The new edge at the head of the viewer's favorites; null unless the post is one now.
 	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
-}
-
-// A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another.
-type FavoritedByConnection struct {
-	Edges    []*FavoritedByEdge `json:"edges,omitempty"`
-	Nodes    []*User            `json:"nodes,omitempty"`
-	PageInfo *PageInfo          `json:"pageInfo"`
-}
-
-// A user in the list of those who have favorited a post.
-type FavoritedByEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
-	// When the user favorited the post.
-	FavoritedAt time.Time `json:"favoritedAt"`
 }
 
 // A page of a home feed.
