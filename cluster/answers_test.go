@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/graph/consistency"
+	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/cache/localcache"
@@ -109,29 +110,29 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 	}
 	edge := func(kind, ends storage.EdgeType) error {
 		clock++
-		r := w.ChangeEdges(ctx, 1, []storage.EdgeChange{{To: 2, Type: kind, Ends: ends, At: clock}}, storage.ChangeOptions{Inverse: true})[0]
+		r := w.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: kind, Ends: ends, At: clock}}, storage.ChangeOptions{Inverse: true})[0]
 		return rows(r.Value.Written(), r.Err)
 	}
-	request := func(act storage.RequestAct, message string) error {
+	request := func(act storage.EdgeType, message string) error {
 		clock++
-		r, err := w.ChangeRequest(ctx, pair, storage.RequestChange{Act: act, At: clock, Message: message}, storage.RequestOptions{Inverse: true, TTL: time.Hour})
-		return rows(r.Written, err)
+		r, err := storagetest.Request(ctx, w, pair, storage.EdgeChange{Type: act, At: clock, Message: message}, storage.ChangeOptions{Inverse: true, TTL: time.Hour})
+		return rows(r.Written(), err)
 	}
 	favorite := func(kind storage.EdgeType) error {
 		clock++
-		r := w.ChangeItems(ctx, storage.Favorites, 1, []storage.ItemChange{storage.Favorite(post, kind, clock)}, storage.ItemOptions{Peace: true, Inverse: true})[0]
+		r := w.ChangeEdges(ctx, storage.Favorites, 1, []storage.EdgeChange{storage.Favorite(post, kind, clock)}, storage.ChangeOptions{Peace: true, Inverse: true})[0]
 		return rows(r.Value.Written(), r.Err)
 	}
 	relate := func(kind storage.EdgeType) error {
 		clock++
-		r := w.ChangeItems(ctx, storage.Relations, 1, []storage.ItemChange{{To: 2, Item: storage.Dismissals.Number, Type: kind, At: clock}}, storage.ItemOptions{Inverse: true})[0]
+		r := w.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{{To: 2, Item: storage.Dismissals.Number, Type: kind, At: clock}}, storage.ChangeOptions{Inverse: true})[0]
 		return rows(r.Value.Written(), r.Err)
 	}
 	mute := func(by *feedGateway, ends storage.Micros) error {
 		clock++
-		r := by.caches.store.ChangeItems(ctx, storage.Relations, 1, []storage.ItemChange{
+		r := by.caches.store.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{
 			{To: 2, Item: storage.Mutes.Number, Type: storage.Related, At: clock, Detail: storage.DetailChange{EndsAt: ends}},
-		}, storage.ItemOptions{Inverse: true})[0]
+		}, storage.ChangeOptions{Inverse: true})[0]
 		by.caches.bus.Publish(ctx, storage.Each(r.Value.Written(), func(w storage.Written) storage.Row { return w.Row }))
 		return r.Err
 	}
@@ -144,8 +145,8 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 		do   func() error
 	}{
 		{"nothing", func() error { return nil }},
-		{"a request", func() error { return request(storage.Ask, "hello") }},
-		{"it is accepted", func() error { return request(storage.Accept, "") }},
+		{"a request", func() error { return request(storage.Pending, "hello") }},
+		{"it is accepted", func() error { return request(storage.Accepted, "") }},
 		{"a mark", func() error { return mark("first") }},
 		{"another remark", func() error { return mark("second") }},
 		{"a mute on the other gateway", func() error { return mute(gateways[1], 2_000_000) }},
@@ -217,15 +218,15 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 	ctx, pair, w := t.Context(), storage.Mutes.Pair(1, 2), g.caches.store
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
 	mute := func(in *sqlstore.Store, ends storage.Micros) consistency.Token {
-		r := in.ChangeItems(ctx, storage.Relations, 1, []storage.ItemChange{
+		r := in.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{
 			{To: 2, Item: pair.Post, Type: storage.Related, At: 100 + ends, Detail: storage.DetailChange{EndsAt: ends}},
-		}, storage.ItemOptions{Inverse: true})[0]
+		}, storage.ChangeOptions{Inverse: true})[0]
 		if r.Err != nil || !r.Value.Changed {
 			t.Fatalf("%+v", r)
 		}
 		return consistency.Token{{Side: storage.Relations, Pair: pair, Version: r.Value.Row.UpdateTime}}
 	}
-	w.ChangeEdges(ctx, 1, []storage.EdgeChange{{To: 2, Type: storage.Following, At: 50}}, storage.ChangeOptions{Inverse: true})
+	w.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: storage.Following, At: 50}}, storage.ChangeOptions{Inverse: true})
 	mute(w, 1000)
 	tokens := consistency.New(consistency.Config{Key: []byte("key"), Store: w, Arrived: g.caches.Required})
 	for _, change := range []struct {

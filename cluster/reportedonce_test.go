@@ -66,7 +66,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	s.caches.redis.Lists(t.Context(), storage.Forward, whole)
 	s.look.begin()
 	change := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
-	if r := s.dead(t).ChangeEdges(t.Context(), s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
+	if r := s.dead(t).ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.EdgeChanged && e.Edge.Type == storage.None })
@@ -92,7 +92,7 @@ func TestARequiredRowPassesARedisThatIsBehind(t *testing.T) {
 	s.fill(t)
 	dead := s.dead(t)
 	ended := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
-	changed := dead.ChangeEdges(t.Context(), s.from, []storage.EdgeChange{ended}, storage.ChangeOptions{})[0]
+	changed := dead.ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{ended}, storage.ChangeOptions{})[0]
 	rows := []storage.Row{{Side: storage.Inverse, Edge: changed.Value.Row}}
 	if r := dead.Apply(t.Context(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0]; changed.Err != nil || r.Err != nil {
 		t.Fatal(changed.Err, r.Err)
@@ -179,7 +179,7 @@ func (s *reportSetup) dead(t *testing.T) *sqlstore.Store {
 func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind storage.EdgeType) {
 	t.Helper()
 	change := storage.EdgeChange{To: s.to, Type: kind, At: storage.MicrosOf(time.Now())}
-	changed := writer.ChangeEdges(t.Context(), s.from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: s.redundancy.Inline()})[0]
+	changed := writer.ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: s.redundancy.Inline()})[0]
 	if changed.Err != nil {
 		t.Fatal(changed.Err)
 	}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/loaders"
 	"kith/storage"
@@ -39,7 +40,7 @@ func tangledStore(t *testing.T) *oracle.Store {
 		t.Fatal(err)
 	}
 	for _, p := range []storage.Pair{{From: 2, To: 3}, {From: 4, To: 2}, {From: 2, To: 6}} {
-		if _, err := store.ChangeRequest(t.Context(), p, storage.RequestChange{Act: storage.Ask, At: apitest.Epoch, Message: "hi"}, storage.RequestOptions{Inverse: true}); err != nil {
+		if _, err := storagetest.Request(t.Context(), store, p, storage.EdgeChange{Type: storage.Pending, At: apitest.Epoch, Message: "hi"}, storage.ChangeOptions{Inverse: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -284,7 +284,7 @@ func TestWritersMakeNoFindings(t *testing.T) {
 					continue
 				}
 				change := storage.EdgeChange{To: p.To, Type: storage.EdgeType(r.IntN(4)), Ends: storage.EdgeType(r.IntN(4)), At: storage.MicrosOf(time.Now())}
-				done := g.ChangeEdges(t.Context(), p.From, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
+				done := g.ChangeEdges(t.Context(), storage.Forward, p.From, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
 				if errors.Is(done.Err, storage.ErrForbidden) {
 					continue
 				}

@@ -70,7 +70,7 @@ func newMoving(t *testing.T, location string) *moving {
 
 // follow writes both sides.
 func (m *moving) follow(from, to storage.UserID, kind storage.EdgeType) {
-	changed := m.ChangeEdges(context.Background(), from, []storage.EdgeChange{{To: to, Type: kind, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
+	changed := m.ChangeEdges(context.Background(), storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
 	if changed.Err != nil {
 		m.t.Error(changed.Err)
 		return

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/replication"
@@ -112,7 +113,7 @@ type relations struct {
 // edge makes a change of an edge. It is no error if a rule forbids the change.
 func (r *relations) edge(t testing.TB, change storage.EdgeChange, from storage.UserID) storage.Changed {
 	t.Helper()
-	result := r.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
+	result := r.store.ChangeEdges(context.Background(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
 	if result.Err != nil && !errors.Is(result.Err, storage.ErrForbidden) {
 		t.Errorf("%d: %+v: %v", from, change, result.Err)
 	}
@@ -121,14 +122,14 @@ func (r *relations) edge(t testing.TB, change storage.EdgeChange, from storage.U
 }
 
 // request changes a request by one act.
-func (r *relations) request(t testing.TB, from, to storage.UserID, act storage.RequestAct, at storage.Micros) storage.ChangedRequest {
+func (r *relations) request(t testing.TB, from, to storage.UserID, act storage.EdgeType, at storage.Micros) storage.Changed {
 	t.Helper()
-	result, err := r.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
-		storage.RequestChange{Act: act, At: at}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+	result, err := storagetest.Request(context.Background(), r.store, storage.Pair{From: from, To: to},
+		storage.EdgeChange{Type: act, At: at}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
 	if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoRequest) {
 		t.Errorf("request %d→%d, act %d: %v", from, to, act, err)
 	}
-	r.wrote(result.Written)
+	r.wrote(result.Written())
 	return result
 }
 
@@ -212,7 +213,7 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 			blocked := blocker%people + 1
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 100}, blocked)
 			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.Following, At: 100}, blocker)
-			r.request(t, blocked, blocker, storage.Ask, 100)
+			r.request(t, blocked, blocker, storage.Pending, 100)
 			r.deliver()
 			if r.row(t, storage.Inverse, blocked, blocker).Type != storage.Following {
 				t.Fatal("the test is wrong")
@@ -264,16 +265,16 @@ func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 		}
 		for a := storage.UserID(1); a <= people; a++ {
 			b := a%people + 1
-			r.request(t, a, b, storage.Ask, 100)
+			r.request(t, a, b, storage.Pending, 100)
 			r.deliver()
-			r.request(t, a, b, storage.Accept, 200)
+			r.request(t, a, b, storage.Accepted, 200)
 			accepted := r.take()
 			r.propagate(accepted)
 			friends(a, b, storage.Following)
 			r.propagate(accepted)
 			r.agree(t)
 
-			r.request(t, a, b, storage.Remove, 300)
+			r.request(t, a, b, storage.Removed, 300)
 			r.deliver()
 			friends(a, b, storage.None)
 			r.propagate(accepted) // once more, and late
@@ -281,16 +282,16 @@ func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 
 			// Both users ask before either request arrives.
 			c := b%people + 1
-			r.request(t, a, c, storage.Ask, 400)
+			r.request(t, a, c, storage.Pending, 400)
 			one := r.take()
-			r.request(t, c, a, storage.Ask, 401)
+			r.request(t, c, a, storage.Pending, 401)
 			other := r.take()
 			r.propagate(other)
 			r.propagate(one)
 			r.propagate(other)
 			friends(a, c, storage.Following)
-			r.request(t, a, c, storage.Remove, 500)
-			r.request(t, c, a, storage.Remove, 500)
+			r.request(t, a, c, storage.Removed, 500)
+			r.request(t, c, a, storage.Removed, 500)
 			r.deliver()
 			friends(a, c, storage.None)
 		}
@@ -385,8 +386,8 @@ func (r *relations) doSomething(t testing.TB, random *rand.Rand, now storage.Mic
 	case n < 14:
 		r.edge(t, storage.EdgeChange{To: to, Type: storage.None, Ends: storage.Blocking, At: now}, from)
 	case n < 16:
-		r.request(t, from, to, storage.Ask, now)
+		r.request(t, from, to, storage.Pending, now)
 	default:
-		r.request(t, from, to, storage.RequestAct(1+random.IntN(4)), now)
+		r.request(t, from, to, storage.EdgeType(1+random.IntN(4)), now)
 	}
 }

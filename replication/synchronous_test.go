@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/replication"
 	"kith/storage"
@@ -71,7 +72,7 @@ func newWorld(t *testing.T) *world {
 // change changes an edge as a user may do, and propagates it.
 func (w *world) change(t *testing.T, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) error {
 	t.Helper()
-	r := w.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: storage.Blocking, At: at}}, storage.ChangeOptions{})[0]
+	r := w.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: storage.Blocking, At: at}}, storage.ChangeOptions{})[0]
 	if r.Err != nil || !r.Value.Changed {
 		t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
 	}
@@ -120,12 +121,12 @@ func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
 // A request that is accepted makes both follow each other, in one call.
 func TestAcceptanceMakesBothFollow(t *testing.T) {
 	w := newWorld(t)
-	for _, act := range []storage.RequestAct{storage.Ask, storage.Accept} {
-		changed, err := w.store.ChangeRequest(t.Context(), storage.Pair{From: 1, To: 2}, storage.RequestChange{Act: act, At: 10}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+	for _, act := range []storage.EdgeType{storage.Pending, storage.Accepted} {
+		changed, err := storagetest.Request(t.Context(), w.store, storage.Pair{From: 1, To: 2}, storage.EdgeChange{Type: act, At: 10}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.mode.Propagate(t.Context(), changed.Written); err != nil {
+		if err := w.mode.Propagate(t.Context(), changed.Written()); err != nil {
 			t.Fatal(err)
 		}
 	}

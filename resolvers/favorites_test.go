@@ -19,8 +19,8 @@ func TestFavoritesFailWithTheirPosts(t *testing.T) {
 	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
 		t.Fatal(err)
 	}
-	favorite := []storage.ItemChange{storage.Favorite(post, storage.Favorited, apitest.Epoch)}
-	if r := store.ChangeItems(t.Context(), storage.Favorites, 1, favorite, storage.ItemOptions{Inverse: true})[0]; r.Err != nil {
+	favorite := []storage.EdgeChange{storage.Favorite(post, storage.Favorited, apitest.Epoch)}
+	if r := store.ChangeEdges(t.Context(), storage.Favorites, 1, favorite, storage.ChangeOptions{Inverse: true})[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	const query = `{ user(by: {id: 1}) { favorites { edges { cursor } } } }`

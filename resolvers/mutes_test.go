@@ -155,12 +155,12 @@ func TestOfTwoMutesTheWiderIsShown(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{}).As(1)
-	var both []storage.ItemChange
+	var both []storage.EdgeChange
 	for _, kind := range []storage.Kind{storage.Mutes, storage.PostMutes} {
-		both = append(both, storage.ItemChange{To: 2, Item: kind.Number, Type: storage.Related, At: apitest.Epoch})
+		both = append(both, storage.EdgeChange{To: 2, Item: kind.Number, Type: storage.Related, At: apitest.Epoch})
 	}
 	for range 20 { // an order by chance would differ
-		store.ChangeItems(t.Context(), storage.Relations, 1, both, storage.ItemOptions{Inverse: true})
+		store.ChangeEdges(t.Context(), storage.Relations, 1, both, storage.ChangeOptions{Inverse: true})
 		api.Ask(`{ user(by: {id: 2}) { viewerRelationship { muted } } }`, nil).Is(`{"user": {"viewerRelationship": {"muted": "EVERYTHING"}}}`)
 		api.Ask(`mutation { unmute(userId: 2) { changed relationship { muted } } }`, nil).Is(`{"unmute": {"changed": true, "relationship": {"muted": null}}}`)
 	}

@@ -226,8 +226,8 @@ func sixUsers(t *testing.T, lists storage.Visibility, isLocked bool) *apitest.AP
 	if _, _, err := store.UpdateProfile(t.Context(), owner, storage.ProfileChange{Locked: &isLocked}, apitest.Epoch+1); err != nil {
 		t.Fatal(err)
 	}
-	mute := []storage.ItemChange{{To: openUser, Item: storage.Mutes.Number, Type: storage.Related, At: apitest.Epoch}}
-	if r := store.ChangeItems(t.Context(), storage.Relations, owner, mute, storage.ItemOptions{}); r[0].Err != nil {
+	mute := []storage.EdgeChange{{To: openUser, Item: storage.Mutes.Number, Type: storage.Related, At: apitest.Epoch}}
+	if r := store.ChangeEdges(t.Context(), storage.Relations, owner, mute, storage.ChangeOptions{}); r[0].Err != nil {
 		t.Fatal(r[0].Err)
 	}
 	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: owner, Number: 1}, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {

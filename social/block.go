@@ -23,7 +23,7 @@ func (t *Relations) Block(ctx context.Context, people People, user, other storag
 	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
 		return Outcome{}, errs[0]
 	}
-	o, err := t.changeEdge(ctx, user, storage.EdgeChange{To: other, Type: storage.Blocking})
+	o, err := t.changeEdge(ctx, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.Blocking})
 	return o, gone(user, err)
 }
 
@@ -36,23 +36,28 @@ func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Ou
 	case t.HiddenUsers.Has(other):
 		return Outcome{}, nil
 	}
-	o, err := t.changeEdge(ctx, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
+	o, err := t.changeEdge(ctx, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
 	return o, gone(user, err)
 }
 
 // changeEdge changes an edge of a user, and writes it to the other's shard at once.
-func (t *Relations) changeEdge(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
+func (t *Relations) changeEdge(ctx context.Context, side storage.Side, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
 	change.At = t.at()
-	r := t.Store.ChangeEdges(ctx, user, []storage.EdgeChange{change}, t.options())[0]
+	r := t.Store.ChangeEdges(ctx, side, user, []storage.EdgeChange{change}, t.options())[0]
 	if r.Err != nil {
-		return Outcome{}, fmt.Errorf("change the edge of user %s to %s: %w", user, change.To, r.Err)
+		return Outcome{}, fmt.Errorf("change the %s of user %s to %s: %w", side, user, change.To, r.Err)
 	}
 	written := r.Value.Written()
-	if !r.Value.Changed && r.Value.Row.UpdateTime > 0 {
-		// Once more: the first call may have ended before the row reached the other shard.
-		written = []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}}}
+	o = Outcome{Row: storage.Row{Side: side, Edge: r.Value.Row}, Changed: r.Value.Changed}
+	if !o.Changed && o.Row.Edge.UpdateTime > 0 {
+		// Once more: the first call may have ended before the row reached the other shard, and what followed from a request.
+		written = []storage.Written{{Row: o.Row}}
+		if side == storage.Requests {
+			if follow := t.Store.Edges(ctx, storage.Forward, []storage.Pair{o.Row.Edge.Pair()})[0]; follow.Value.UpdateTime > 0 {
+				written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}})
+			}
+		}
 	}
-	o = Outcome{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}, Changed: r.Value.Changed}
 	o.Written, o.Stale = t.settle(ctx, written)
 	return o, nil
 }

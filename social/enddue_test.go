@@ -19,19 +19,19 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			store := apitest.Open(t, sqlstore.Config{Location: location})
 			apitest.Users(t, store, 600)
 			began := time.Now()
-			var many []storage.ItemChange // of the first one: more than are read at once
+			var many []storage.EdgeChange // of the first one: more than are read at once
 			for id := storage.UserID(5); id <= 600; id++ {
-				many = append(many, storage.ItemChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.DetailChange{EndsAt: storage.MicrosOf(began)}})
+				many = append(many, storage.EdgeChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: storage.DetailChange{EndsAt: storage.MicrosOf(began)}})
 			}
-			for _, r := range store.ChangeItems(t.Context(), storage.Relations, 1, many, storage.ItemOptions{Inverse: true}) {
+			for _, r := range store.ChangeEdges(t.Context(), storage.Relations, 1, many, storage.ChangeOptions{Inverse: true}) {
 				if r.Err != nil {
 					t.Fatal(r.Err)
 				}
 			}
 			for id := storage.UserID(1); id <= 3; id++ {
 				ends := storage.DetailChange{EndsAt: storage.MicrosOf(began.Add(time.Duration(id) * time.Second))} // the first one's are read first
-				change := storage.ItemChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
-				if r := store.ChangeItems(t.Context(), storage.Relations, id, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0]; r.Err != nil {
+				change := storage.EdgeChange{To: 4, Item: storage.Mutes.Number, Type: storage.Related, At: storage.MicrosOf(began), Detail: ends}
+				if r := store.ChangeEdges(t.Context(), storage.Relations, id, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]; r.Err != nil {
 					t.Fatal(r.Err)
 				}
 			}

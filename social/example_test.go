@@ -20,7 +20,7 @@ func town() context.Context {
 	store.CreateUsers(ctx, users)
 	for i, pair := range [][2]storage.UserID{{1, 2}, {1, 3}, {2, 4}, {3, 4}, {2, 1}, {2, 5}} {
 		follow := storage.EdgeChange{To: pair[1], Type: storage.Following, At: storage.Micros(i + 1)}
-		store.ChangeEdges(ctx, pair[0], []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})
+		store.ChangeEdges(ctx, storage.Forward, pair[0], []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})
 	}
 	return loaders.Attach(ctx, store)
 }

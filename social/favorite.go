@@ -39,8 +39,8 @@ func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post st
 }
 
 func (t *Relations) favorite(ctx context.Context, user storage.UserID, post storage.PostID, kind storage.EdgeType) (changed storage.Changed, stale bool, err error) {
-	changes := []storage.ItemChange{storage.Favorite(post, kind, t.at())}
-	result := t.Store.ChangeItems(ctx, storage.Favorites, user, changes, storage.ItemOptions{Peace: true, Inverse: t.Redundancy.Inline()})[0]
+	changes := []storage.EdgeChange{storage.Favorite(post, kind, t.at())}
+	result := t.Store.ChangeEdges(ctx, storage.Favorites, user, changes, storage.ChangeOptions{Peace: true, Inverse: t.Redundancy.Inline()})[0]
 	if result.Err != nil {
 		return changed, false, gone(user, result.Err)
 	}

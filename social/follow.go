@@ -62,7 +62,7 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 		return false, nil
 	}
 	var written []storage.Written
-	for j, r := range t.Store.ChangeEdges(ctx, user, changes, t.options()) {
+	for j, r := range t.Store.ChangeEdges(ctx, storage.Forward, user, changes, t.options()) {
 		relations[index[j]] = r
 		if r.Err != nil && !errors.Is(r.Err, storage.ErrLimitReached) && !errors.Is(r.Err, storage.ErrForbidden) {
 			err = fmt.Errorf("change follows of user %s: %w", user, r.Err)
@@ -72,10 +72,13 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil, err
 }
 
-// options bound how many users one may follow, and block.
+// options bound how many users one may follow, block, and ask.
 func (t *Relations) options() storage.ChangeOptions {
-	limit := t.Rules.Load().MaxFollowing
-	return storage.ChangeOptions{MaxFollowing: limit, MaxBlocks: limit, Inverse: t.Redundancy.Inline()}
+	rules := t.Rules.Load()
+	return storage.ChangeOptions{
+		MaxFollowing: rules.MaxFollowing, MaxBlocks: rules.MaxFollowing,
+		TTL: rules.RequestTTL, Pause: rules.RequestPause, MaxPending: t.MaxPending, Inverse: t.Redundancy.Inline(),
+	}
 }
 
 // at reads the clock, once for a request.

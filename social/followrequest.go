@@ -28,7 +28,7 @@ func (t *Relations) answerFollow(ctx context.Context, user, other storage.UserID
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
-	o, err := t.changeEdge(ctx, other, storage.EdgeChange{To: user, Type: kind, Ends: storage.Requested})
+	o, err := t.changeEdge(ctx, storage.Forward, other, storage.EdgeChange{To: user, Type: kind, Ends: storage.Requested})
 	switch {
 	case errors.Is(err, storage.ErrLimitReached):
 		return o, fmt.Errorf("%w: %s", ErrTheirLimit, other)

@@ -28,7 +28,7 @@ func (t *Relations) Relate(ctx context.Context, people People, user storage.User
 	if kind.To == "" {
 		_, errs = t.present(ctx, people, user, ends)
 	}
-	change := storage.ItemChange{Type: storage.Related, Detail: detail}
+	change := storage.EdgeChange{Type: storage.Related, Detail: detail}
 	changed, stale = t.relate(ctx, user, kind, ends, errs, change)
 	for i := range changed {
 		for try := 0; kind.KeepsNewest && errors.Is(changed[i].Err, storage.ErrLimitReached) && try < triesForRoom; try++ {
@@ -69,17 +69,17 @@ func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind stor
 // Unrelate ends edges. One that there is not changes nothing, without an error, and so it looks where an edge to a hidden user ends:
 // to a user who has been deleted there is none. See [Relations.Relate] for stale.
 func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID) (changed []storage.Result[storage.Changed], stale bool) {
-	changed, stale = t.relate(ctx, user, kind, ends, make([]error, len(ends)), storage.ItemChange{Type: storage.None})
+	changed, stale = t.relate(ctx, user, kind, ends, make([]error, len(ends)), storage.EdgeChange{Type: storage.None})
 	for i, end := range ends {
 		changed[i].Value.Changed = changed[i].Value.Changed && !t.HiddenUsers.Has(end)
 	}
 	return changed, stale
 }
 
-func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID, errs []error, change storage.ItemChange) (changed []storage.Result[storage.Changed], stale bool) {
+func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID, errs []error, change storage.EdgeChange) (changed []storage.Result[storage.Changed], stale bool) {
 	results := make([]storage.Result[storage.Changed], len(ends))
 	first := make(map[storage.UserID]int, len(ends))
-	var changes []storage.ItemChange
+	var changes []storage.EdgeChange
 	var at []int
 	for i, end := range ends {
 		if results[i].Err = errs[i]; errs[i] != nil {
@@ -92,12 +92,12 @@ func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storag
 		change.To, change.Item, change.At = end, kind.Number, t.at()
 		changes, at = append(changes, change), append(at, i)
 		if kind.Excludes != 0 {
-			changes, at = append(changes, storage.ItemChange{To: end, Item: kind.Excludes, At: change.At, With: true}), append(at, i)
+			changes, at = append(changes, storage.EdgeChange{To: end, Item: kind.Excludes, At: change.At, With: true}), append(at, i)
 		}
 	}
-	o := storage.ItemOptions{Max: kind.Max, Peace: kind.Peace, Inverse: t.Redundancy.Inline()}
+	o := storage.ChangeOptions{MaxItems: kind.Max, Peace: kind.Peace, Inverse: t.Redundancy.Inline()}
 	var written []storage.Written
-	for j, r := range t.Store.ChangeItems(ctx, storage.Relations, user, changes, o) {
+	for j, r := range t.Store.ChangeEdges(ctx, storage.Relations, user, changes, o) {
 		r.Err = gone(user, r.Err)
 		written = append(written, r.Value.Written()...)
 		if made := &results[at[j]]; changes[j].With && made.Value.Changed {
@@ -133,13 +133,13 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 			return failed
 		}
 		after, more = due[len(due)-1], len(due) == dueAtOnce
-		byUser := make(map[storage.UserID][]storage.ItemChange)
+		byUser := make(map[storage.UserID][]storage.EdgeChange)
 		for _, e := range due {
-			byUser[e.From] = append(byUser[e.From], storage.ItemChange{To: e.To, Item: e.Post, Type: storage.None, At: now, IfDue: true})
+			byUser[e.From] = append(byUser[e.From], storage.EdgeChange{To: e.To, Item: e.Post, Type: storage.None, At: now, IfDue: true})
 		}
 		var written []storage.Written
 		for _, user := range slices.Sorted(maps.Keys(byUser)) {
-			for _, r := range t.Store.ChangeItems(ctx, storage.Relations, user, byUser[user], storage.ItemOptions{Inverse: t.Redundancy.Inline()}) {
+			for _, r := range t.Store.ChangeEdges(ctx, storage.Relations, user, byUser[user], storage.ChangeOptions{Inverse: t.Redundancy.Inline()}) {
 				if r.Err != nil {
 					failed = fmt.Errorf("end relations of user %s: %w", user, r.Err)
 				}

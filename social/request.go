@@ -25,7 +25,7 @@ func (t *Relations) Ask(ctx context.Context, people People, user, other storage.
 	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
 		return Outcome{}, errs[0]
 	}
-	o, err := t.request(ctx, storage.Pair{From: user, To: other}, storage.RequestChange{Act: storage.Ask, Message: message})
+	o, err := t.changeEdge(ctx, storage.Requests, user, storage.EdgeChange{To: other, Type: storage.Pending, Message: message})
 	return o, gone(user, err)
 }
 
@@ -43,7 +43,7 @@ func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Out
 	if err := t.roomFor(ctx, user, other); err != nil {
 		return Outcome{}, err
 	}
-	o, err := t.request(ctx, storage.Pair{From: other, To: user}, storage.RequestChange{Act: storage.Accept})
+	o, err := t.changeEdge(ctx, storage.Requests, other, storage.EdgeChange{To: user, Type: storage.Accepted})
 	if errors.Is(err, storage.ErrLimitReached) {
 		err = fmt.Errorf("%w: %s", ErrTheirLimit, other)
 	}
@@ -79,7 +79,7 @@ func (t *Relations) Decline(ctx context.Context, user, other storage.UserID) (Ou
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
-	o, err := t.request(ctx, storage.Pair{From: other, To: user}, storage.RequestChange{Act: storage.Decline})
+	o, err := t.changeEdge(ctx, storage.Requests, other, storage.EdgeChange{To: user, Type: storage.Declined})
 	return o, noAsker(err)
 }
 
@@ -108,7 +108,7 @@ func (t *Relations) Cancel(ctx context.Context, user, other storage.UserID) (Out
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
-	o, err := t.request(ctx, storage.Pair{From: user, To: other}, storage.RequestChange{Act: storage.Cancel})
+	o, err := t.changeEdge(ctx, storage.Requests, user, storage.EdgeChange{To: other, Type: storage.Cancelled})
 	return o, gone(user, err)
 }
 
@@ -121,32 +121,6 @@ func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Out
 	case t.HiddenUsers.Has(other):
 		return Outcome{}, nil
 	}
-	o, err := t.request(ctx, storage.Pair{From: user, To: other}, storage.RequestChange{Act: storage.Remove})
+	o, err := t.changeEdge(ctx, storage.Requests, user, storage.EdgeChange{To: other, Type: storage.Removed})
 	return o, gone(user, err)
-}
-
-// request does one act and propagates it to the other shard.
-func (t *Relations) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
-	change.At = t.at()
-	rules := t.Rules.Load()
-	r, err := t.Store.ChangeRequest(ctx, pair, change, storage.RequestOptions{
-		TTL: rules.RequestTTL, Pause: rules.RequestPause, MaxFollowing: rules.MaxFollowing, MaxPending: t.MaxPending,
-		Inverse: t.Redundancy.Inline(),
-	})
-	if err != nil {
-		return Outcome{}, fmt.Errorf("change the request of user %s to %s: %w", pair.From, pair.To, err)
-	}
-	row := storage.Row{Side: storage.Requests, Edge: r.Row}
-	written := r.Written
-	if !r.Changed && r.Row.UpdateTime > 0 {
-		// Once more: the first call may have ended before the row reached the other shard, with
-		// the follow or its end.
-		written = []storage.Written{{Row: row}}
-		if follow := t.Store.Edges(ctx, storage.Forward, []storage.Pair{pair})[0]; follow.Value.UpdateTime > 0 {
-			written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}})
-		}
-	}
-	o = Outcome{Row: row, Changed: r.Changed}
-	o.Written, o.Stale = t.settle(ctx, written)
-	return o, nil
 }

@@ -58,10 +58,10 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 				muted = append(muted, id)
 			}
 		}
-		mutes := storage.Each(muted, func(id storage.UserID) storage.ItemChange {
-			return storage.ItemChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: 1}
+		mutes := storage.Each(muted, func(id storage.UserID) storage.EdgeChange {
+			return storage.EdgeChange{To: id, Item: storage.Mutes.Number, Type: storage.Related, At: 1}
 		})
-		for _, r := range store.ChangeItems(t.Context(), storage.Relations, a.Viewer, mutes, storage.ItemOptions{Inverse: true}) {
+		for _, r := range store.ChangeEdges(t.Context(), storage.Relations, a.Viewer, mutes, storage.ChangeOptions{Inverse: true}) {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}

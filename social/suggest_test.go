@@ -196,7 +196,7 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 		// If a user follows a suggested user between two pages, that user does not come again, and
 		// the pages do not end.
 		follow := storage.EdgeChange{To: 2, Type: storage.Following, At: 1}
-		store.ChangeEdges(t.Context(), 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})
+		store.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})
 	}
 	if want := []storage.UserID{5, 2, 7}; !slices.Equal(got, want) {
 		t.Errorf("suggested are %v, want %v", got, want)

@@ -22,8 +22,8 @@ type FavoriteReader interface {
 }
 
 // Favorite is a user's change of a favorite.
-func Favorite(post PostID, kind EdgeType, at Micros) ItemChange {
-	return ItemChange{To: post.Author, Item: post.Number, Type: kind, At: at}
+func Favorite(post PostID, kind EdgeType, at Micros) EdgeChange {
+	return EdgeChange{To: post.Author, Item: post.Number, Type: kind, At: at}
 }
 
 // FavoritePlace is where a favorite is in its user's list: by the time of the favorite, and then by the

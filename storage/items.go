@@ -2,18 +2,6 @@ package storage
 
 import "context"
 
-// ItemChange is what a user does with an item: a post that it favorites or not, or an end of an edge of a declared kind.
-type ItemChange struct {
-	To   UserID   // the post's author, or the other end
-	Item int64    // the post's number, or the kind's
-	Type EdgeType // [Favorited], [Related] or [None]
-	At   Micros   // the clock, read once per request
-
-	Detail DetailChange // of a relation that is made, or is there
-	IfDue  bool         // of [None]: only if the relation's EndsAt has come At
-	With   bool         // only together with the change before it, whose error it shares
-}
-
 // DetailChange is another end of a relation, and new values of its attributes.
 type DetailChange struct {
 	EndsAt     Micros // 0: never
@@ -32,27 +20,8 @@ type Detail struct {
 	Attributes string // JSON, at most [MaxAttributes] bytes; empty: none
 }
 
-// ItemOptions limit and extend changes.
-type ItemOptions struct {
-	// Max is how many edges of an item's kind may leave the user: one more gets [ErrLimitReached]. 0 means no limit.
-	Max int64
-	// Peace refuses a new edge with [ErrForbidden] if one of its two ends blocks the other.
-	Peace bool
-	// Inverse also writes the inverse rows in the same transaction if To is in the same database.
-	Inverse bool
-}
-
-// ItemChanger writes what users do with items, as [EdgeChanger] does.
-type ItemChanger interface {
-	// ChangeItems makes or ends edges of one user on the Favorites or the Relations side, in one transaction on the user's shard. A
-	// row that already has the wanted type keeps its time; the Detail of a relation is changed. Otherwise its new time is the greater
-	// of At and the row's time plus 1. Ending an edge that never existed writes nothing. ChangeItems does not check that the post
-	// or the other end exists: callers have read it. No two changes have the same end and item.
-	//
-	// A single change may fail with [ErrLimitReached], [ErrForbidden] or [ErrAttributesTooLong], or with [ErrListUnknown] as a new
-	// member of a list that there is not; the others go through. [ErrUserUnknown] if the user does not exist or is being deleted.
-	ChangeItems(ctx context.Context, side Side, user UserID, changes []ItemChange, o ItemOptions) []Result[Changed]
-
+// DetailStore keeps what is stored beside relations, which [EdgeChanger] changes.
+type DetailStore interface {
 	// RestoreDetails writes the details of relations that have none, for imports. Without an Err, the Value reports whether they
 	// were written. A relation that does not exist, or is of another time, is not Found.
 	RestoreDetails(ctx context.Context, relations []RelationRow) []Result[bool]

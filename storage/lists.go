@@ -84,7 +84,7 @@ type ListStore interface {
 	UpdateList(ctx context.Context, id ListID, change ListChange) (list UserList, changed bool, err error)
 
 	// DeleteList removes a list that has no members; otherwise nothing is removed. [ErrListUnknown]. From then on
-	// ChangeItems adds no members: they get [ErrListUnknown].
+	// ChangeEdges adds no members: they get [ErrListUnknown].
 	DeleteList(ctx context.Context, id ListID) (deleted bool, err error)
 
 	// RestoreLists creates lists with their numbers, for imports. Without an Err, the Value reports whether the list was created: one that

@@ -155,7 +155,6 @@ type Store interface {
 	AccountStore
 	IdentityStore
 	EdgeChanger
-	RequestChanger
 	MarkWriter
 	AnnotationWriter
 	StateStore
@@ -165,7 +164,7 @@ type Store interface {
 	PostWriter
 	CommentWriter
 	PostRestorer
-	ItemChanger
+	DetailStore
 	Leaser
 	Pinger
 	Snapshots

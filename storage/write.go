@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // AccountStore keeps what signing in and profiles need.
 type AccountStore interface {
@@ -44,46 +47,92 @@ type PasswordChange struct {
 
 // EdgeChanger writes what users do, as opposed to what has happened elsewhere (see [EdgeWriter]).
 type EdgeChanger interface {
-	// ChangeEdges sets the types of edges that leave one user, on the Forward side, in one short
-	// transaction on that user's shard. However many changes there are, the transaction locks the
-	// counts, reads once, writes the rows once and the counts once.
+	// ChangeEdges sets the types of edges that leave one user, on one of [Truths], in one short transaction on that user's shard.
+	// However many changes there are, the transaction locks the counts, reads once, writes the rows once and the counts once.
+	// Changes are judged one after another.
 	//
-	// If an edge's row already has the wanted type, it is left alone, so that it keeps its time and
-	// its position in lists. Otherwise its new time is the greater of At and the row's time plus 1.
-	// Ending an edge that never existed writes nothing. Changes that name the same user are judged
-	// one after another.
+	// If an edge's row already has the wanted type, it is left alone, so that it keeps its time and its position in lists; only
+	// the Detail of a relation is changed. Otherwise its new time is the greater of At and the row's time plus 1. Ending an edge
+	// that never existed writes nothing.
 	//
-	// A follow, or a request for one, is refused with [ErrForbidden] if one of the two blocks the other: a
+	// A single change may fail with an error named below; the others go through. If the user has no counts or, on the sides of
+	// items, is being deleted, all of them fail with [ErrUserUnknown].
+	//
+	// On the Forward side a follow, or a request for one, is refused with [ErrForbidden] if one of the two blocks the other: a
 	// block is stored on both shards, so both directions are seen here. A block replaces either and cancels a
-	// pending request From → To. When a follow ends, its mark is removed. A request leaves a follow as it is.
+	// pending request From → To. When a follow ends, its mark is removed. A request leaves a follow as it is. [ErrLimitReached].
 	//
-	// A single change may fail with [ErrLimitReached] or [ErrForbidden]; the others go through. If
-	// the user has no counts, all of them fail with [ErrUserUnknown].
-	ChangeEdges(ctx context.Context, from UserID, changes []EdgeChange, o ChangeOptions) []Result[Changed]
+	// On the Requests side the user is who asks, whoever acts, and the Type is what becomes of the request. A friend is a mutual
+	// follow (seeds: weak and strong friends).
+	//
+	//   - [Pending] (by From) asks. If To has asked From, and To's request has not expired, the new one is accepted at once:
+	//     From follows To. A pending request stays as it is.
+	//   - [Accepted] (by To) makes From follow To. The follow To → From is written when the Inbox row is applied.
+	//   - [Declined] (by To) ends the request; From may ask again after a pause.
+	//   - [Cancelled] (by From) ends the request.
+	//   - [Removed] (by From) ends the friendship: From no longer follows To. The follow To → From is ended when the Inbox row
+	//     is applied.
+	//
+	// [ErrNoRequest] means that there is nothing to accept, decline or cancel, or no longer: the request has expired, or another
+	// act came first. [ErrForbidden] means that one of the two blocks the other, or that the pause after a decline has not
+	// passed. [ErrLimitReached].
+	//
+	// ChangeEdges does not check that the post of a favorite or the other end of a relation exists: callers have read it. No two
+	// changes have the same end and item. [ErrLimitReached], [ErrForbidden], [ErrAttributesTooLong], and [ErrListUnknown] as a new
+	// member of a list that there is not.
+	ChangeEdges(ctx context.Context, side Side, user UserID, changes []EdgeChange, o ChangeOptions) []Result[Changed]
 }
 
-// EdgeChange is what a user does towards another.
+// EdgeChange is what a user does towards another, or with an item: a post that it favorites or not, or an end of an edge of a
+// declared kind.
 type EdgeChange struct {
-	To   UserID
-	Type EdgeType
+	To   UserID   // the other user, the post's author, or the other end
+	Item int64    // the post's number, or the kind's
+	Type EdgeType // of requests: one of their states
 	Ends EdgeType // the type that [None] ends; rows of other types stay; 0 stands for [Following] and [Requested].
 	// If it is [Requested], rows of other types stay whatever Type is: one accepts what still waits.
 	At Micros // the clock, read once per request
+
+	Message string       // of a [Pending] request, at most MaxMessageLength characters
+	Detail  DetailChange // of a relation that is made, or is there
+	IfDue   bool         // of [None]: only if the relation's EndsAt has come At
+	With    bool         // only together with the change before it, whose error it shares
 }
 
-// ChangeOptions limit and extend a change.
+// ChangeOptions limit and extend changes. A limit of 0 means no limit.
 type ChangeOptions struct {
 	// MaxFollowing is how many users one user may follow: a follow beyond it gets
-	// [ErrLimitReached], and so does a request beyond it of a user's follows and requests together. 0 means no limit.
+	// [ErrLimitReached], and so does a request beyond it of a user's follows and requests together.
 	MaxFollowing int64
-	// MaxBlocks is how many users one user may block: a block beyond it gets [ErrLimitReached]. 0
-	// means no limit.
+	// MaxBlocks is how many users one user may block: a block beyond it gets [ErrLimitReached].
 	MaxBlocks int64
 
-	// Inverse also writes the Inverse rows and follower counts in the same transaction if To is in
+	// TTL is how long a request stays pending. An older request counts as none.
+	TTL time.Duration
+	// Pause is how long From may not ask again after a decline: [ErrForbidden].
+	Pause time.Duration
+	// MaxPending is how many requests of From may be pending: one more gets [ErrLimitReached].
+	MaxPending int
+
+	// MaxItems is how many edges of an item's kind may leave the user: one more gets [ErrLimitReached].
+	MaxItems int64
+	// Peace refuses a new edge that names an item with [ErrForbidden] if one of its two ends blocks the other.
+	Peace bool
+
+	// Inverse also writes the other side's rows and counts, and what follows from them, in the same transaction if To is in
 	// the same database.
 	Inverse bool
 }
+
+// ValidFrom is the time since which requests are still pending.
+func (o ChangeOptions) ValidFrom(at Micros) Micros { return at - Micros(o.TTL.Microseconds()) }
+
+// DefaultRequestTTL is how long a request stays pending. A store needs the value that
+// the gateways use, because it judges crossing requests by it.
+const DefaultRequestTTL = 90 * 24 * time.Hour
+
+// MaxMessageLength is the greatest length of a request's message, in characters.
+const MaxMessageLength = 300
 
 // Changed is the outcome of one change.
 type Changed struct {

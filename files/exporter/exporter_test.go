@@ -15,6 +15,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/files/importer"
+	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -50,14 +51,14 @@ func fill(t *testing.T, s storage.Store) {
 		}
 	}
 	change := func(from, to storage.UserID, kind, ends storage.EdgeType, at storage.Micros) {
-		for _, r := range s.ChangeEdges(ctx, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: at}}, storage.ChangeOptions{Inverse: true}) {
+		for _, r := range s.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: at}}, storage.ChangeOptions{Inverse: true}) {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
 		}
 	}
-	act := func(act storage.RequestAct, from, to storage.UserID, at storage.Micros) {
-		_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: at, Message: fmt.Sprintf("from %d,\nto \"%d\"", from, to)}, storage.RequestOptions{TTL: 1e18, Inverse: true})
+	act := func(act storage.EdgeType, from, to storage.UserID, at storage.Micros) {
+		_, err := storagetest.Request(ctx, s, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: act, At: at, Message: fmt.Sprintf("from %d,\nto \"%d\"", from, to)}, storage.ChangeOptions{TTL: 1e18, Inverse: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,24 +69,24 @@ func fill(t *testing.T, s storage.Store) {
 	change(1, 3, storage.None, 0, 22)
 	change(4, 1, storage.Following, 0, 23)
 	change(1, 4, storage.Blocking, 0, 24) // ends the follow back
-	act(storage.Ask, 5, 6, 30)
-	act(storage.Ask, 6, 7, 31)
-	act(storage.Accept, 6, 7, 32)
-	act(storage.Ask, 7, 8, 33)
-	act(storage.Decline, 7, 8, 34)
-	act(storage.Ask, 8, 9, 35)
-	act(storage.Cancel, 8, 9, 36)
-	act(storage.Ask, 9, 10, 37)
-	act(storage.Ask, 10, 9, 38) // these two requests cross
-	act(storage.Ask, 1, 12, 39)
-	act(storage.Accept, 1, 12, 40)
-	act(storage.Remove, 1, 12, 41)
-	act(storage.Ask, 12, 1, 42) // pending after requests that have ended
-	act(storage.Ask, 2, 11, 43)
-	act(storage.Ask, 11, 2, 44)        // accepted
+	act(storage.Pending, 5, 6, 30)
+	act(storage.Pending, 6, 7, 31)
+	act(storage.Accepted, 6, 7, 32)
+	act(storage.Pending, 7, 8, 33)
+	act(storage.Declined, 7, 8, 34)
+	act(storage.Pending, 8, 9, 35)
+	act(storage.Cancelled, 8, 9, 36)
+	act(storage.Pending, 9, 10, 37)
+	act(storage.Pending, 10, 9, 38) // these two requests cross
+	act(storage.Pending, 1, 12, 39)
+	act(storage.Accepted, 1, 12, 40)
+	act(storage.Removed, 1, 12, 41)
+	act(storage.Pending, 12, 1, 42) // pending after requests that have ended
+	act(storage.Pending, 2, 11, 43)
+	act(storage.Pending, 11, 2, 44)    // accepted
 	change(2, 11, storage.None, 0, 45) // then both have ended the follow
 	change(11, 2, storage.None, 0, 46) // …
-	act(storage.Ask, 2, 11, 47)        // and one of them asks again
+	act(storage.Pending, 2, 11, 47)    // and one of them asks again
 	for i, e := range []storage.ModerationEntry{
 		{Owner: 3, User: 3, Action: storage.Suspended, At: 60, Until: storage.Forever},
 		{Owner: 5, User: 5, Action: storage.Suspended, At: 61, Until: 1_900_000_000_000_001}, {Owner: 5, User: 5, Action: storage.Reinstated, At: 62},
@@ -141,7 +142,7 @@ func publish(t *testing.T, s storage.Store) {
 		t.Fatal(err)
 	}
 	favorite := func(user storage.UserID, post storage.PostID, kind storage.EdgeType, at storage.Micros) {
-		r := s.ChangeItems(ctx, storage.Favorites, user, []storage.ItemChange{storage.Favorite(post, kind, at)}, storage.ItemOptions{Inverse: true})[0]
+		r := s.ChangeEdges(ctx, storage.Favorites, user, []storage.EdgeChange{storage.Favorite(post, kind, at)}, storage.ChangeOptions{Inverse: true})[0]
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -152,11 +153,11 @@ func publish(t *testing.T, s storage.Store) {
 		}
 	}
 	relate := func(user, to storage.UserID, kind int64, related storage.EdgeType, at storage.Micros) {
-		change := storage.ItemChange{To: to, Item: kind, Type: related, At: 1_700_000_000_000_080 + at}
+		change := storage.EdgeChange{To: to, Item: kind, Type: related, At: 1_700_000_000_000_080 + at}
 		if at%2 == 0 {
 			change.Detail = storage.DetailChange{EndsAt: 1_900_000_000_000_000, Attributes: storage.AttributeChange{"a": fmt.Appendf(nil, `"%d, \n"`, at)}}
 		}
-		r := s.ChangeItems(ctx, storage.Relations, user, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0]
+		r := s.ChangeEdges(ctx, storage.Relations, user, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}

@@ -83,7 +83,7 @@ func step(t *testing.T, store *sqlstore.Store, n int) {
 	for id := storage.UserID(2); id <= 1+followed; id++ {
 		changes = append(changes, storage.EdgeChange{To: id, Type: []storage.EdgeType{storage.None, storage.Following}[n%2], At: storage.Micros(n)})
 	}
-	for _, r := range store.ChangeEdges(t.Context(), 1, changes, storage.ChangeOptions{}) {
+	for _, r := range store.ChangeEdges(t.Context(), storage.Forward, 1, changes, storage.ChangeOptions{}) {
 		if r.Err != nil {
 			t.Error(r.Err)
 		}

@@ -121,7 +121,7 @@ func TestExportsWhileBucketsMove(t *testing.T) {
 			defer func() { done <- struct{}{} }()
 			for n := 0; ctx.Err() == nil; n++ {
 				change := storage.EdgeChange{To: storage.UserID(1000 + n%7), Type: []storage.EdgeType{storage.Following, storage.None}[n%2], At: storage.MicrosOf(time.Now())}
-				if r := s.ChangeEdges(context.Background(), storage.UserID(1+n%movedUsers), []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
+				if r := s.ChangeEdges(context.Background(), storage.Forward, storage.UserID(1+n%movedUsers), []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
 					t.Error(r.Err)
 				}
 				time.Sleep(time.Millisecond)

@@ -67,7 +67,7 @@ func Follow(t testing.TB, store storage.Store, from storage.UserID, to ...storag
 func Block(t testing.TB, store storage.Store, from, to storage.UserID) {
 	t.Helper()
 	change := []storage.EdgeChange{{To: to, Type: storage.Blocking, At: Epoch + 1_000_000}}
-	r := store.ChangeEdges(t.Context(), from, change, storage.ChangeOptions{})[0]
+	r := store.ChangeEdges(t.Context(), storage.Forward, from, change, storage.ChangeOptions{})[0]
 	if r.Err != nil {
 		t.Fatalf("user %s blocks %s: %v", from, to, r.Err)
 	}

@@ -87,7 +87,7 @@ func (g *graph) changeOne(ctx context.Context, r *rand.Rand, options storage.Cha
 	if r.IntN(4) == 0 {
 		change.Type = storage.EdgeType(r.IntN(3))
 	}
-	written := g.ChangeEdges(ctx, from, []storage.EdgeChange{change}, options)[0]
+	written := g.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{change}, options)[0]
 	return written.Value, written.Err
 }
 
@@ -115,7 +115,7 @@ func (g *graph) takeBack(t testing.TB) {
 	for from, changes := range made {
 		running.Go(func() error {
 			var ended []storage.Written
-			for _, written := range g.ChangeEdges(t.Context(), from, changes, storage.ChangeOptions{Inverse: true}) {
+			for _, written := range g.ChangeEdges(t.Context(), storage.Forward, from, changes, storage.ChangeOptions{Inverse: true}) {
 				if written.Err != nil || !written.Value.Changed {
 					return fmt.Errorf("end an edge of %d: %+v", from, written)
 				}

@@ -102,7 +102,7 @@ func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users i
 func (v *viral) follow(ctx context.Context, from, to int64) error {
 	options := storage.ChangeOptions{MaxFollowing: 5000, Inverse: v.mode == "sync"}
 	change := storage.EdgeChange{To: storage.UserID(to), Type: storage.Following, At: storage.MicrosOf(time.Now())}
-	r := v.store.ChangeEdges(ctx, storage.UserID(from), []storage.EdgeChange{change}, options)[0]
+	r := v.store.ChangeEdges(ctx, storage.Forward, storage.UserID(from), []storage.EdgeChange{change}, options)[0]
 	if r.Err != nil || v.mode != "sync" {
 		return r.Err
 	}

@@ -73,7 +73,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 			}
 		}
 		change := storage.EdgeChange{To: there[7], Type: storage.Following, At: storage.MicrosOf(time.Now())}
-		if r := s.ChangeEdges(t.Context(), there[0], []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil || !r.Value.Changed {
+		if r := s.ChangeEdges(t.Context(), storage.Forward, there[0], []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil || !r.Value.Changed {
 			t.Fatalf("%+v", r)
 		}
 		if r := incremental(); r.Found["missing"] != 1 || r.Repaired["missing"] != 1 || len(r.Begun) != 0 {

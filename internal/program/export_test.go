@@ -58,7 +58,7 @@ func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database 
 	s := opened(t, shards)
 	for i, e := range edges[2000:2100] { // edges that have ended
 		kind := []storage.EdgeType{storage.None, storage.Blocking}[i%2]
-		for _, r := range s.ChangeEdges(t.Context(), storage.UserID(e.From), []storage.EdgeChange{{To: storage.UserID(e.To), Type: kind, At: 1_800_000_000_000_000}}, storage.ChangeOptions{}) {
+		for _, r := range s.ChangeEdges(t.Context(), storage.Forward, storage.UserID(e.From), []storage.EdgeChange{{To: storage.UserID(e.To), Type: kind, At: 1_800_000_000_000_000}}, storage.ChangeOptions{}) {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}

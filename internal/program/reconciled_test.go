@@ -60,7 +60,7 @@ func TestAGatewayServesWhatTheOtherModesHaveLeft(t *testing.T) {
 	from, to := storage.UserID(1), storage.UserID(3)
 	realtime.Until(t, "an edge is found whose other side is never written", func() bool {
 		change := storage.EdgeChange{To: to, Type: storage.Following, At: storage.MicrosOf(time.Now())}
-		if r := s.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
+		if r := s.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
 			t.Fatalf("%+v", r)
 		}
 		if to++; to > 16 {

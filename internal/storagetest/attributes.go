@@ -45,8 +45,8 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 			return found(t, s.store.Posts(t.Context(), []storage.PostID{n.PostID}), 1)[0].Attributes
 		}},
 		"relation": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
-			change := storage.ItemChange{To: relation.To, Item: relation.Post, Type: storage.Related, At: at(5), Detail: storage.DetailChange{Attributes: c}}
-			r := s.store.ChangeItems(t.Context(), storage.Relations, user.ID, []storage.ItemChange{change}, storage.ItemOptions{})[0]
+			change := storage.EdgeChange{To: relation.To, Item: relation.Post, Type: storage.Related, At: at(5), Detail: storage.DetailChange{Attributes: c}}
+			r := s.store.ChangeEdges(t.Context(), storage.Relations, user.ID, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
 			return detail(), r.Value.Changed, r.Err
 		}, detail},
 		"mark": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {

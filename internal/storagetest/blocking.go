@@ -18,12 +18,12 @@ var sizes = []int{1, 3, 64, 130, 1001}
 func (s blocking) FollowsAreRefusedBothWays(t *testing.T) {
 	me, other := s.newUsers(t, 1)[0].ID, s.id()
 	s.change(t, me, block(other, 1))
-	wantOnlyRefused(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
+	wantOnlyRefused(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{
 		change(other, storage.Following, 2)}, storage.ChangeOptions{}), 0)
 
 	blocked := s.newUsers(t, 1)[0].ID
 	s.apply(t, storage.Inverse, edge(storage.Inverse, blocked, other, storage.Blocking, at(1)))
-	wantOnlyRefused(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), blocked, []storage.EdgeChange{
+	wantOnlyRefused(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), storage.Forward, blocked, []storage.EdgeChange{
 		change(other, storage.Following, 2)}, storage.ChangeOptions{}), 0)
 	wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: blocked, To: other}}), 1)
 	wantEqual(t, "count", s.countsOf(t, blocked).Following, 0)
@@ -49,7 +49,7 @@ func (s blocking) OnlyWhoIsInABlockIsRefused(t *testing.T) {
 		}
 		s.apply(t, storage.Inverse, inverse...)
 		s.change(t, me, own...)
-		results := s.store.ChangeEdges(t.Context(), me, changeAll(to, storage.Following, 2), withInverse)
+		results := s.store.ChangeEdges(t.Context(), storage.Forward, me, changeAll(to, storage.Following, 2), withInverse)
 		wantOnlyRefused(t, storage.ErrForbidden, results, refused...)
 		wantEqual(t, fmt.Sprintf("count of %d", n), s.countsOf(t, me).Following, int64(n-len(refused)))
 	}
@@ -61,7 +61,7 @@ func (s blocking) ABlockIsReportedBeforeTheLimit(t *testing.T) {
 	me, to := s.newUsers(t, 1)[0].ID, s.ids(3)
 	s.change(t, me, change(to[0], storage.Following, 1), block(to[1], 1))
 	one := storage.ChangeOptions{MaxFollowing: 1}
-	results := s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
+	results := s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{
 		change(to[1], storage.Following, 2), change(to[2], storage.Following, 2), change(to[0], storage.Following, 2)}, one)
 	wantIs(t, results[0].Err, storage.ErrForbidden)
 	wantIs(t, results[1].Err, storage.ErrLimitReached)
@@ -74,10 +74,10 @@ func (s blocking) OnlyBlocksBeyondTheLimitAreRefused(t *testing.T) {
 	me, to := s.newUsers(t, 1)[0].ID, s.ids(6)
 	two := storage.ChangeOptions{MaxBlocks: 2}
 	s.changeWith(t, me, two, change(to[5], storage.Following, 1), block(to[0], 1))
-	wantLimited(t, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
+	wantLimited(t, s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{
 		block(to[0], 2), block(to[1], 2), block(to[2], 2), unblock(to[0], 2), block(to[3], 2), block(to[5], 2), change(to[4], storage.Following, 2),
 	}, two), 2, 5)
-	wantLimited(t, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{block(to[2], 3)}, two), 0)
+	wantLimited(t, s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{block(to[2], 3)}, two), 0)
 	s.changeWith(t, me, two, unblock(to[1], 4))
 	s.changeWith(t, me, two, block(to[2], 5))
 	s.change(t, me, block(to[0], 6))

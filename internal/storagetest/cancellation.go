@@ -54,7 +54,7 @@ func (s cancellation) NoEdgeIsWritten(t *testing.T) {
 func (s cancellation) NoEdgeIsChanged(t *testing.T) {
 	from, to := s.newUsers(t, 1)[0].ID, s.ids(3)
 	counts := s.countsOf(t, from)
-	wantEnded(t, "changes", s.store.ChangeEdges(ended(t), from, changeAll(to, storage.Following, 1), withInverse), 3)
+	wantEnded(t, "changes", s.store.ChangeEdges(ended(t), storage.Forward, from, changeAll(to, storage.Following, 1), withInverse), 3)
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		wantMissing(t, s.store.Edges(t.Context(), side, pairsFrom(from, to...)), 3)
 	})

@@ -12,8 +12,8 @@ import (
 type changes struct{ *harness }
 
 func (s changes) AnEmptyCallHasNoResults(t *testing.T) {
-	answers(t, s.store.ChangeEdges(t.Context(), s.newUsers(t, 1)[0].ID, nil, storage.ChangeOptions{}), 0)
-	answers(t, s.store.ChangeEdges(t.Context(), s.id(), []storage.EdgeChange{}, storage.ChangeOptions{}), 0)
+	answers(t, s.store.ChangeEdges(t.Context(), storage.Forward, s.newUsers(t, 1)[0].ID, nil, storage.ChangeOptions{}), 0)
+	answers(t, s.store.ChangeEdges(t.Context(), storage.Forward, s.id(), []storage.EdgeChange{}, storage.ChangeOptions{}), 0)
 }
 
 func (s changes) AnyTypeMayComeAfterAnother(t *testing.T) {
@@ -131,7 +131,7 @@ func (s changes) ChangesOfOneUserAreJudgedInTurn(t *testing.T) {
 func (s changes) OnlyWhatIsBeyondTheLimitIsRefused(t *testing.T) {
 	from, to := s.newUsers(t, 1)[0].ID, s.ids(8)
 	s.change(t, from, change(to[0], storage.Following, 1), change(to[1], storage.Following, 1))
-	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+	results := s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{
 		change(to[0], storage.Following, 2), // exists already
 		change(to[2], storage.Following, 2),
 		change(to[3], storage.Following, 2),
@@ -153,7 +153,7 @@ func (s changes) EndingAFollowMakesRoom(t *testing.T) {
 		from, to := s.newUsers(t, 1)[0].ID, s.ids(4)
 		two := storage.ChangeOptions{MaxFollowing: 2}
 		s.change(t, from, change(to[0], storage.Following, 1), change(to[1], storage.Following, 1))
-		results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+		results := s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{
 			change(to[2], storage.Following, 2), // too early
 			change(to[0], kind, 2),
 			change(to[2], storage.Following, 2),
@@ -163,7 +163,7 @@ func (s changes) EndingAFollowMakesRoom(t *testing.T) {
 		wantChanged(t, results, false, true, true, false)
 
 		s.change(t, from, change(to[1], kind, 3))
-		wantLimited(t, s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{change(to[3], storage.Following, 4)}, two))
+		wantLimited(t, s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change(to[3], storage.Following, 4)}, two))
 		wantEqual(t, "count", s.countsOf(t, from).Following, 2)
 	}
 }
@@ -173,7 +173,7 @@ func (s changes) ALowerLimitEndsNothing(t *testing.T) {
 	for _, id := range to[:4] {
 		s.change(t, from, change(id, storage.Following, 1))
 	}
-	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+	results := s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{
 		change(to[0], storage.Following, 2),
 		change(to[1], storage.None, 2),
 		change(to[4], storage.Following, 2),
@@ -189,7 +189,7 @@ func (s changes) EverythingMayBeBeyondTheLimit(t *testing.T) {
 	one := storage.ChangeOptions{MaxFollowing: 1}
 	s.change(t, from, change(to[0], storage.Following, 1))
 	counts := s.countsOf(t, from)
-	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+	results := s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{
 		change(to[1], storage.Following, 2), change(to[2], storage.Following, 2), change(to[3], storage.Following, 2),
 	}, one)
 	wantLimited(t, results, 0, 1, 2)
@@ -198,7 +198,7 @@ func (s changes) EverythingMayBeBeyondTheLimit(t *testing.T) {
 
 func (s changes) NobodyChangesNothing(t *testing.T) {
 	from, to := s.id(), s.ids(3)
-	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+	results := s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{
 		change(to[0], storage.Following, 1), change(to[1], storage.Blocking, 1), change(to[2], storage.None, 1),
 	}, storage.ChangeOptions{Inverse: true})
 	for i, result := range results {
@@ -297,7 +297,7 @@ func (h *harness) change(t *testing.T, from storage.UserID, batch ...storage.Edg
 
 func (h *harness) changeWith(t *testing.T, from storage.UserID, o storage.ChangeOptions, batch ...storage.EdgeChange) []storage.Changed {
 	t.Helper()
-	return found(t, h.store.ChangeEdges(t.Context(), from, batch, o), len(batch))
+	return found(t, h.store.ChangeEdges(t.Context(), storage.Forward, from, batch, o), len(batch))
 }
 
 // wantLimited checks that exactly these changes were refused by the limit.

@@ -48,7 +48,7 @@ func (c *chronicle) addWritten(rows []storage.Written) {
 
 // change changes edges of a user and notes the outcomes.
 func (s changesAtOnce) change(t *testing.T, c *chronicle, from storage.UserID, batch []storage.EdgeChange) {
-	results := s.store.ChangeEdges(t.Context(), from, batch, withInverse)
+	results := s.store.ChangeEdges(t.Context(), storage.Forward, from, batch, withInverse)
 	if !noErrorsBut(t, storage.ErrForbidden, results, len(batch)) { // some block others
 		return
 	}
@@ -183,7 +183,7 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 				}
 				batch = append(batch, change(to[k], kind, 1))
 			}
-			for _, result := range s.store.ChangeEdges(t.Context(), from, batch, storage.ChangeOptions{MaxFollowing: limit}) {
+			for _, result := range s.store.ChangeEdges(t.Context(), storage.Forward, from, batch, storage.ChangeOptions{MaxFollowing: limit}) {
 				if result.Err != nil && !errors.Is(result.Err, storage.ErrLimitReached) {
 					t.Errorf("worker %d: %v", worker, result.Err)
 				}
@@ -199,7 +199,7 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 	}
 	wantEqual(t, "count", s.countsOf(t, from).Following, int64(len(list)))
 	// There are more users to follow than allowed. If nobody unfollows, the limit is reached.
-	for _, result := range s.store.ChangeEdges(t.Context(), from, changeAll(to, storage.Following, 9), storage.ChangeOptions{MaxFollowing: limit}) {
+	for _, result := range s.store.ChangeEdges(t.Context(), storage.Forward, from, changeAll(to, storage.Following, 9), storage.ChangeOptions{MaxFollowing: limit}) {
 		if result.Err != nil && !errors.Is(result.Err, storage.ErrLimitReached) {
 			t.Error(result.Err)
 		}
@@ -214,7 +214,7 @@ func (s changesAtOnce) TheLimitOfBlocksHolds(t *testing.T) {
 	var blocked atomic.Int64
 	crowded(func(worker int) {
 		for i := worker; i < len(to); i += crowd {
-			switch r := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{block(to[i], 1)}, storage.ChangeOptions{MaxBlocks: limit})[0]; {
+			switch r := s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{block(to[i], 1)}, storage.ChangeOptions{MaxBlocks: limit})[0]; {
 			case r.Err == nil:
 				blocked.Add(1)
 			case !errors.Is(r.Err, storage.ErrLimitReached):

@@ -39,7 +39,7 @@ func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
 func (s erase) surround(t *testing.T, from, to storage.UserID) {
 	t.Helper()
 	pair := storage.Pair{From: from, To: to}
-	messages(s).act(t, pair, storage.RequestChange{Act: storage.Ask, At: at(1), Message: "hello"})
+	messages(s).act(t, pair, storage.EdgeChange{Type: storage.Pending, At: at(1), Message: "hello"})
 	s.apply(t, storage.Forward, follow(storage.Forward, from, to, 1))
 	s.mark(t, pair, storage.MarkChange{Special: special(true).Special, Remark: remarked("x").Remark}, storage.EdgeMark{Special: true, Remark: "x"})
 }

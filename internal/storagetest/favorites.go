@@ -301,17 +301,17 @@ func (s favorites) RepairsAreCounted(t *testing.T) {
 }
 
 // favorite is a change to be made, the n-th in time.
-func favorite(post storage.PostID, n int) storage.ItemChange {
+func favorite(post storage.PostID, n int) storage.EdgeChange {
 	return storage.Favorite(post, storage.Favorited, at(n))
 }
 
 // changeFavorite changes one.
-func changeFavorite(ctx context.Context, store storage.Store, user storage.UserID, change storage.ItemChange, o storage.ChangeOptions) (storage.Changed, error) {
-	r := store.ChangeItems(ctx, storage.Favorites, user, []storage.ItemChange{change}, storage.ItemOptions{Peace: true, Inverse: o.Inverse})[0]
+func changeFavorite(ctx context.Context, store storage.Store, user storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) (storage.Changed, error) {
+	r := store.ChangeEdges(ctx, storage.Favorites, user, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: o.Inverse})[0]
 	return r.Value, r.Err
 }
 
-func (s favorites) favorite(t *testing.T, user storage.UserID, change storage.ItemChange, o storage.ChangeOptions) storage.Changed {
+func (s favorites) favorite(t *testing.T, user storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) storage.Changed {
 	t.Helper()
 	changed, err := changeFavorite(t.Context(), s.store, user, change, o)
 	wantIs(t, err, nil)

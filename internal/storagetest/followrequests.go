@@ -32,7 +32,7 @@ func (s followRequests) EveryChangeFromEveryType(t *testing.T) {
 		me, to := s.newUsers(t, 1)[0].ID, s.id()
 		row := storage.Edge{From: me, To: to, Type: c.was, UpdateTime: at(5)}
 		s.apply(t, storage.Forward, row)
-		result := s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{{To: to, Type: c.kind, Ends: c.ends, At: at(9)}}, storage.ChangeOptions{})[0]
+		result := s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{{To: to, Type: c.kind, Ends: c.ends, At: at(9)}}, storage.ChangeOptions{})[0]
 		if c.becomes != c.was {
 			row.Type, row.UpdateTime = c.becomes, at(9)
 		}
@@ -54,14 +54,14 @@ func (s followRequests) EveryChangeFromEveryType(t *testing.T) {
 func (s followRequests) TheyCountForTheLimit(t *testing.T) {
 	me, to := s.newUsers(t, 1)[0].ID, s.ids(8)
 	three := storage.ChangeOptions{MaxFollowing: 3}
-	wantLimited(t, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
+	wantLimited(t, s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{
 		change(to[0], storage.Following, 1), change(to[1], storage.Requested, 1), change(to[2], storage.Requested, 1),
 		change(to[3], storage.Requested, 1),                                                                      // beyond
 		change(to[1], storage.None, 2), change(to[3], storage.Requested, 2), change(to[4], storage.Requested, 2), // beyond
 		change(to[3], storage.Requested, 3), // is there
 	}, three), 3, 6)
-	wantLimited(t, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{change(to[5], storage.Requested, 4)}, three), 0)
-	wantLimited(t, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
+	wantLimited(t, s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{change(to[5], storage.Requested, 4)}, three), 0)
+	wantLimited(t, s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{
 		change(to[5], storage.Following, 5), change(to[6], storage.Following, 5), answer(to[2], storage.Following, 5),
 	}, three), 2)
 	wantEqual(t, "the request stays", s.edgeOf(t, storage.Forward, storage.Pair{From: me, To: to[2]}).Type, storage.Requested)
@@ -117,7 +117,7 @@ func (s followRequests) AcceptOrWithdraw(t *testing.T) {
 			if worker%2 == 0 {
 				one = answer(other, storage.None, 2)
 			}
-			got[worker] = s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{one}, withInverse)[0]
+			got[worker] = s.store.ChangeEdges(t.Context(), storage.Forward, me, []storage.EdgeChange{one}, withInverse)[0]
 		})
 		changed := 0
 		row := s.edgeOf(t, storage.Forward, storage.Pair{From: me, To: other})

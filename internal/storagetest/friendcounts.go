@@ -104,13 +104,13 @@ func (s friendCounts) EveryWriteKeepsThem(t *testing.T) {
 					batch = append(batch, anyChange(random, id, n))
 				}
 				what = fmt.Sprintf("change of %d to %+v", from, batch)
-				noErrorsBut(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), from, batch, o), len(batch))
+				noErrorsBut(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), storage.Forward, from, batch, o), len(batch))
 			case 2:
 				for _, id := range to {
-					act := []storage.RequestAct{storage.Ask, storage.Accept, storage.Remove}[random.IntN(3)]
+					act := []storage.EdgeType{storage.Pending, storage.Accepted, storage.Removed}[random.IntN(3)]
 					what = fmt.Sprintf("act %d of %d to %d", act, from, id)
-					_, _ = s.store.ChangeRequest(t.Context(), storage.Pair{From: from, To: id}, // some are refused
-						storage.RequestChange{Act: act, At: at(n)}, storage.RequestOptions{TTL: briefly.TTL, Inverse: o.Inverse})
+					_, _ = Request(t.Context(), s.store, storage.Pair{From: from, To: id}, // some are refused
+						storage.EdgeChange{Type: act, At: at(n)}, storage.ChangeOptions{TTL: briefly.TTL, Inverse: o.Inverse})
 				}
 			default:
 				side := storage.Sides[random.IntN(len(storage.Sides))]

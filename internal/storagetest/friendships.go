@@ -208,38 +208,38 @@ func (s friendships) WhatIsLocalIsWrittenAtOnce(t *testing.T) {
 	me, near := s.neighbours(t, 3)
 	o := briefly
 	o.Inverse = true
-	do := func(request storage.Pair, act storage.RequestAct, n int) []storage.Written {
+	do := func(request storage.Pair, act storage.EdgeType, n int) []storage.Written {
 		t.Helper()
-		got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(n)}, o)
+		got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, o)
 		wantIs(t, err, nil)
 		wantEqual(t, "row", got.Row, s.edgeOf(t, storage.Requests, request))
-		for _, row := range got.Written {
+		for _, row := range got.Written() {
 			wantEqual(t, "inverse of "+row.Side.String(), row.Inverse, true)
 			wantEqual(t, "other side of "+row.Side.String(), s.edgeOf(t, row.Side.Replica(), row.Edge.Pair()), row.Edge)
 			wantEqual(t, row.Side.String(), s.edgeOf(t, row.Side, row.Edge.Pair()), row.Edge)
 		}
-		return got.Written
+		return got.Written()
 	}
 	friends := func(want int64) {
 		t.Helper()
 		wantEqual(t, "friends", s.countsOf(t, me).Friend, want)
 	}
 	mine, theirs := storage.Pair{From: me, To: near[0]}, storage.Pair{From: near[0], To: me}
-	wantEqual(t, "asked", len(do(mine, storage.Ask, 1)), 1)
-	wantEqual(t, "accepted", len(do(mine, storage.Accept, 2)), 3) // and both follow
+	wantEqual(t, "asked", len(do(mine, storage.Pending, 1)), 1)
+	wantEqual(t, "accepted", len(do(mine, storage.Accepted, 2)), 3) // and both follow
 	friends(1)
-	wantEqual(t, "removed", len(do(mine, storage.Remove, 3)), 3)
+	wantEqual(t, "removed", len(do(mine, storage.Removed, 3)), 3)
 	friends(0)
-	wantEqual(t, "asked by the other", len(do(theirs, storage.Ask, 4)), 1)
-	wantEqual(t, "asked back", len(do(mine, storage.Ask, 5)), 4) // both requests are accepted
+	wantEqual(t, "asked by the other", len(do(theirs, storage.Pending, 4)), 1)
+	wantEqual(t, "asked back", len(do(mine, storage.Pending, 5)), 4) // both requests are accepted
 	friends(1)
-	wantEqual(t, "removed by the other", len(do(theirs, storage.Remove, 6)), 3)
+	wantEqual(t, "removed by the other", len(do(theirs, storage.Removed, 6)), 3)
 	friends(0)
 
 	// The other's request exists, but has not arrived.
 	other := storage.Pair{From: near[1], To: me}
 	s.apply(t, storage.Requests, stateOf(storage.Requests, other.From, other.To, storage.Pending, 1))
-	wantEqual(t, "asked at once", len(do(storage.Pair{From: me, To: near[1]}, storage.Ask, 2)), 4)
+	wantEqual(t, "asked at once", len(do(storage.Pair{From: me, To: near[1]}, storage.Pending, 2)), 4)
 	friends(1)
 	for _, who := range []storage.UserID{me, near[1]} {
 		counts := s.countsOf(t, who)
@@ -248,7 +248,7 @@ func (s friendships) WhatIsLocalIsWrittenAtOnce(t *testing.T) {
 	}
 	// A block prevents all of this.
 	s.changeWith(t, near[2], withInverse, block(me, 1))
-	_, err := s.store.ChangeRequest(t.Context(), storage.Pair{From: me, To: near[2]}, storage.RequestChange{Act: storage.Ask, At: at(2)}, o)
+	_, err := Request(t.Context(), s.store, storage.Pair{From: me, To: near[2]}, storage.EdgeChange{Type: storage.Pending, At: at(2)}, o)
 	wantIs(t, err, storage.ErrForbidden)
 }
 
@@ -257,8 +257,8 @@ func (s friendships) WithoutTheOptionTheInboxIsNotWritten(t *testing.T) {
 	me, near := s.neighbours(t, 1)
 	request := storage.Pair{From: me, To: near[0]}
 	counts := s.countsOf(t, near[0])
-	for n, act := range []storage.RequestAct{storage.Ask, storage.Accept, storage.Remove, storage.Ask, storage.Cancel} {
-		for _, row := range s.act(t, request, act, n).Written {
+	for n, act := range []storage.EdgeType{storage.Pending, storage.Accepted, storage.Removed, storage.Pending, storage.Cancelled} {
+		for _, row := range s.act(t, request, act, n).Written() {
 			wantEqual(t, "inverse", row.Inverse, false)
 		}
 	}

@@ -207,8 +207,8 @@ func (p *pair) change(t *rapid.T) {
 	}), 1, 8).Draw(t, "changes")
 	p.compareCounts(t, p.ids)
 
-	got := p.store.ChangeEdges(t.Context(), from, batch, options)
-	want := p.reference.ChangeEdges(t.Context(), from, batch, options)
+	got := p.store.ChangeEdges(t.Context(), storage.Forward, from, batch, options)
+	want := p.reference.ChangeEdges(t.Context(), storage.Forward, from, batch, options)
 	if len(got) != len(want) {
 		t.Fatalf("change: %d results for %d changes", len(got), len(want))
 	}
@@ -224,15 +224,15 @@ func (p *pair) change(t *rapid.T) {
 // relate makes and ends edges of three kinds, and compares what is there afterwards, on both sides.
 func (p *pair) relate(t *rapid.T) {
 	from := rapid.SampledFrom(p.ids).Draw(t, "from")
-	options := storage.ItemOptions{Max: rapid.Int64Range(0, 2).Draw(t, "limit"), Peace: rapid.Bool().Draw(t, "peace"), Inverse: rapid.Bool().Draw(t, "inverse")}
+	options := storage.ChangeOptions{MaxItems: rapid.Int64Range(0, 2).Draw(t, "limit"), Peace: rapid.Bool().Draw(t, "peace"), Inverse: rapid.Bool().Draw(t, "inverse")}
 	ends := append(slices.Clone(p.ids), storage.Foreign(int64(p.ids[0])))
-	batch := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) storage.ItemChange {
-		return storage.ItemChange{
+	batch := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) storage.EdgeChange {
+		return storage.EdgeChange{
 			To: rapid.SampledFrom(ends).Draw(t, "to"), Item: rapid.Int64Range(101, 103).Draw(t, "kind"), At: drawTime(t),
 			Type: rapid.SampledFrom([]storage.EdgeType{storage.None, storage.Related, storage.Related}).Draw(t, "type"), IfDue: rapid.IntRange(0, 5).Draw(t, "due") == 0,
 			Detail: storage.DetailChange{EndsAt: rapid.SampledFrom([]storage.Micros{0, at(2), at(4)}).Draw(t, "end"), Attributes: values("a", rapid.SampledFrom([]string{"null", "1"}).Draw(t, "attributes"))},
 		}
-	}), 1, 6, func(ch storage.ItemChange) [2]int64 { return [2]int64{int64(ch.To), ch.Item} }).Draw(t, "changes")
+	}), 1, 6, func(ch storage.EdgeChange) [2]int64 { return [2]int64{int64(ch.To), ch.Item} }).Draw(t, "changes")
 	for i := range batch {
 		if batch[i].Type == storage.None {
 			batch[i].Detail = storage.DetailChange{}
@@ -240,8 +240,8 @@ func (p *pair) relate(t *rapid.T) {
 			batch[i].IfDue = false
 		}
 	}
-	got := p.store.ChangeItems(t.Context(), storage.Relations, from, batch, options)
-	want := p.reference.ChangeItems(t.Context(), storage.Relations, from, batch, options)
+	got := p.store.ChangeEdges(t.Context(), storage.Relations, from, batch, options)
+	want := p.reference.ChangeEdges(t.Context(), storage.Relations, from, batch, options)
 	var rows []storage.Edge
 	for i := range batch {
 		g, w := got[i], want[i]
@@ -280,13 +280,13 @@ func (p *pair) relate(t *rapid.T) {
 
 func (p *pair) request(t *rapid.T) {
 	request := p.drawPair(t)
-	acts := []storage.RequestAct{storage.Ask, storage.Accept, storage.Decline, storage.Cancel, storage.Remove, storage.Ask, storage.Accept}
-	change := storage.RequestChange{
-		Act:     rapid.SampledFrom(acts).Draw(t, "act"),
+	acts := []storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed, storage.Pending, storage.Accepted}
+	change := storage.EdgeChange{
+		Type:    rapid.SampledFrom(acts).Draw(t, "act"),
 		At:      drawTimeOf(t, storage.Requests),
 		Message: rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "message"),
 	}
-	options := storage.RequestOptions{
+	options := storage.ChangeOptions{
 		TTL:          rapid.SampledFrom([]time.Duration{storage.DefaultRequestTTL, 4 * time.Microsecond}).Draw(t, "ttl"),
 		Pause:        time.Duration(rapid.IntRange(0, 5).Draw(t, "pause")) * time.Microsecond,
 		MaxFollowing: rapid.Int64Range(0, 3).Draw(t, "limit"),
@@ -294,10 +294,10 @@ func (p *pair) request(t *rapid.T) {
 		Inverse:      rapid.Bool().Draw(t, "inverse"),
 	}
 	p.compareCounts(t, p.ids)
-	got, err := p.store.ChangeRequest(t.Context(), request, change, options)
-	want, wantErr := p.reference.ChangeRequest(t.Context(), request, change, options)
-	same := got.Row == want.Row && got.Changed == want.Changed && sameWritten(got.Written, want.Written)
-	if first := got.Written; len(first) > 0 {
+	got, err := Request(t.Context(), p.store, request, change, options)
+	want, wantErr := Request(t.Context(), p.reference, request, change, options)
+	same := got.Row == want.Row && got.Changed == want.Changed && sameWritten(got.Written(), want.Written())
+	if first := got.Written(); len(first) > 0 {
 		same = same && first[0].Side == storage.Requests && first[0].Edge.Pair() == request
 	}
 	if !same || !sameError(err, wantErr) {

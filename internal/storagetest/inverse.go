@@ -81,7 +81,7 @@ func (s inverse) UnchangedOnesAreNotWritten(t *testing.T) {
 
 func (s inverse) RefusedOnesAreNotWritten(t *testing.T) {
 	from, to := s.neighbours(t, 3)
-	results := s.store.ChangeEdges(t.Context(), from, changeAll(to, storage.Following, 1),
+	results := s.store.ChangeEdges(t.Context(), storage.Forward, from, changeAll(to, storage.Following, 1),
 		storage.ChangeOptions{MaxFollowing: 1, Inverse: true})
 	wantLimited(t, results, 1, 2)
 	wantFound(t, s.store.Edges(t.Context(), storage.Inverse, pairsFrom(from, to...)), true, false, false)

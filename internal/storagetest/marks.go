@@ -283,15 +283,15 @@ type messages struct{ *harness }
 
 func (s messages) OnlyPendingRequestsHaveThem(t *testing.T) {
 	text := strings.Repeat("友", storage.MaxMessageLength)
-	for _, end := range []storage.RequestAct{storage.Accept, storage.Decline, storage.Cancel} {
+	for _, end := range []storage.EdgeType{storage.Accepted, storage.Declined, storage.Cancelled} {
 		users := s.newUsers(t, 2)
 		request := storage.Pair{From: users[0].ID, To: users[1].ID}
 		back := storage.Pair{From: request.To, To: request.From}
-		s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1), Message: text})
+		s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(1), Message: text})
 		results := s.store.Messages(t.Context(), []storage.Pair{back, request, request})
 		wantFound(t, results, false, true, true)
 		wantEqual(t, "message", results[1].Value, text)
-		s.act(t, request, storage.RequestChange{Act: end, At: at(2)})
+		s.act(t, request, storage.EdgeChange{Type: end, At: at(2)})
 		wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 	}
 }
@@ -299,14 +299,14 @@ func (s messages) OnlyPendingRequestsHaveThem(t *testing.T) {
 func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
 	users := s.newUsers(t, 2)
 	request := storage.Pair{From: users[0].ID, To: users[1].ID}
-	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1)})
+	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(1)})
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 
 	// Nor does it keep the message of the request before it.
-	s.act(t, request, storage.RequestChange{Act: storage.Cancel, At: at(2)})
-	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(3), Message: "hello"})
-	s.act(t, request, storage.RequestChange{Act: storage.Cancel, At: at(4)})
-	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(5)})
+	s.act(t, request, storage.EdgeChange{Type: storage.Cancelled, At: at(2)})
+	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(3), Message: "hello"})
+	s.act(t, request, storage.EdgeChange{Type: storage.Cancelled, At: at(4)})
+	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(5)})
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 }
 
@@ -314,16 +314,16 @@ func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
 func (s messages) TheyGoWithTheRequest(t *testing.T) {
 	users := s.newUsers(t, 2)
 	request := storage.Pair{From: users[0].ID, To: users[1].ID}
-	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1), Message: "hello"})
+	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(1), Message: "hello"})
 	s.apply(t, storage.Requests, storage.Edge{From: request.From, To: request.To, Type: storage.None, UpdateTime: at(2)})
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 }
 
 // act changes a request by one act, which must have an effect.
-func (s messages) act(t *testing.T, request storage.Pair, change storage.RequestChange) {
+func (s messages) act(t *testing.T, request storage.Pair, change storage.EdgeChange) {
 	t.Helper()
-	o := storage.RequestOptions{TTL: storage.DefaultRequestTTL, Pause: time.Hour}
-	got, err := s.store.ChangeRequest(t.Context(), request, change, o)
+	o := storage.ChangeOptions{TTL: storage.DefaultRequestTTL, Pause: time.Hour}
+	got, err := Request(t.Context(), s.store, request, change, o)
 	if err != nil {
 		t.Fatal(err)
 	}

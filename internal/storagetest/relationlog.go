@@ -102,11 +102,11 @@ func (s relationLog) EveryRowOfARequestIsThereOnce(t *testing.T) {
 		o := briefly
 		o.Inverse = inverse
 		var want []logged
-		for n, act := range []storage.RequestAct{storage.Ask, storage.Ask, storage.Accept, storage.Accept, storage.Remove, storage.Remove, storage.Ask, storage.Cancel} {
+		for n, act := range []storage.EdgeType{storage.Pending, storage.Pending, storage.Accepted, storage.Accepted, storage.Removed, storage.Removed, storage.Pending, storage.Cancelled} {
 			request := storage.Pair{From: me, To: near[0]}
-			got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(n)}, o)
+			got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, o)
 			wantIs(t, err, nil)
-			for _, row := range got.Written {
+			for _, row := range got.Written() {
 				want = append(want, logged{row.Side, row.Edge})
 				if row.Inverse {
 					want = append(want, logged{row.Side.Replica(), row.Edge})
@@ -133,12 +133,12 @@ func (s relationLog) RowsThatStayAreNot(t *testing.T) {
 		s.applyRule(t, side, storage.IfAbsent, rows...)
 	})
 	one := storage.ChangeOptions{Inverse: true, MaxFollowing: 1}
-	s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+	s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{
 		change(to[0], storage.Following, 9), change(to[1], storage.Blocking, 9), // both exist already
 		change(to[2], storage.None, 9),      // ends nothing
 		change(to[2], storage.Following, 9), // beyond the limit
 	}, one)
-	s.store.ChangeEdges(t.Context(), s.id(), changeAll(to, storage.Following, 9), withInverse) // a user without counts
+	s.store.ChangeEdges(t.Context(), storage.Forward, s.id(), changeAll(to, storage.Following, 9), withInverse) // a user without counts
 	wantList(t, "rows", s.loggedSince(t, ends), nil)
 }
 
@@ -181,7 +181,7 @@ func (s relationLog) CallsThatEndEarlyLogWhatTheyWrote(t *testing.T) {
 		from := users[n%len(users)]
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(2000))*time.Microsecond)
 		if n%2 == 0 {
-			s.store.ChangeEdges(ctx, from, changeAll(users, allTypes[n/2%3], n), withInverse)
+			s.store.ChangeEdges(ctx, storage.Forward, from, changeAll(users, allTypes[n/2%3], n), withInverse)
 		} else {
 			var rows []storage.Edge
 			for _, to := range users {
@@ -206,7 +206,7 @@ func (s relationLog) RowsAreInOrderWhoeverWritesThem(t *testing.T) {
 				noErrors(t, s.store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer), 1)
 				continue
 			}
-			results := s.store.ChangeEdges(t.Context(), from, changeAll(users, allTypes[(n+worker)%3], n), withInverse)
+			results := s.store.ChangeEdges(t.Context(), storage.Forward, from, changeAll(users, allTypes[(n+worker)%3], n), withInverse)
 			noErrorsBut(t, storage.ErrForbidden, results, len(users)) // some block others
 		}
 	})

@@ -21,7 +21,7 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	pair := storage.Pair{From: users[0], To: users[1], Post: oneKind}
 	until := storage.DetailChange{EndsAt: at(500), Attributes: values("a", "1")}
 	for n, want := range []struct {
-		change  storage.ItemChange
+		change  storage.EdgeChange
 		row     storage.Edge
 		changed bool
 	}{
@@ -34,7 +34,7 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 		{s.end(pair, 9), pair.Edge(storage.None, at(6)), false},
 		{s.make(pair, 8, until), pair.Edge(storage.Related, at(8)), true},
 	} {
-		got := found(t, s.change(t, pair.From, storage.ItemOptions{}, want.change), 1)[0]
+		got := found(t, s.change(t, pair.From, storage.ChangeOptions{}, want.change), 1)[0]
 		kept := want.changed && want.change.Detail.EndsAt != 0 && want.row.UpdateTime == at(5)
 		if got.Row != want.row || got.Changed != want.changed || got.Kept != kept || got.Inverse || len(got.Also) > 0 {
 			t.Errorf("%d: %+v, want %+v", n, got, want)
@@ -48,18 +48,18 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	wantMissing(t, s.store.Edges(t.Context(), storage.Relations, []storage.Pair{other}), 1)
 	wantMissing(t, s.store.Edges(t.Context(), storage.RelationInbox, []storage.Pair{pair}), 1)
 	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], storage.Detail{EndsAt: at(500), Attributes: `{"a":1}`})
-	found(t, s.change(t, pair.From, storage.ItemOptions{}, s.end(pair, 20)), 1)
+	found(t, s.change(t, pair.From, storage.ChangeOptions{}, s.end(pair, 20)), 1)
 	wantMissing(t, s.store.Details(t.Context(), []storage.Pair{pair, other}), 2)
 }
 
 // Every kind is counted, at both ends, and bounded by itself.
 func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 	users := idsOf(s.newUsers(t, 6))
-	var changes []storage.ItemChange
+	var changes []storage.EdgeChange
 	for i, to := range users[1:] {
 		changes = append(changes, s.make(storage.Pair{From: users[0], To: to, Post: oneKind}, i, storage.DetailChange{}))
 	}
-	o := storage.ItemOptions{Max: 4, Inverse: true}
+	o := storage.ChangeOptions{MaxItems: 4, Inverse: true}
 	results := s.change(t, users[0], o, changes...)
 	found(t, results[:4], 4)
 	wantIs(t, results[4].Err, storage.ErrLimitReached)
@@ -82,7 +82,7 @@ func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 func (s relations) TheyLeadAnywhere(t *testing.T) {
 	user, show := s.newUsers(t, 1)[0].ID, storage.Foreign(7)
 	pair := storage.Pair{From: user, To: show, Post: oneKind}
-	row := found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 5, storage.DetailChange{})), 1)[0].Row
+	row := found(t, s.change(t, user, storage.ChangeOptions{}, s.make(pair, 5, storage.DetailChange{})), 1)[0].Row
 	s.apply(t, storage.RelationInbox, row)
 	s.wantKind(t, show, oneKind, storage.KindCount{Incoming: 1})
 	wantList(t, "page", s.page(t, storage.RelationInbox, storage.PageQuery{Owner: show, Post: oneKind, Limit: 5}), []storage.Edge{row})
@@ -93,8 +93,8 @@ func (s relations) ABlockForbidsThoseOfPeace(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	s.apply(t, storage.Forward, storage.Edge{From: users[0], To: users[1], Type: storage.Blocking, UpdateTime: at(1)})
 	make := s.make(storage.Pair{From: users[0], To: users[1], Post: oneKind}, 5, storage.DetailChange{})
-	wantIs(t, s.change(t, users[0], storage.ItemOptions{Peace: true}, make)[0].Err, storage.ErrForbidden)
-	found(t, s.change(t, users[0], storage.ItemOptions{}, make), 1)
+	wantIs(t, s.change(t, users[0], storage.ChangeOptions{Peace: true}, make)[0].Err, storage.ErrForbidden)
+	found(t, s.change(t, users[0], storage.ChangeOptions{}, make), 1)
 }
 
 func (s relations) PagesAreOfOneKind(t *testing.T) {
@@ -102,7 +102,7 @@ func (s relations) PagesAreOfOneKind(t *testing.T) {
 	var rows []storage.Edge
 	for i, to := range s.ids(9) {
 		for _, kind := range []int64{oneKind, anotherKind} {
-			row := found(t, s.change(t, users[0], storage.ItemOptions{}, s.make(storage.Pair{From: users[0], To: to, Post: kind}, i/2, storage.DetailChange{})), 1)[0].Row
+			row := found(t, s.change(t, users[0], storage.ChangeOptions{}, s.make(storage.Pair{From: users[0], To: to, Post: kind}, i/2, storage.DetailChange{})), 1)[0].Row
 			if kind == oneKind {
 				rows = append(rows, row)
 			}
@@ -124,7 +124,7 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 	for i, to := range s.ids(3) {
 		pair := storage.Pair{From: user, To: to, Post: oneKind}
 		pairs = append(pairs, pair)
-		found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 1, storage.DetailChange{EndsAt: at(100 + 10*i)})), 1)
+		found(t, s.change(t, user, storage.ChangeOptions{}, s.make(pair, 1, storage.DetailChange{EndsAt: at(100 + 10*i)})), 1)
 	}
 	var due []storage.Pair
 	for shard := range s.shards() {
@@ -144,11 +144,11 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 	}
 	wantList(t, "due", due, pairs[:2])
 	longer := s.make(pairs[1], 90, storage.DetailChange{EndsAt: at(500)})
-	found(t, s.change(t, user, storage.ItemOptions{}, longer), 1)
+	found(t, s.change(t, user, storage.ChangeOptions{}, longer), 1)
 	for i, pair := range pairs {
 		end := s.end(pair, 110)
 		end.IfDue = true
-		wantEqual(t, "ended", found(t, s.change(t, user, storage.ItemOptions{}, end), 1)[0].Changed, i == 0)
+		wantEqual(t, "ended", found(t, s.change(t, user, storage.ChangeOptions{}, end), 1)[0].Changed, i == 0)
 	}
 }
 
@@ -159,14 +159,14 @@ func (s relations) AChangeGoesWithTheOneBefore(t *testing.T) {
 	instead := func(kind, other int64, end, n int) []storage.Result[storage.Changed] {
 		ended := s.end(of(other, end), n)
 		ended.With = true
-		return s.change(t, user, storage.ItemOptions{Max: 1}, s.make(of(kind, end), n, storage.DetailChange{}), ended)
+		return s.change(t, user, storage.ChangeOptions{MaxItems: 1}, s.make(of(kind, end), n, storage.DetailChange{}), ended)
 	}
 	for i, changed := range []bool{false, true} {
 		results := found(t, instead([]int64{oneKind, anotherKind}[i], []int64{anotherKind, oneKind}[i], 0, 5+i), 2)
 		wantEqual(t, "made", results[0].Changed, true)
 		wantEqual(t, "ended", results[1].Changed, changed)
 	}
-	found(t, s.change(t, user, storage.ItemOptions{}, s.make(of(oneKind, 1), 7, storage.DetailChange{})), 1)
+	found(t, s.change(t, user, storage.ChangeOptions{}, s.make(of(oneKind, 1), 7, storage.DetailChange{})), 1)
 	for _, r := range instead(anotherKind, oneKind, 1, 9) {
 		wantIs(t, r.Err, storage.ErrLimitReached)
 	}
@@ -203,7 +203,7 @@ func (s relations) CountsAreExactWhereManyWrite(t *testing.T) {
 			if i%4 == 3 {
 				change = s.end(pair, i)
 			}
-			r := s.store.ChangeItems(t.Context(), storage.Relations, users[worker], []storage.ItemChange{change}, storage.ItemOptions{Inverse: worker%2 == 0})[0]
+			r := s.store.ChangeEdges(t.Context(), storage.Relations, users[worker], []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: worker%2 == 0})[0]
 			if r.Err != nil {
 				t.Error(r.Err)
 				return
@@ -230,17 +230,17 @@ func (s relations) RepairsAreCounted(t *testing.T) {
 	s.wantAllRight(t)
 }
 
-func (s relations) make(pair storage.Pair, n int, d storage.DetailChange) storage.ItemChange {
-	return storage.ItemChange{To: pair.To, Item: pair.Post, Type: storage.Related, At: at(n), Detail: d}
+func (s relations) make(pair storage.Pair, n int, d storage.DetailChange) storage.EdgeChange {
+	return storage.EdgeChange{To: pair.To, Item: pair.Post, Type: storage.Related, At: at(n), Detail: d}
 }
 
-func (s relations) end(pair storage.Pair, n int) storage.ItemChange {
-	return storage.ItemChange{To: pair.To, Item: pair.Post, Type: storage.None, At: at(n)}
+func (s relations) end(pair storage.Pair, n int) storage.EdgeChange {
+	return storage.EdgeChange{To: pair.To, Item: pair.Post, Type: storage.None, At: at(n)}
 }
 
-func (s relations) change(t *testing.T, user storage.UserID, o storage.ItemOptions, changes ...storage.ItemChange) []storage.Result[storage.Changed] {
+func (s relations) change(t *testing.T, user storage.UserID, o storage.ChangeOptions, changes ...storage.EdgeChange) []storage.Result[storage.Changed] {
 	t.Helper()
-	return s.store.ChangeItems(t.Context(), storage.Relations, user, changes, o)
+	return s.store.ChangeEdges(t.Context(), storage.Relations, user, changes, o)
 }
 
 func (s relations) wantKind(t *testing.T, owner storage.UserID, kind int64, want storage.KindCount) {

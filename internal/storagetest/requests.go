@@ -16,7 +16,7 @@ type requests struct{ *harness }
 
 // Here a request lasts 1,000 microseconds, and the pause after a decline is 100. For requests that
 // cross, stores use the default instead.
-var briefly = storage.RequestOptions{TTL: 1000 * time.Microsecond, Pause: 100 * time.Microsecond}
+var briefly = storage.ChangeOptions{TTL: 1000 * time.Microsecond, Pause: 100 * time.Microsecond}
 
 // noRow is the state of a request that does not exist. expired is the state of a pending request that
 // has expired.
@@ -29,14 +29,14 @@ const (
 // 1,950th, and expired ones from the 500th.
 func (s requests) EveryActFromEveryState(t *testing.T) {
 	const (
-		ask, accept, decline, cancel, remove = storage.Ask, storage.Accept, storage.Decline, storage.Cancel, storage.Remove
+		ask, accept, decline, cancel, remove = storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed
 		none, pending, accepted              = storage.None, storage.Pending, storage.Accepted
 		declined, cancelled, removed         = storage.Declined, storage.Cancelled, storage.Removed
 	)
 	gone, forbidden := storage.ErrNoRequest, storage.ErrForbidden
 	for _, c := range []struct {
 		state   storage.EdgeType
-		act     storage.RequestAct
+		act     storage.EdgeType
 		becomes storage.EdgeType // the state itself means that nothing changes
 		err     error
 	}{
@@ -62,21 +62,21 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 			s.apply(t, storage.Requests, before)
 		}
 		counts := s.countsOf(t, request.From)
-		got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: c.act, At: at(2000)}, briefly)
+		got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: c.act, At: at(2000)}, briefly)
 
-		var want storage.ChangedRequest
+		var want storage.Changed
 		follows := false
 		switch {
 		case c.err != nil:
 			wantIs(t, err, c.err)
 		case c.becomes == c.state:
-			want = storage.ChangedRequest{Row: before}
+			want = storage.Changed{Row: before}
 		default:
 			row := stateOf(storage.Requests, request.From, request.To, c.becomes, 2000)
-			want = storage.ChangedRequest{Row: row, Changed: true, Written: []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: row}}}}
+			want = storage.Changed{Row: row, Changed: true}
 			before = row
 			if follows = c.becomes == accepted; follows {
-				want.Written = append(want.Written, storage.Written{
+				want.Also = append(want.Also, storage.Written{
 					Row: storage.Row{Side: storage.Forward, Edge: edge(storage.Forward, request.From, request.To, storage.Following, at(2000))}})
 			}
 		}
@@ -107,18 +107,18 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 func (s requests) AnAcceptedRequestStandsWithTheFollow(t *testing.T) {
 	request := s.accepted(t)
 	row := s.edgeOf(t, storage.Requests, request)
-	for _, act := range []storage.RequestAct{storage.Ask, storage.Accept} {
-		wantRequest(t, "again", s.act(t, request, act, 2000), storage.ChangedRequest{Row: row})
+	for _, act := range []storage.EdgeType{storage.Pending, storage.Accepted} {
+		wantRequest(t, "again", s.act(t, request, act, 2000), storage.Changed{Row: row})
 	}
 	back := storage.Pair{From: request.To, To: request.From}
 	s.apply(t, storage.Inverse, storage.Edge{From: back.From, To: back.To, Type: storage.Following, UpdateTime: row.UpdateTime})
-	wantEqual(t, "with To's follow", s.act(t, request, storage.Ask, 2001).Changed, false)
+	wantEqual(t, "with To's follow", s.act(t, request, storage.Pending, 2001).Changed, false)
 	s.apply(t, storage.Inverse, storage.Edge{From: back.From, To: back.To, Type: storage.None, UpdateTime: row.UpdateTime + 1})
-	wantEqual(t, "after To's follow has ended", s.act(t, request, storage.Ask, 2002).Row.Type, storage.Pending)
+	wantEqual(t, "after To's follow has ended", s.act(t, request, storage.Pending, 2002).Row.Type, storage.Pending)
 
 	request = s.accepted(t)
 	s.change(t, request.From, change(request.To, storage.None, 2003))
-	wantEqual(t, "after From's follow has ended", s.act(t, request, storage.Ask, 2004).Row.Type, storage.Pending)
+	wantEqual(t, "after From's follow has ended", s.act(t, request, storage.Pending, 2004).Row.Type, storage.Pending)
 }
 
 // Two users who follow each other are friends, also without a request: none is made, whichever request there was before. A
@@ -132,49 +132,49 @@ func (s requests) FriendsByTwoFollowsDoNotAsk(t *testing.T) {
 		row := s.rowOf(t, storage.Requests, request)
 		s.change(t, request.From, change(request.To, storage.Following, 7))
 		s.apply(t, storage.Inverse, follow(storage.Inverse, request.From, request.To, 8))
-		wantRequest(t, fmt.Sprintf("from state %d", state), s.act(t, request, storage.Ask, 2000), storage.ChangedRequest{Row: row})
+		wantRequest(t, fmt.Sprintf("from state %d", state), s.act(t, request, storage.Pending, 2000), storage.Changed{Row: row})
 
 		s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 2000))
-		wantEqual(t, "when the other has asked", s.act(t, request, storage.Ask, 2001).Row.Type, storage.Accepted)
+		wantEqual(t, "when the other has asked", s.act(t, request, storage.Pending, 2001).Row.Type, storage.Accepted)
 	}
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.apply(t, storage.Inverse, follow(storage.Inverse, request.From, request.To, 8))
-	wantEqual(t, "whom only the other follows", s.act(t, request, storage.Ask, 2000).Row.Type, storage.Pending)
+	wantEqual(t, "whom only the other follows", s.act(t, request, storage.Pending, 2000).Row.Type, storage.Pending)
 }
 
 func (s requests) ARequestExpires(t *testing.T) {
-	for _, act := range []storage.RequestAct{storage.Accept, storage.Decline, storage.Cancel} {
+	for _, act := range []storage.EdgeType{storage.Accepted, storage.Declined, storage.Cancelled} {
 		for _, late := range []bool{false, true} {
 			request := s.asked(t, 10)
 			n := 1010 // the last microsecond
 			if late {
 				n++
 			}
-			_, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(n)}, briefly)
+			_, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, briefly)
 			if late != errors.Is(err, storage.ErrNoRequest) || (!late && err != nil) {
 				t.Errorf("act %d, late is %v: %v", act, late, err)
 			}
 		}
 	}
 	request := s.asked(t, 10)
-	wantEqual(t, "asked in time", s.act(t, request, storage.Ask, 1010).Changed, false)
-	got := s.act(t, request, storage.Ask, 1011)
+	wantEqual(t, "asked in time", s.act(t, request, storage.Pending, 1010).Changed, false)
+	got := s.act(t, request, storage.Pending, 1011)
 	wantEqual(t, "asked anew", got.Row, stateOf(storage.Requests, request.From, request.To, storage.Pending, 1011))
 	wantEqual(t, "changed", got.Changed, true)
 }
 
 func (s requests) AfterADeclineThereIsAPause(t *testing.T) {
 	request := s.asked(t, 1)
-	s.act(t, request, storage.Decline, 10)
+	s.act(t, request, storage.Declined, 10)
 	for _, n := range []int{5, 10, 60, 109} {
-		s.wantRefused(t, request, storage.Ask, n, briefly, storage.ErrForbidden)
+		s.wantRefused(t, request, storage.Pending, n, briefly, storage.ErrForbidden)
 	}
-	wantEqual(t, "after the pause", s.act(t, request, storage.Ask, 110).Row.Type, storage.Pending)
+	wantEqual(t, "after the pause", s.act(t, request, storage.Pending, 110).Row.Type, storage.Pending)
 
 	// A user who has declined may ask at any time, and then the other one may accept.
-	s.act(t, request, storage.Decline, 111)
+	s.act(t, request, storage.Declined, 111)
 	s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 112))
-	wantEqual(t, "when the other asks", s.act(t, request, storage.Ask, 113).Row.Type, storage.Accepted)
+	wantEqual(t, "when the other asks", s.act(t, request, storage.Pending, 113).Row.Type, storage.Accepted)
 }
 
 // If both have asked, and the second act sees the first, no pause is needed.
@@ -190,10 +190,9 @@ func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 			wantEqual(t, "row", row.Type, storage.Accepted)
 			continue
 		}
-		got := s.act(t, request, storage.Ask, 9)
-		wantRequest(t, fmt.Sprintf("from state %d", state), got, storage.ChangedRequest{
-			Row: stateOf(storage.Requests, request.From, request.To, storage.Accepted, 9), Changed: true, Written: []storage.Written{
-				{Row: storage.Row{Side: storage.Requests, Edge: stateOf(storage.Requests, request.From, request.To, storage.Accepted, 9)}},
+		got := s.act(t, request, storage.Pending, 9)
+		wantRequest(t, fmt.Sprintf("from state %d", state), got, storage.Changed{
+			Row: stateOf(storage.Requests, request.From, request.To, storage.Accepted, 9), Changed: true, Also: []storage.Written{
 				{Row: storage.Row{Side: storage.Forward, Edge: follow(storage.Forward, request.From, request.To, 9)}},
 			}})
 		wantEqual(t, "count", s.countsOf(t, request.From).Following, 1)
@@ -201,25 +200,25 @@ func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 	// An expired request does not count.
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 4))
-	wantEqual(t, "one that has expired", s.act(t, request, storage.Ask, 1005).Row.Type, storage.Pending)
+	wantEqual(t, "one that has expired", s.act(t, request, storage.Pending, 1005).Row.Type, storage.Pending)
 }
 
 // A follow that exists keeps its time and position.
 func (s requests) AcceptingLeavesTheFollowThere(t *testing.T) {
 	request := s.asked(t, 5)
 	row := s.change(t, request.From, change(request.To, storage.Following, 7))[0].Row
-	got := s.act(t, request, storage.Accept, 9)
-	wantWritten(t, "written", got.Written, []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: got.Row}}})
+	got := s.act(t, request, storage.Accepted, 9)
+	wantWritten(t, "written", got.Written(), []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: got.Row}}})
 	wantEqual(t, "follow", s.edgeOf(t, storage.Forward, request), row)
 }
 
 func (s requests) TimesRiseWhenTheClockGoesBack(t *testing.T) {
 	request := s.asked(t, 50)
 	s.apply(t, storage.Forward, edge(storage.Forward, request.From, request.To, storage.None, at(80)))
-	got := s.act(t, request, storage.Accept, 3)
+	got := s.act(t, request, storage.Accepted, 3)
 	wantEqual(t, "request", got.Row, stateOf(storage.Requests, request.From, request.To, storage.Accepted, 51))
 	wantEqual(t, "follow", s.edgeOf(t, storage.Forward, request), follow(storage.Forward, request.From, request.To, 81))
-	got = s.act(t, request, storage.Remove, 3)
+	got = s.act(t, request, storage.Removed, 3)
 	wantEqual(t, "request", got.Row, stateOf(storage.Requests, request.From, request.To, storage.Removed, 52))
 	wantEqual(t, "follow", s.edgeOf(t, storage.Forward, request), edge(storage.Forward, request.From, request.To, storage.None, at(82)))
 }
@@ -233,12 +232,12 @@ func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 		} else {
 			s.apply(t, storage.Inverse, edge(storage.Inverse, request.From, request.To, storage.Blocking, at(1)))
 		}
-		s.wantRefused(t, request, storage.Ask, 2, briefly, storage.ErrForbidden)
+		s.wantRefused(t, request, storage.Pending, 2, briefly, storage.ErrForbidden)
 		// This holds for requests that were written in any other way, too.
 		s.apply(t, storage.Requests, stateOf(storage.Requests, request.From, request.To, storage.Pending, 3))
-		s.wantRefused(t, request, storage.Accept, 4, briefly, storage.ErrForbidden)
+		s.wantRefused(t, request, storage.Accepted, 4, briefly, storage.ErrForbidden)
 		s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 5))
-		s.wantRefused(t, request, storage.Ask, 6, briefly, storage.ErrForbidden)
+		s.wantRefused(t, request, storage.Pending, 6, briefly, storage.ErrForbidden)
 		wantEqual(t, "count", s.countsOf(t, request.From).Following, 0)
 	}
 }
@@ -248,7 +247,7 @@ func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 func (s requests) ABlockedRequestCannotBeAccepted(t *testing.T) {
 	request := s.asked(t, 1)
 	s.change(t, request.From, block(request.To, 2), unblock(request.To, 3))
-	s.wantRefused(t, request, storage.Accept, 4, briefly, storage.ErrNoRequest)
+	s.wantRefused(t, request, storage.Accepted, 4, briefly, storage.ErrNoRequest)
 	wantEqual(t, "state", s.edgeOf(t, storage.Requests, request).Type, storage.Cancelled)
 }
 
@@ -257,7 +256,7 @@ func (s requests) SoManyMayBePending(t *testing.T) {
 	two := briefly
 	two.MaxPending = 2
 	ask := func(i, n int) error {
-		_, err := s.store.ChangeRequest(t.Context(), storage.Pair{From: from, To: to[i]}, storage.RequestChange{Act: storage.Ask, At: at(n)}, two)
+		_, err := Request(t.Context(), s.store, storage.Pair{From: from, To: to[i]}, storage.EdgeChange{Type: storage.Pending, At: at(n)}, two)
 		return err
 	}
 	for i := range 2 {
@@ -266,7 +265,7 @@ func (s requests) SoManyMayBePending(t *testing.T) {
 	wantIs(t, ask(2, 3), storage.ErrLimitReached)
 	wantMissing(t, s.store.Edges(t.Context(), storage.Requests, []storage.Pair{{From: from, To: to[2]}}), 1)
 	wantIs(t, ask(0, 4), nil) // is pending already
-	s.act(t, storage.Pair{From: from, To: to[0]}, storage.Cancel, 5)
+	s.act(t, storage.Pair{From: from, To: to[0]}, storage.Cancelled, 5)
 	wantIs(t, ask(2, 6), nil)
 	wantIs(t, ask(3, 7), storage.ErrLimitReached)
 	s.apply(t, storage.Inbox, stateOf(storage.Inbox, from, to[4], storage.Pending, 8))
@@ -279,10 +278,10 @@ func (s requests) SoManyMayBePending(t *testing.T) {
 func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 	one := briefly
 	one.MaxFollowing = 1
-	for _, act := range []storage.RequestAct{storage.Accept, storage.Ask} {
+	for _, act := range []storage.EdgeType{storage.Accepted, storage.Pending} {
 		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		side := storage.Requests
-		if act == storage.Ask {
+		if act == storage.Pending {
 			side = storage.Inbox
 		}
 		s.apply(t, side, stateOf(side, request.From, request.To, storage.Pending, 2))
@@ -291,7 +290,7 @@ func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 		s.wantRefused(t, request, act, 4, one, storage.ErrLimitReached)
 		// A user who is already followed can no longer be asked.
 		s.change(t, request.From, change(other, storage.None, 5), change(request.To, storage.Following, 6))
-		got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(7)}, one)
+		got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(7)}, one)
 		wantIs(t, err, nil)
 		wantEqual(t, "state", got.Row.Type, storage.Accepted)
 	}
@@ -301,9 +300,9 @@ func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 func (s requests) TheMessageStaysWhileItIsPending(t *testing.T) {
 	long := strings.Repeat("😀", storage.MaxMessageLength)
 	for _, end := range []func(storage.Pair){
-		func(p storage.Pair) { s.act(t, p, storage.Accept, 5) },
-		func(p storage.Pair) { s.act(t, p, storage.Decline, 5) },
-		func(p storage.Pair) { s.act(t, p, storage.Cancel, 5) },
+		func(p storage.Pair) { s.act(t, p, storage.Accepted, 5) },
+		func(p storage.Pair) { s.act(t, p, storage.Declined, 5) },
+		func(p storage.Pair) { s.act(t, p, storage.Cancelled, 5) },
 		func(p storage.Pair) { s.change(t, p.From, block(p.To, 5)) },
 		func(p storage.Pair) {
 			s.apply(t, storage.Inverse, edge(storage.Inverse, p.From, p.To, storage.Blocking, at(5)))
@@ -323,7 +322,7 @@ func (s requests) TheMessageStaysWhileItIsPending(t *testing.T) {
 	}
 	request := s.asked(t, 1)
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
-	s.act(t, request, storage.Cancel, 2)
+	s.act(t, request, storage.Cancelled, 2)
 	s.ask(t, request, 3, "again")
 	wantEqual(t, "message", found(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)[0], "again")
 	s.ask(t, request, 3000, "") // has expired
@@ -333,7 +332,7 @@ func (s requests) TheMessageStaysWhileItIsPending(t *testing.T) {
 func (s requests) RemovingEndsTheFollow(t *testing.T) {
 	back := func(p storage.Pair) storage.Edge { return follow(storage.Forward, p.To, p.From, 3) }
 	for name, befriend := range map[string]func(storage.Pair){
-		"asked and accepted": func(p storage.Pair) { s.act(t, p, storage.Ask, 1); s.act(t, p, storage.Accept, 2) },
+		"asked and accepted": func(p storage.Pair) { s.act(t, p, storage.Pending, 1); s.act(t, p, storage.Accepted, 2) },
 		"accepted by the other": func(p storage.Pair) {
 			s.apply(t, storage.Inbox, stateOf(storage.Inbox, p.From, p.To, storage.Accepted, 2))
 		},
@@ -344,29 +343,29 @@ func (s requests) RemovingEndsTheFollow(t *testing.T) {
 	} {
 		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		befriend(request)
-		got := s.act(t, request, storage.Remove, 9)
+		got := s.act(t, request, storage.Removed, 9)
 		row := stateOf(storage.Requests, request.From, request.To, storage.Removed, 9)
 		ended := edge(storage.Forward, request.From, request.To, storage.None, at(9))
-		wantRequest(t, name, got, storage.ChangedRequest{Row: row, Changed: true, Written: []storage.Written{
-			{Row: storage.Row{Side: storage.Requests, Edge: row}}, {Row: storage.Row{Side: storage.Forward, Edge: ended}},
+		wantRequest(t, name, got, storage.Changed{Row: row, Changed: true, Also: []storage.Written{
+			{Row: storage.Row{Side: storage.Forward, Edge: ended}},
 		}})
 		counts := s.countsOf(t, request.From)
 		wantEqual(t, name+": followings", counts.Following, 0)
 		wantEqual(t, name+": friends", counts.Friend, 0)
-		wantRequest(t, name+": again", s.act(t, request, storage.Remove, 10), storage.ChangedRequest{Row: row})
+		wantRequest(t, name+": again", s.act(t, request, storage.Removed, 10), storage.Changed{Row: row})
 	}
 	// A follow that is not part of a friendship stays, and so does a follow by a user who is not followed back.
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.change(t, request.From, change(request.To, storage.Following, 1))
-	wantEqual(t, "removing a follow", s.act(t, request, storage.Remove, 2).Changed, false)
+	wantEqual(t, "removing a follow", s.act(t, request, storage.Removed, 2).Changed, false)
 	follower := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.apply(t, storage.Inverse, follow(storage.Inverse, follower.From, follower.To, 1))
-	wantEqual(t, "removing a follower", s.act(t, follower, storage.Remove, 2).Changed, false)
+	wantEqual(t, "removing a follower", s.act(t, follower, storage.Removed, 2).Changed, false)
 }
 
 func (s requests) NobodyAsksNobody(t *testing.T) {
 	request := storage.Pair{From: s.id(), To: s.newUsers(t, 1)[0].ID}
-	for act := storage.Ask; act <= storage.Remove; act++ {
+	for act := storage.Pending; act <= storage.Removed; act++ {
 		s.wantRefused(t, request, act, 1, briefly, storage.ErrUserUnknown)
 	}
 	wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{request.From}), 1)
@@ -377,12 +376,12 @@ func (s requests) NobodyAsksNobody(t *testing.T) {
 func (s requests) OneOfManyActsWins(t *testing.T) {
 	for range 12 {
 		request := s.asked(t, 1)
-		acts := []storage.RequestAct{storage.Accept, storage.Decline, storage.Cancel}
+		acts := []storage.EdgeType{storage.Accepted, storage.Declined, storage.Cancelled}
 		states := []storage.EdgeType{storage.Accepted, storage.Declined, storage.Cancelled}
-		answers, errs := make([]storage.ChangedRequest, workers), make([]error, workers)
+		answers, errs := make([]storage.Changed, workers), make([]error, workers)
 		together(func(worker int) {
-			change := storage.RequestChange{Act: acts[worker%3], At: at(2)}
-			answers[worker], errs[worker] = s.store.ChangeRequest(t.Context(), request, change, briefly)
+			change := storage.EdgeChange{Type: acts[worker%3], At: at(2)}
+			answers[worker], errs[worker] = Request(t.Context(), s.store, request, change, briefly)
 		})
 		row, changes := s.edgeOf(t, storage.Requests, request), 0
 		for worker, got := range answers {
@@ -406,7 +405,7 @@ func (s requests) DoubleClicksAskOnce(t *testing.T) {
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	changes := make([]bool, workers)
 	together(func(worker int) {
-		got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: storage.Ask, At: at(worker)}, briefly)
+		got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: storage.Pending, At: at(worker)}, briefly)
 		if err != nil {
 			t.Errorf("ask: %v", err)
 		}
@@ -428,10 +427,10 @@ func (s requests) EachStateIsAList(t *testing.T) {
 	for i, id := range to {
 		s.ask(t, storage.Pair{From: from, To: id}, i, "")
 	}
-	for i, act := range []storage.RequestAct{storage.Accept, storage.Decline, storage.Cancel, storage.Accept} {
+	for i, act := range []storage.EdgeType{storage.Accepted, storage.Declined, storage.Cancelled, storage.Accepted} {
 		s.act(t, storage.Pair{From: from, To: to[i]}, act, 20+i)
 	}
-	s.act(t, storage.Pair{From: from, To: to[3]}, storage.Remove, 30)
+	s.act(t, storage.Pair{From: from, To: to[3]}, storage.Removed, 30)
 	for state, want := range map[storage.EdgeType][]int{
 		storage.Pending: {9, 8, 7, 6, 5, 4}, storage.Accepted: {0}, storage.Declined: {1}, storage.Cancelled: {2}, storage.Removed: {3},
 	} {
@@ -449,7 +448,7 @@ func (s requests) EachStateIsAList(t *testing.T) {
 func (s requests) AnEndedContextChangesNothing(t *testing.T) {
 	request := s.asked(t, 1)
 	row, counts := s.edgeOf(t, storage.Requests, request), s.countsOf(t, request.From)
-	_, err := s.store.ChangeRequest(ended(t), request, storage.RequestChange{Act: storage.Accept, At: at(2)}, briefly)
+	_, err := Request(ended(t), s.store, request, storage.EdgeChange{Type: storage.Accepted, At: at(2)}, briefly)
 	wantEndedErr(t, "accept", err)
 	wantEqual(t, "row", s.edgeOf(t, storage.Requests, request), row)
 	wantEqual(t, "counts", s.countsOf(t, request.From), counts)
@@ -465,8 +464,8 @@ func (h *harness) asked(t *testing.T, n int) storage.Pair {
 
 func (h *harness) ask(t *testing.T, request storage.Pair, n int, message string) {
 	t.Helper()
-	change := storage.RequestChange{Act: storage.Ask, At: at(n), Message: message}
-	if _, err := h.store.ChangeRequest(t.Context(), request, change, briefly); err != nil {
+	change := storage.EdgeChange{Type: storage.Pending, At: at(n), Message: message}
+	if _, err := Request(t.Context(), h.store, request, change, briefly); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -475,14 +474,14 @@ func (h *harness) ask(t *testing.T, request storage.Pair, n int, message string)
 func (h *harness) accepted(t *testing.T) storage.Pair {
 	t.Helper()
 	request := h.asked(t, 1998)
-	wantEqual(t, "accepted", h.act(t, request, storage.Accept, 1999).Changed, true)
+	wantEqual(t, "accepted", h.act(t, request, storage.Accepted, 1999).Changed, true)
 	return request
 }
 
 // act does one act that is not refused.
-func (h *harness) act(t *testing.T, request storage.Pair, act storage.RequestAct, n int) storage.ChangedRequest {
+func (h *harness) act(t *testing.T, request storage.Pair, act storage.EdgeType, n int) storage.Changed {
 	t.Helper()
-	got, err := h.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(n)}, briefly)
+	got, err := Request(t.Context(), h.store, request, storage.EdgeChange{Type: act, At: at(n)}, briefly)
 	if err != nil {
 		t.Fatalf("act %d: %v", act, err)
 	}
@@ -490,12 +489,12 @@ func (h *harness) act(t *testing.T, request storage.Pair, act storage.RequestAct
 }
 
 // wantRefused checks that an act is refused, and changes nothing.
-func (s requests) wantRefused(t *testing.T, request storage.Pair, act storage.RequestAct, n int, o storage.RequestOptions, reason error) {
+func (s requests) wantRefused(t *testing.T, request storage.Pair, act storage.EdgeType, n int, o storage.ChangeOptions, reason error) {
 	t.Helper()
 	before := s.store.Edges(t.Context(), storage.Requests, []storage.Pair{request})[0]
-	got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(n)}, o)
+	got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, o)
 	wantIs(t, err, reason)
-	wantRequest(t, "answer", got, storage.ChangedRequest{})
+	wantRequest(t, "answer", got, storage.Changed{})
 	after := s.store.Edges(t.Context(), storage.Requests, []storage.Pair{request})[0]
 	wantEqual(t, "found", after.Found, before.Found)
 	wantEqual(t, "row", after.Value, before.Value)
@@ -511,10 +510,9 @@ func (h *harness) rowOf(t *testing.T, side storage.Side, pair storage.Pair) stor
 	return result[0].Value
 }
 
-func wantRequest(t *testing.T, what string, got, want storage.ChangedRequest) {
+func wantRequest(t *testing.T, what string, got, want storage.Changed) {
 	t.Helper()
-	first := len(got.Written) == 0 || (got.Written[0].Side == storage.Requests && got.Written[0].Edge.Pair() == got.Row.Pair())
-	if got.Row != want.Row || got.Changed != want.Changed || !sameWritten(got.Written, want.Written) || !first {
+	if got.Row != want.Row || got.Changed != want.Changed || got.Inverse != want.Inverse || !sameWritten(got.Also, want.Also) {
 		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
 	}
 }

@@ -95,19 +95,19 @@ func (s settling) step(t *testing.T, random *rand.Rand, box *post, users []stora
 	case 0:
 		change := anyChange(random, to, 0)
 		change.At = at
-		results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: inverse})
+		results := s.store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: inverse})
 		if noErrorsBut(t, storage.ErrForbidden, results, 1) {
 			box.send(random, results[0].Value.Written())
 		}
 	case 1:
-		act := storage.RequestAct(random.IntN(int(storage.Remove) + 1))
+		act := storage.Pending + storage.EdgeType(random.IntN(int(storage.Removed)))
 		o := briefly
 		o.Inverse, o.Pause = inverse, 0
-		got, err := s.store.ChangeRequest(t.Context(), storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: at}, o)
+		got, err := Request(t.Context(), s.store, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: act, At: at}, o)
 		if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoRequest) {
 			t.Errorf("act %d: %v", act, err)
 		}
-		box.send(random, got.Written)
+		box.send(random, got.Written())
 	default:
 		s.deliver(t, random, box, 1+random.IntN(3))
 	}

@@ -125,8 +125,8 @@ func (s shardReader) RelationsHaveTheirDetails(t *testing.T) {
 	for i, to := range s.ids(3) {
 		pair := storage.Pair{From: user, To: to, Post: int64(101 + i)}
 		want[pair] = storage.Detail{EndsAt: at(100 * i), Attributes: fmt.Sprintf(`{"a":%d}`, i)}
-		change := storage.ItemChange{To: to, Item: pair.Post, Type: storage.Related, At: at(1), Detail: storage.DetailChange{EndsAt: want[pair].EndsAt, Attributes: values("a", fmt.Sprint(i))}}
-		found(t, s.store.ChangeItems(t.Context(), storage.Relations, user, []storage.ItemChange{change}, storage.ItemOptions{}), 1)
+		change := storage.EdgeChange{To: to, Item: pair.Post, Type: storage.Related, At: at(1), Detail: storage.DetailChange{EndsAt: want[pair].EndsAt, Attributes: values("a", fmt.Sprint(i))}}
+		found(t, s.store.ChangeEdges(t.Context(), storage.Relations, user, []storage.EdgeChange{change}, storage.ChangeOptions{}), 1)
 	}
 	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
 		rows, err := at.Relations(t.Context(), storage.Pair{From: user - 1}, many)

@@ -69,7 +69,7 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 		},
 		"request": func(id storage.UserID, n int) {
 			request := storage.Pair{From: id, To: own.id()}
-			messages{own}.act(t, request, storage.RequestChange{Act: storage.Ask, At: day(n)})
+			messages{own}.act(t, request, storage.EdgeChange{Type: storage.Pending, At: day(n)})
 		},
 		"profile": func(id storage.UserID, n int) {
 			name := "B"
@@ -86,7 +86,7 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 			follower := own.id()
 			own.madeOn(t, follower, 1)
 			one := []storage.EdgeChange{{To: id, Type: storage.Following, At: day(n)}}
-			changed := answers(t, own.store.ChangeEdges(t.Context(), follower, one, storage.ChangeOptions{Inverse: true}), 1)[0]
+			changed := answers(t, own.store.ChangeEdges(t.Context(), storage.Forward, follower, one, storage.ChangeOptions{Inverse: true}), 1)[0]
 			if !changed.Inverse { // the inverse row is on another shard and has to be applied there
 				own.apply(t, storage.Inverse, changed.Row)
 			}

@@ -41,8 +41,11 @@ func backOf(side storage.Side, e storage.Edge) storage.Pair {
 // blockersFollow follows the users whom it blocks.
 type blockersFollow struct{ *oracle.Store }
 
-func (s blockersFollow) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s blockersFollow) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i, change := range changes {
 		pair := storage.Pair{From: from, To: change.To}
 		if errors.Is(results[i].Err, storage.ErrForbidden) && rowOf(ctx, s.Store, storage.Forward, pair).Type == storage.Blocking {
@@ -109,8 +112,11 @@ func (s keepsRequests) restore(ctx context.Context, also []storage.Written) []st
 // It does so for blocks of one's own.
 type keepsOwnRequests struct{ keepsRequests }
 
-func (s keepsOwnRequests) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s keepsOwnRequests) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i := range results {
 		results[i].Value.Also = s.restore(ctx, results[i].Value.Also)
 	}
@@ -133,59 +139,74 @@ func (s keepsBlockedRequests) Apply(ctx context.Context, side storage.Side, edge
 // endsAnything ends whatever exists, a follow or a block.
 type endsAnything struct{ *oracle.Store }
 
-func (s endsAnything) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s endsAnything) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	changes = slices.Clone(changes)
 	for i := range changes {
 		changes[i].Ends = rowOf(ctx, s.Store, storage.Forward, storage.Pair{From: from, To: changes[i].To}).Type
 	}
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 // An unfollow ends blocks.
 type unfollowEndsBlocks struct{ *oracle.Store }
 
-func (s unfollowEndsBlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s unfollowEndsBlocks) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	for i := range changes {
 		if changes[i].Ends != storage.Blocking {
-			return endsAnything(s).ChangeEdges(ctx, from, changes, o)
+			return endsAnything(s).ChangeEdges(ctx, storage.Forward, from, changes, o)
 		}
 	}
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 // An unblock ends follows.
 type unblockEndsFollows struct{ *oracle.Store }
 
-func (s unblockEndsFollows) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s unblockEndsFollows) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	for i := range changes {
 		if changes[i].Ends == storage.Blocking {
-			return endsAnything(s).ChangeEdges(ctx, from, changes, o)
+			return endsAnything(s).ChangeEdges(ctx, storage.Forward, from, changes, o)
 		}
 	}
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 // acceptsAnything accepts also what does not wait.
 type acceptsAnything struct{ *oracle.Store }
 
-func (s acceptsAnything) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s acceptsAnything) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	changes = slices.Clone(changes)
 	for i := range changes {
 		if changes[i].Type == storage.Following {
 			changes[i].Ends = storage.None
 		}
 	}
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 // requestsUnlimited forgets the limit if one of the changes is a request for a follow.
 type requestsUnlimited struct{ *oracle.Store }
 
-func (s requestsUnlimited) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s requestsUnlimited) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	if slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Requested }) {
 		o.MaxFollowing = 0
 	}
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 // importsAnything writes forward follows also if the followed user blocks the follower, by
@@ -207,8 +228,11 @@ func (s importsAnything) Apply(ctx context.Context, side storage.Side, edges []s
 // inlineStopsShort writes the other side of a block, but not what follows from it.
 type inlineStopsShort struct{ *oracle.Store }
 
-func (s inlineStopsShort) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s inlineStopsShort) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i := range results {
 		changed := &results[i].Value
 		changed.Also = slices.DeleteFunc(slices.Clone(changed.Also), func(row storage.Written) bool { return row.Edge.From != from })

@@ -20,8 +20,11 @@ type (
 
 type followsAgain struct{ *oracle.Store }
 
-func (s followsAgain) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s followsAgain) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i, change := range changes {
 		row := &results[i].Value.Row
 		if !results[i].Value.Changed && row.Type == storage.Following && change.At > row.UpdateTime {
@@ -34,8 +37,11 @@ func (s followsAgain) ChangeEdges(ctx context.Context, from storage.UserID, chan
 
 type clockOnly struct{ *oracle.Store }
 
-func (s clockOnly) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s clockOnly) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i, change := range changes {
 		if results[i].Value.Changed {
 			results[i].Value.Row.UpdateTime = change.At
@@ -46,8 +52,11 @@ func (s clockOnly) ChangeEdges(ctx context.Context, from storage.UserID, changes
 
 type endsNothing struct{ *oracle.Store }
 
-func (s endsNothing) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s endsNothing) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i, change := range changes {
 		if results[i].Found && results[i].Value.Row.UpdateTime == 0 {
 			tombstone := storage.Edge{From: from, To: change.To, UpdateTime: change.At}
@@ -59,7 +68,10 @@ func (s endsNothing) ChangeEdges(ctx context.Context, from storage.UserID, chang
 
 type lastChange struct{ *oracle.Store }
 
-func (s lastChange) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s lastChange) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	last := slices.Clone(changes)
 	for i := range last {
 		for _, later := range changes[i+1:] {
@@ -68,18 +80,21 @@ func (s lastChange) ChangeEdges(ctx context.Context, from storage.UserID, change
 			}
 		}
 	}
-	return s.Store.ChangeEdges(ctx, from, last, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, last, o)
 }
 
 type wholeCallLimited struct{ *oracle.Store }
 
-func (s wholeCallLimited) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s wholeCallLimited) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	follows := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
 	for _, change := range changes {
 		follows += int64(change.Type & 1)
 	}
 	if o.MaxFollowing == 0 || follows <= o.MaxFollowing {
-		return s.Store.ChangeEdges(ctx, from, changes, o)
+		return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	}
 	results := make(changeds, len(changes))
 	for i := range results {
@@ -98,11 +113,14 @@ func newChangesRaise(s *oracle.Store) storage.Store {
 	return &changesRaise{Store: s, raised: map[storage.UserID]int64{}}
 }
 
-func (s *changesRaise) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s *changesRaise) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.raised[from]++
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 func (s *changesRaise) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
@@ -117,27 +135,36 @@ func (s *changesRaise) Counts(ctx context.Context, ids []storage.UserID) []stora
 
 type oneByOne struct{ *oracle.Store }
 
-func (s oneByOne) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s oneByOne) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	results := make(changeds, 0, len(changes))
 	for _, change := range changes {
-		results = append(results, s.Store.ChangeEdges(ctx, from, edgeChanges{change}, o)...)
+		results = append(results, s.Store.ChangeEdges(ctx, storage.Forward, from, edgeChanges{change}, o)...)
 	}
 	return results
 }
 
 type anybodyChanges struct{ *oracle.Store }
 
-func (s anybodyChanges) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s anybodyChanges) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	if !s.Counts(ctx, []storage.UserID{from})[0].Found {
 		s.CreateUsers(ctx, []storage.User{{ID: from, Handle: from.String()}})
 	}
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 type alwaysInverse struct{ *oracle.Store }
 
-func (s alwaysInverse) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: o.MaxFollowing, Inverse: true})
+func (s alwaysInverse) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: o.MaxFollowing, Inverse: true})
 	for i := range results {
 		results[i].Value.Inverse = results[i].Value.Inverse && o.Inverse
 	}
@@ -146,8 +173,11 @@ func (s alwaysInverse) ChangeEdges(ctx context.Context, from storage.UserID, cha
 
 type inverseClaimed struct{ *oracle.Store }
 
-func (s inverseClaimed) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: o.MaxFollowing})
+func (s inverseClaimed) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: o.MaxFollowing})
 	for i := range results {
 		results[i].Value.Inverse = results[i].Value.Changed && o.Inverse
 	}
@@ -156,8 +186,11 @@ func (s inverseClaimed) ChangeEdges(ctx context.Context, from storage.UserID, ch
 
 type inverseUnreported struct{ *oracle.Store }
 
-func (s inverseUnreported) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s inverseUnreported) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i := range results {
 		results[i].Value.Inverse = false
 	}
@@ -168,8 +201,11 @@ func (s inverseUnreported) ChangeEdges(ctx context.Context, from storage.UserID,
 // row.
 type inverseOverwrites struct{ *oracle.Store }
 
-func (s inverseOverwrites) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+func (s inverseOverwrites) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i := range results {
 		if changed := &results[i].Value; o.Inverse && changed.Changed && !changed.Inverse {
 			row := s.Edges(ctx, storage.Inverse, []storage.Pair{changed.Row.Pair()})[0].Value
@@ -184,23 +220,29 @@ func (s inverseOverwrites) ChangeEdges(ctx context.Context, from storage.UserID,
 // unlimitedBlocks are blocks without a limit.
 type unlimitedBlocks struct{ *oracle.Store }
 
-func (s unlimitedBlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s unlimitedBlocks) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	o.MaxBlocks = 0
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 // unlockedLimit looks at the count before it writes.
 type unlockedLimit struct{ *oracle.Store }
 
-func (s unlockedLimit) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s unlockedLimit) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	if o.MaxFollowing == 0 {
-		return s.Store.ChangeEdges(ctx, from, changes, o)
+		return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	}
 	room := o.MaxFollowing - s.Counts(ctx, []storage.UserID{from})[0].Value.Following
 	// Others may write now, as between two statements.
 	time.Sleep(time.Millisecond)
 	now := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
-	return s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: max(1, now+room), Inverse: o.Inverse})
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: max(1, now+room), Inverse: o.Inverse})
 }
 
 // reportsDeadlocks returns errors for races that were lost.
@@ -209,7 +251,10 @@ type reportsDeadlocks struct {
 	writing *sync.Mutex
 }
 
-func (s reportsDeadlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s reportsDeadlocks) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	if !s.writing.TryLock() {
 		results := make(changeds, len(changes))
 		for i := range results {
@@ -219,21 +264,24 @@ func (s reportsDeadlocks) ChangeEdges(ctx context.Context, from storage.UserID, 
 	}
 	defer s.writing.Unlock()
 	time.Sleep(100 * time.Microsecond) // as long as two statements
-	return s.Store.ChangeEdges(ctx, from, changes, o)
+	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
 // staleRows judges by rows that it read before the lock: two writers of the same change both
 // write it.
 type staleRows struct{ *oracle.Store }
 
-func (s staleRows) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s staleRows) ChangeEdges(ctx context.Context, side storage.Side, from storage.UserID, changes edgeChanges, o options) changeds {
+	if side != storage.Forward {
+		return s.Store.ChangeEdges(ctx, side, from, changes, o)
+	}
 	if len(changes) != 1 {
-		return s.Store.ChangeEdges(ctx, from, changes, o)
+		return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	}
 	pair := storage.Pair{From: from, To: changes[0].To}
 	before := s.Edges(ctx, storage.Forward, []storage.Pair{pair})[0].Value
 	time.Sleep(300 * time.Microsecond)
-	results := s.Store.ChangeEdges(ctx, from, changes, o)
+	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	if changed := &results[0].Value; !changed.Changed && before.Type != changes[0].Type && results[0].Err == nil {
 		changed.Row.UpdateTime++
 		changed.Changed = s.Apply(ctx, storage.Forward, []storage.Edge{changed.Row}, storage.IfNewer)[0].Value.Changed

@@ -39,21 +39,27 @@ func init() { wrongStores = append(wrongStores, favoriteMistakes...) }
 
 type madeAgain struct{ *oracle.Store }
 
-func (s madeAgain) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+func (s madeAgain) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
 	for _, ch := range changes {
 		if ch.Type == storage.Favorited {
 			ch.Type = storage.None
-			s.Store.ChangeItems(ctx, side, user, []storage.ItemChange{ch}, o)
+			s.Store.ChangeEdges(ctx, side, user, []storage.EdgeChange{ch}, o)
 		}
 	}
-	return s.Store.ChangeItems(ctx, side, user, changes, o)
+	return s.Store.ChangeEdges(ctx, side, user, changes, o)
 }
 
 type favoritesApart struct{ *oracle.Store }
 
-func (s favoritesApart) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+func (s favoritesApart) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
 	o.Inverse = false
-	return s.Store.ChangeItems(ctx, side, user, changes, o)
+	return s.Store.ChangeEdges(ctx, side, user, changes, o)
 }
 
 type uncountedPosts struct{ *oracle.Store }
@@ -117,8 +123,11 @@ func (s blindFavorites) Apply(ctx context.Context, side storage.Side, edges []st
 
 type anybodyFavorites struct{ *oracle.Store }
 
-func (s anybodyFavorites) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, _ storage.ItemOptions) []storage.Result[storage.Changed] {
-	return storage.Each(changes, func(ch storage.ItemChange) storage.Result[storage.Changed] {
+func (s anybodyFavorites) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
+	return storage.Each(changes, func(ch storage.EdgeChange) storage.Result[storage.Changed] {
 		e := storage.Pair{From: user, To: ch.To, Post: ch.Item}.Edge(ch.Type, ch.At)
 		r := s.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
 		return storage.Result[storage.Changed]{Value: storage.Changed{Row: r.Value.Row, Side: side, Changed: r.Value.Changed}, Found: true, Err: r.Err}
@@ -159,13 +168,16 @@ type unlockedFavorites struct {
 	posts map[storage.PostID]int64
 }
 
-func (s *unlockedFavorites) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+func (s *unlockedFavorites) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
 	ch := changes[0] // the promise makes one at a time
 	post := storage.PostID{Author: ch.To, Number: ch.Item}
 	s.mu.Lock()
 	was := s.posts[post]
 	s.mu.Unlock()
-	changed := s.Store.ChangeItems(ctx, side, user, changes, o)
+	changed := s.Store.ChangeEdges(ctx, side, user, changes, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if changed[0].Value.Changed {
@@ -196,6 +208,9 @@ func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Re
 
 type deafFavorites struct{ *oracle.Store }
 
-func (s deafFavorites) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
-	return s.Store.ChangeItems(context.WithoutCancel(ctx), side, user, changes, o)
+func (s deafFavorites) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
+	return s.Store.ChangeEdges(context.WithoutCancel(ctx), side, user, changes, o)
 }

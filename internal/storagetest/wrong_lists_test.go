@@ -58,8 +58,11 @@ func (s nothingPrivate) UserLists(ctx context.Context, queries []storage.ListsQu
 
 type anyMembers struct{ *oracle.Store }
 
-func (s anyMembers) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
-	results := s.Store.ChangeItems(ctx, side, user, changes, o)
+func (s anyMembers) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
+	results := s.Store.ChangeEdges(ctx, side, user, changes, o)
 	for i := range results {
 		results[i].Err = nil
 	}

@@ -35,24 +35,30 @@ func init() { wrongStores = append(wrongStores, relationMistakes...) }
 
 type firstDetail struct{ *oracle.Store }
 
-func (s firstDetail) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+func (s firstDetail) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
 	for _, ch := range changes {
 		pair := []storage.Pair{{From: user, To: ch.To, Post: ch.Item}}
 		if r := s.Edges(ctx, side, pair)[0]; side == storage.Relations && r.Value.Type == ch.Type && !ch.IfDue {
 			return []storage.Result[storage.Changed]{{Value: storage.Changed{Row: r.Value, Side: side}, Found: true}}
 		}
 	}
-	return s.Store.ChangeItems(ctx, side, user, changes, o)
+	return s.Store.ChangeEdges(ctx, side, user, changes, o)
 }
 
 type apart struct{ *oracle.Store }
 
-func (s apart) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+func (s apart) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
 	changes = slices.Clone(changes)
 	for i := range changes {
 		changes[i].With = false
 	}
-	return s.Store.ChangeItems(ctx, side, user, changes, o)
+	return s.Store.ChangeEdges(ctx, side, user, changes, o)
 }
 
 type oneBound struct {
@@ -60,12 +66,15 @@ type oneBound struct {
 	n map[storage.UserID]int64
 }
 
-func (s *oneBound) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
-	if o.Max > 0 {
-		o.Max -= s.n[user]
+func (s *oneBound) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
+	if o.MaxItems > 0 {
+		o.MaxItems -= s.n[user]
 		s.n[user]++
 	}
-	return s.Store.ChangeItems(ctx, side, user, changes, o)
+	return s.Store.ChangeEdges(ctx, side, user, changes, o)
 }
 
 type usersOnly struct{ *oracle.Store }
@@ -82,9 +91,12 @@ func (s usersOnly) KindCounts(ctx context.Context, of []storage.OwnerKind) []sto
 
 type warlike struct{ *oracle.Store }
 
-func (s warlike) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+func (s warlike) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
 	o.Peace = o.Peace && side != storage.Relations
-	return s.Store.ChangeItems(ctx, side, user, changes, o)
+	return s.Store.ChangeEdges(ctx, side, user, changes, o)
 }
 
 type allKinds struct{ *oracle.Store }
@@ -102,12 +114,15 @@ func (s allKinds) Pages(ctx context.Context, side storage.Side, queries []storag
 
 type alwaysDue struct{ *oracle.Store }
 
-func (s alwaysDue) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
-	all := storage.Each(changes, func(ch storage.ItemChange) storage.ItemChange {
+func (s alwaysDue) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
+	all := storage.Each(changes, func(ch storage.EdgeChange) storage.EdgeChange {
 		ch.IfDue = false
 		return ch
 	})
-	return s.Store.ChangeItems(ctx, side, user, all, o)
+	return s.Store.ChangeEdges(ctx, side, user, all, o)
 }
 
 type restoresAgain struct{ *oracle.Store }
@@ -128,7 +143,10 @@ type unlockedKinds struct {
 	busy  int
 }
 
-func (s *unlockedKinds) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+func (s *unlockedKinds) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	if !side.HasItem() {
+		return s.Store.ChangeEdges(ctx, side, user, changes, o)
+	}
 	s.mu.Lock()
 	if s.busy++; s.busy > 1 && side == storage.Relations {
 		s.extra[user]++
@@ -139,7 +157,7 @@ func (s *unlockedKinds) ChangeItems(ctx context.Context, side storage.Side, user
 		defer s.mu.Unlock()
 		s.busy--
 	}()
-	return s.Store.ChangeItems(ctx, side, user, changes, o)
+	return s.Store.ChangeEdges(ctx, side, user, changes, o)
 }
 
 func (s *unlockedKinds) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {

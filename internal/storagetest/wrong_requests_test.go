@@ -7,33 +7,48 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
-// What ChangeRequest takes, as short names.
-type (
-	act            = storage.RequestChange
-	requestOptions = storage.RequestOptions
-)
+// byRequest is ChangeEdges of a store that changes one request otherwise.
+func byRequest(
+	ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options,
+	change func(context.Context, storage.Pair, storage.EdgeChange, options) (storage.Changed, error),
+) changeds {
+	if side != storage.Requests {
+		return s.ChangeEdges(ctx, side, user, changes, o)
+	}
+	got, err := change(ctx, storage.Pair{From: user, To: changes[0].To}, changes[0], o)
+	return changeds{{Value: got, Found: err == nil, Err: err}}
+}
 
 // changedOptions changes the options of every act.
 type changedOptions struct {
 	*oracle.Store
-	change func(*requestOptions)
+	change func(*options)
 }
 
-func (s changedOptions) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+func (s changedOptions) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	return byRequest(ctx, s.Store, side, user, changes, o, s.changeRequest)
+}
+
+func (s changedOptions) changeRequest(ctx context.Context, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
 	s.change(&o)
-	return s.Store.ChangeRequest(ctx, request, change, o)
+	return storagetest.Request(ctx, s.Store, request, change, o)
 }
 
 // asksAgain replaces a pending request with a new one.
 type asksAgain struct{ *oracle.Store }
 
-func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
-	got, err := s.Store.ChangeRequest(ctx, request, change, o)
-	if change.Act == storage.Ask && err == nil && !got.Changed && got.Row.Type == storage.Pending {
+func (s asksAgain) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	return byRequest(ctx, s.Store, side, user, changes, o, s.changeRequest)
+}
+
+func (s asksAgain) changeRequest(ctx context.Context, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+	got, err := storagetest.Request(ctx, s.Store, request, change, o)
+	if change.Type == storage.Pending && err == nil && !got.Changed && got.Row.Type == storage.Pending {
 		got.Row, got.Changed = overwrite(ctx, s.Store, storage.Requests, request, storage.Pending), true
 	}
 	return got, err
@@ -42,9 +57,13 @@ func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, chan
 // friendsAsk makes a request between friends who never had one.
 type friendsAsk struct{ *oracle.Store }
 
-func (s friendsAsk) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
-	got, err := s.Store.ChangeRequest(ctx, request, change, o)
-	if change.Act == storage.Ask && err == nil && !got.Changed && got.Row.Type == storage.None {
+func (s friendsAsk) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	return byRequest(ctx, s.Store, side, user, changes, o, s.changeRequest)
+}
+
+func (s friendsAsk) changeRequest(ctx context.Context, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+	got, err := storagetest.Request(ctx, s.Store, request, change, o)
+	if change.Type == storage.Pending && err == nil && !got.Changed && got.Row.Type == storage.None {
 		got.Row, got.Changed = overwrite(ctx, s.Store, storage.Requests, request, storage.Pending), true
 	}
 	return got, err
@@ -53,10 +72,14 @@ func (s friendsAsk) ChangeRequest(ctx context.Context, request storage.Pair, cha
 // acceptsOnce treats a second click as a mistake.
 type acceptsOnce struct{ *oracle.Store }
 
-func (s acceptsOnce) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
-	got, err := s.Store.ChangeRequest(ctx, request, change, o)
-	if change.Act == storage.Accept && err == nil && !got.Changed {
-		return storage.ChangedRequest{}, storage.ErrNoRequest
+func (s acceptsOnce) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	return byRequest(ctx, s.Store, side, user, changes, o, s.changeRequest)
+}
+
+func (s acceptsOnce) changeRequest(ctx context.Context, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+	got, err := storagetest.Request(ctx, s.Store, request, change, o)
+	if change.Type == storage.Accepted && err == nil && !got.Changed {
+		return storage.Changed{}, storage.ErrNoRequest
 	}
 	return got, err
 }
@@ -64,11 +87,15 @@ func (s acceptsOnce) ChangeRequest(ctx context.Context, request storage.Pair, ch
 // removesHalf leaves the follow of the user who removes.
 type removesHalf struct{ *oracle.Store }
 
-func (s removesHalf) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
-	got, err := s.Store.ChangeRequest(ctx, request, change, o)
-	if change.Act == storage.Remove && got.Changed {
+func (s removesHalf) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	return byRequest(ctx, s.Store, side, user, changes, o, s.changeRequest)
+}
+
+func (s removesHalf) changeRequest(ctx context.Context, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+	got, err := storagetest.Request(ctx, s.Store, request, change, o)
+	if change.Type == storage.Removed && got.Changed {
 		overwrite(ctx, s.Store, storage.Forward, request, storage.Following)
-		got.Written = got.Written[:1]
+		got.Also = nil
 	}
 	return got, err
 }
@@ -97,12 +124,16 @@ func (s longMessages) Messages(ctx context.Context, requests []storage.Pair) []s
 // unlockedRequests judges by a row that it read before the lock.
 type unlockedRequests struct{ *oracle.Store }
 
-func (s unlockedRequests) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+func (s unlockedRequests) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	return byRequest(ctx, s.Store, side, user, changes, o, s.changeRequest)
+}
+
+func (s unlockedRequests) changeRequest(ctx context.Context, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
 	before := rowOf(ctx, s.Store, storage.Requests, request)
 	time.Sleep(300 * time.Microsecond)
-	got, err := s.Store.ChangeRequest(ctx, request, change, o)
+	got, err := storagetest.Request(ctx, s.Store, request, change, o)
 	if before.Type == storage.Pending && errors.Is(err, storage.ErrNoRequest) {
-		return storage.ChangedRequest{Row: before, Changed: true}, nil
+		return storage.Changed{Row: before, Changed: true}, nil
 	}
 	return got, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"kith/internal/storagetest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
@@ -311,11 +312,15 @@ type messagesStay struct {
 	sent map[storage.Pair]string
 }
 
-func (s *messagesStay) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
+func (s *messagesStay) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+	return byRequest(ctx, s.Store, side, user, changes, o, s.changeRequest)
+}
+
+func (s *messagesStay) changeRequest(ctx context.Context, request storage.Pair, change storage.EdgeChange, o storage.ChangeOptions) (storage.Changed, error) {
 	if change.Message != "" {
 		s.sent[request] = change.Message
 	}
-	return s.Store.ChangeRequest(ctx, request, change, o)
+	return storagetest.Request(ctx, s.Store, request, change, o)
 }
 
 func (s *messagesStay) Messages(_ context.Context, requests []storage.Pair) []storage.Result[string] {

@@ -168,20 +168,20 @@ var wrongStores = []struct {
 	{"large batches make no friends", func(s *oracle.Store) storage.Store { return bulkForgetsFriends{s, map[storage.UserID]int64{}} }, "friendCounts/BatchesCountEachFriendOnce", promiseOnly},
 
 	{"requests last for ever", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *requestOptions) { o.TTL = 1 << 60 }}
+		return changedOptions{s, func(o *options) { o.TTL = 1 << 60 }}
 	}, "requests/ARequestExpires", historiesToo},
-	{"there is no pause", func(s *oracle.Store) storage.Store { return changedOptions{s, func(o *requestOptions) { o.Pause = 0 }} }, "requests/AfterADeclineThereIsAPause", promiseOnly},
+	{"there is no pause", func(s *oracle.Store) storage.Store { return changedOptions{s, func(o *options) { o.Pause = 0 }} }, "requests/AfterADeclineThereIsAPause", promiseOnly},
 	{"any number may be pending", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *requestOptions) { o.MaxPending = 0 }}
+		return changedOptions{s, func(o *options) { o.MaxPending = 0 }}
 	}, "requests/SoManyMayBePending", historiesToo},
 	{"friends are beyond the limit", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *requestOptions) { o.MaxFollowing = 0 }}
+		return changedOptions{s, func(o *options) { o.MaxFollowing = 0 }}
 	}, "requests/TheLimitOfFollowingsHolds", promiseOnly},
 	{"requests stay on their side", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *requestOptions) { o.Inverse = false }}
+		return changedOptions{s, func(o *options) { o.Inverse = false }}
 	}, "friendships/WhatIsLocalIsWrittenAtOnce", historiesToo},
 	{"requests are always local", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *requestOptions) { o.Inverse = true }}
+		return changedOptions{s, func(o *options) { o.Inverse = true }}
 	}, "friendships/WithoutTheOptionTheInboxIsNotWritten", historiesToo},
 	{"asking again makes a new request", func(s *oracle.Store) storage.Store { return asksAgain{s} }, "requests/EveryActFromEveryState", historiesToo},
 	{"accepting twice is a mistake", func(s *oracle.Store) storage.Store { return acceptsOnce{s} }, "requests/EveryActFromEveryState", historiesToo},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -49,11 +50,11 @@ func TestFirstFollowsStayWhereTheyAre(t *testing.T) {
 }
 
 // request changes a request for friendship by one act.
-func (w *world) request(t testing.TB, act storage.RequestAct, from, to storage.UserID) storage.ChangedRequest {
+func (w *world) request(t testing.TB, act storage.EdgeType, from, to storage.UserID) storage.Changed {
 	t.Helper()
 	w.users(t, from, to)
-	changed, err := w.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
-		storage.RequestChange{Act: act, At: w.tick()}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+	changed, err := storagetest.Request(context.Background(), w.store, storage.Pair{From: from, To: to},
+		storage.EdgeChange{Type: act, At: w.tick()}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
 	if err != nil || !changed.Changed {
 		t.Fatalf("request %d→%d, act %d: %+v, %v", from, to, act, changed, err)
 	}
@@ -65,7 +66,7 @@ func (w *world) change(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 	t.Helper()
 	w.users(t, from, to)
 	change := storage.EdgeChange{To: to, Type: kind, At: w.tick()}
-	r := w.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
+	r := w.store.ChangeEdges(context.Background(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
 	if r.Err != nil || !r.Value.Changed {
 		t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
 	}
@@ -131,9 +132,9 @@ func TestWhatFollowsComesBack(t *testing.T) {
 		w.settle(t)
 	}
 
-	w.request(t, storage.Ask, a, b)
+	w.request(t, storage.Pending, a, b)
 	w.settle(t)
-	accepted := w.request(t, storage.Accept, a, b).Row
+	accepted := w.request(t, storage.Accepted, a, b).Row
 	within(t, func() error {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			if there, back := w.edge(t, side, a, b), w.edge(t, side, b, a); there.Type != storage.Following || back.Type != storage.Following {
@@ -168,8 +169,8 @@ func TestCopyEndsWhatIsBlocked(t *testing.T) {
 	a, b := onBoth()
 	w.change(t, b, a, storage.Following)
 	w.change(t, a, b, storage.Blocking)
-	w.request(t, storage.Ask, a, b+2000)
-	w.request(t, storage.Ask, b+2000, a) // the two requests cross
+	w.request(t, storage.Pending, a, b+2000)
+	w.request(t, storage.Pending, b+2000, a) // the two requests cross
 	r := w.replicate(t)
 	w.settle(t)
 	if e := w.edge(t, storage.Forward, b, a); e.Type != storage.None {
@@ -288,22 +289,22 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 				}
 				if rand.IntN(4) == 0 { // a block may forbid this
 					change := storage.Favorite(posts[rand.IntN(len(posts))], storage.EdgeType(min(rand.IntN(3), 1)), w.tick())
-					w.store.ChangeItems(context.Background(), storage.Favorites, from, []storage.ItemChange{change}, storage.ItemOptions{Peace: true})
+					w.store.ChangeEdges(context.Background(), storage.Favorites, from, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true})
 					continue
 				}
 				if rand.IntN(3) == 0 { // mostly refused
-					_, _ = w.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
-						storage.RequestChange{Act: storage.RequestAct(rand.IntN(5)), At: w.tick()}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+					_, _ = storagetest.Request(context.Background(), w.store, storage.Pair{From: from, To: to},
+						storage.EdgeChange{Type: storage.Pending + storage.EdgeType(rand.IntN(5)), At: w.tick()}, storage.ChangeOptions{TTL: storage.DefaultRequestTTL})
 					continue
 				}
 				if rand.IntN(4) == 0 {
-					change := storage.ItemChange{To: to, Item: 101 + rand.Int64N(2), Type: storage.EdgeType(min(rand.IntN(3), 1)), At: w.tick()}
-					w.store.ChangeItems(context.Background(), storage.Relations, from, []storage.ItemChange{change}, storage.ItemOptions{})
+					change := storage.EdgeChange{To: to, Item: 101 + rand.Int64N(2), Type: storage.EdgeType(min(rand.IntN(3), 1)), At: w.tick()}
+					w.store.ChangeEdges(context.Background(), storage.Relations, from, []storage.EdgeChange{change}, storage.ChangeOptions{})
 					continue
 				}
 				kind := storage.EdgeType(rand.IntN(4))
 				ends := storage.EdgeType(rand.IntN(4))
-				w.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: w.tick()}}, storage.ChangeOptions{})
+				w.store.ChangeEdges(context.Background(), storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: w.tick()}}, storage.ChangeOptions{})
 			}
 		})
 	}
@@ -334,7 +335,7 @@ func TestDeletionsThatAreMeant(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	a, b := onBoth()
 	w.change(t, a, b, storage.Following)
-	w.request(t, storage.Ask, a, b)
+	w.request(t, storage.Pending, a, b)
 	w.settle(t)
 	if _, err := w.store.SetState(t.Context(), a, storage.Deactivated, w.tick()); err != nil {
 		t.Fatal(err)

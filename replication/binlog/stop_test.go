@@ -51,7 +51,7 @@ func TestStopsLoudly(t *testing.T) {
 			r := w.replicate(t)
 			r.await(t, binlog.Tailing)
 			w.write(t, w.follow(1, 2), w.follow(1, 3), w.follow(1, 4))
-			w.request(t, storage.Ask, 1, 5)
+			w.request(t, storage.Pending, 1, 5)
 			w.settle(t)
 			shard := w.shardWith(t, 1)
 			w.exec(t, shard, "UPDATE users SET name = name", "DELETE FROM following WHERE from_user_id = -1") // these change no rows

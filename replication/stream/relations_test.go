@@ -48,7 +48,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			a, b := ofEach(t, store)
 			change := func(from, to storage.UserID, kind, ends storage.EdgeType) []storage.Row {
 				t.Helper()
-				r := store.ChangeEdges(t.Context(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
+				r := store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
 				if r.Err != nil || !r.Value.Changed {
 					t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
 				}

@@ -6,69 +6,108 @@ import (
 	"kith/storage"
 )
 
-// An Actor is a user whose change of an edge is judged.
+// An Actor is a user whose changes are judged. Each judged change moves the numbers. Those are needed which the options of
+// its changes bound.
 type Actor struct {
-	User         storage.UserID
-	Follows      int64 // how many users it follows; each judged change moves it
-	MaxFollowing int64 // 0: no limit
-	Blocks       int64 // how many it blocks; each judged change moves it, too
-	Requests     int64 // how many it waits to follow, likewise
-	MaxBlocks    int64 // 0: no limit
+	User    storage.UserID
+	Follows int64           // how many users it follows
+	Blocks  int64           // how many it blocks
+	Waits   int64           // how many it waits to follow
+	Asks    int64           // how many of its requests to be friends are pending
+	Items   map[int64]int64 // how many edges of each kind leave it
+	NoLists []int64         // the kinds of lists that do not exist
+
+	failed error // why the last change has not been made
 }
 
-// mayBlock is mayFollow for blocks.
-func (a *Actor) mayBlock() error {
-	if a.MaxBlocks > 0 && a.Blocks >= a.MaxBlocks {
-		return fmt.Errorf("%w: user %s blocks %d", storage.ErrLimitReached, a.User, a.Blocks)
+// change is one change of an actor's edge.
+type change struct {
+	*Judge
+	*Actor
+	storage.EdgeChange
+	storage.ChangeOptions
+	side storage.Side
+	pair storage.Pair
+	old  storage.Edge
+}
+
+// Change judges a change of an edge that leaves the actor and writes what follows from it, see [storage.EdgeChanger] for its errors.
+func (j *Judge) Change(side storage.Side, by *Actor, ch storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
+	if ch.With && by.failed != nil {
+		return storage.Result[storage.Changed]{Err: by.failed}
 	}
-	return nil
+	c := &change{Judge: j, Actor: by, EdgeChange: ch, ChangeOptions: o, side: side, pair: storage.Pair{From: by.User, To: ch.To, Post: ch.Item}}
+	c.old = j.Now(side, c.pair)
+	judge := c.edge
+	switch {
+	case side.HasItem():
+		judge = c.item
+	case side == storage.Requests:
+		judge = c.request
+	}
+	c.count(-1)
+	written, err := judge()
+	c.count(1)
+	if by.failed = err; err != nil {
+		return storage.Result[storage.Changed]{Err: err}
+	}
+	changed := storage.Changed{Side: side, Row: c.old, Changed: len(written) > 0}
+	if changed.Changed {
+		changed.Kept = side.HasItem() && c.old.Type == ch.Type
+		written = j.propagate(written)
+		changed.Row, changed.Inverse, changed.Also = written[0].Edge, written[0].Inverse, written[1:]
+		if isOwn := side != storage.Requests || ch.Type != storage.Accepted && ch.Type != storage.Declined; isOwn && !ch.IfDue {
+			j.acted[by.User] = max(j.acted[by.User], storage.DayOf(ch.At))
+		}
+	}
+	return storage.Result[storage.Changed]{Value: changed, Found: true}
+}
+
+// count adds what the two users are to each other to the actor's numbers, or takes it off.
+func (c *change) count(by int64) {
+	pair := storage.Pair{From: c.User, To: c.To}
+	kind := c.Now(storage.Forward, pair).Type
+	c.Follows += by * Counted(kind)
+	c.Blocks += by * is(kind, storage.Blocking)
+	c.Waits += by * is(kind, storage.Requested)
+	if c.pending(c.Now(storage.Requests, pair)) {
+		c.Asks += by
+	}
+}
+
+// edge judges a follow, a block, or the end of one. It returns the rows that it writes, that of the change first; none if nothing
+// has changed.
+func (c *change) edge() ([]storage.Written, error) {
+	isFollow := c.old.Type == storage.Following || c.old.Type == storage.Requested
+	switch {
+	case c.Type == c.old.Type, c.Ends == storage.Requested && c.old.Type != storage.Requested,
+		c.Type == storage.None && c.old.Type != c.Ends && (c.Ends != storage.None || !isFollow),
+		c.Type == storage.Requested && c.old.Type == storage.Following:
+		return nil, nil
+	}
+	switch c.Type {
+	case storage.Following, storage.Requested:
+		if c.blocked(c.User, c.To) {
+			return nil, forbidden(c.pair)
+		}
+		if err := c.mayFollow(c.Waits * is(c.Type, storage.Requested)); err != nil {
+			return nil, err
+		}
+	case storage.Blocking:
+		if c.MaxBlocks > 0 && c.Blocks >= c.MaxBlocks {
+			return nil, fmt.Errorf("%w: user %s blocks %d", storage.ErrLimitReached, c.User, c.Blocks)
+		}
+	}
+	own := c.turn(storage.Forward, c.pair, c.Type, c.At)
+	return append([]storage.Written{own}, c.consequences(storage.Forward, own.Edge)...), nil
 }
 
 // mayFollow checks that the limit allows one more, besides so many that wait. [storage.ErrLimitReached]
-func (a *Actor) mayFollow(waiting int64) error {
-	if a.MaxFollowing > 0 && a.Follows+waiting >= a.MaxFollowing {
-		return fmt.Errorf("%w: user %s follows %d, and waits for %d", storage.ErrLimitReached, a.User, a.Follows, waiting)
+func (c *change) mayFollow(waiting int64) error {
+	if c.MaxFollowing > 0 && c.Follows+waiting >= c.MaxFollowing {
+		return fmt.Errorf("%w: user %s follows %d, and waits for %d", storage.ErrLimitReached, c.User, c.Follows, waiting)
 	}
 	return nil
-}
-
-// Change judges a change of the actor's edge and writes what follows from it, see
-// [storage.EdgeChanger]. [storage.ErrForbidden] if one of the two blocks the other,
-// [storage.ErrLimitReached].
-func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.Changed] {
-	pair := storage.Pair{From: by.User, To: ch.To}
-	old, _ := j.row(storage.Forward, pair)
-	unchanged := storage.Result[storage.Changed]{Value: storage.Changed{Row: old}, Found: true}
-	isFollow := old.Type == storage.Following || old.Type == storage.Requested
-	switch {
-	case ch.Type == old.Type, ch.Ends == storage.Requested && old.Type != storage.Requested,
-		ch.Type == storage.None && old.Type != ch.Ends && (ch.Ends != storage.None || !isFollow),
-		ch.Type == storage.Requested && old.Type == storage.Following:
-		return unchanged
-	}
-	switch ch.Type {
-	case storage.Following, storage.Requested:
-		if j.blocked(by.User, ch.To) {
-			return storage.Result[storage.Changed]{Err: forbidden(pair)}
-		}
-		if err := by.mayFollow(by.Requests * is(ch.Type, storage.Requested)); err != nil {
-			return storage.Result[storage.Changed]{Err: err}
-		}
-	case storage.Blocking:
-		if err := by.mayBlock(); err != nil {
-			return storage.Result[storage.Changed]{Err: err}
-		}
-	}
-	by.Follows += Counted(ch.Type) - Counted(old.Type)
-	by.Blocks += is(ch.Type, storage.Blocking) - is(old.Type, storage.Blocking)
-	by.Requests += is(ch.Type, storage.Requested) - is(old.Type, storage.Requested)
-	own := j.turn(storage.Forward, pair, ch.Type, ch.At)
-	written := append([]storage.Written{own}, j.consequences(storage.Forward, own.Edge)...)
-	written = j.propagate(written)
-	return storage.Result[storage.Changed]{
-		Value: storage.Changed{Row: own.Edge, Changed: true, Inverse: written[0].Inverse, Also: written[1:]},
-		Found: true,
-	}
 }
 
 // is is 1 for an edge of a kind, 0 for others.

@@ -49,6 +49,7 @@ func (j *Judge) AddTo(diffs Diffs) {
 				d.Favorited += diff
 			}
 		}
+		d.Active = max(d.Active, j.acted[owner])
 		diffs[owner] = d
 	}
 }

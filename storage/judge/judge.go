@@ -27,9 +27,6 @@ type Judge struct {
 	// Messages are those of requests that have been made.
 	Messages map[storage.Pair]string
 
-	// NoLists are the kinds of lists that do not exist.
-	NoLists []int64
-
 	// Details are those of relations, as they are or are to be.
 	Details map[storage.Pair]storage.Detail
 
@@ -42,6 +39,8 @@ type Judge struct {
 	ttl  storage.Micros          // how long a request stays pending
 	rows map[rowKey]storage.Edge // as they are now
 	was  map[rowKey]storage.Edge // the changed rows as they were before
+
+	acted map[storage.UserID]storage.Day // who has changed something
 }
 
 // A rowKey names a row.
@@ -57,6 +56,8 @@ func New(ttl time.Duration) *Judge {
 		ttl:  storage.Micros(ttl.Microseconds()),
 		rows: make(map[rowKey]storage.Edge),
 		was:  make(map[rowKey]storage.Edge),
+
+		acted: make(map[storage.UserID]storage.Day),
 	}
 }
 

@@ -92,7 +92,7 @@ func TestCountsOfFriends(t *testing.T) {
 			j.Know(r.Side, r.Edge)
 		}
 		by := judge.Actor{User: step.by}
-		if r := j.Change(&by, storage.EdgeChange{To: 3 - step.by, Type: step.kind, At: storage.Micros(i + 1)}); r.Err != nil {
+		if r := j.Change(storage.Forward, &by, storage.EdgeChange{To: 3 - step.by, Type: step.kind, At: storage.Micros(i + 1)}, storage.ChangeOptions{}); r.Err != nil {
 			t.Fatal(r.Err)
 		}
 		for _, side := range storage.Sides {

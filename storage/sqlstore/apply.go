@@ -24,7 +24,7 @@ import (
 // Without the first step two writers of one new edge would both find it missing
 // and count it twice.
 //
-// Single edges of one owner that come at the same time share a transaction, see [db.GroupCommit].
+// Single edges that come at the same time share a transaction, see [db.GroupCommit].
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	return db.ReroutedAll(ctx, s.db, len(edges), func(at []int) []storage.Result[storage.Applied] {
 		return s.applyByShard(ctx, side, storage.Chosen(edges, at), rule)
@@ -58,6 +58,27 @@ func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []sto
 		settle(results, at, applied, err)
 	})
 	return results
+}
+
+// applyOne is Apply of one edge, as one of the small writes of its shard.
+func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e storage.Edge, rule storage.Rule) (applied storage.Applied, err error) {
+	type job struct {
+		edge    storage.Edge
+		applied *storage.Applied
+	}
+	kind := struct {
+		storage.Side
+		storage.Rule
+	}{side, rule}
+	accounts := []storage.UserID{side.Owner(e.Pair())}
+	err = s.join(ctx, shard, together(kind, "apply."+side.String(), accounts, job{e, &applied}, func(w *writer, jobs []job) error {
+		all, err := w.apply(side, storage.Each(jobs, func(j job) storage.Edge { return j.edge }), rule)
+		for i, a := range all {
+			*jobs[i].applied = a
+		}
+		return err
+	}))
+	return applied, err
 }
 
 // settle puts what has become of some rows, or the error of all of them, into their places.
@@ -170,45 +191,42 @@ INSERT OR IGNORE INTO user_counts (user_id)
 VALUES (?)`)
 
 // lockCounts locks the counts of owners, in ascending order, and makes rows for owners who have
-// none. addCountsOf removes the new rows that were not needed, if the transaction made all that were missing.
+// none. addCounts removes the new rows that were not needed, if the transaction made all that were missing.
 func (w *writer) lockCounts(owners []storage.UserID) error {
 	for chunk := range slices.Chunk(owners, w.store.sql.MaxKeys) {
-		missing := make(map[storage.UserID]bool, len(chunk))
-		for _, id := range chunk {
-			missing[id] = true
-		}
-		text := db.Listed(sqlLockCounts, len(chunk))
-		err := w.readLocked(chunk, text, db.Arguments(chunk), func(rows *sql.Rows) error {
-			id, _, err := w.scanLocked(rows)
-			delete(missing, id)
-			return err
-		})
-		if err != nil {
+		if err := w.lockKnown(chunk); err != nil {
 			return err
 		}
+		missing := slices.DeleteFunc(slices.Clone(chunk), w.isLocked)
 		if len(missing) == 0 {
 			continue
 		}
-		text = db.Listed(w.store.sql.Text(sqlInsertNoCounts), len(missing))
-		made := slices.Sorted(maps.Keys(missing))
-		n, err := w.Exec(len(made), text, db.Arguments(made)...)
+		n, err := w.Exec(len(missing), db.Listed(w.store.sql.Text(sqlInsertNoCounts), len(missing)), db.Arguments(missing)...)
 		if err != nil {
 			return err
 		}
-		if n == len(made) { // otherwise some are another transaction's, and nothing tells which
-			w.made = append(w.made, made...)
+		if n == len(missing) { // otherwise some are another transaction's, and nothing tells which
+			w.made = append(w.made, missing...)
 		}
 		// A transaction that inserted such a row holds it until it ends: the
 		// insert above has waited for that, and this statement locks what it left.
-		text = db.Listed(sqlLockCounts, len(chunk))
-		if err := w.readLocked(chunk, text, db.Arguments(chunk), func(rows *sql.Rows) error {
-			_, _, err := w.scanLocked(rows)
-			return err
-		}); err != nil {
+		if err := w.lockKnown(chunk); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// isLocked reports whether an owner has counts, which the transaction has locked.
+func (w *writer) isLocked(id storage.UserID) bool {
+	_, is := w.locked[id]
+	return is
+}
+
+// takeLocked reads a row of sqlLockCounts.
+func (w *writer) takeLocked(rows *sql.Rows) error {
+	_, _, err := w.scanLocked(rows)
+	return err
 }
 
 // scanLocked reads a row of a statement that locks counts: those of sqlLockCounts, and the columns behind them.
@@ -224,6 +242,16 @@ func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, n
 	}
 	w.touchUser(id)
 	return id, n, err
+}
+
+// save writes what the judge has changed: rows and counts.
+func (w *writer) save(j *judge.Judge) error {
+	if err := w.write(j); err != nil {
+		return err
+	}
+	diffs := make(judge.Diffs)
+	j.AddTo(diffs)
+	return w.addCounts(diffs)
 }
 
 // write writes the rows that have been changed, in key order, and removes the marks of
@@ -386,11 +414,6 @@ ON CONFLICT (user_id) DO UPDATE SET
 // addCounts adds differences to the counts of owners, whose rows are locked, and
 // raises their versions.
 func (w *writer) addCounts(diffs judge.Diffs) error {
-	return w.addCountsOf(diffs, nil)
-}
-
-// addCountsOf is addCounts for what users have done, each on a day.
-func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage.Day) error {
 	if err := w.removeUnneeded(diffs); err != nil {
 		return err
 	}
@@ -405,8 +428,7 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 		args := make([]any, 0, width*len(chunk))
 		for _, id := range chunk {
 			d := diffs[id]
-			active := max(d.Active, acted[id], 0) // 0 for owners who have done nothing
-			args = append(args, int64(id), d.Following, d.Follower, d.Friend, int64(active))
+			args = append(args, int64(id), d.Following, d.Follower, d.Friend, int64(d.Active))
 			if width > 5 {
 				args = append(args, d.Favorites, d.Favorited)
 			}
@@ -423,6 +445,9 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 func (w *writer) removeUnneeded(diffs judge.Diffs) error {
 	unneeded := slices.DeleteFunc(w.made, func(id storage.UserID) bool { _, needed := diffs[id]; return needed })
 	w.made = nil
+	for _, id := range unneeded {
+		delete(w.locked, id)
+	}
 	for chunk := range slices.Chunk(unneeded, w.store.sql.MaxKeys) {
 		if _, err := w.Exec(len(chunk), db.Listed(sqlRemoveCounts, len(chunk)), db.Arguments(chunk)...); err != nil {
 			return err

@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,228 +11,98 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// ChangeEdges implements [storage.EdgeChanger].
-func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
-	results := make([]storage.Result[storage.Changed], len(changes))
-	if len(changes) == 0 {
-		return results
+// ChangeEdges implements [storage.EdgeChanger]. Single changes that come at the same time share a transaction, see [db.GroupCommit].
+func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+	jobs := storage.Each(changes, func(ch storage.EdgeChange) *edgeJob { return &edgeJob{user: user, change: ch, options: o} })
+	if len(jobs) == 0 {
+		return []storage.Result[storage.Changed]{}
 	}
+	what := "change"
+	switch {
+	case side == storage.Requests:
+		what = "request"
+	case side.HasItem():
+		what += "." + side.String()
+	}
+	run := func(w *writer, jobs []*edgeJob) error { return w.changeEdges(side, o.Inverse, jobs) }
 	err := s.db.Rerouted(ctx, func() error {
-		if joins(from, changes) {
-			results[0] = s.changeOne(ctx, from, changes[0], o)
-			return results[0].Err
+		shard := s.shards.Of(user)
+		if len(jobs) > 1 {
+			return s.transactOn(ctx, what, shard, func(w *writer) error { return run(w, jobs) })
 		}
-		jobs := storage.Each(changes, func(ch storage.EdgeChange) *edgeTowards { return &edgeTowards{from: from, change: ch, options: o} })
-		err := s.transactOn(ctx, "change", s.shards.Of(from), func(w *writer) error { return w.changeEdges(jobs) })
-		for i, j := range jobs {
-			results[i] = j.result
+		accounts := []storage.UserID{user}
+		if to := changes[0].To; o.Inverse && s.shards.Of(to) == shard {
+			accounts = append(accounts, to)
 		}
-		return err
+		kind := struct {
+			storage.Side
+			inverse bool
+		}{side, o.Inverse}
+		return s.join(ctx, shard, together(kind, what, accounts, jobs[0], run))
 	})
-	if err != nil {
-		for i := range results {
-			results[i] = storage.Result[storage.Changed]{Err: err}
-		}
-	}
-	return results
-}
-
-// change is one try of what a user does.
-type change struct {
-	*writer
-	*judge.Judge
-	user storage.UserID
-
-	uncounted map[storage.UserID]bool // whose counts should be locked, but are missing
-}
-
-// lock locks the counts of the user and, if their rows are to be written as well, of others on the
-// same shard.
-func (c *change) lock(others []storage.UserID) (counted storage.Counts, err error) {
-	counts, err := c.lockAll(append(others, c.user))
-	if err == nil && c.uncounted[c.user] {
-		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
-	}
-	return counts[c.user], err
-}
-
-// lockAll locks the counts of owners, and notes who has none.
-func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Counts, error) {
-	owners = slices.Compact(slices.Sorted(slices.Values(owners)))
-	counts := make(map[storage.UserID]storage.Counts, len(owners))
-	c.uncounted = make(map[storage.UserID]bool)
-	for _, id := range owners {
-		c.uncounted[id] = true
-	}
-	for chunk := range slices.Chunk(owners, c.store.sql.MaxKeys) {
-		err := c.readLocked(chunk, db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), func(rows *sql.Rows) error {
-			id, n, err := c.scanLocked(rows)
-			delete(c.uncounted, id)
-			counts[id] = n
-			return err
-		})
+	return storage.Each(jobs, func(j *edgeJob) storage.Result[storage.Changed] {
 		if err != nil {
-			return nil, err
+			return storage.Result[storage.Changed]{Err: err}
 		}
-	}
-	return counts, nil
+		return j.result
+	})
 }
 
-// newJudge forgets what has been read. If inverse is set, rows of other users on the same shard are
-// written, too.
-func (c *change) newJudge(inverse bool) {
-	c.Judge = c.store.judge()
-	if inverse {
-		c.Inline = c.isLocal
-	}
-}
-
-func (c *change) isLocal(id storage.UserID) bool { return c.store.shards.Of(id) == c.Shard }
-
-// lockMissing makes and locks the counts of owners that had none and whose rows are to
-// be written; it reports whether there were any. Counts that did not exist were not locked, so what
-// was read of these owners' rows has to be read again.
-func (c *change) lockMissing() (bool, error) {
-	if len(c.uncounted) == 0 {
-		return false, nil
-	}
-	missing := slices.DeleteFunc(c.Owners(), func(id storage.UserID) bool { return !c.uncounted[id] })
-	if len(missing) == 0 {
-		return false, nil
-	}
-	for _, id := range missing {
-		delete(c.uncounted, id)
-	}
-	return true, c.lockCounts(missing)
-}
-
-// save writes rows and counts. If there is an actor, it also records the day as one on which the
-// actor has done something.
-func (c *change) save(actor storage.UserID, at storage.Micros) error {
-	if actor == 0 {
-		return c.saveOf(nil)
-	}
-	return c.saveOf(map[storage.UserID]storage.Day{actor: storage.DayOf(at)})
-}
-
-// saveOf is save for several users who have done something.
-func (c *change) saveOf(acted map[storage.UserID]storage.Day) error {
-	if len(c.Owners()) == 0 {
-		return c.removeUnneeded(nil)
-	}
-	if err := c.write(c.Judge); err != nil {
-		return err
-	}
-	diffs := make(judge.Diffs)
-	c.AddTo(diffs)
-	return c.addCountsOf(diffs, acted)
-}
-
-// edgeTowards is one user's change of its edge towards an account.
-type edgeTowards struct {
-	from    storage.UserID
+// edgeJob is one user's change of an edge.
+type edgeJob struct {
+	user    storage.UserID
 	change  storage.EdgeChange
 	options storage.ChangeOptions
 	result  storage.Result[storage.Changed]
 }
 
-// edgeChange is one try of changes of edges, of one user or of several.
+// edgeChange is one try of changes of edges on one side, of one user or of several.
 type edgeChange struct {
-	change
-	jobs []*edgeTowards // all of them with, or all without their other sides
-	rows rowsOfPair     // those that decide
+	*writer
+	*judge.Judge
+	side    storage.Side
+	inverse bool // the other side is written, too, as far as it is on the same shard
+	jobs    []*edgeJob
+	rows    rowsOfPair // those that decide, unless they name items
 }
 
 // changeEdges is the transaction: lock, read, judge, write, in the lock order of [Store.Apply]. The changes are decided one after another,
 // as if each had a transaction of its own.
-func (w *writer) changeEdges(jobs []*edgeTowards) error {
-	c := &edgeChange{change: change{writer: w}, jobs: jobs}
+func (w *writer) changeEdges(side storage.Side, inverse bool, jobs []*edgeJob) error {
+	c := &edgeChange{writer: w, side: side, inverse: inverse, jobs: jobs}
 	c.begin()
-	counts, err := c.lockAndLook()
-	if err != nil {
+	if err := c.lockAndLook(); err != nil {
 		return err
 	}
 	for {
-		acted, err := c.decide(counts)
-		if err != nil {
+		if err := c.decide(); err != nil {
 			return err
 		}
-		again, err := c.lockMissing()
-		if err != nil {
-			return err
+		// Counts that did not exist were not locked, so what was read of these owners' rows has to be read again.
+		missing := slices.DeleteFunc(c.Owners(), c.isLocked)
+		if len(missing) == 0 {
+			return c.save()
 		}
-		if !again {
-			return c.saveOf(acted)
+		if err := c.lockCounts(missing); err != nil {
+			return err
 		}
 		c.begin()
-		if err := c.look(c.Judge, c.keys(), c.rows.sides...); err != nil {
+		if err := c.look(); err != nil {
 			return err
 		}
 	}
-}
-
-// decide judges all changes, and returns who has done something on which day.
-func (c *edgeChange) decide(counts map[storage.UserID]storage.Counts) (map[storage.UserID]storage.Day, error) {
-	acted := make(map[storage.UserID]storage.Day)
-	actors, changes := make(map[storage.UserID]*judge.Actor), make(map[storage.UserID][]storage.EdgeChange)
-	for _, j := range c.jobs {
-		changes[j.from] = append(changes[j.from], j.change)
-	}
-	for _, j := range c.jobs {
-		own, known := counts[j.from]
-		if !known {
-			j.result = storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s", storage.ErrUserUnknown, j.from)}
-			continue
-		}
-		// One actor for all changes of a user: none of them has been written yet.
-		by := actors[j.from]
-		if by == nil {
-			var err error
-			if by, err = c.actor(j.from, own, j.options, changes[j.from]...); err != nil {
-				return nil, err
-			}
-			actors[j.from] = by
-		}
-		j.result = c.Change(by, j.change)
-		if j.result.Value.Changed {
-			acted[j.from] = max(acted[j.from], storage.DayOf(j.change.At))
-		}
-	}
-	return acted, nil
-}
-
-// Served by idx_following_list.
-const sqlTypeCount = `
-SELECT COUNT(*)
-FROM following
-WHERE from_user_id = ? AND type = ?`
-
-// actor is a user who makes changes. Its blocks, and its requests for follows, are counted only if one of the changes is bounded by them.
-func (c *edgeChange) actor(user storage.UserID, counts storage.Counts, o storage.ChangeOptions, changes ...storage.EdgeChange) (*judge.Actor, error) {
-	by := &judge.Actor{User: user, Follows: counts.Following, MaxFollowing: o.MaxFollowing, MaxBlocks: o.MaxBlocks}
-	for _, bound := range []struct {
-		kind storage.EdgeType
-		most int64
-		n    *int64
-	}{{storage.Blocking, o.MaxBlocks, &by.Blocks}, {storage.Requested, o.MaxFollowing, &by.Requests}} {
-		if bound.most == 0 || !slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == bound.kind }) {
-			continue
-		}
-		if _, err := c.readOne(sqlTypeCount, []any{int64(user), int64(bound.kind)}, bound.n); err != nil {
-			return nil, err
-		}
-	}
-	return by, nil
 }
 
 // begin forgets what has been read, and determines which rows decide.
 func (c *edgeChange) begin() {
-	c.newJudge(c.jobs[0].options.Inverse)
+	if c.Judge = c.store.judge(); c.inverse {
+		c.Inline = c.isLocal
+	}
 	is := func(kind storage.EdgeType) bool {
-		return slices.ContainsFunc(c.jobs, func(j *edgeTowards) bool { return j.change.Type == kind })
+		return slices.ContainsFunc(c.jobs, func(j *edgeJob) bool { return j.change.Type == kind })
 	}
 	switch {
-	case is(storage.Blocking):
+	case c.side == storage.Requests, is(storage.Blocking):
 		c.rows = allRowsOfPair
 	case is(storage.None):
 		c.rows = followsAndMarks
@@ -242,34 +112,129 @@ func (c *edgeChange) begin() {
 	}
 }
 
-// lockAndLook locks the counts and reads all rows that decide. It returns the counts of all users who have some.
-func (c *edgeChange) lockAndLook() (map[storage.UserID]storage.Counts, error) {
-	if j := c.jobs[0]; len(c.jobs) == 1 && j.change.To != j.from {
-		c.user = j.from
-		own, err := c.lockPair(j.change.To, c.writesOther(j.change.To), c.rows)
-		return map[storage.UserID]storage.Counts{c.user: own}, err
+func (c *edgeChange) isLocal(id storage.UserID) bool { return c.store.shards.Of(id) == c.Shard }
+
+// lockAndLook locks the counts of those who have some, and reads all rows that decide.
+func (c *edgeChange) lockAndLook() error {
+	if j := c.jobs[0]; len(c.jobs) == 1 && !c.side.HasItem() && j.change.To != j.user {
+		return c.lockPair(j.user, j.change.To)
 	}
-	keys := c.keys()
-	counts, err := c.lockAll(storage.Each(keys, func(key storage.Pair) storage.UserID { return key.From }))
-	if err != nil {
-		return nil, err
+	owners := storage.Each(c.keys(), func(key storage.Pair) storage.UserID { return key.From })
+	slices.Sort(owners)
+	if err := c.lockKnown(slices.Compact(owners)); err != nil {
+		return err
 	}
-	return counts, c.look(c.Judge, keys, c.rows.sides...)
+	return c.look()
 }
 
-// writesOther reports whether the rows of another user are written as well.
-func (c *edgeChange) writesOther(id storage.UserID) bool {
-	return c.jobs[0].options.Inverse && c.isLocal(id)
+func (c *edgeChange) look() error {
+	if c.side.HasItem() {
+		return c.lookItems()
+	}
+	return c.writer.look(c.Judge, c.keys(), c.rows.sides...)
 }
 
 // keys lists which rows decide: those of each owner towards each peer.
 func (c *edgeChange) keys() []storage.Pair {
 	keys := make([]storage.Pair, 0, 2*len(c.jobs))
 	for _, j := range c.jobs {
-		keys = append(keys, storage.Pair{From: j.from, To: j.change.To})
-		if c.writesOther(j.change.To) {
-			keys = append(keys, storage.Pair{From: j.change.To, To: j.from})
+		keys = append(keys, storage.Pair{From: j.user, To: j.change.To})
+		if c.inverse && c.isLocal(j.change.To) {
+			keys = append(keys, storage.Pair{From: j.change.To, To: j.user})
 		}
 	}
 	return keys
+}
+
+// decide judges all changes.
+func (c *edgeChange) decide() error {
+	actors := make(map[storage.UserID]*judge.Actor) // one for all changes of a user: none of them has been written yet
+	for _, j := range c.jobs {
+		by := actors[j.user]
+		if by == nil {
+			var err error
+			if by, err = c.actor(j.user); errors.Is(err, storage.ErrUserUnknown) {
+				j.result = storage.Result[storage.Changed]{Err: err}
+				continue
+			} else if err != nil {
+				return err
+			}
+			actors[j.user] = by
+		}
+		j.result = c.Change(c.side, by, j.change, j.options)
+	}
+	return nil
+}
+
+// Served by idx_following_list.
+const sqlTypeCount = `
+SELECT COUNT(*)
+FROM following
+WHERE from_user_id = ? AND type = ?`
+
+// Served by idx_friend_request_list.
+const sqlPendingRequests = `
+SELECT COUNT(*)
+FROM friend_request
+WHERE from_user_id = ? AND type = 1 AND update_time >= ?`
+
+// actor is a user who makes changes. Its blocks and its requests are counted only if one of the changes is bounded by them.
+func (c *edgeChange) actor(user storage.UserID) (by *judge.Actor, err error) {
+	if !c.isLocked(user) {
+		return nil, fmt.Errorf("%w: %s", storage.ErrUserUnknown, user)
+	}
+	by = &judge.Actor{User: user, Follows: c.locked[user].Following}
+	if c.side.HasItem() {
+		return by, c.lookActor(by)
+	}
+	counted := make(map[*int64]bool, 1)
+	for _, j := range c.jobs {
+		n, bounded, text, bound := &by.Asks, j.options.MaxPending > 0 && j.change.Type == storage.Pending, sqlPendingRequests, int64(j.options.ValidFrom(j.change.At))
+		if c.side == storage.Forward {
+			text, bound = sqlTypeCount, int64(j.change.Type)
+			switch j.change.Type {
+			case storage.Blocking:
+				n, bounded = &by.Blocks, j.options.MaxBlocks > 0
+			case storage.Requested:
+				n, bounded = &by.Waits, j.options.MaxFollowing > 0
+			default:
+				bounded = false
+			}
+		}
+		if j.user != user || !bounded || counted[n] {
+			continue
+		}
+		counted[n] = true
+		if _, err := c.readOne(text, []any{int64(user), bound}, n); err != nil {
+			return nil, err
+		}
+	}
+	return by, nil
+}
+
+// save writes rows and counts.
+func (c *edgeChange) save() error {
+	for _, j := range c.jobs {
+		if j.result.Value.Kept {
+			c.change.Beside = append(c.change.Beside, j.user)
+		}
+	}
+	if len(c.Owners()) > 0 {
+		return c.writer.save(c.Judge)
+	}
+	if c.side.HasItem() {
+		c.unchanged(nil)
+	}
+	return c.removeUnneeded(nil)
+}
+
+// lockKnown locks the counts of those owners who have some. The owners ascend.
+func (w *writer) lockKnown(owners []storage.UserID) error {
+	for chunk := range slices.Chunk(owners, w.store.sql.MaxKeys) {
+		err := w.readLocked(chunk, db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), w.takeLocked)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -37,7 +37,7 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 				for i := n; ctx.Err() == nil; i++ {
 					began := time.Now()
 					change := storage.EdgeChange{To: list[(i+1)%len(list)], Type: storage.EdgeType(i % 2), At: storage.MicrosOf(began)}
-					r := s.ChangeEdges(context.WithoutCancel(ctx), list[i%len(list)], []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
+					r := s.ChangeEdges(context.WithoutCancel(ctx), storage.Forward, list[i%len(list)], []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
 					if r.Err != nil {
 						t.Errorf("a write: %v", r.Err)
 					}

@@ -51,7 +51,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 			t.Errorf("the copy has %s, the store %s", got, rowsOf(t, g.mover.Addresses()))
 		}
 		// A write does not wait, as it would for buckets that are about to move.
-		late := g.mover.ChangeEdges(t.Context(), 1, []storage.EdgeChange{{To: 2, Type: storage.Blocking, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
+		late := g.mover.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: 2, Type: storage.Blocking, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
 		if !errors.Is(late.Err, storage.ErrUnavailable) || !strings.Contains(late.Err.Error(), "copied to another one") {
 			t.Errorf("a write to the store that has been copied: %v", late.Err)
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"kith/internal/storagetest"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -27,10 +28,10 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 			{"the same again", func(ctx context.Context) { store.Apply(ctx, storage.Inverse, []storage.Edge{follow}, storage.IfNewer) }, map[storage.UserID]bool{3: false}},
 			{"a follow", func(ctx context.Context) { changeEdge(ctx, store, 4, 5, storage.Following, 0) }, map[storage.UserID]bool{4: true, 5: true}},
 			{"of two", func(ctx context.Context) {
-				store.ChangeEdges(ctx, 4, []storage.EdgeChange{{To: 6, Type: storage.Following, At: 7}, {To: 7, Type: storage.Blocking, At: 7}}, both)
+				store.ChangeEdges(ctx, storage.Forward, 4, []storage.EdgeChange{{To: 6, Type: storage.Following, At: 7}, {To: 7, Type: storage.Blocking, At: 7}}, both)
 			}, map[storage.UserID]bool{4: true, 6: true, 7: true}},
 			{"a request", func(ctx context.Context) {
-				_, _ = store.ChangeRequest(ctx, storage.Pair{From: 8, To: 9}, storage.RequestChange{Act: storage.Ask, At: 9}, storage.RequestOptions{Inverse: true})
+				_, _ = storagetest.Request(ctx, store, storage.Pair{From: 8, To: 9}, storage.EdgeChange{Type: storage.Pending, At: 9}, storage.ChangeOptions{Inverse: true})
 			}, map[storage.UserID]bool{8: true, 9: true}},
 			{"a mark", func(ctx context.Context) {
 				_, _, _ = store.SetMark(ctx, storage.Pair{From: 4, To: 5}, storage.MarkChange{Remark: &remark})

@@ -256,8 +256,8 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 		}
 	}
 	for _, o := range []storage.ChangeOptions{{}, {Inverse: true}} {
-		changes := []storage.ItemChange{storage.Favorite(id, storage.Favorited, 8)}
-		made := s.ChangeItems(t.Context(), storage.Favorites, author, changes, storage.ItemOptions{Peace: true, Inverse: o.Inverse})[0]
+		changes := []storage.EdgeChange{storage.Favorite(id, storage.Favorited, 8)}
+		made := s.ChangeEdges(t.Context(), storage.Favorites, author, changes, storage.ChangeOptions{Peace: true, Inverse: o.Inverse})[0]
 		check(nil, made, made.Err)
 		changed := made.Value
 		for _, r := range s.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{changed.Row}, storage.IfNewer) {
@@ -272,7 +272,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 		check(nil, r, r.Err)
 	}
 	for _, kind := range []storage.EdgeType{storage.None, storage.Related} {
-		for _, r := range s.ChangeItems(t.Context(), storage.Relations, author, []storage.ItemChange{{To: pair.To, Item: 101, Type: kind, At: 12}}, storage.ItemOptions{Peace: true, Inverse: true}) {
+		for _, r := range s.ChangeEdges(t.Context(), storage.Relations, author, []storage.EdgeChange{{To: pair.To, Item: 101, Type: kind, At: 12}}, storage.ChangeOptions{Peace: true, Inverse: true}) {
 			check(nil, r, r.Err)
 		}
 	}

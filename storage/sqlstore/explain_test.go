@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -273,7 +274,7 @@ func runHotWrites(t *testing.T, s *Store) {
 	}
 	for _, inverse := range []bool{false, true} {
 		for _, list := range [][]storage.EdgeChange{changes[:1], changes} {
-			for _, r := range s.ChangeEdges(ctx, 4001, list, storage.ChangeOptions{Inverse: inverse}) {
+			for _, r := range s.ChangeEdges(ctx, storage.Forward, 4001, list, storage.ChangeOptions{Inverse: inverse}) {
 				if r.Err != nil {
 					t.Fatal(r.Err)
 				}
@@ -286,7 +287,7 @@ func runHotWrites(t *testing.T, s *Store) {
 		}
 		for _, inverse := range []bool{false, true} {
 			for _, list := range [][]storage.EdgeChange{changes[:1], changes[1:]} {
-				for _, r := range s.ChangeEdges(ctx, 4001, list, storage.ChangeOptions{Inverse: inverse, MaxBlocks: 1 << 30}) {
+				for _, r := range s.ChangeEdges(ctx, storage.Forward, 4001, list, storage.ChangeOptions{Inverse: inverse, MaxBlocks: 1 << 30}) {
 					if r.Err != nil {
 						t.Fatal(r.Err)
 					}
@@ -294,9 +295,9 @@ func runHotWrites(t *testing.T, s *Store) {
 			}
 		}
 	}
-	for _, act := range []storage.RequestAct{storage.Ask, storage.Accept, storage.Remove} {
-		_, err := s.ChangeRequest(ctx, storage.Pair{From: 1, To: 19_000}, storage.RequestChange{Act: act, At: 3e9},
-			storage.RequestOptions{TTL: time.Hour, MaxPending: 10_000, Inverse: true})
+	for _, act := range []storage.EdgeType{storage.Pending, storage.Accepted, storage.Removed} {
+		_, err := storagetest.Request(ctx, s, storage.Pair{From: 1, To: 19_000}, storage.EdgeChange{Type: act, At: 3e9},
+			storage.ChangeOptions{TTL: time.Hour, MaxPending: 10_000, Inverse: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,11 +37,10 @@ func (s *Store) HoldWrites(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// Waiting returns how many changes wait for others on the first shard, and how many edges to be applied to an account.
-func (s *Store) Waiting(owner storage.UserID) (changes, applies int) {
-	changes, _ = s.smallWrites.Waiting(0)
-	applies, _ = s.applies.Waiting(groupKey{owner, storage.Inverse, storage.IfNewer})
-	return changes, applies
+// Waiting returns how many small writes wait for others on the first shard.
+func (s *Store) Waiting() int {
+	waiting, _ := s.smallWrites.Waiting(0)
+	return waiting
 }
 
 // Serving is how many transactions write changes on the first shard.

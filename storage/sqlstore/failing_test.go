@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/storagetest"
 	"kith/storage"
 )
 
@@ -261,7 +262,7 @@ func fillFaulty(t *testing.T, s *Store) {
 	must(errorOf(s.Apply(ctx, storage.Inverse, edges, storage.IfNewer)))
 	for _, from := range []storage.UserID{12, 21, 22} {
 		for to := storage.UserID(30); to < 35; to++ {
-			_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: storage.Ask, Message: "hello", At: 1e15}, someRequests)
+			_, err := storagetest.Request(ctx, s, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: storage.Pending, Message: "hello", At: 1e15}, someRequests)
 			must(err)
 		}
 	}
@@ -290,7 +291,7 @@ func fillFaulty(t *testing.T, s *Store) {
 	must(err)
 }
 
-var someRequests = storage.RequestOptions{TTL: 1e6 * time.Hour, MaxPending: 10, MaxFollowing: 1000, Inverse: true}
+var someRequests = storage.ChangeOptions{TTL: 1e6 * time.Hour, MaxPending: 10, MaxFollowing: 1000, Inverse: true}
 
 type operation = func(context.Context, *Store) error
 
@@ -440,12 +441,12 @@ func faultyWrites() map[string]operation {
 			for _, id := range to {
 				changes = append(changes, storage.EdgeChange{To: id, Type: kind, At: 2e15})
 			}
-			return errorOf(s.ChangeEdges(ctx, 2, changes, storage.ChangeOptions{Inverse: true, MaxFollowing: 1000}))
+			return errorOf(s.ChangeEdges(ctx, storage.Forward, 2, changes, storage.ChangeOptions{Inverse: true, MaxFollowing: 1000}))
 		}
 	}
-	request := func(act storage.RequestAct, from, to storage.UserID) operation {
+	request := func(act storage.EdgeType, from, to storage.UserID) operation {
 		return func(ctx context.Context, s *Store) error {
-			_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: 2e15, Message: "m"}, someRequests)
+			_, err := storagetest.Request(ctx, s, storage.Pair{From: from, To: to}, storage.EdgeChange{Type: act, At: 2e15, Message: "m"}, someRequests)
 			return err
 		}
 	}
@@ -559,13 +560,13 @@ func faultyWrites() map[string]operation {
 		"PruneLog":         func(ctx context.Context, s *Store) error { return s.PruneLog(ctx, 0, 3) },
 
 		"three towards one": func(ctx context.Context, s *Store) error {
-			var jobs []*edgeTowards
+			var jobs []*edgeJob
 			for _, from := range []storage.UserID{24, 25, 26} {
 				if s.shards.Of(from) == s.shards.Of(27) {
-					jobs = append(jobs, &edgeTowards{from: from, change: storage.EdgeChange{To: 27, Type: storage.Following, At: 2e15}, options: storage.ChangeOptions{Inverse: true}})
+					jobs = append(jobs, &edgeJob{user: from, change: storage.EdgeChange{To: 27, Type: storage.Following, At: 2e15}, options: storage.ChangeOptions{Inverse: true}})
 				}
 			}
-			return s.transact(ctx, "change", s.ownerOf(27), func(w *writer) error { return w.changeEdges(jobs) })
+			return s.transact(ctx, "change", s.ownerOf(27), func(w *writer) error { return w.changeEdges(storage.Forward, true, jobs) })
 		},
 
 		"follow":         change(storage.Following, 21),
@@ -574,17 +575,17 @@ func faultyWrites() map[string]operation {
 		"unfollow two":   change(storage.None, 5, 6),
 		"block":          change(storage.Blocking, 5),
 		"block two":      change(storage.Blocking, 6, 7),
-		"ask":            request(storage.Ask, 23, 36),
-		"accept":         request(storage.Accept, 21, 31),
-		"decline":        request(storage.Decline, 21, 32),
-		"end a friend":   request(storage.Remove, 5, 6),
-		"ask each other": request(storage.Ask, 30, 21),
+		"ask":            request(storage.Pending, 23, 36),
+		"accept":         request(storage.Accepted, 21, 31),
+		"decline":        request(storage.Declined, 21, 32),
+		"end a friend":   request(storage.Removed, 5, 6),
+		"ask each other": request(storage.Pending, 30, 21),
 		"ask somebody on the shard who has no counts": func(ctx context.Context, s *Store) error {
 			to := storage.UserID(2001)
 			for s.shards.Of(to) != s.shards.Of(23) {
 				to++
 			}
-			return request(storage.Ask, 23, to)(ctx, s)
+			return request(storage.Pending, 23, to)(ctx, s)
 		},
 	}
 	for _, side := range storage.AllSides {

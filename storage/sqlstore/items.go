@@ -123,7 +123,7 @@ func eachKindCount(take func(storage.OwnerKind, storage.KindCount)) func(*sql.Ro
 	}
 }
 
-// DueRelations implements [storage.ItemChanger].
+// DueRelations implements [storage.DetailStore].
 func (s *Store) DueRelations(ctx context.Context, shard int, after storage.RelationRow, upTo storage.Micros, limit int) ([]storage.RelationRow, error) {
 	return ownPage(limit, func(limit int, own func(storage.RelationRow, bool)) error {
 		at, from, to := int64(after.EndsAt), int64(after.From), int64(after.To)
@@ -150,7 +150,7 @@ SET ends_at = ?, attributes = ?
 WHERE from_user_id = ? AND to_user_id = ? AND kind = ?`
 )
 
-// RestoreDetails implements [storage.ItemChanger].
+// RestoreDetails implements [storage.DetailStore].
 func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
 	ownerOf := func(r storage.RelationRow) storage.UserID { return r.From }
 	return addByOwner(ctx, s, "details", relations, ownerOf, func(w *writer, owner storage.UserID, rows []storage.RelationRow) ([]storage.Result[bool], error) {
@@ -186,124 +186,81 @@ func (w *writer) restoreDetail(r storage.RelationRow) (result storage.Result[boo
 	return result, err
 }
 
-// ChangeItems implements [storage.ItemChanger], in the lock order of [Store.Apply].
-func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
-	results := make([]storage.Result[storage.Changed], len(changes))
-	if len(changes) == 0 {
-		return results
-	}
-	err := s.transact(ctx, "change."+side.String(), s.ownerOf(user), func(w *writer) error { return w.changeItems(side, user, changes, o, results) })
-	if err != nil {
-		for i := range results {
-			results[i] = storage.Result[storage.Changed]{Err: err}
-		}
-	}
-	return results
-}
-
-func (w *writer) changeItems(
-	side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions, results []storage.Result[storage.Changed],
-) error {
-	c := &change{writer: w, user: user}
-	c.newJudge(o.Inverse)
-	var others []storage.UserID
-	if o.Inverse {
-		for _, ch := range changes {
-			if c.isLocal(ch.To) {
-				others = append(others, ch.To)
-			}
-		}
-	}
-	if _, err := c.lock(others); err != nil {
-		return err
-	}
-	if o.Inverse {
-		// Counts that do not exist are not locked: they are made when the row is propagated.
-		c.Inline = func(id storage.UserID) bool { return c.isLocal(id) && !c.uncounted[id] }
-	}
-	state, err := w.lockedState(user)
-	if err == nil {
-		err = judge.MayPublish(user, state.State)
-	}
-	if err != nil {
-		return err
-	}
-	outgoing, err := c.lookItems(side, changes, o)
-	if err != nil {
-		return err
-	}
-	latest := c.Items(side, user, changes, o, outgoing, results)
-	if slices.ContainsFunc(results, func(r storage.Result[storage.Changed]) bool { return r.Value.Kept }) {
-		w.change.Beside = append(w.change.Beside, user)
-	}
-	if len(c.Owners()) == 0 {
-		w.unchanged(nil)
-		return nil
-	}
-	if latest == 0 {
-		return c.save(0, 0)
-	}
-	return c.save(user, latest)
-}
-
-// lookItems reads what decides about changes, and how many edges of their kinds leave the user.
-func (c *change) lookItems(side storage.Side, changes []storage.ItemChange, o storage.ItemOptions) (outgoing map[int64]int64, err error) {
+// lookItems reads what decides about changes of edges that name items.
+func (c *edgeChange) lookItems() error {
 	var pairs, inline, users []storage.Pair
-	var kinds []storage.OwnerKind
-	for _, ch := range changes {
-		pair := storage.Pair{From: c.user, To: ch.To, Post: ch.Item}
+	for _, j := range c.jobs {
+		pair := storage.Pair{From: j.user, To: j.change.To, Post: j.change.Item}
 		pairs = append(pairs, pair)
-		if c.Inline != nil && c.Inline(ch.To) {
+		if c.inverse && c.isLocal(j.change.To) {
 			inline = append(inline, pair)
 		}
-		if o.Peace && ch.Type != storage.None {
-			users = append(users, storage.Pair{From: c.user, To: ch.To})
+		if j.options.Peace && j.change.Type != storage.None {
+			users = append(users, storage.Pair{From: j.user, To: j.change.To})
 		}
-		kinds = append(kinds, storage.OwnerKind{Owner: c.user, Kind: ch.Item})
 	}
-	if err := c.lookRows(c.Judge, side, pairs); err != nil {
-		return nil, err
+	if err := c.lookRows(c.Judge, c.side, pairs); err != nil {
+		return err
 	}
-	if err := c.lookRows(c.Judge, side.Replica(), inline); err != nil {
-		return nil, err
+	if err := c.lookRows(c.Judge, c.side.Replica(), inline); err != nil {
+		return err
 	}
 	if len(users) > 0 {
-		if err := c.look(c.Judge, users, storage.Forward, storage.Inverse); err != nil {
-			return nil, err
+		if err := c.writer.look(c.Judge, users, storage.Forward, storage.Inverse); err != nil {
+			return err
 		}
 	}
-	outgoing = make(map[int64]int64)
-	if side != storage.Relations {
-		return outgoing, nil
+	if c.side != storage.Relations {
+		return nil
 	}
 	c.Details = make(map[storage.Pair]storage.Detail)
-	for chunk := range slices.Chunk(pairs, c.store.maxPairs(side, pairs)) {
+	for chunk := range slices.Chunk(pairs, c.store.maxPairs(c.side, pairs)) {
 		text, args := detailsStatement(c.store.sql, chunk)
 		if err := c.Read(len(chunk), text, args, eachDetail(func(p storage.Pair, d storage.Detail) { c.Details[p] = d })); err != nil {
-			return nil, err
+			return err
+		}
+	}
+	return nil
+}
+
+// lookActor reads how many edges of the kinds of its changes leave a user, and which of their lists do not exist.
+// [storage.ErrUserUnknown] if the user does not exist, or is being deleted.
+func (c *edgeChange) lookActor(by *judge.Actor) error {
+	state, err := c.lockedState(by.User)
+	if err == nil {
+		err = judge.MayPublish(by.User, state.State)
+	}
+	by.Items = make(map[int64]int64)
+	if err != nil || c.side != storage.Relations {
+		return err
+	}
+	var kinds []storage.OwnerKind
+	for _, j := range c.jobs {
+		if j.user == by.User {
+			kinds = append(kinds, storage.OwnerKind{Owner: j.user, Kind: j.change.Item})
 		}
 	}
 	slices.SortFunc(kinds, func(a, b storage.OwnerKind) int { return cmp.Compare(a.Kind, b.Kind) })
 	kinds = slices.Compact(kinds)
 	for _, k := range kinds {
-		id, is := storage.ListOf(c.user, k.Kind)
+		id, is := storage.ListOf(by.User, k.Kind)
 		if !is {
 			continue
 		}
 		if _, err := c.list(id); errors.Is(err, storage.ErrListUnknown) {
-			c.NoLists = append(c.NoLists, k.Kind)
+			by.NoLists = append(by.NoLists, k.Kind)
 		} else if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for chunk := range slices.Chunk(kinds, c.store.sql.MaxPairs) {
 		text, args := c.store.kindCountsStatement(chunk)
-		err := c.Read(len(chunk), text, args, eachKindCount(func(k storage.OwnerKind, n storage.KindCount) { outgoing[k.Kind] = n.Outgoing }))
+		err := c.Read(len(chunk), text, args, eachKindCount(func(k storage.OwnerKind, n storage.KindCount) { by.Items[k.Kind] = n.Outgoing }))
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return outgoing, nil
+	return nil
 }
 
 // lookRows reads rows that name items as they are, under the lock of their owners, and on the

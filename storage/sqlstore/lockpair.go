@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"database/sql"
-	"fmt"
 	"slices"
 
 	"kith/storage"
@@ -69,52 +68,39 @@ WHERE user_counts.user_id IN (?)
 ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
 )
 
-// lockPair is lock and look for the user and one other. If both is set, the other's rows are to be
-// written as well.
-func (c *change) lockPair(other storage.UserID, both bool, rows rowsOfPair) (counts storage.Counts, err error) {
-	owners := []storage.UserID{c.user}
-	if both {
+// lockPair is lockAndLook for the change of one user towards another.
+func (c *edgeChange) lockPair(user, other storage.UserID) error {
+	owners := []storage.UserID{user}
+	if c.inverse && c.isLocal(other) {
 		owners = append(owners, other)
 	}
-	c.uncounted = make(map[storage.UserID]bool)
-	for _, id := range owners {
-		c.uncounted[id] = true
-	}
 	var args []any
-	for range rows.sides {
-		args = append(args, int64(c.user), int64(other), int64(c.user))
+	for range c.rows.sides {
+		args = append(args, int64(user), int64(other), int64(user))
 	}
 	args = append(args, db.Arguments(owners)...)
 	slices.Sort(owners)
-	err = c.readLocked(owners, db.Listed(rows.lock, len(owners)), args, func(row *sql.Rows) error {
-		owner, n, err := c.scanPair(row, other, rows.sides)
-		if owner == c.user {
-			counts = n
-		}
-		return err
+	return c.readLocked(owners, db.Listed(c.rows.lock, len(owners)), args, func(row *sql.Rows) error {
+		return c.scanPair(row, user, other)
 	})
-	if err == nil && c.uncounted[c.user] {
-		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
-	}
-	return counts, err
 }
 
 // scanPair passes the rows of one owner to the judge.
-func (c *change) scanPair(row *sql.Rows, other storage.UserID, sides []storage.Side) (owner storage.UserID, n storage.Counts, err error) {
-	values := make([]struct{ kind, at sql.NullInt64 }, len(sides))
+func (c *edgeChange) scanPair(row *sql.Rows, user, other storage.UserID) error {
+	values := make([]struct{ kind, at sql.NullInt64 }, len(c.rows.sides))
 	var into []any
 	for i := range values {
 		into = append(into, &values[i].kind, &values[i].at)
 	}
-	if owner, n, err = c.scanLocked(row, into...); err != nil {
-		return owner, n, err
+	owner, _, err := c.scanLocked(row, into...)
+	if err != nil {
+		return err
 	}
-	delete(c.uncounted, owner)
-	peer := c.user
-	if owner == c.user {
+	peer := user
+	if owner == user {
 		peer = other
 	}
-	for i, side := range sides {
+	for i, side := range c.rows.sides {
 		kind, at := values[i].kind, values[i].at
 		pair := side.Pair(owner, peer)
 		switch {
@@ -125,5 +111,5 @@ func (c *change) scanPair(row *sql.Rows, other storage.UserID, sides []storage.S
 			c.Know(side, pair.Edge(storage.EdgeType(kind.Int64), storage.Micros(at.Int64)))
 		}
 	}
-	return owner, n, nil
+	return nil
 }

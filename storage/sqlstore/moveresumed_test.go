@@ -87,7 +87,7 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 				t.Fatalf("try %d: %+v, %v", cuts, report, err)
 			}
 			from, peer := storage.UserID(1+cuts%g.users), storage.UserID(1000+cuts)
-			changed := g.mover.ChangeEdges(ctx, from, []storage.EdgeChange{{To: peer, Type: storage.Following, At: 7}}, storage.ChangeOptions{Inverse: true})[0]
+			changed := g.mover.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{{To: peer, Type: storage.Following, At: 7}}, storage.ChangeOptions{Inverse: true})[0]
 			if changed.Err != nil {
 				t.Fatal(changed.Err)
 			}

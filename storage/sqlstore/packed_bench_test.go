@@ -113,7 +113,7 @@ func BenchmarkWrites(b *testing.B) {
 			for b.Loop() {
 				next++
 				changes := []storage.EdgeChange{{To: storage.UserID(next), Type: storage.Following, At: storage.Micros(1.7e15 + next)}}
-				benchFound(b, s.ChangeEdges(b.Context(), storage.UserID(1+next%2000), changes, storage.ChangeOptions{Inverse: true}))
+				benchFound(b, s.ChangeEdges(b.Context(), storage.Forward, storage.UserID(1+next%2000), changes, storage.ChangeOptions{Inverse: true}))
 			}
 		})
 		b.Run("a batch of 1,000", func(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/properties"
+	"kith/internal/storagetest"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
@@ -274,14 +275,14 @@ func (w *packedWorld) change(t *rapid.T) {
 		}
 		return storage.EdgeChange{To: to, Type: e.Type, At: e.UpdateTime}
 	}), 1, 4).Draw(t, "changes")
-	w.store.ChangeEdges(t.Context(), from, changes, options) // refused if there is a block
+	w.store.ChangeEdges(t.Context(), storage.Forward, from, changes, options) // refused if there is a block
 }
 
 func (w *packedWorld) request(t *rapid.T) {
-	act := rapid.SampledFrom([]storage.RequestAct{storage.Ask, storage.Accept, storage.Remove}).Draw(t, "act")
-	change := storage.RequestChange{Act: act, At: storage.Micros(rapid.IntRange(1, 20).Draw(t, "time"))}
-	options := storage.RequestOptions{TTL: time.Hour, Inverse: rapid.Bool().Draw(t, "inverse")}
-	w.store.ChangeRequest(t.Context(), w.pair(t), change, options) // refused if there is no request
+	act := rapid.SampledFrom([]storage.EdgeType{storage.Pending, storage.Accepted, storage.Removed}).Draw(t, "act")
+	change := storage.EdgeChange{Type: act, At: storage.Micros(rapid.IntRange(1, 20).Draw(t, "time"))}
+	options := storage.ChangeOptions{TTL: time.Hour, Inverse: rapid.Bool().Draw(t, "inverse")}
+	storagetest.Request(t.Context(), w.store, w.pair(t), change, options) // refused if there is no request
 }
 
 // repair writes a row as reconcile does.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/internal/storagetest"
 	"kith/storage"
 )
 
@@ -41,8 +42,8 @@ func TestRequestsLockTheirUsers(t *testing.T) {
 		options := someRequests
 		options.Inverse = c.inverse
 		pair := storage.Pair{From: 1, To: c.to}
-		for _, act := range []storage.RequestAct{storage.Ask, storage.Cancel} {
-			if _, err := s.ChangeRequest(t.Context(), pair, storage.RequestChange{Act: act, At: 2e15}, options); err != nil {
+		for _, act := range []storage.EdgeType{storage.Pending, storage.Cancelled} {
+			if _, err := storagetest.Request(t.Context(), s, pair, storage.EdgeChange{Type: act, At: 2e15}, options); err != nil {
 				t.Fatal(err)
 			}
 		}

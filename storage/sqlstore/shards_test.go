@@ -110,8 +110,8 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 			err = nil
 		}
 	case 1:
-		change := storage.ItemChange{To: to, Item: storage.Dismissals.Number, Type: storage.EdgeType(min(r.IntN(4), 1)), At: at}
-		err = s.ChangeItems(ctx, storage.Relations, from, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0].Err
+		change := storage.EdgeChange{To: to, Item: storage.Dismissals.Number, Type: storage.EdgeType(min(r.IntN(4), 1)), At: at}
+		err = s.ChangeEdges(ctx, storage.Relations, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0].Err
 	case 2:
 		_, _, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
 	case 3:
@@ -138,7 +138,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 		if r.IntN(3) == 0 {
 			kind = storage.None
 		}
-		changed := s.ChangeEdges(ctx, from, []storage.EdgeChange{{To: to, Type: kind, At: at}}, storage.ChangeOptions{})[0]
+		changed := s.ChangeEdges(ctx, storage.Forward, from, []storage.EdgeChange{{To: to, Type: kind, At: at}}, storage.ChangeOptions{})[0]
 		if err = changed.Err; err == nil && changed.Value.Changed {
 			g.acknowledged.Store(pair, kind)
 			if err = s.Apply(ctx, storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0].Err; err != nil {
@@ -195,7 +195,7 @@ func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author s
 		return page.Err
 	}
 	change := storage.Favorite(page.Value[0].PostID, kind, at)
-	r := s.ChangeItems(ctx, storage.Favorites, user, []storage.ItemChange{change}, storage.ItemOptions{Peace: true})[0]
+	r := s.ChangeEdges(ctx, storage.Favorites, user, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true})[0]
 	err, changed := r.Err, r.Value
 	if err != nil || !changed.Changed {
 		return err
@@ -440,7 +440,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 		change := func(users []storage.UserID, followers int, kind storage.EdgeType, name string, at storage.Micros) {
 			for i, id := range users {
 				for n := range followers {
-					r := s.ChangeEdges(ctx, users[(i+1+n)%len(users)], []storage.EdgeChange{{To: id, Type: kind, At: at}}, storage.ChangeOptions{Inverse: true})[0]
+					r := s.ChangeEdges(ctx, storage.Forward, users[(i+1+n)%len(users)], []storage.EdgeChange{{To: id, Type: kind, At: at}}, storage.ChangeOptions{Inverse: true})[0]
 					if r.Err != nil {
 						t.Error(r.Err)
 					}
@@ -455,8 +455,8 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 		for i, users := range [][]storage.UserID{gone, left} {
 			for _, id := range users {
 				for _, kind := range []storage.Kind{storage.Mutes, storage.Dismissals} { // some end at one time
-					mute := storage.ItemChange{To: 121, Item: kind.Number, Type: storage.Related, At: now - 3, Detail: storage.DetailChange{EndsAt: now - 2 + storage.Micros(i)}}
-					if r := s.ChangeItems(ctx, storage.Relations, id, []storage.ItemChange{mute}, storage.ItemOptions{})[0]; r.Err != nil {
+					mute := storage.EdgeChange{To: 121, Item: kind.Number, Type: storage.Related, At: now - 3, Detail: storage.DetailChange{EndsAt: now - 2 + storage.Micros(i)}}
+					if r := s.ChangeEdges(ctx, storage.Relations, id, []storage.EdgeChange{mute}, storage.ChangeOptions{})[0]; r.Err != nil {
 						t.Fatal(r.Err)
 					}
 				}

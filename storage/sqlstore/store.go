@@ -70,8 +70,7 @@ type Store struct {
 
 	report func(context.Context, storage.Change) // nil: nobody asks
 
-	applies     db.GroupCommit[groupKey, *oneEdge]
-	smallWrites db.GroupCommit[int, *smallWrite] // by shard
+	smallWrites db.GroupCommit[*smallWrite]
 
 	packed *packed.Lists
 	toPack packed.Queue // of short lists that are to be packed
@@ -106,6 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
+	s.smallWrites.AtOnce = groupsAtOnce
 	s.toPack = packed.Queue{
 		Work: s.packShorts, Most: shortsWaiting, Size: shortsAtOnce,
 		Rest: func() time.Duration { return s.packed.Sizes.Again }, Idle: func() int { return s.packed.Sizes.ShortIdle },

@@ -85,7 +85,7 @@ func TestManyFollowTheSame(t *testing.T) {
 			for j := range each {
 				from := users[2+i*each+j].ID
 				both := []storage.EdgeChange{{To: 1, Type: storage.Following, At: 1}, {To: 2, Type: storage.Following, At: 1}}
-				for _, r := range s.ChangeEdges(t.Context(), from, both, storage.ChangeOptions{Inverse: true}) {
+				for _, r := range s.ChangeEdges(t.Context(), storage.Forward, from, both, storage.ChangeOptions{Inverse: true}) {
 					if r.Err != nil {
 						t.Errorf("%s: %v", from, r.Err)
 					}

@@ -3,87 +3,76 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"kith/storage"
 	"kith/storage/judge"
 )
 
-// ChangeEdges implements [storage.EdgeChanger]. The Inverse side is in the same database if the
+// ChangeEdges implements [storage.EdgeChanger]. The other side is in the same database if the
 // option [Together] says so.
-func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
 	results := make([]storage.Result[storage.Changed], len(changes))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
 	defer s.write(ctx)()
-	counts, counted := s.counts[from]
-	if !counted {
-		return refuse(results, fmt.Errorf("change edges of user %d: %w", from, storage.ErrUserUnknown))
+	if len(changes) == 0 {
+		return results
 	}
-	pairs := make([]storage.Pair, len(changes))
-	for i, change := range changes {
-		pairs[i] = storage.Pair{From: from, To: change.To}
+	by, err := s.actor(side, user, changes, o)
+	if err != nil {
+		return refuse(results, fmt.Errorf("change edges of user %d: %w", user, err))
 	}
+	pairs := storage.Each(changes, func(ch storage.EdgeChange) storage.Pair {
+		return storage.Pair{From: user, To: ch.To, Post: ch.Item}
+	})
 	j := s.judge(pairs...)
+	j.Details = maps.Clone(s.details)
 	if o.Inverse {
-		j.Inline = s.inline(from)
-	}
-	by := judge.Actor{User: from, Follows: counts.Following, MaxFollowing: o.MaxFollowing, MaxBlocks: o.MaxBlocks}
-	for _, e := range s.tables[storage.Forward][from] {
-		switch e.Type {
-		case storage.Blocking:
-			by.Blocks++
-		case storage.Requested:
-			by.Requests++
-		}
+		j.Inline = func(other storage.UserID) bool { return s.together(user, other) }
 	}
 	for i, change := range changes {
-		results[i] = j.Change(&by, change)
-		if results[i].Value.Changed {
-			s.activeOn(from, change.At)
-		}
+		results[i] = j.Change(side, by, change, o)
 	}
 	s.save(j)
 	return results
 }
 
-// ChangeRequest implements [storage.RequestChanger].
-func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
-	if err := ctx.Err(); err != nil {
-		return storage.ChangedRequest{}, err
+// actor is a user who changes edges.
+func (s *Store) actor(side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) (*judge.Actor, error) {
+	counts, counted := s.counts[user]
+	if _, exists := s.users[user]; !counted || side.HasItem() && !exists {
+		return nil, storage.ErrUserUnknown
 	}
-	defer s.write(ctx)()
-	counts, counted := s.counts[request.From]
-	if !counted {
-		return storage.ChangedRequest{}, fmt.Errorf("change the request of user %d: %w", request.From, storage.ErrUserUnknown)
+	by := &judge.Actor{User: user, Follows: counts.Following, Items: make(map[int64]int64)}
+	for _, e := range s.tables[storage.Forward][user] {
+		switch e.Type {
+		case storage.Blocking:
+			by.Blocks++
+		case storage.Requested:
+			by.Waits++
+		}
 	}
-	act := judge.Act{Request: request, Change: change, Options: o, Follows: counts.Following,
-		Pending: func(since storage.Micros) (n int, err error) {
-			for _, e := range s.tables[storage.Requests][request.From] {
-				if e.Type == storage.Pending && e.UpdateTime >= since {
-					n++
-				}
-			}
-			return n, nil
-		}}
-	j := s.judge(request)
-	if o.Inverse {
-		j.Inline = s.inline(request.From)
+	for _, e := range s.tables[storage.Requests][user] {
+		if e.Type == storage.Pending && e.UpdateTime >= o.ValidFrom(changes[0].At) {
+			by.Asks++
+		}
 	}
-	changed, err := j.Request(act)
-	if err != nil {
-		return storage.ChangedRequest{}, fmt.Errorf("change the request of user %d to %d: %w", request.From, request.To, err)
+	for of, n := range s.kinds {
+		if of.Owner == user {
+			by.Items[of.Kind] = n.Outgoing
+		}
 	}
-	if active := act.Active(); changed.Changed && active != 0 {
-		s.activeOn(active, change.At)
+	for _, ch := range changes {
+		if id, is := storage.ListOf(user, ch.Item); side == storage.Relations && is && s.lists[id] == (storage.UserList{}) {
+			by.NoLists = append(by.NoLists, ch.Item)
+		}
 	}
-	s.save(j)
-	return changed, nil
-}
-
-// inline reports which users are in one database with a user.
-func (s *Store) inline(user storage.UserID) func(storage.UserID) bool {
-	return func(other storage.UserID) bool { return s.together(user, other) }
+	if !side.HasItem() {
+		return by, nil
+	}
+	return by, judge.MayPublish(user, s.states[user].State)
 }
 
 // judge makes a judge that knows all rows between the users of some pairs.

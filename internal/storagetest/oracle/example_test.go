@@ -14,14 +14,14 @@ func ExampleStore_ChangeEdges() {
 	ctx, store := context.Background(), oracle.New()
 	store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "ann"}, {ID: 2, Handle: "ben"}})
 	follow := storage.EdgeChange{To: 2, Type: storage.Following, At: 1_700_000_000_000_000}
-	done := store.ChangeEdges(ctx, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})[0]
+	done := store.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})[0]
 	fmt.Println("changed:", done.Value.Changed, done.Err)
 
 	followers := store.Pages(ctx, storage.Inverse, []storage.PageQuery{{Owner: 2, Limit: 10}})[0]
 	fmt.Println("followers of ben:", followers.Value[0].From)
 	fmt.Println("followings of ann:", store.Counts(ctx, []storage.UserID{1})[0].Value.Following)
 
-	again := store.ChangeEdges(ctx, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})[0]
+	again := store.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})[0]
 	fmt.Println("again:", again.Value.Changed)
 	// Output:
 	// changed: true <nil>

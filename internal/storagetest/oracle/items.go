@@ -3,54 +3,13 @@ package oracle
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 
 	"kith/storage"
 	"kith/storage/judge"
 )
 
-// ChangeItems implements [storage.ItemChanger].
-func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
-	results := make([]storage.Result[storage.Changed], len(changes))
-	if err := ctx.Err(); err != nil {
-		return refuse(results, err)
-	}
-	defer s.write(ctx)()
-	if _, exists := s.users[user]; !exists {
-		return refuse(results, fmt.Errorf("change items of user %d: %w", user, storage.ErrUserUnknown))
-	}
-	if err := judge.MayPublish(user, s.states[user].State); err != nil {
-		return refuse(results, err)
-	}
-	pairs := storage.Each(changes, func(ch storage.ItemChange) storage.Pair {
-		return storage.Pair{From: user, To: ch.To, Post: ch.Item}
-	})
-	j := s.judge(pairs...)
-	j.Details = maps.Clone(s.details)
-	if o.Inverse {
-		j.Inline = s.inline(user)
-	}
-	for _, ch := range changes {
-		if id, is := storage.ListOf(user, ch.Item); is && side == storage.Relations && s.lists[id] == (storage.UserList{}) {
-			j.NoLists = append(j.NoLists, ch.Item)
-		}
-	}
-	outgoing := make(map[int64]int64)
-	for of, n := range s.kinds {
-		if of.Owner == user {
-			outgoing[of.Kind] = n.Outgoing
-		}
-	}
-	if active := j.Items(side, user, changes, o, outgoing, results); active > 0 {
-		s.activeOn(user, active)
-	}
-	s.save(j)
-	return results
-}
-
-// DueRelations implements [storage.ItemChanger].
+// DueRelations implements [storage.DetailStore].
 func (s *Store) DueRelations(ctx context.Context, _ int, after storage.RelationRow, upTo storage.Micros, limit int) (due []storage.RelationRow, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -83,7 +42,7 @@ func (s *Store) KindCounts(ctx context.Context, of []storage.OwnerKind) []storag
 	return lookUp(ctx, s, of, func(k storage.OwnerKind) (storage.KindCount, bool) { return s.kinds[k], true })
 }
 
-// RestoreDetails implements [storage.ItemChanger].
+// RestoreDetails implements [storage.DetailStore].
 func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(relations))
 	if err := ctx.Err(); err != nil {

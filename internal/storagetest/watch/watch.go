@@ -43,13 +43,8 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 }
 
 // ChangeEdges writes through the store.
-func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
-	return s.Store.ChangeEdges(s.on(ctx), from, changes, o)
-}
-
-// ChangeRequest writes through the store.
-func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
-	return s.Store.ChangeRequest(s.on(ctx), request, change, o)
+func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+	return s.Store.ChangeEdges(s.on(ctx), side, user, changes, o)
 }
 
 // CreateUsers writes through the store.
@@ -145,11 +140,6 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 // RestorePosts writes through the store.
 func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
 	return s.Store.RestorePosts(s.on(ctx), posts)
-}
-
-// ChangeItems writes through the store.
-func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
-	return s.Store.ChangeItems(s.on(ctx), side, user, changes, o)
 }
 
 // RestoreDetails writes through the store.

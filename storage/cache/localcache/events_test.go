@@ -115,7 +115,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					pending = append(pending, events.User(from))
 				case 1: // the post does not exist, so only the user's own count changes
 					change := storage.Favorite(storage.PostID{Author: to, Number: 1}, storage.EdgeType(draw(2)), at)
-					r := inner.ChangeItems(t.Context(), storage.Favorites, from, []storage.ItemChange{change}, storage.ItemOptions{Peace: true, Inverse: true})[0]
+					r := inner.ChangeEdges(t.Context(), storage.Favorites, from, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: true})[0]
 					if r.Value.Changed {
 						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Value.Row}))
 					}
@@ -128,7 +128,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					if kind == storage.None {
 						change.Ends = storage.EdgeType(draw(4))
 					}
-					r := inner.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
+					r := inner.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
 					for _, w := range r.Value.Written() {
 						if w.Side == storage.Forward {
 							pending = append(pending, events.Edge(w.Edge))

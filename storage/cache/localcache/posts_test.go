@@ -273,7 +273,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 					}
 				case 5:
 					change := storage.Favorite(id, storage.EdgeType(draw(2)), at)
-					writer.ChangeItems(t.Context(), storage.Favorites, by, []storage.ItemChange{change}, storage.ItemOptions{Peace: true, Inverse: true})
+					writer.ChangeEdges(t.Context(), storage.Favorites, by, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: true})
 				case 6:
 					if step%40 == 0 {
 						_, _ = writer.DeletePost(t.Context(), id)

@@ -23,7 +23,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Wrote(w) })
 	follow := func(by storage.EdgeChanger, to storage.UserID, kind storage.EdgeType) {
 		t.Helper()
-		if r := by.ChangeEdges(t.Context(), 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {
+		if r := by.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {
 			t.Fatal(r[0].Err)
 		}
 	}

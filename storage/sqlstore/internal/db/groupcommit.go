@@ -21,11 +21,12 @@ import (
 // account is under way, and the other writes wait here, too. A write of two such accounts would hardly ever
 // find both free at once: those of the write that has waited longest are kept for it.
 
-// GroupCommit lets a bounded number of calls with the same key be served at a time, and those that
-// wait as groups.
-type GroupCommit[K comparable, J any] struct {
+// GroupCommit makes the small writes of each shard, those that wait as groups.
+type GroupCommit[J any] struct {
+	AtOnce int // how many groups are written on a shard at a time
+
 	mu     sync.Mutex
-	queues map[K]*queue[J] // there is one for each key that is being served
+	queues map[int]*queue[J] // there is one for each shard that is being written to
 }
 
 const (
@@ -36,19 +37,8 @@ const (
 	groupTime = time.Minute
 )
 
-// Slots are where the calls with a key may run.
-type Slots[K comparable] struct {
-	Key K
-	// AtOnce is how many groups may be served at a time, at least one.
-	AtOnce int
-	// Accounts are those that the call writes to. No two groups that are served at a time write to the same
-	// account.
-	Accounts []storage.UserID
-}
-
-// queue is the calls that wait for a key.
+// queue is the calls that wait for a shard.
 type queue[J any] struct {
-	atOnce  int
 	serving int
 	busy    map[storage.UserID]bool // the accounts that are being written to
 	waiting []*waiting[J]
@@ -82,29 +72,29 @@ type waiting[J any] struct {
 	done     chan struct{}
 }
 
-// Do runs a job, alone at once or with others later. If the context ends before the job's group has
+// Do runs a job that writes to accounts of a shard, alone at once or with others later. No two groups that are served at a time
+// write to the same account. If the context ends before the job's group has
 // begun, Do returns its error, and nothing has been done. The outcome of the job is in the job. A
 // group's context is not that of any of its callers.
-func (t *GroupCommit[K, J]) Do(ctx context.Context, at Slots[K], job J, run func(context.Context, []J)) error {
+func (t *GroupCommit[J]) Do(ctx context.Context, shard int, accounts []storage.UserID, job J, run func(context.Context, []J)) error {
 	t.mu.Lock()
-	if t.admits(at) {
-		q := t.queues[at.Key]
-		if q == nil {
-			q = &queue[J]{atOnce: max(1, at.AtOnce), busy: map[storage.UserID]bool{}}
-			if t.queues == nil {
-				t.queues = make(map[K]*queue[J])
-			}
-			t.queues[at.Key] = q
+	q := t.queues[shard]
+	if q == nil {
+		q = &queue[J]{busy: map[storage.UserID]bool{}}
+		if t.queues == nil {
+			t.queues = make(map[int]*queue[J])
 		}
+		t.queues[shard] = q
+	}
+	if q.serving < t.AtOnce && q.isFree(accounts, q.kept()) {
 		q.serving++
-		q.begin(at.Accounts)
+		q.begin(accounts)
 		t.mu.Unlock()
-		defer t.release(at.Key, at.Accounts, run)
+		defer t.release(shard, accounts, run)
 		run(ctx, []J{job})
 		return nil
 	}
-	w := &waiting[J]{ctx: ctx, job: job, accounts: at.Accounts, done: make(chan struct{})}
-	q := t.queues[at.Key]
+	w := &waiting[J]{ctx: ctx, job: job, accounts: accounts, done: make(chan struct{})}
 	q.waiting = append(q.waiting, w)
 	t.mu.Unlock()
 	select {
@@ -123,22 +113,16 @@ func (t *GroupCommit[K, J]) Do(ctx context.Context, at Slots[K], job J, run func
 	return nil
 }
 
-// admits reports whether a call can run at once. The caller holds the lock.
-func (t *GroupCommit[K, J]) admits(at Slots[K]) bool {
-	q := t.queues[at.Key]
-	return q == nil || q.serving < q.atOnce && q.isFree(at.Accounts, q.kept())
-}
-
 // release lets calls go on that came while accounts were being written to.
-func (t *GroupCommit[K, J]) release(key K, accounts []storage.UserID, run func(context.Context, []J)) {
+func (t *GroupCommit[J]) release(shard int, accounts []storage.UserID, run func(context.Context, []J)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q := t.queues[key]
+	q := t.queues[shard]
 	q.serving--
 	for _, id := range accounts {
 		delete(q.busy, id)
 	}
-	for q.serving < q.atOnce {
+	for q.serving < t.AtOnce {
 		group := q.next()
 		if len(group) == 0 {
 			break
@@ -150,12 +134,12 @@ func (t *GroupCommit[K, J]) release(key K, accounts []storage.UserID, run func(c
 		}
 		q.begin(accounts)
 		go func() {
-			defer t.release(key, accounts, run)
+			defer t.release(shard, accounts, run)
 			t.serve(group, run)
 		}()
 	}
 	if q.serving == 0 { // then nobody waits either
-		delete(t.queues, key)
+		delete(t.queues, shard)
 	}
 }
 
@@ -181,7 +165,7 @@ func (q *queue[J]) next() (group []*waiting[J]) {
 	return group
 }
 
-func (t *GroupCommit[K, J]) serve(group []*waiting[J], run func(context.Context, []J)) {
+func (t *GroupCommit[J]) serve(group []*waiting[J], run func(context.Context, []J)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupTime)
 	defer cancel()
 	jobs := storage.Each(group, func(w *waiting[J]) J { return w.job })
@@ -191,11 +175,11 @@ func (t *GroupCommit[K, J]) serve(group []*waiting[J], run func(context.Context,
 	}
 }
 
-// Waiting is how many calls wait for a key, and how many groups with it are being served.
-func (t *GroupCommit[K, J]) Waiting(key K) (waiting, serving int) {
+// Waiting is how many calls wait for a shard, and how many of its groups are being served.
+func (t *GroupCommit[J]) Waiting(shard int) (waiting, serving int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if q := t.queues[key]; q != nil {
+	if q := t.queues[shard]; q != nil {
 		return len(q.waiting), q.serving
 	}
 	return 0, 0

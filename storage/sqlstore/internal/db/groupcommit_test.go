@@ -14,7 +14,7 @@ import (
 
 // groups is a group commit whose groups end when the test lets them.
 type groups struct {
-	db.GroupCommit[string, storage.UserID]
+	db.GroupCommit[storage.UserID]
 	running chan []storage.UserID // each group as it begins
 	end     chan struct{}
 	calls   sync.WaitGroup
@@ -24,8 +24,7 @@ type groups struct {
 func (g *groups) do(t *testing.T, user storage.UserID, others ...storage.UserID) {
 	t.Helper()
 	g.calls.Go(func() {
-		at := db.Slots[string]{Key: "shard", AtOnce: 2, Accounts: append(others, user)}
-		err := g.Do(context.Background(), at, user, func(_ context.Context, jobs []storage.UserID) {
+		err := g.Do(context.Background(), 0, append(others, user), user, func(_ context.Context, jobs []storage.UserID) {
 			g.running <- slices.Sorted(slices.Values(jobs))
 			<-g.end
 		})
@@ -39,7 +38,7 @@ func (g *groups) do(t *testing.T, user storage.UserID, others ...storage.UserID)
 func (g *groups) waits(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Microsecond) {
-		waiting, _ := g.Waiting("shard")
+		waiting, _ := g.Waiting(0)
 		if waiting == n {
 			return
 		}
@@ -53,7 +52,7 @@ func (g *groups) waits(t *testing.T, n int) {
 func (g *groups) ends(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Microsecond) {
-		waiting, serving := g.Waiting("shard")
+		waiting, serving := g.Waiting(0)
 		if waiting+serving == 0 {
 			return
 		}
@@ -71,7 +70,7 @@ func (g *groups) wantGroup(t *testing.T, want ...storage.UserID) {
 }
 
 func TestStrangersShareATransactionIfNoneIsFree(t *testing.T) {
-	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g := &groups{GroupCommit: db.GroupCommit[storage.UserID]{AtOnce: 2}, running: make(chan []storage.UserID, 8), end: make(chan struct{})}
 	g.do(t, 1)
 	g.wantGroup(t, 1)
 	g.do(t, 2)
@@ -89,7 +88,7 @@ func TestStrangersShareATransactionIfNoneIsFree(t *testing.T) {
 
 func TestAnAccountIsWrittenToByOneTransactionAtATime(t *testing.T) {
 	const famous = 9
-	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g := &groups{GroupCommit: db.GroupCommit[storage.UserID]{AtOnce: 2}, running: make(chan []storage.UserID, 8), end: make(chan struct{})}
 	g.do(t, 1, famous)
 	g.wantGroup(t, 1)
 	g.do(t, 2, famous) // it waits, although another group could run
@@ -112,7 +111,7 @@ func TestAnAccountIsWrittenToByOneTransactionAtATime(t *testing.T) {
 // nor others that wait take one of them while the other is being written to.
 func TestTheOldestWriteIsNotPassed(t *testing.T) {
 	const famous, popular = 9, 8
-	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g := &groups{GroupCommit: db.GroupCommit[storage.UserID]{AtOnce: 2}, running: make(chan []storage.UserID, 8), end: make(chan struct{})}
 	g.do(t, 1, famous)
 	g.wantGroup(t, 1)
 	g.do(t, 2, famous, popular)
@@ -145,14 +144,13 @@ func TestTheOldestWriteIsNotPassed(t *testing.T) {
 
 func TestAWriteThatWasGivenUpHoldsNobodyUp(t *testing.T) {
 	const famous, popular = 9, 8
-	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g := &groups{GroupCommit: db.GroupCommit[storage.UserID]{AtOnce: 2}, running: make(chan []storage.UserID, 8), end: make(chan struct{})}
 	g.do(t, 1, famous)
 	g.wantGroup(t, 1)
 	ctx, giveUp := context.WithCancelCause(t.Context())
 	gaveUp := make(chan error)
 	go func() {
-		at := db.Slots[string]{Key: "shard", AtOnce: 2, Accounts: []storage.UserID{famous, popular}}
-		gaveUp <- g.Do(ctx, at, 2, func(context.Context, []storage.UserID) { t.Error("it was made") })
+		gaveUp <- g.Do(ctx, 0, []storage.UserID{famous, popular}, 2, func(context.Context, []storage.UserID) { t.Error("it was made") })
 	}()
 	g.waits(t, 1)
 	giveUp(errors.New("gave up"))
