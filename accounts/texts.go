@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -96,25 +97,25 @@ func isIgnorable(r rune) bool {
 // isSeen is false for blanks, too.
 func isSeen(r rune) bool { return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) }
 
-// checkURL is an address that pages link to and show: https and a host, in one form, without a user before it. Quotes
+// checkURL is an address that pages link to and show: a scheme and a host, in one form, without a user before it. Quotes
 // are refused, which would end the attribute of a page that does not escape them.
-func checkURL(what, text string, least, most int) (string, error) {
+func checkURL(what, text string, least, most int, schemes ...string) (string, error) {
 	text, err := checkSeen(what, text, least, most)
 	if err != nil || text == "" {
 		return text, err
 	}
 	u, err := url.Parse(text) // has no control characters
-	if err != nil || u.Scheme != "https" || u.User != nil || escaped.Replace(text) != text {
-		return "", apierr.URLMalformed.Error("%s begins with https:// and a host, without a user, quotes and blanks", what).In(what)
+	if err != nil || !slices.Contains(schemes, u.Scheme) || u.User != nil || escaped.Replace(text) != text {
+		return "", apierr.URLMalformed.Error("%s begins with %s:// and a host, without a user, quotes and blanks", what, strings.Join(schemes, ":// or ")).In(what)
 	}
 	named := u.Hostname()
 	host, err := hosts.ToUnicode(named)
-	rest, found := strings.CutPrefix(text[len("https://"):], u.Host) // not if it is written with %
+	rest, found := strings.CutPrefix(text[len(u.Scheme):], "://"+u.Host) // not if it is written with %
 	host = strings.Replace(u.Host, named, host, 1)
 	if err != nil || !found || !hostForm.MatchString(host) {
-		return "", apierr.URLMalformed.Error("%s names no host after https://", what).In(what)
+		return "", apierr.URLMalformed.Error("%s names no host after %s://", what, u.Scheme).In(what)
 	}
-	return CheckText(what, "https://"+host+rest, least, most)
+	return CheckText(what, u.Scheme+"://"+host+rest, least, most)
 }
 
 var (
@@ -135,7 +136,9 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 		case t.IsName:
 			check = CheckName
 		case t.Schemes != nil:
-			check = checkURL
+			check = func(what, text string, least, most int) (string, error) {
+				return checkURL(what, text, least, most, t.Schemes...)
+			}
 		}
 		text, err := check(t.Field, **c, t.Least, t.Most)
 		if err != nil {
@@ -171,7 +174,7 @@ func CheckMedia(files []storage.Media) (err error) {
 		if files[i].Name, err = CheckName("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
 			return apierr.In("media", err)
 		}
-		if files[i].URL, err = checkURL("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
+		if files[i].URL, err = checkURL("url", files[i].URL, 1, storage.MaxMediaURLLength, "https"); err != nil {
 			return apierr.In("media", err)
 		}
 	}
