@@ -50,3 +50,18 @@ func TestAddressesHaveOneForm(t *testing.T) {
 		}
 	}
 }
+
+// A website may also be without encryption, and is no path.
+func TestWebsites(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"": "", "https://example.org/~ada": "https://example.org/~ada", " HTTP://Example.org:8080/ ": "http://example.org:8080/",
+		"ftp://example.org": "refused", "http:": "refused", "http://user@example.org/": "refused", `http://example.org/"`: "refused", "/faces/1.svg": "refused",
+		"http://example.org/" + strings.Repeat("a", storage.MaxWebsiteLength): "refused",
+	} {
+		checked, err := accounts.CheckProfile(storage.ProfileChange{Website: &address})
+		if (err != nil) != (want == "refused") || err == nil && *checked.Website != want {
+			t.Errorf("%q: %q, %v, want %q", address, *checked.Website, err, want)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, Viewer: payloadSelection(ctx).readViewer(ctx, s.User)}, nil
 }
 
-func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked, accept *bool) (*model.AccountPayload, error) {
+func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, website *string, lists *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked, accept *bool) (*model.AccountPayload, error) {
 	accepts, objects := accept != nil && *accept, 1
 	if accepts {
 		objects = social.MaxAcceptedAtOnce
@@ -59,7 +59,7 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *stri
 			avatarURL = new("/" + path)
 		}
 	}
-	change := storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL, Locked: locked}
+	change := storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL, Website: website, Locked: locked}
 	if lists != nil {
 		change.FollowingsVisibility = visibilityOf(lists.Followings.Value())
 		change.FollowersVisibility = visibilityOf(lists.Followers.Value())

@@ -313,6 +313,7 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 		`mutation { setFollowMark(userId: 4, special: true) { relationship { id } } }`:                                                  {"NOT_FOLLOWING", "userId"},
 		`mutation { cancelFriendRequest(userId: 4) { changed } }`:                                                                       {"FRIEND_REQUEST_NOT_FOUND", "userId"},
 		`mutation { updateProfile(name: "") { viewer { user { id } } } }`:                                                               {"TEXT_LENGTH", "name"},
+		`mutation { updateProfile(website: "ftp://x") { viewer { user { id } } } }`:                                                     {"URL_MALFORMED", "website"},
 		`mutation { updateProfile(avatarUrl: "x") { viewer { user { id } } } }`:                                                         {"URL_MALFORMED", "avatarUrl"},
 		`mutation { publishPost(text: "x", clientKey: "k", media: [{url: "x", kind: IMAGE}]) { post { id } } }`:                         {"URL_MALFORMED", "media"},
 		`mutation { updateProfile(avatarUrl: "https://a:b@example.org/") { viewer { user { id } } } }`:                                  {"URL_MALFORMED", "avatarUrl"},

@@ -21,6 +21,7 @@ func TestTextsOfUsers(t *testing.T) {
 			`updateProfile(name: $text)`:                                                         v.api.As(v.a),
 			`updateProfile(bio: $text)`:                                                          v.api.As(v.a),
 			`updateProfile(avatarUrl: $text)`:                                                    v.api.As(v.a),
+			`updateProfile(website: $text)`:                                                      v.api.As(v.a),
 			`setFollowMark(userId: ` + other + `, remark: $text)`:                                v.api.As(v.a),
 			`requestFriend(userId: ` + stranger + `, message: $text)`:                            v.api.As(v.a),
 			`publishPost(clientKey: "k", text: $text)`:                                           v.api.As(v.a),
@@ -36,14 +37,15 @@ func TestTextsOfUsers(t *testing.T) {
 			for _, r := range unfit {
 				try("https://x/" + string(r) + "evil").Refused("BAD_USER_INPUT")
 			}
-			rich := "مرحبا שלום\u200f 👩\u200d💻\r\nb"     // from right to left, with a mark, joined, and on two lines of Windows
-			if strings.Contains(mutation, "rl: $text") { // addresses have no blanks
+			rich := "مرحبا שלום\u200f 👩\u200d💻\r\nb" // from right to left, with a mark, joined, and on two lines of Windows
+			isAddress := strings.Contains(mutation, "rl: $text") || strings.Contains(mutation, "website")
+			if isAddress { // addresses have no blanks
 				try(rich).Refused("BAD_USER_INPUT")
 				try("https://x/" + rich).Refused("BAD_USER_INPUT")
 				rich = "https://x/مرحبا/שלום\u200f/👩\u200d💻"
 			}
 			try(rich).Whole()
-			if strings.Contains(mutation, "ame: $text") || strings.Contains(mutation, "rl: $text") {
+			if strings.Contains(mutation, "ame: $text") || isAddress {
 				for _, r := range "\u200b\u3164\u115f\uffa0\u00ad\ufeff\U000e0041" {
 					try("https://x/a" + string(r) + "b").Refused("BAD_USER_INPUT")
 				}

@@ -53,13 +53,17 @@ func TestTextsOfAUser(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		long := strings.Repeat("ż", 500)
 		apitest.CreateUsers(t, store,
-			storage.User{ID: 1, Handle: "a", Name: "Ada 🙂 \"Lovelace\" <b>\u2028\n", Bio: long, AvatarURL: "https://example.org/ada.png?a=1&b=2"},
+			storage.User{ID: 1, Handle: "a", Name: "Ada 🙂 \"Lovelace\" <b>\u2028\n", Bio: long, AvatarURL: "https://example.org/ada.png?a=1&b=2", Website: "http://example.org/~ada"},
 			storage.User{ID: 2, Handle: "b"})
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ users(by: {ids: [1, 2]}) { handle name bio avatarUrl followingCount followerCount } }`, nil).Is(`{"users": [
-			{"handle": "a", "name": "Ada 🙂 \"Lovelace\" <b>\u2028\n", "bio": "` + long + `", "avatarUrl": "https://example.org/ada.png?a=1&b=2", "followingCount": 0, "followerCount": 0},
-			{"handle": "b", "name": "", "bio": null, "avatarUrl": null, "followingCount": 0, "followerCount": 0}
+		api.Ask(`{ users(by: {ids: [1, 2]}) { handle name bio avatarUrl website followingCount followerCount } }`, nil).Is(`{"users": [
+			{"handle": "a", "name": "Ada 🙂 \"Lovelace\" <b>\u2028\n", "bio": "` + long + `", "avatarUrl": "https://example.org/ada.png?a=1&b=2", "website": "http://example.org/~ada", "followingCount": 0, "followerCount": 0},
+			{"handle": "b", "name": "", "bio": null, "avatarUrl": null, "website": null, "followingCount": 0, "followerCount": 0}
 		]}`)
+		for given, kept := range map[string]string{" HTTP://Example.org/ada ": `"http://example.org/ada"`, "": "null"} {
+			api.As(2).Ask(`mutation ($url: String) { updateProfile(website: $url) { changed viewer { user { website } } } }`, map[string]any{"url": given})
+			api.Ask(`{ user(by: {id: 2}) { website } }`, nil).Is(`{"user": {"website": ` + kept + `}}`)
+		}
 	})
 }
 

@@ -38,6 +38,7 @@ type User struct {
 	Name      string // at most MaxNameLength characters
 	Bio       string // empty: none
 	AvatarURL string // empty: none
+	Website   string // empty: none
 	CreatedAt Micros
 	UpdatedAt Micros
 
@@ -51,7 +52,7 @@ type User struct {
 
 // ProfileChange holds the new values; nil leaves a value as it is.
 type ProfileChange struct {
-	Name, Bio, AvatarURL *string
+	Name, Bio, AvatarURL, Website *string
 
 	FollowingsVisibility, FollowersVisibility *Visibility
 	Undiscoverable, Locked                    *bool
@@ -83,14 +84,17 @@ var UserTexts = [...]UserText{
 	{Column: "name", Field: "name", Least: 1, Most: MaxNameLength, IsName: true},
 	{Column: "bio", Field: "bio", Most: MaxBioLength},
 	{Column: "avatar_url", Field: "avatarUrl", Most: MaxAvatarURLLength, Schemes: []string{"https"}},
+	{Column: "website", Field: "website", Most: MaxWebsiteLength, Schemes: []string{"https", "http"}},
 }
 
 // Texts are the [UserTexts] of a user.
-func (u *User) Texts() [len(UserTexts)]*string { return [...]*string{&u.Name, &u.Bio, &u.AvatarURL} }
+func (u *User) Texts() [len(UserTexts)]*string {
+	return [...]*string{&u.Name, &u.Bio, &u.AvatarURL, &u.Website}
+}
 
 // Texts are the [UserTexts] of a change.
 func (c *ProfileChange) Texts() [len(UserTexts)]**string {
-	return [...]**string{&c.Name, &c.Bio, &c.AvatarURL}
+	return [...]**string{&c.Name, &c.Bio, &c.AvatarURL, &c.Website}
 }
 
 // Limits of a user's texts, in characters. Handles are ASCII.
@@ -99,6 +103,7 @@ const (
 	MaxNameLength      = 100
 	MaxBioLength       = 500
 	MaxAvatarURLLength = 500
+	MaxWebsiteLength   = 500
 )
 
 // Apply changes a user accordingly, except UpdatedAt. [ErrAttributesTooLong].

@@ -16,8 +16,8 @@ import (
 // peoplesTables are the columns that an import of an export restores, for all tables that hold what users
 // have done.
 var peoplesTables = map[string]string{
-	"users": `SELECT user_id, handle, name, bio, avatar_url, created_at, updated_at,
-		followings_visibility, followers_visibility, undiscoverable, attributes FROM users`,
+	"users": `SELECT user_id, handle, name, bio, avatar_url, website, created_at, updated_at,
+		followings_visibility, followers_visibility, undiscoverable, locked, attributes FROM users`,
 	"user_words":           "SELECT user_id, word FROM user_words",
 	"handles":              "SELECT handle, user_id FROM handles",
 	"following":            "SELECT from_user_id, to_user_id, type, update_time, first_at FROM following",

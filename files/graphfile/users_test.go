@@ -32,6 +32,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 				ID: id, Handle: storage.ImportedHandle(id),
 				CreatedAt: storage.Micros(rapid.Int64Range(1, int64(maxTime)-1).Draw(t, "created")),
 				Name:      texts(1).Draw(t, "name"), Bio: texts(0).Draw(t, "bio"),
+				Website:              rapid.SampledFrom([]string{"", "http://example.org/~ada"}).Draw(t, "website"),
 				FollowingsVisibility: storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followings")),
 				FollowersVisibility:  storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followers")),
 				Undiscoverable:       rapid.Bool().Draw(t, "undiscoverable"),

@@ -36,6 +36,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"name":      {Needs: Row, Value: text((*model.User).Name)},
 	"bio":       {Needs: Row, Value: optionalText((*model.User).Bio), Weight: 10}, // about a unit for every hundred bytes
 	"avatarUrl": {Needs: Row, Value: optionalText((*model.User).AvatarURL), Weight: 5},
+	"website":   {Needs: Row, Value: optionalText((*model.User).Website), Weight: 5},
 	"createdAt": {Needs: Row, Value: moment((*model.User).CreatedAt)},
 
 	"followingCount": {Needs: Counts, Value: number((*model.User).FollowingCount)},

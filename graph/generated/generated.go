@@ -399,7 +399,7 @@ type ComplexityRoot struct {
 		Unmute               func(childComplexity int, userID string) int
 		Unrelate             func(childComplexity int, kind string, ids []string) int
 		UpdateList           func(childComplexity int, listID string, name *string, public *bool) int
-		UpdateProfile        func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) int
+		UpdateProfile        func(childComplexity int, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) int
 	}
 
 	NewerPosts struct {
@@ -618,6 +618,7 @@ type ComplexityRoot struct {
 		SimilarUsers       func(childComplexity int, first *int32, after *string) int
 		TotalFavorited     func(childComplexity int) int
 		ViewerRelationship func(childComplexity int) int
+		Website            func(childComplexity int) int
 	}
 
 	UserConnection struct {
@@ -704,7 +705,7 @@ type MutationResolver interface {
 	Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error)
 	Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error)
 	RenewToken(ctx context.Context) (*model.SessionPayload, error)
-	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) (*model.AccountPayload, error)
+	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) (*model.AccountPayload, error)
 	DeactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	ReactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error)
@@ -2369,7 +2370,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool), args["attributes"].(map[string]any), args["locked"].(*bool), args["acceptFollowRequests"].(*bool)), true
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["website"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool), args["attributes"].(map[string]any), args["locked"].(*bool), args["acceptFollowRequests"].(*bool)), true
 
 	case "NewerPosts.count":
 		if e.ComplexityRoot.NewerPosts.Count == nil {
@@ -3453,6 +3454,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ViewerRelationship(childComplexity), true
+	case "User.website":
+		if e.ComplexityRoot.User.Website == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Website(childComplexity), true
 
 	case "UserConnection.complete":
 		if e.ComplexityRoot.UserConnection.Complete == nil {
@@ -4436,7 +4443,7 @@ type Mutation {
   """
   renewToken: SessionPayload @semanticNonNull
   """
-  Changes the given fields of the viewer's profile; an empty bio or avatarUrl removes it.
+  Changes the given fields of the viewer's profile; an empty bio, avatarUrl or website removes it.
   ` + "`" + `discoverable: false` + "`" + ` keeps the viewer out of everybody's suggestions.
   """
   updateProfile(
@@ -4446,6 +4453,8 @@ type Mutation {
     bio: String
     "The https address of a picture, as of a file of a post, or a face such as ` + "`" + `/faces/42.svg` + "`" + `. An empty text removes it; left out: as it is."
     avatarUrl: String
+    "The http or https address of a page. An empty text removes it; left out: as it is."
+    website: String
     "Who may see the two lists; a list that is left out stays as it is."
     listVisibility: ListVisibilityInput
     "Whether the viewer may be suggested to others; left out: as it is."
@@ -5623,6 +5632,8 @@ type User implements Node {
   bio: String
   "The address of a picture, or of a face that every gateway draws, such as ` + "`" + `/faces/42.svg` + "`" + `: a path unless the gateway has a ` + "`" + `--public-url` + "`" + `; null if there is none."
   avatarUrl: String
+  "The address of a page of the user, with http or https; null if there is none."
+  website: String
   "When the user was created."
   createdAt: DateTime!
 
@@ -6835,6 +6846,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_bio(ctx, field)
 	case "avatarUrl":
 		return ec.fieldContext_User_avatarUrl(ctx, field)
+	case "website":
+		return ec.fieldContext_User_website(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_User_createdAt(ctx, field)
 	case "followingCount":
@@ -8106,46 +8119,54 @@ func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Contex
 		return nil, err
 	}
 	args["avatarUrl"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "listVisibility",
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "website",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["website"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "listVisibility",
 		func(ctx context.Context, v any) (*model.ListVisibilityInput, error) {
 			return ec.unmarshalOListVisibilityInput2ᚖkithᚋgraphᚋmodelᚐListVisibilityInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["listVisibility"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "discoverable",
+	args["listVisibility"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "discoverable",
 		func(ctx context.Context, v any) (*bool, error) {
 			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["discoverable"] = arg4
-	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
+	args["discoverable"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "attributes",
 		func(ctx context.Context, v any) (map[string]any, error) {
 			return ec.unmarshalOUserAttributesInput2map(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["attributes"] = arg5
-	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "locked",
+	args["attributes"] = arg6
+	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "locked",
 		func(ctx context.Context, v any) (*bool, error) {
 			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["locked"] = arg6
-	arg7, err := graphql.ProcessArgField(ctx, rawArgs, "acceptFollowRequests",
+	args["locked"] = arg7
+	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "acceptFollowRequests",
 		func(ctx context.Context, v any) (*bool, error) {
 			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["acceptFollowRequests"] = arg7
+	args["acceptFollowRequests"] = arg8
 	return args, nil
 }
 
@@ -14834,7 +14855,7 @@ func (ec *executionContext) _Mutation_updateProfile(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool), fc.Args["attributes"].(map[string]any), fc.Args["locked"].(*bool), fc.Args["acceptFollowRequests"].(*bool))
+			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["website"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool), fc.Args["attributes"].(map[string]any), fc.Args["locked"].(*bool), fc.Args["acceptFollowRequests"].(*bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
@@ -19666,6 +19687,29 @@ func (ec *executionContext) _User_avatarUrl(ctx context.Context, field graphql.C
 	)
 }
 func (ec *executionContext) fieldContext_User_avatarUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _User_website(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_website(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Website(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_website(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
@@ -27606,6 +27650,11 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 		case "avatarUrl":
 			out.Values[i] = ec._User_avatarUrl(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "website":
+			out.Values[i] = ec._User_website(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}

@@ -25,6 +25,7 @@ func (u *User) Handle() string       { return u.Row.Handle }
 func (u *User) Name() string         { return u.Row.Name }
 func (u *User) Bio() *string         { return optional(u.Row.Bio) }
 func (u *User) AvatarURL() *string   { return optional(u.Row.AvatarURL) }
+func (u *User) Website() *string     { return optional(u.Row.Website) }
 func (u *User) CreatedAt() time.Time { return u.Row.CreatedAt.Time() }
 func (u *User) Locked() bool         { return u.Row.Locked }
 

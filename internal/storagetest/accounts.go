@@ -337,24 +337,23 @@ func (s accounts) NobodyHasNoPasswordToReplace(t *testing.T) {
 }
 
 func (s accounts) WhatIsGivenOfAProfileIsChanged(t *testing.T) {
-	texts := []string{"Ναί 👩‍🚀", "a bio\nof two lines", "https://example.org/a.png"}
-	for given := range 8 {
+	for given := range 1 << len(storage.UserTexts) {
 		user, other := person(s.id()), person(s.id())
-		user.Bio, user.AvatarURL = "a bio", "/a.png"
+		for _, text := range user.Texts() {
+			*text = "a text"
+		}
 		s.register(t, user)
 		s.register(t, other)
 
 		var change storage.ProfileChange
 		want := user
 		want.UpdatedAt = at(77)
-		if given&1 != 0 {
-			change.Name, want.Name = &texts[0], texts[0]
-		}
-		if given&2 != 0 {
-			change.Bio, want.Bio = &texts[1], texts[1]
-		}
-		if given&4 != 0 {
-			change.AvatarURL, want.AvatarURL = &texts[2], texts[2]
+		changes := change.Texts()
+		for i, text := range want.Texts() {
+			if given>>i&1 != 0 {
+				*text = fmt.Sprintf("Ναί 👩‍🚀\n%d", i)
+				*changes[i] = new(*text)
+			}
 		}
 		if given == 0 {
 			want.UpdatedAt = user.UpdatedAt
@@ -363,7 +362,7 @@ func (s accounts) WhatIsGivenOfAProfileIsChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		what := fmt.Sprintf("with texts %03b", given)
+		what := fmt.Sprintf("with texts %b", given)
 		wantEqual(t, "changed "+what, changed, given != 0)
 		_, changed, err = s.store.UpdateProfile(t.Context(), user.ID, change, at(78))
 		wantIs(t, err, nil)
@@ -377,10 +376,13 @@ func (s accounts) WhatIsGivenOfAProfileIsChanged(t *testing.T) {
 
 func (s accounts) AnEmptyTextIsAText(t *testing.T) {
 	user := person(s.id())
-	user.Bio, user.AvatarURL = "a bio", "/a.png"
+	var change storage.ProfileChange
+	changes := change.Texts()
+	for i, text := range user.Texts() {
+		*text, *changes[i] = "a text", new("")
+	}
 	s.register(t, user)
-	empty := ""
-	got, _, err := s.store.UpdateProfile(t.Context(), user.ID, storage.ProfileChange{Name: &empty, Bio: &empty, AvatarURL: &empty}, at(5))
+	got, _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(5))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (s creation) AnEmptyBatchHasNoResults(t *testing.T) {
 func (s creation) EveryFieldComesBack(t *testing.T) {
 	ids := s.ids(6)
 	users := []storage.User{
-		{Handle: "plain", Name: "Plain", Bio: "A bio.", AvatarURL: "https://example.org/a.png?b=1&c=%20"},
+		{Handle: "plain", Name: "Plain", Bio: "A bio.", AvatarURL: "https://example.org/a.png?b=1&c=%20", Website: "http://example.org"},
 		{Handle: "bare"},
 		{Handle: "world_1", Name: "Ελένη 李小龍 محمد हिन्दी", Bio: "línea 1\nlínea 2\ttab\r\n", AvatarURL: "/ü.png"},
 		{Handle: "emoji", Name: "👩‍👩‍👧‍👦 🏳️‍🌈 𝒦𝒾𝓉𝒽", Bio: "e\u0301 is not \u00e9 🇳🇿"},
@@ -30,6 +30,7 @@ func (s creation) EveryFieldComesBack(t *testing.T) {
 			Name:      strings.Repeat("🙂", storage.MaxNameLength),
 			Bio:       strings.Repeat("𝄞", storage.MaxBioLength),
 			AvatarURL: strings.Repeat("é", storage.MaxAvatarURLLength),
+			Website:   strings.Repeat("ü", storage.MaxWebsiteLength),
 		},
 	}
 	for i := range users {

@@ -50,7 +50,10 @@ func (s shardReader) EveryUserComesOnceOnItsShard(t *testing.T) {
 func (s shardReader) shown(t *testing.T) storage.User {
 	t.Helper()
 	u := person(s.id())
-	u.Bio, u.AvatarURL, u.CreatedAt, u.UpdatedAt = "a \"bio\",\nof two lines", "https://example.org/a.png", at(3), at(4)
+	for i, text := range u.Texts() {
+		*text = fmt.Sprintf("a \"text\",\nof %d lines", i)
+	}
+	u.CreatedAt, u.UpdatedAt = at(3), at(4)
 	u.FollowingsVisibility, u.FollowersVisibility, u.Undiscoverable, u.Locked = storage.ToFollowers, storage.ToNobody, true, true
 	u.Attributes = `{"a":"<&>"}`
 	answers(t, s.store.CreateUsers(t.Context(), []storage.User{u}), 1)

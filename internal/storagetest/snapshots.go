@@ -17,6 +17,7 @@ func (s profiles) AnEmptyBatchHasNoResults(t *testing.T) {
 func (s profiles) AUserComesWithItsCounts(t *testing.T) {
 	full, plain, peers := person(s.id()), person(s.id()), s.ids(5)
 	full.Name, full.Bio, full.AvatarURL = "Åsa 🦆 Öberg", "x 'y' \\ \"z\"\n", "https://example.org/🦆.png"
+	full.Website = "https://example.org"
 	full.FollowingsVisibility, full.FollowersVisibility, full.Undiscoverable, full.Locked = storage.ToFollowers, storage.ToNobody, true, true
 	full.UpdatedAt, full.Attributes = at(7), `{"a":[1,2]}`
 	s.register(t, full)

@@ -114,7 +114,7 @@ func (s passwordsInSilence) SetPassword(ctx context.Context, id storage.UserID, 
 type emptyIsNil struct{ *oracle.Store }
 
 func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-	for _, text := range []**string{&change.Name, &change.Bio, &change.AvatarURL} {
+	for _, text := range change.Texts() {
 		if *text != nil && **text == "" {
 			*text = nil
 		}

@@ -137,16 +137,16 @@ func TestGatewaysWhoseValuesHaveDifferentForms(t *testing.T) {
 func TestFormOfValues(t *testing.T) {
 	t.Parallel()
 	p := storage.Profile{
-		User:   storage.User{ID: 7, Handle: "ann", Name: "Ann", Bio: "b", AvatarURL: "u", CreatedAt: 5, UpdatedAt: 6, Attributes: `{"a":1}`, Locked: true},
+		User:   storage.User{ID: 7, Handle: "ann", Name: "Ann", Bio: "b", AvatarURL: "u", Website: "w", CreatedAt: 5, UpdatedAt: 6, Attributes: `{"a":1}`, Locked: true},
 		Exists: true, Counts: storage.Counts{Following: 1, Follower: 2, Friend: 3, Posts: 4, Favorites: 5, Favorited: 6, Version: 9}, Counted: true,
 	}
 	l := storage.List{Version: 3, Edges: []storage.Edge{{From: 7, To: 8, Type: storage.Following, UpdateTime: 300}, {From: 7, To: 300, Type: storage.None, UpdateTime: 1}}}
 	q := storage.ListQuery{Owner: 7, Longest: 10, EndedSince: 1}
 	for name, one := range map[string]struct{ got, want stored }{
-		"user": {users(oracle.New()).keep(7, p), stored{9, "\x83\n\f\x03ann\x03Ann\x01b\x01u{\"a\":1}", "\x02\x04\x06\b\n\f", false}},
+		"user": {users(oracle.New()).keep(7, p), stored{9, "\x83\n\f\x03ann\x03Ann\x01b\x01u\x01w{\"a\":1}", "\x02\x04\x06\b\n\f", false}},
 		"list": {lists(nil, storage.Forward).keep(q, l), stored{version: 3, value: "\x00\n\x01\a\b\x01\xd8\x04\a\xac\x02\x00\x02"}},
 	} {
-		if one.got != one.want || form != "1.3" {
+		if one.got != one.want || form != "1.4" {
 			t.Errorf("%s: %#v in the form %s, want %#v", name, one.got, form, one.want)
 		}
 	}

@@ -1245,9 +1245,9 @@ FROM identities
 WHERE digest IN (?) /*! FOR UPDATE */
 
 -- sqlInsertAccount
-INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
+INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, website, password_hash, created_at, updated_at,
   followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlInsertComment
 INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)
@@ -1287,9 +1287,9 @@ INSERT INTO post_counts (author_id, post_id, version)
 VALUES (?, ?, 1)
 
 -- sqlInsertUsers
-INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
+INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, website, created_at, updated_at,
   followings_visibility, followers_visibility, undiscoverable, locked, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlKeepShort
 INSERT INTO packed_short (owner, side, version, data)
@@ -1473,7 +1473,7 @@ WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
 -- sqlLockUser. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable, users.locked,
-  users.handle, users.name, users.bio, users.avatar_url, users.attributes
+  users.handle, users.name, users.bio, users.avatar_url, users.website, users.attributes
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
@@ -1717,7 +1717,7 @@ WHERE author_id = ? AND post_id IN (?)
 -- sqlProfiles. Served by PRIMARY.
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+  u.handle, u.name, u.bio, u.avatar_url, u.website, u.attributes
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id
@@ -1725,7 +1725,7 @@ LEFT JOIN users u ON u.user_id = wanted.user_id
 -- sqlProfilesByKey. Served by PRIMARY.
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+  u.handle, u.name, u.bio, u.avatar_url, u.website, u.attributes
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (?)
@@ -2099,14 +2099,14 @@ ORDER BY owner, number LIMIT ?
 
 -- sqlUsers. Served by PRIMARY.
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,
-  handle, name, bio, avatar_url, attributes
+  handle, name, bio, avatar_url, website, attributes
 FROM users
 WHERE user_id IN (?)
 
 -- sqlUsersOfShard. Served by PRIMARY.
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable, u.locked,
   s.state,
-  u.handle, u.name, u.bio, u.avatar_url, u.attributes
+  u.handle, u.name, u.bio, u.avatar_url, u.website, u.attributes
 FROM users u
 LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?

@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS users (
   name                  VARCHAR(100)     NOT NULL,
   bio                   VARCHAR(500)     NOT NULL DEFAULT '',
   avatar_url            VARCHAR(500)     NOT NULL DEFAULT '',
+  website               VARCHAR(500)     NOT NULL DEFAULT '',
   password_hash         VARCHAR(255)     CHARACTER SET ascii COLLATE ascii_bin NULL,
   created_at            BIGINT           NOT NULL,
   updated_at            BIGINT           NOT NULL,

@@ -6,6 +6,7 @@ CREATE TABLE IF NOT EXISTS users (
   name                  TEXT    NOT NULL,
   bio                   TEXT    NOT NULL DEFAULT '',
   avatar_url            TEXT    NOT NULL DEFAULT '',
+  website               TEXT    NOT NULL DEFAULT '',
   password_hash         TEXT    NULL,
   created_at            INTEGER NOT NULL,
   updated_at            INTEGER NOT NULL,
