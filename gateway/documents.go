@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"log/slog"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
@@ -76,15 +75,13 @@ type registered struct {
 	trusted *trusted.Documents
 	only    OnlyTrusted
 	metrics *Metrics
-	logger  *slog.Logger
-	logged  *cache[bool] // by hash
+	logged  *onceLogger
 	apq     extension.AutomaticPersistedQuery
 }
 
 func newRegistered(cfg Config) *registered {
 	return &registered{
-		trusted: cfg.Trusted, only: cfg.OnlyTrusted, metrics: cfg.Metrics, logger: cfg.Logger,
-		logged: newCache(mostLogged, mostLogged, 1, func(string, bool) int { return 1 }),
+		trusted: cfg.Trusted, only: cfg.OnlyTrusted, metrics: cfg.Metrics, logged: newOnceLogger(cfg.Logger, mostLogged),
 		apq: extension.AutomaticPersistedQuery{
 			Cache: newCache(persistedEntries, persistedBytes, maxPersisted, func(hash, text string) int { return len(hash) + len(text) }),
 		},
@@ -128,12 +125,12 @@ func (r *registered) find(ctx context.Context, params *graphql.RawParams) *gqler
 			return err
 		}
 	}
-	return gqlerror.Wrap(r.check(ctx, params.Query, params.OperationName))
+	return gqlerror.Wrap(r.check(params.Query, params.OperationName))
 }
 
 // check counts a text that is not trusted. If the text is refused, it returns an error that says so. A text that was answered
 // before may no longer be.
-func (r *registered) check(ctx context.Context, text, operation string) error {
+func (r *registered) check(text, operation string) error {
 	if r.only != TrustKnown && r.only != TrustLog || r.trusted.Has(text) {
 		return nil
 	}
@@ -144,10 +141,7 @@ func (r *registered) check(ctx context.Context, text, operation string) error {
 	r.metrics.foreign.WithLabelValues("answered").Inc()
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:])
-	if _, ok := r.logged.Get(ctx, hash); !ok {
-		r.logged.Add(ctx, hash, true)
-		r.logger.WarnContext(ctx, "a document is not trusted", "sha256", hash, "operation", apierr.Shortened(operation, maxMessage))
-	}
+	r.logged.warn(hash, "a document is not trusted", "sha256", hash, "operation", apierr.Shortened(operation, maxMessage))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -147,6 +148,30 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 		return
 	}
 	logger.Log(ctx, level, message, "request_id", x.id, "error", apierr.Shortened(err.Error(), maxCause))
+}
+
+// onceLogger logs each thing once, and so many at most: clients choose what they are.
+type onceLogger struct {
+	logger *slog.Logger
+	most   int
+	mu     sync.Mutex
+	logged map[string]bool
+}
+
+func newOnceLogger(logger *slog.Logger, most int) *onceLogger {
+	return &onceLogger{logger: logger, most: most, logged: map[string]bool{}}
+}
+
+func (o *onceLogger) warn(about, message string, attrs ...any) {
+	o.mu.Lock()
+	known := o.logged[about] || len(o.logged) == o.most
+	if !known {
+		o.logged[about] = true
+	}
+	o.mu.Unlock()
+	if !known {
+		o.logger.Warn(message, attrs...)
+	}
 }
 
 // masked is all that a client learns about a fault of the server.

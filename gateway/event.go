@@ -26,7 +26,7 @@ type event struct {
 type eventKey struct{}
 
 func newEvent(ctx context.Context, on *quota.Slot, timeout time.Duration) *event {
-	e := &event{on: on, timeout: timeout}
+	e := &event{on: on, timeout: timeout, turn: quota.NoTurn}
 	e.Context, e.cancel = context.WithCancelCause(ctx)
 	return e
 }

@@ -1,13 +1,11 @@
 package gateway
 
 import (
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rs/cors"
 
@@ -22,14 +20,7 @@ var headersNotSimple = []string{"X-Kith-Csrf", "Apollo-Require-Preflight", "Grap
 type origins struct {
 	cors    *cors.Cors      // nil: none
 	headers map[string]bool // that their pages may send, in small letters
-	refused *refusedOrigins
-}
-
-// refusedOrigins tells in the log which origins are refused, each once, because a browser tells only the page.
-type refusedOrigins struct {
-	logger *slog.Logger
-	mu     sync.Mutex
-	logged map[string]bool // at most maxRefused
+	refused *onceLogger     // a browser tells only the page
 }
 
 // Clients choose the header Origin: so many origins are logged, and so many of their bytes. A name has at most 253.
@@ -37,27 +28,6 @@ const (
 	maxRefused       = 100
 	maxRefusedLength = 300
 )
-
-func (o *refusedOrigins) log(origin string) {
-	attrs := []any{"origin", apierr.Shortened(origin, maxRefusedLength)}
-	if strings.HasPrefix(origin, "http") { // others, such as null, cannot be allowed
-		attrs = append(attrs, "allow_by", "--cors-origin "+attrs[1].(string))
-	}
-	o.logOnce("a page of another origin was refused", attrs...)
-}
-
-func (o *refusedOrigins) logOnce(message string, attrs ...any) {
-	about := fmt.Sprint(attrs...)
-	o.mu.Lock()
-	known := o.logged[about] || len(o.logged) == maxRefused
-	if !known {
-		o.logged[about] = true
-	}
-	o.mu.Unlock()
-	if !known {
-		o.logger.Warn(message, attrs...)
-	}
-}
 
 // headersAllowed are the headers that a page of an allowed origin may send: those that Kith reads,
 // and those by which tracing (W3C Trace Context and Baggage, Sentry) and Apollo Client tell servers
@@ -78,7 +48,7 @@ const preflightSeconds = 600
 
 // newOrigins takes the origins that are allowed, and headers that their pages may send beyond headersAllowed.
 func newOrigins(allowed, headers []string, logger *slog.Logger) origins {
-	refused := &refusedOrigins{logger: logger, logged: map[string]bool{}}
+	refused := newOnceLogger(logger, maxRefused)
 	if len(allowed) == 0 {
 		return origins{refused: refused} // to rs/cors an empty list means all origins
 	}
@@ -121,7 +91,7 @@ func (o origins) allowedOf(asked []string) (some []string) {
 			some = append(some, name)
 		} else if name != "" {
 			name = apierr.Shortened(name, maxRefusedLength)
-			o.refused.logOnce("a header of a page of another origin was refused", "header", name, "allow_by", "--cors-header "+name)
+			o.refused.warn("header "+name, "a header of a page of another origin was refused", "header", name, "allow_by", "--cors-header "+name)
 		}
 	}
 	slices.Sort(some)
@@ -131,9 +101,15 @@ func (o origins) allowedOf(asked []string) (some []string) {
 // watch logs the origin of a request of a page if it is refused. Behind a proxy that changes Host, a page of the same origin looks
 // foreign, but its browser says that it is not.
 func (o origins) watch(r *http.Request) {
-	if o.isForeign(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin" {
-		o.refused.log(r.Header.Get("Origin"))
+	if !o.isForeign(r) || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+		return
 	}
+	origin := apierr.Shortened(r.Header.Get("Origin"), maxRefusedLength)
+	attrs := []any{"origin", origin}
+	if strings.HasPrefix(origin, "http") { // others, such as null, cannot be allowed
+		attrs = append(attrs, "allow_by", "--cors-origin "+origin)
+	}
+	o.refused.warn("origin "+origin, "a page of another origin was refused", attrs...)
 }
 
 // forged reports whether a GET comes from a page of another origin that is not

@@ -133,34 +133,23 @@ func (s *Slot) Subscribe(cost uint64) (end func(), err error) {
 	}, nil
 }
 
-// Turn is the right to work on an answer, and then to hold it until it is sent. The zero value is the turn of an answer that is no longer
-// wanted.
-type Turn struct{ made, sent func() }
+// Turn is the right to work on an answer, and then to hold it until it is sent. Made gives back the turn of the gateway, and
+// Sent that of the user as well; each may be called more than once.
+type Turn struct{ Made, Sent func() }
 
-// Made gives back the turn of the gateway. It may be called more than once.
-func (t Turn) Made() {
-	if t.made != nil {
-		t.made()
-	}
-}
-
-// Sent gives back the turn of the user as well. It may be called more than once.
-func (t Turn) Sent() {
-	if t.sent != nil {
-		t.sent()
-	}
-}
+// NoTurn is the turn of an answer that is no longer wanted.
+var NoTurn = Turn{Made: func() {}, Sent: func() {}}
 
 // Turn waits until the connection may have an answer made. Turns are given in order, and one user has a part of them at most.
 // So the subscriptions of one user can neither keep the processors from others, nor hold memory for more than a few answers.
 func (s *Slot) Turn(ctx context.Context) Turn {
 	own, all := s.share.answers, s.of.answers
 	if own.Acquire(ctx, 1) != nil {
-		return Turn{}
+		return NoTurn
 	}
 	if all.Acquire(ctx, 1) != nil {
 		own.Release(1)
-		return Turn{}
+		return NoTurn
 	}
 	made := sync.OnceFunc(func() { all.Release(1) })
 	return Turn{made, sync.OnceFunc(func() { made(); own.Release(1) })}
