@@ -66,7 +66,7 @@ func (g *Graph) walk(ctx context.Context, q SuggestionQuery, p pool, v *scores) 
 	if g.audience.hidesAny() {
 		like.Hides = g.audience.Hides
 	}
-	audience, alike, _, err := g.openAmong(ctx, int(g.budget)/2, func(n int) []idset.Candidate {
+	audience, alike, _, err := g.openAmong(ctx, int(g.budget)/4, func(n int) []idset.Candidate {
 		like.Most = n
 		best, _ := like.Best()
 		return best

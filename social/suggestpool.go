@@ -91,7 +91,7 @@ type recommender struct {
 // fitting returns the first users whose lists together fit the budget, and at
 // least one. It reads a few users at a time, because most of the others would not be used.
 func (g *Graph) fitting(ctx context.Context, ids []storage.UserID, best bool) ([]recommender, error) {
-	rows, most := int64(len(ids)), int64(g.budget)/2 // the lists of an audience take the rest
+	rows, most := int64(len(ids)), int64(g.budget)/4 // the lists of an audience may take as much
 	users := make([]recommender, 0, len(ids))
 	for n := g.sizes.firstPool; len(users) < len(ids); n *= 4 {
 		more, err := g.recommenders(ctx, ids[len(users):min(len(users)+n, len(ids))])

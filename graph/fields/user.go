@@ -16,12 +16,12 @@ const setAlgebra = 100
 const knownFollowers = 250
 
 // Both lists of a user are read whole, also those of the famous: 190 µs on average without caches, and some ms. Pages of one list are one whole.
-const ownLists = 250
+const ownLists = 400
 
 // Up to 10,000 users of a list are looked up by their names or counts: 10 to 25 ms for a list that many have, whether it is in memory or not.
 const chosenUsers = 25_000
 
-// The lists of thousands of followings, up to half a budget, are read and counted: 70 ms without caches. A query has one such answer.
+// The lists of followings, up to a quarter of a budget of rows, are read and counted: 40 ms without caches. A query has one such answer.
 const friendsOfFriends = 51_000
 
 // The followers of all followings are counted, and the lists of a hundred users.
