@@ -12,37 +12,37 @@ import (
 
 // Served by the primary keys.
 var sqlComments = db.Text{
-	MySQL: `
-SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
+	MySQL: db.WithColumns(`
+SELECT {c.comment but client_key}
 FROM comment c FORCE INDEX (PRIMARY)
 JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id
-WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0`,
-	SQLite: `
+WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0`),
+	SQLite: db.WithColumns(`
 WITH wanted(a, n) AS (VALUES (?, ?))
-SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
+SELECT {c.comment but client_key}
 FROM wanted
 CROSS JOIN comment c ON c.author_id = a AND c.comment_id = n
 JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id
-WHERE p.state = 0`,
+WHERE p.state = 0`),
 }
 
-const (
+var (
 	// Served by idx_comment_list.
-	sqlCommentPage = `
-SELECT ? AS query, author_id, comment_id, post_id, user_id, text, created_at
+	sqlCommentPage = db.WithColumns(`
+SELECT ? AS query, {comment but client_key}
 FROM comment /*! FORCE INDEX (idx_comment_list) */
 WHERE author_id = ? AND post_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
-ORDER BY created_at DESC, comment_id DESC LIMIT ?`
+ORDER BY created_at DESC, comment_id DESC LIMIT ?`)
 
 	// Served by idx_comment_key.
-	sqlCommentOfKey = `
-SELECT author_id, comment_id, post_id, user_id, text, created_at
+	sqlCommentOfKey = db.WithColumns(`
+SELECT {comment but client_key}
 FROM comment
-WHERE user_id = ? AND author_id = ? AND post_id = ? AND client_key = ?`
+WHERE user_id = ? AND author_id = ? AND post_id = ? AND client_key = ?`)
 
-	sqlInsertComment = `
-INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?)`
+	sqlInsertComment = db.WithColumns(`
+INSERT INTO comment ({comment})
+VALUES ({?})`)
 
 	// Served by the primary key.
 	sqlDeleteComments = `
@@ -66,6 +66,11 @@ func (s *Store) Comments(ctx context.Context, ids []storage.CommentID) []storage
 func scanComment(rows *sql.Rows, front ...any) (c storage.Comment, err error) {
 	err = rows.Scan(append(front, &c.Author, &c.Number, &c.Post, &c.By, &c.Text, &c.CreatedAt)...)
 	return c, err
+}
+
+// commentColumns are the values of {comment}.
+func commentColumns(c *storage.NewComment) []any {
+	return []any{&c.Post.Author, &c.Number, &c.Post.Number, &c.By, &c.Key, &c.Text, &c.At}
 }
 
 // CommentPages implements [storage.CommentReader].
@@ -125,7 +130,7 @@ func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, adde
 	}
 	w.touchComment(c.CommentID)
 	w.change.Comments = append(w.change.Comments, c.CommentID)
-	if _, err := w.Exec(1, sqlInsertComment, author, c.Number, post, int64(c.By), comment.Key, c.Text, int64(c.CreatedAt)); err != nil {
+	if _, err := w.Exec(1, sqlInsertComment, commentColumns(&comment)...); err != nil {
 		return c, false, err
 	}
 	return c, true, w.countComments(comment.Post, 1)

@@ -10,19 +10,19 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-const (
+var (
 	// Served by the primary key.
-	sqlIdentities = `
-SELECT user_id, issuer, subject
+	sqlIdentities = db.WithColumns(`
+SELECT {identities but digest, linked_at}
 FROM identities
-WHERE digest IN (?)`
+WHERE digest IN (?)`)
 
 	// Served by idx_identity_user.
-	sqlIdentitiesOf = `
-SELECT user_id, issuer, subject, linked_at
+	sqlIdentitiesOf = db.WithColumns(`
+SELECT {identities but digest}
 FROM identities
 WHERE user_id = ? AND digest > ?
-ORDER BY digest LIMIT ?`
+ORDER BY digest LIMIT ?`)
 
 	// Locked, so that if two callers count at once, one waits for what the other has linked. Served
 	// by idx_identity_user.
@@ -32,17 +32,17 @@ FROM identities
 WHERE user_id = ? LIMIT ? /*! FOR UPDATE */`
 
 	// Served by the primary key.
-	sqlIdentitiesBehind = `
-SELECT user_id, issuer, subject, linked_at
+	sqlIdentitiesBehind = db.WithColumns(`
+SELECT {identities but digest}
 FROM identities
 WHERE digest > ?
-ORDER BY digest LIMIT ?`
+ORDER BY digest LIMIT ?`)
 
 	// Served by the primary key.
-	sqlIdentitiesThere = `
-SELECT user_id, issuer, subject
+	sqlIdentitiesThere = db.WithColumns(`
+SELECT {identities but digest, linked_at}
 FROM identities
-WHERE digest IN (?) /*! FOR UPDATE */`
+WHERE digest IN (?) /*! FOR UPDATE */`)
 
 	// Served by the primary key or idx_identity_user.
 	sqlRemoveIdentity = `
@@ -50,9 +50,9 @@ DELETE FROM identities
 WHERE digest = ? AND user_id = ?`
 )
 
-var sqlLinkIdentity = db.Both(`
-INSERT OR IGNORE INTO identities (digest, user_id, issuer, subject, linked_at)
-VALUES (?, ?, ?, ?, ?)`)
+var sqlLinkIdentity = db.Both(db.WithColumns(`
+INSERT OR IGNORE INTO identities ({identities})
+VALUES ({?})`))
 
 // UsersOfIdentities implements [storage.IdentityStore]. The digest finds a row, and the row says
 // whose digest it is. If it is that of another identity, the one asked for is not found.
@@ -79,11 +79,9 @@ func scanIdentity(rows *sql.Rows) (user storage.UserID, id storage.Identity, err
 	return user, id, err
 }
 
-func scanLinked(rows *sql.Rows, list *[]storage.LinkedIdentity) error {
-	var l storage.LinkedIdentity
-	err := rows.Scan(&l.User, &l.Issuer, &l.Subject, &l.At)
-	*list = append(*list, l)
-	return err
+// linkedColumns are the values of {identities but digest}.
+func linkedColumns(l *storage.LinkedIdentity) []any {
+	return []any{&l.User, &l.Issuer, &l.Subject, &l.At}
 }
 
 // LinkIdentity implements [storage.IdentityStore].
@@ -145,9 +143,7 @@ func (s *Store) removeIdentity(ctx context.Context, what, digest string, user st
 func (s *Store) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
 	lists := make([][]storage.LinkedIdentity, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) error {
-		return s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, func(rows *sql.Rows) error {
-			return scanLinked(rows, &lists[i])
-		})
+		return s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, appendTo(&lists[i], linkedColumns))
 	})
 	var all []storage.LinkedIdentity
 	for i, list := range lists {
@@ -223,6 +219,6 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 
 // Identities implements [storage.ShardMoment].
 func (m moment) Identities(ctx context.Context, after string, limit int) (list []storage.LinkedIdentity, err error) {
-	err = m.Scan(ctx, "shard.rows", sqlIdentitiesBehind, []any{after, limit}, func(rows *sql.Rows) error { return scanLinked(rows, &list) })
+	err = m.Scan(ctx, "shard.rows", sqlIdentitiesBehind, []any{after, limit}, appendTo(&list, linkedColumns))
 	return list, err
 }

@@ -10,13 +10,13 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-const (
+var (
 	// Served by the primary key.
-	sqlUserLists = `
-SELECT ? AS query, owner, number, name, public
+	sqlUserLists = db.WithColumns(`
+SELECT ? AS query, {user_list}
 FROM user_list
 WHERE owner = ? AND number <= ? AND public >= ?
-ORDER BY number DESC LIMIT ?`
+ORDER BY number DESC LIMIT ?`)
 
 	// Served by the primary key.
 	sqlUserList = `
@@ -31,15 +31,15 @@ FROM user_list
 WHERE owner = ?`
 
 	// Served by the primary key.
-	sqlRestOfUserLists = `
-SELECT owner, number, name, public
+	sqlRestOfUserLists = db.WithColumns(`
+SELECT {user_list}
 FROM user_list /*! FORCE INDEX (PRIMARY) */
 WHERE owner = ? AND number > ?
-ORDER BY number LIMIT ?`
+ORDER BY number LIMIT ?`)
 
-	sqlAddUserList = `
-INSERT INTO user_list (owner, number, name, public)
-VALUES (?, ?, ?, ?)`
+	sqlAddUserList = db.WithColumns(`
+INSERT INTO user_list ({user_list})
+VALUES ({?})`)
 
 	// Served by the primary key.
 	sqlUpdateUserList = `
@@ -54,23 +54,21 @@ WHERE owner = ? AND number = ?`
 )
 
 // As [sqlRowsOfOwnersBehind]. Served by the primary key.
-var sqlUserListsBehind = db.Both(`
-SELECT owner, number, name, public
+var sqlUserListsBehind = db.Both(db.WithColumns(`
+SELECT {user_list}
 FROM user_list
 WHERE owner > ?
-ORDER BY owner, number LIMIT ?`)
+ORDER BY owner, number LIMIT ?`))
 
 // Lists implements [storage.ShardMoment].
 func (m moment) Lists(ctx context.Context, after storage.ListID, limit int) (lists []storage.UserList, err error) {
 	last := storage.Pair{From: after.Owner, To: storage.UserID(after.Number)}
-	err = m.behind(ctx, last, limit, sqlRestOfUserLists, m.sql.Text(sqlUserListsBehind), func(rows *sql.Rows) error {
-		var l storage.UserList
-		err := rows.Scan(&l.Owner, &l.Number, &l.Name, &l.Public)
-		lists = append(lists, l)
-		return err
-	})
+	err = m.behind(ctx, last, limit, sqlRestOfUserLists, m.sql.Text(sqlUserListsBehind), appendTo(&lists, listColumns))
 	return lists, err
 }
+
+// listColumns are the values of {user_list}.
+func listColumns(l *storage.UserList) []any { return []any{&l.Owner, &l.Number, &l.Name, &l.Public} }
 
 // UserLists implements [storage.ListStore].
 func (s *Store) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
@@ -80,7 +78,7 @@ func (s *Store) UserLists(ctx context.Context, queries []storage.ListsQuery) []s
 			return sqlUserLists, append(args, int64(q.Owner), q.UpTo, numberOf(q.Public), q.Limit)
 		},
 		scan: func(rows *sql.Rows, _ []storage.ListsQuery) (i int, l storage.UserList, err error) {
-			err = rows.Scan(&i, &l.Owner, &l.Number, &l.Name, &l.Public)
+			err = rows.Scan(append([]any{&i}, listColumns(&l)...)...)
 			return i, l, err
 		},
 		order: func(_ storage.ListsQuery, page []storage.UserList) { storage.SortLists(page) },
@@ -123,7 +121,7 @@ func (w *writer) addList(l storage.UserList, to int) error {
 	if to >= storage.MaxLists || l.Number > storage.MaxListNumber {
 		return fmt.Errorf("%w: user %s has %d lists", storage.ErrLimitReached, l.Owner, to)
 	}
-	_, err := w.Exec(1, sqlAddUserList, int64(l.Owner), l.Number, l.Name, numberOf(l.Public))
+	_, err := w.Exec(1, sqlAddUserList, listColumns(&l)...)
 	return err
 }
 

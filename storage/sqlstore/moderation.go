@@ -10,20 +10,20 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-const (
+var (
 	// Served by idx_moderation_time.
-	sqlModeration = `
-SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
+	sqlModeration = db.WithColumns(`
+SELECT {moderation_log}
 FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
 WHERE at <= ? AND (at < ? OR owner_id < ?)
-ORDER BY at DESC, owner_id DESC LIMIT ?`
+ORDER BY at DESC, owner_id DESC LIMIT ?`)
 
 	// Served by idx_moderation_user.
-	sqlModerationOf = `
-SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
+	sqlModerationOf = db.WithColumns(`
+SELECT {moderation_log}
 FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
 WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
-ORDER BY at DESC, owner_id DESC LIMIT ?`
+ORDER BY at DESC, owner_id DESC LIMIT ?`)
 
 	// Served by the primary keys.
 	sqlSuspension = `
@@ -40,24 +40,24 @@ WHERE owner_id = ? AND action <= ?
 ORDER BY at DESC LIMIT 1`
 
 	// As [sqlRestOfOwner]. Served by the primary key.
-	sqlRestOfModeration = `
-SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
+	sqlRestOfModeration = db.WithColumns(`
+SELECT {moderation_log}
 FROM moderation_log /*! FORCE INDEX (PRIMARY) */
 WHERE owner_id = ? AND at > ?
-ORDER BY at LIMIT ?`
+ORDER BY at LIMIT ?`)
 )
 
 // As [sqlRowsOfOwnersBehind]. Served by the primary key.
-var sqlModerationBehind = db.Both(`
-SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
+var sqlModerationBehind = db.Both(db.WithColumns(`
+SELECT {moderation_log}
 FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
 WHERE owner_id > ?
-ORDER BY owner_id, at LIMIT ?`)
+ORDER BY owner_id, at LIMIT ?`))
 
 // Nothing changes an entry, or removes it, except that it moves with its bucket.
-var sqlAddModeration = db.Both(`
-INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+var sqlAddModeration = db.Both(db.WithColumns(`
+INSERT OR IGNORE INTO moderation_log ({moderation_log})
+VALUES ({?})`))
 
 var sqlWriteSuspension = db.Both(`
 INSERT INTO user_states (user_id, state, changed_at, suspended_at)
@@ -120,7 +120,7 @@ func (w *writer) lastModeration(owner storage.UserID, upTo storage.ModerationAct
 
 func (w *writer) addModeration(e storage.ModerationEntry) (added bool, err error) {
 	w.touchUser(e.Owner)
-	n, err := w.Exec(1, w.store.sql.Text(sqlAddModeration), int64(e.Owner), int64(e.At), int64(e.User), int64(e.Action), e.By, e.Reason, int64(e.Until), e.Number)
+	n, err := w.Exec(1, w.store.sql.Text(sqlAddModeration), moderationColumns(&e)...)
 	return n > 0, err
 }
 
@@ -151,15 +151,15 @@ func (s *Store) ModerationLog(ctx context.Context, q storage.ModerationQuery) ([
 	if q.User != 0 {
 		text, of = sqlModerationOf, []any{int64(q.User)}
 	}
-	return newestOf(ctx, s, "moderation", text, of, q.After, q.Limit, func(rows *sql.Rows) (storage.ModerationEntry, storage.UserID, error) {
-		e, err := scanModeration(rows)
+	return newestOf(ctx, s, "moderation", text, of, q.After, q.Limit, func(rows *sql.Rows) (e storage.ModerationEntry, owner storage.UserID, err error) {
+		err = rows.Scan(moderationColumns(&e)...)
 		return e, e.Owner, err
 	}, storage.ModerationEntry.Place)
 }
 
-func scanModeration(rows *sql.Rows) (e storage.ModerationEntry, err error) {
-	err = rows.Scan(&e.Owner, &e.At, &e.User, &e.Action, &e.By, &e.Reason, &e.Until, &e.Number)
-	return e, err
+// moderationColumns are the values of {moderation_log}.
+func moderationColumns(e *storage.ModerationEntry) []any {
+	return []any{&e.Owner, &e.At, &e.User, &e.Action, &e.By, &e.Reason, &e.Until, &e.Number}
 }
 
 // RestoreModeration implements [storage.ModerationStore].
@@ -201,10 +201,6 @@ func (w *writer) restoreModeration(e storage.ModerationEntry, at storage.Micros)
 // Moderation implements [storage.ShardMoment].
 func (m moment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) (list []storage.ModerationEntry, err error) {
 	last := storage.Pair{From: after.Owner, To: storage.UserID(after.At)}
-	err = m.behind(ctx, last, limit, sqlRestOfModeration, m.sql.Text(sqlModerationBehind), func(rows *sql.Rows) error {
-		e, err := scanModeration(rows)
-		list = append(list, e)
-		return err
-	})
+	err = m.behind(ctx, last, limit, sqlRestOfModeration, m.sql.Text(sqlModerationBehind), appendTo(&list, moderationColumns))
 	return list, err
 }

@@ -12,7 +12,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-const (
+var (
 	// Served by the primary key.
 	sqlPostsThere = `
 SELECT post_id
@@ -25,9 +25,9 @@ SELECT client_key
 FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)`
 
-	sqlRestorePosts = `
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlRestorePosts = db.WithColumns(`
+INSERT INTO post ({post})
+VALUES ({?})`)
 
 	// Served by the primary key.
 	sqlCommentsThere = `
@@ -78,18 +78,11 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 		there[p.Number], taken[p.Key] = true, true
 		results[i].Found, results[i].Value = true, true
 		w.change.Posts = append(w.change.Posts, p.PostID)
-		media, err := spellMedia(p.Media)
-		if err != nil {
-			return nil, err
-		}
-		deleted := 0
-		if p.Deleted {
-			deleted = 1
-		} else {
+		if !p.Deleted {
 			published++
 			w.change.Published = append(w.change.Published, storage.PostAt{PostID: p.PostID, CreatedAt: p.At})
 		}
-		rows = append(rows, int64(author), p.Number, p.Key, p.Text, media, int64(p.At), int64(p.EditedAt), deleted, string(p.Attributes))
+		rows = append(rows, postColumns(&p)...)
 		counts = append(counts, int64(author), p.Number)
 	}
 	if len(counts) == 0 {
@@ -178,7 +171,7 @@ func (w *writer) restoreBelow(post storage.PostID, comments []storage.NewComment
 			results[i].Err = storage.ErrKeyTaken
 			continue
 		}
-		if _, err := w.Exec(1, sqlInsertComment, int64(post.Author), c.Number, post.Number, int64(c.By), c.Key, c.Text, int64(c.At)); err != nil {
+		if _, err := w.Exec(1, sqlInsertComment, commentColumns(&c)...); err != nil {
 			return err
 		}
 		there[c.Number], results[i].Found, results[i].Value = true, true, true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -18,37 +19,37 @@ import (
 
 // Served by the primary keys.
 var sqlPosts = db.Text{
-	MySQL: `
-SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
+	MySQL: db.WithColumns(`
+SELECT {p.post but client_key, state}, {c.post_counts but author_id, post_id}
 FROM post p FORCE INDEX (PRIMARY)
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0`,
-	SQLite: `
+WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0`),
+	SQLite: db.WithColumns(`
 WITH wanted(a, n) AS (VALUES (?, ?))
-SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
+SELECT {p.post but client_key, state}, {c.post_counts but author_id, post_id}
 FROM wanted
 CROSS JOIN post p ON p.author_id = a AND p.post_id = n
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE p.state = 0`,
+WHERE p.state = 0`),
 }
 
-const (
+var (
 	// The bounds are written as those of pages.go. Served by idx_post_list and the primary key of
 	// post_counts.
-	sqlPostPage = `
-SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
+	sqlPostPage = db.WithColumns(`
+SELECT /*! STRAIGHT_JOIN */ ? AS query, {p.post but client_key, state}, {c.post_counts but author_id, post_id}
 FROM post p /*! FORCE INDEX (idx_post_list) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
-ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`
+ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`)
 
 	// Served by idx_post_latest and the primary key of post_counts.
-	sqlLatestPosts = `
-SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
+	sqlLatestPosts = db.WithColumns(`
+SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ {p.post but client_key, state}, {c.post_counts but author_id, post_id}
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
-ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`
+ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`)
 )
 
 // Posts implements [storage.PostReader].
@@ -137,12 +138,14 @@ func inOrder[T any](page []T, place func(T) storage.Place) {
 
 // scanPost reads a row of a post, with the columns in front of it.
 func scanPost(rows *sql.Rows, front ...any) (p storage.Post, err error) {
-	var media []byte
-	into := slices.Concat(front, []any{&p.Author, &p.Number, &p.Text, &media, &p.CreatedAt, &p.EditedAt, &p.Attributes, &p.Counts.Comments, &p.Counts.Favorites, &p.Counts.Version})
-	if err = rows.Scan(into...); err == nil {
-		p.Media, err = parseMedia(media)
-	}
+	into := []any{&p.Author, &p.Number, &p.Text, (*mediaColumn)(&p.Media), &p.CreatedAt, &p.EditedAt, &p.Attributes, &p.Counts.Comments, &p.Counts.Favorites, &p.Counts.Version}
+	err = rows.Scan(slices.Concat(front, into)...)
 	return p, err
+}
+
+// postColumns are the values of {post}.
+func postColumns(p *storage.PostRow) []any {
+	return []any{&p.Author, &p.Number, &p.Key, &p.Text, (*mediaColumn)(&p.Media), &p.At, &p.EditedAt, &p.Deleted, &p.Attributes}
 }
 
 // mediaJSON is how media are stored.
@@ -152,8 +155,11 @@ type mediaJSON struct {
 	Kind storage.MediaKind `json:"kind"`
 }
 
-func spellMedia(list []storage.Media) (string, error) {
-	all := storage.Each(list, func(m storage.Media) mediaJSON { return mediaJSON(m) })
+// mediaColumn is media as they are stored.
+type mediaColumn []storage.Media
+
+func (m mediaColumn) Value() (driver.Value, error) {
+	all := storage.Each(m, func(m storage.Media) mediaJSON { return mediaJSON(m) })
 	var text bytes.Buffer
 	spell := json.NewEncoder(&text)
 	spell.SetEscapeHTML(false) // one byte would become six
@@ -161,14 +167,18 @@ func spellMedia(list []storage.Media) (string, error) {
 	return string(bytes.TrimSpace(text.Bytes())), err
 }
 
-func parseMedia(text []byte) ([]storage.Media, error) {
+func (m *mediaColumn) Scan(stored any) error {
+	text, isBytes := stored.([]byte)
+	if !isBytes {
+		text = fmt.Append(nil, stored)
+	}
 	var all []mediaJSON
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("read the media of a post: %w", err)
+		return fmt.Errorf("read the media of a post: %w", err)
 	}
-	var list []storage.Media
-	for _, m := range all {
-		list = append(list, storage.Media(m))
+	*m = nil
+	for _, one := range all {
+		*m = append(*m, storage.Media(one))
 	}
-	return list, nil
+	return nil
 }

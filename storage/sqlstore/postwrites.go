@@ -12,7 +12,7 @@ import (
 
 // Writes of posts lock the author's counts first, if they change them, and then the counts of the
 // post. A transaction that holds the latter may write the post and its comments.
-const (
+var (
 	// Served by the primary key.
 	sqlLockPostCounts = `
 SELECT version
@@ -25,9 +25,9 @@ SELECT post_id, state
 FROM post
 WHERE author_id = ? AND client_key = ?`
 
-	sqlInsertPost = `
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at, attributes)
-VALUES (?, ?, ?, ?, ?, ?, ?)`
+	sqlInsertPost = db.WithColumns(`
+INSERT INTO post ({post but edited_at, state})
+VALUES ({?})`)
 
 	sqlInsertPostCounts = `
 INSERT INTO post_counts (author_id, post_id, version)
@@ -94,12 +94,8 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 		}
 		return p, false, err
 	}
-	media, err := spellMedia(post.Media)
-	if err != nil {
-		return storage.Post{}, false, err
-	}
 	w.touchPost(post.PostID)
-	if _, err := w.Exec(1, sqlInsertPost, int64(post.Author), post.Number, post.Key, post.Text, media, int64(post.At), string(post.Attributes)); err != nil {
+	if _, err := w.Exec(1, sqlInsertPost, int64(post.Author), post.Number, post.Key, post.Text, mediaColumn(post.Media), int64(post.At), string(post.Attributes)); err != nil {
 		return storage.Post{}, false, err
 	}
 	if _, err := w.Exec(1, sqlInsertPostCounts, int64(post.Author), post.Number); err != nil {
@@ -181,11 +177,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 			w.change.Posts = append(w.change.Posts, id) // its writer may have been killed before it reported it
 			return err
 		}
-		media, err := spellMedia(p.Media)
-		if err != nil {
-			return err
-		}
-		if _, err := w.Exec(1, sqlEditPost, p.Text, media, int64(p.EditedAt), string(p.Attributes), int64(id.Author), id.Number); err != nil {
+		if _, err := w.Exec(1, sqlEditPost, p.Text, mediaColumn(p.Media), int64(p.EditedAt), string(p.Attributes), int64(id.Author), id.Number); err != nil {
 			return err
 		}
 		return w.countComments(id, 0)

@@ -152,13 +152,20 @@ func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([
 
 func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
 	var list []storage.Annotation
-	err := m.behind(ctx, after, limit, sqlRestBeside[kind], m.sql.Text(sqlBesideBehind[kind]), func(rows *sql.Rows) error {
-		var b storage.Annotation
-		err := rows.Scan(&b.From, &b.To, &b.Special, &b.Text, &b.At, &b.Attributes)
-		list = append(list, b)
-		return err
-	})
+	err := m.behind(ctx, after, limit, sqlRestBeside[kind], m.sql.Text(sqlBesideBehind[kind]), appendTo(&list, func(b *storage.Annotation) []any {
+		return []any{&b.From, &b.To, &b.Special, &b.Text, &b.At, &b.Attributes}
+	}))
 	return list, err
+}
+
+// appendTo reads rows, whose columns are values of T, into a list.
+func appendTo[T any](list *[]T, columns func(*T) []any) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var row T
+		err := rows.Scan(columns(&row)...)
+		*list = append(*list, row)
+		return err
+	}
 }
 
 // behind reads the rest of an owner's rows, and then those of the owners behind.
