@@ -20,12 +20,8 @@ type Detail struct {
 	Attributes string // JSON, at most [MaxAttributes] bytes; empty: none
 }
 
-// DetailStore keeps what is stored beside relations, which [EdgeChanger] changes.
-type DetailStore interface {
-	// RestoreDetails writes the details of relations that have none, for imports. Without an Err, the Value reports whether they
-	// were written. A relation that does not exist, or is of another time, is not Found.
-	RestoreDetails(ctx context.Context, relations []RelationRow) []Result[bool]
-
+// DueLister lists relations that come to an end.
+type DueLister interface {
 	// DueRelations lists relations of one shard behind one whose EndsAt is not after a time, the earliest first, at most limit. The zero
 	// row is the beginning. Their attributes are not read.
 	DueRelations(ctx context.Context, shard int, after RelationRow, upTo Micros, limit int) ([]RelationRow, error)
@@ -35,6 +31,11 @@ type DetailStore interface {
 type RelationRow struct {
 	Edge
 	Detail
+}
+
+// Annotation is the detail as a row beside the edge.
+func (r RelationRow) Annotation() Annotation {
+	return Annotation{Pair: r.Pair(), At: r.UpdateTime, EndsAt: r.EndsAt, Attributes: Attributes(r.Attributes)}
 }
 
 // ItemReader reads what is stored beside relations, on the shards of their owners.

@@ -113,9 +113,10 @@ const (
 	AnnotationMark    AnnotationKind = iota // the mark on the follow From → To
 	AnnotationMessage                       // the message of the pending request From → To
 	AnnotationFirst                         // the first follow From → To, where it is not the last one
+	AnnotationDetail                        // what is stored with a relation, which exports have with the relation
 )
 
-// AnnotationKinds are all of them.
+// AnnotationKinds are those that are exported by themselves.
 var AnnotationKinds = [...]AnnotationKind{AnnotationMark, AnnotationMessage, AnnotationFirst}
 
 // An Annotation is a row of one kind beside edges.
@@ -123,9 +124,10 @@ type Annotation struct {
 	Pair
 	Special bool   // of a mark
 	Text    string // the remark of a mark, or the message
-	At      Micros // of a first follow
+	At      Micros // of a first follow, or of the relation
+	EndsAt  Micros // of the relation
 
-	Attributes Attributes // of a mark
+	Attributes Attributes // of a mark, or of the relation
 }
 
 // AnnotationWriter writes rows beside edges as they were elsewhere, for imports.
@@ -133,7 +135,7 @@ type AnnotationWriter interface {
 	// AddAnnotations writes those rows of one kind that do not exist yet. Without an Err, the Value
 	// reports whether the row was written. A row is not Found if there is nothing that it could be
 	// beside: a mark without the follow, a message without the pending request, a first follow without
-	// any later edge. A message exists if it is not empty.
+	// any later edge, a detail without the relation of that time. A message exists if it is not empty, and so does a detail.
 	//
 	// Whatever is written raises the version of From. A mark beyond [MaxSpecials] gets
 	// [ErrLimitReached]. Rows of one shard are written in several transactions: after an error some

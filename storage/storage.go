@@ -164,7 +164,7 @@ type Store interface {
 	PostWriter
 	CommentWriter
 	PostRestorer
-	DetailStore
+	DueLister
 	Leaser
 	Pinger
 	Snapshots

@@ -223,12 +223,13 @@ func relationUsers(r storage.RelationRow) []storage.UserID {
 func restoreRelations(ctx context.Context, s storage.Store, rows []storage.RelationRow) []storage.Result[bool] {
 	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
 	var made []int // perhaps before the import was killed
+	var details []storage.Annotation
 	for i, r := range results {
 		if r.Found && rows[i].Detail != (storage.Detail{}) {
-			made = append(made, i)
+			made, details = append(made, i), append(details, rows[i].Annotation())
 		}
 	}
-	for i, r := range s.RestoreDetails(ctx, storage.Chosen(rows, made)) {
+	for i, r := range s.AddAnnotations(ctx, storage.AnnotationDetail, details) {
 		if r.Err != nil {
 			results[made[i]] = storage.Result[bool]{Err: r.Err}
 		}

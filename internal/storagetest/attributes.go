@@ -26,7 +26,7 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 	wantList(t, "outcomes", beside(s).add(t, storage.AnnotationMark, storage.Annotation{Pair: pair, Special: true, Attributes: has}), []string{added})
 	relation := storage.Pair{From: user.ID, To: pair.To, Post: oneKind}
 	s.apply(t, storage.Relations, relation.Edge(storage.Related, at(1)))
-	found(t, s.store.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: relation.Edge(storage.Related, at(1)), Detail: storage.Detail{Attributes: string(has)}}}), 1)
+	found(t, s.store.AddAnnotations(t.Context(), storage.AnnotationDetail, []storage.Annotation{storage.RelationRow{Edge: relation.Edge(storage.Related, at(1)), Detail: storage.Detail{Attributes: string(has)}}.Annotation()}), 1)
 	detail := func() storage.Attributes {
 		return storage.Attributes(s.store.Details(t.Context(), []storage.Pair{relation})[0].Value.Attributes)
 	}

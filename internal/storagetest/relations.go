@@ -182,14 +182,14 @@ func (s relations) DetailsAreRestoredOnce(t *testing.T) {
 	s.apply(t, storage.Relations, pair.Edge(storage.Related, at(5)))
 	missing := storage.Pair{From: user, To: s.id(), Post: oneKind}
 	want := storage.Detail{EndsAt: at(9), Attributes: "x"}
-	got := s.store.RestoreDetails(t.Context(), []storage.RelationRow{
-		{Edge: pair.Edge(storage.Related, at(6)), Detail: storage.Detail{Attributes: "y"}}, {Edge: pair.Edge(storage.Related, at(5)), Detail: want}, {Edge: missing.Edge(storage.Related, at(5)), Detail: want},
-	})
-	wantEqual(t, "of another time", got[0], storage.Result[bool]{})
-	wantEqual(t, "restored", got[1], storage.Result[bool]{Value: true, Found: true})
-	wantEqual(t, "missing", got[2], storage.Result[bool]{})
-	again := s.store.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: pair.Edge(storage.Related, at(5)), Detail: storage.Detail{Attributes: "y"}}})
-	wantEqual(t, "again", again[0], storage.Result[bool]{Found: true})
+	restore := func(pair storage.Pair, time int, detail storage.Detail) storage.Result[bool] {
+		row := storage.RelationRow{Edge: pair.Edge(storage.Related, at(time)), Detail: detail}.Annotation()
+		return s.store.AddAnnotations(t.Context(), storage.AnnotationDetail, []storage.Annotation{row})[0]
+	}
+	wantEqual(t, "of another time", restore(pair, 6, storage.Detail{Attributes: "y"}), storage.Result[bool]{})
+	wantEqual(t, "restored", restore(pair, 5, want), storage.Result[bool]{Value: true, Found: true})
+	wantEqual(t, "missing", restore(missing, 5, want), storage.Result[bool]{})
+	wantEqual(t, "again", restore(pair, 5, storage.Detail{Attributes: "y"}), storage.Result[bool]{Found: true})
 	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], want)
 }
 

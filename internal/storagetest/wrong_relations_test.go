@@ -127,10 +127,10 @@ func (s alwaysDue) ChangeEdges(ctx context.Context, side storage.Side, user stor
 
 type restoresAgain struct{ *oracle.Store }
 
-func (s restoresAgain) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
-	results := s.Store.RestoreDetails(ctx, relations)
+func (s restoresAgain) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
+	results := s.Store.AddAnnotations(ctx, kind, rows)
 	for i := range results {
-		results[i].Value = results[i].Found
+		results[i].Value = results[i].Found && (kind == storage.AnnotationDetail || results[i].Value)
 	}
 	return results
 }

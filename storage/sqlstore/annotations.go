@@ -35,6 +35,19 @@ UPDATE following
 SET first_at = ?
 WHERE from_user_id = ? AND to_user_id = ?`
 
+// Served by the primary key.
+const (
+	sqlDetailOf = `
+SELECT ends_at, attributes
+FROM relation
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1 AND update_time = ?`
+
+	sqlSetDetail = `
+UPDATE relation
+SET ends_at = ?, attributes = ?
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ?`
+)
+
 // addedAtOnce is how many rows one transaction writes.
 const addedAtOnce = 200
 
@@ -102,6 +115,7 @@ func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserI
 	adder := &besideAdder{writer: w, owner: owner, specials: -1}
 	add := [...]func(storage.Annotation) (found, added bool, err error){
 		storage.AnnotationMark: adder.mark, storage.AnnotationMessage: adder.message, storage.AnnotationFirst: adder.first,
+		storage.AnnotationDetail: adder.detail,
 	}[kind]
 	changed := false
 	for i, row := range rows {
@@ -171,5 +185,17 @@ func (a *besideAdder) first(row storage.Annotation) (found, added bool, err erro
 	}
 	a.touchEdges(storage.Forward, []storage.Edge{{From: row.From, To: row.To}})
 	_, err = a.Exec(1, sqlWriteFirst, int64(row.At), int64(row.From), int64(row.To))
+	return true, true, err
+}
+
+func (a *besideAdder) detail(row storage.Annotation) (found, added bool, err error) {
+	var old storage.Detail
+	detail, key := storage.Detail{EndsAt: row.EndsAt, Attributes: string(row.Attributes)}, []any{int64(row.From), int64(row.To), row.Post}
+	found, err = a.readOne(sqlDetailOf, append(key, int64(row.At)), &old.EndsAt, &old.Attributes)
+	if err != nil || !found || old != (storage.Detail{}) || detail == old {
+		return found, false, err
+	}
+	a.touchEdges(storage.Relations, []storage.Edge{row.Pair.Edge(storage.Related, row.At)})
+	_, err = a.Exec(1, sqlSetDetail, append([]any{int64(row.EndsAt), string(row.Attributes)}, key...)...)
 	return true, true, err
 }

@@ -268,7 +268,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	for _, r := range s.Apply(t.Context(), storage.Relations, []storage.Edge{pair.Edge(storage.Related, 9)}, storage.IfNewer) {
 		check(nil, r, r.Err)
 	}
-	for _, r := range s.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}}) {
+	for _, r := range s.AddAnnotations(t.Context(), storage.AnnotationDetail, []storage.Annotation{storage.RelationRow{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}.Annotation()}) {
 		check(nil, r, r.Err)
 	}
 	for _, kind := range []storage.EdgeType{storage.None, storage.Related} {

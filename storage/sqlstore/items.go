@@ -123,7 +123,7 @@ func eachKindCount(take func(storage.OwnerKind, storage.KindCount)) func(*sql.Ro
 	}
 }
 
-// DueRelations implements [storage.DetailStore].
+// DueRelations implements [storage.DueLister].
 func (s *Store) DueRelations(ctx context.Context, shard int, after storage.RelationRow, upTo storage.Micros, limit int) ([]storage.RelationRow, error) {
 	return ownPage(limit, func(limit int, own func(storage.RelationRow, bool)) error {
 		at, from, to := int64(after.EndsAt), int64(after.From), int64(after.To)
@@ -135,55 +135,6 @@ func (s *Store) DueRelations(ctx context.Context, shard int, after storage.Relat
 			return err
 		})
 	})
-}
-
-// Served by the primary key.
-const (
-	sqlDetailOf = `
-SELECT ends_at, attributes
-FROM relation
-WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1 AND update_time = ?`
-
-	sqlSetDetail = `
-UPDATE relation
-SET ends_at = ?, attributes = ?
-WHERE from_user_id = ? AND to_user_id = ? AND kind = ?`
-)
-
-// RestoreDetails implements [storage.DetailStore].
-func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
-	ownerOf := func(r storage.RelationRow) storage.UserID { return r.From }
-	return addByOwner(ctx, s, "details", relations, ownerOf, func(w *writer, owner storage.UserID, rows []storage.RelationRow) ([]storage.Result[bool], error) {
-		results := make([]storage.Result[bool], len(rows))
-		counted, err := w.lockCountsOf(owner)
-		if err != nil || !counted {
-			return results, err
-		}
-		changed := false
-		for i, r := range rows {
-			if results[i], err = w.restoreDetail(r); err != nil {
-				return nil, err
-			}
-			changed = changed || results[i].Value
-		}
-		if !changed {
-			return results, nil
-		}
-		return results, w.raiseVersion(owner)
-	})
-}
-
-func (w *writer) restoreDetail(r storage.RelationRow) (result storage.Result[bool], err error) {
-	var old storage.Detail
-	key := []any{int64(r.From), int64(r.To), r.Post}
-	result.Found, err = w.readOne(sqlDetailOf, append(key, int64(r.UpdateTime)), &old.EndsAt, &old.Attributes)
-	if err != nil || !result.Found || old != (storage.Detail{}) || r.Detail == old {
-		return result, err
-	}
-	w.touchEdges(storage.Relations, []storage.Edge{r.Edge})
-	_, err = w.Exec(1, sqlSetDetail, append([]any{int64(r.Detail.EndsAt), r.Detail.Attributes}, key...)...)
-	result.Value = true
-	return result, err
 }
 
 // lookItems reads what decides about changes of edges that name items.

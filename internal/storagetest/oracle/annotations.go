@@ -41,6 +41,8 @@ func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind,
 			results[i] = s.addMessage(row)
 		case storage.AnnotationFirst:
 			results[i] = s.addFirst(row)
+		case storage.AnnotationDetail:
+			results[i] = s.addDetail(row)
 		}
 	}
 	return results
@@ -51,6 +53,17 @@ func (s *Store) besideChanged(user storage.UserID) {
 	counts := s.counts[user]
 	s.change.Beside = append(s.change.Beside, user)
 	s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
+}
+
+func (s *Store) addDetail(row storage.Annotation) (result storage.Result[bool]) {
+	_, has := s.details[row.Pair]
+	detail := storage.Detail{EndsAt: row.EndsAt, Attributes: string(row.Attributes)}
+	result.Found = s.row(storage.Relations, row.Pair) == row.Pair.Edge(storage.Related, row.At)
+	if result.Value = result.Found && !has && detail != (storage.Detail{}); result.Value {
+		s.details[row.Pair] = detail
+		s.besideChanged(row.From)
+	}
+	return result
 }
 
 func (s *Store) addMark(row storage.Annotation) storage.Result[bool] {

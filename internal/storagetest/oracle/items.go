@@ -9,7 +9,7 @@ import (
 	"kith/storage/judge"
 )
 
-// DueRelations implements [storage.DetailStore].
+// DueRelations implements [storage.DueLister].
 func (s *Store) DueRelations(ctx context.Context, _ int, after storage.RelationRow, upTo storage.Micros, limit int) (due []storage.RelationRow, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -40,24 +40,6 @@ func (s *Store) Details(ctx context.Context, pairs []storage.Pair) []storage.Res
 // KindCounts implements [storage.ItemReader].
 func (s *Store) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
 	return lookUp(ctx, s, of, func(k storage.OwnerKind) (storage.KindCount, bool) { return s.kinds[k], true })
-}
-
-// RestoreDetails implements [storage.DetailStore].
-func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(relations))
-	if err := ctx.Err(); err != nil {
-		return refuse(results, err)
-	}
-	defer s.write(ctx)()
-	for i, r := range relations {
-		_, has := s.details[r.Pair()]
-		results[i].Found = s.row(storage.Relations, r.Pair()) == r.Pair().Edge(storage.Related, r.UpdateTime)
-		if results[i].Value = results[i].Found && !has && r.Detail != (storage.Detail{}); results[i].Value {
-			s.details[r.Pair()] = r.Detail
-			s.raiseVersion(r.From)
-		}
-	}
-	return results
 }
 
 // itemCount is what is counted of an item on a side: the number of its edges, and what the store has.

@@ -141,8 +141,3 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
 	return s.Store.RestorePosts(s.on(ctx), posts)
 }
-
-// RestoreDetails writes through the store.
-func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
-	return s.Store.RestoreDetails(s.on(ctx), relations)
-}
