@@ -139,3 +139,8 @@ func (j *Judge) Repair(r storage.Repair) storage.Repaired {
 	}
 	return storage.Repaired{Done: true, Also: j.consequences(side, want)}
 }
+
+// pending reports whether a request can be answered.
+func (c *change) pending(e storage.Edge) bool {
+	return e.Type == storage.Pending && e.UpdateTime >= c.ValidFrom(c.At)
+}

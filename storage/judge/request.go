@@ -35,11 +35,6 @@ func (c *change) request() ([]storage.Written, error) {
 	return nil, fmt.Errorf("unknown state %d of a request", c.Type)
 }
 
-// pending reports whether a request can be answered.
-func (c *change) pending(e storage.Edge) bool {
-	return e.Type == storage.Pending && e.UpdateTime >= c.ValidFrom(c.At)
-}
-
 func (c *change) none() error {
 	return fmt.Errorf("%w: from %s to %s", storage.ErrNoRequest, c.User, c.To)
 }

@@ -455,3 +455,8 @@ func (w *writer) removeUnneeded(diffs judge.Diffs) error {
 	}
 	return nil
 }
+
+// countColumns are the values of {counts}, and the version.
+func countColumns(c *storage.Counts) []any {
+	return []any{&c.Following, &c.Follower, &c.Friend, &c.Posts, &c.Favorites, &c.Favorited, &c.Version}
+}

@@ -138,11 +138,6 @@ func nextUser(id storage.UserID, r *db.Numbers) storage.User {
 	return u
 }
 
-// countColumns are the values of {counts}, and the version.
-func countColumns(c *storage.Counts) []any {
-	return []any{&c.Following, &c.Follower, &c.Friend, &c.Posts, &c.Favorites, &c.Favorited, &c.Version}
-}
-
 // countNumbers is how many numbers [nextCounts] reads.
 const countNumbers = 7
 
