@@ -162,13 +162,13 @@ func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
 	return slices.Compact(owners)
 }
 
-const (
+var (
 	// Served by the primary key.
-	sqlLockCounts = `
-SELECT user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed
+	sqlLockCounts = db.WithColumns(`
+SELECT user_id, {counts}, version, packed
 FROM user_counts
 WHERE user_id IN (?)
-ORDER BY user_id /*! FOR UPDATE */`
+ORDER BY user_id /*! FOR UPDATE */`)
 
 	// Served by the primary key. Only where a statement that locks several rows waits badly, see
 	// [db.Tx.ReadLocked].

@@ -30,19 +30,19 @@ var (
 // counts; on TiDB a statement that has waited runs again. OF takes no alias there.
 //
 // Served by the primary keys.
-const (
-	sqlLockFollows = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+var (
+	sqlLockFollows = db.WithColumns(`
+SELECT user_counts.user_id, {counts}, version, packed,
   f.type, f.update_time,
   r.type, r.update_time
 FROM user_counts
 LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
 WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
 
-	sqlLockFollowsAndMarks = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+	sqlLockFollowsAndMarks = db.WithColumns(`
+SELECT user_counts.user_id, {counts}, version, packed,
   f.type, f.update_time,
   r.type, r.update_time,
   m.from_user_id, 0
@@ -51,10 +51,10 @@ LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_cou
 LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
 WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
 
-	sqlLockAllRows = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+	sqlLockAllRows = db.WithColumns(`
+SELECT user_counts.user_id, {counts}, version, packed,
   f.type, f.update_time,
   r.type, r.update_time,
   q.type, q.update_time,
@@ -65,7 +65,7 @@ LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts
 LEFT JOIN friend_request q /*T! FORCE INDEX (PRIMARY) */ ON q.from_user_id = user_counts.user_id AND q.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN friend_request_inbox i /*T! FORCE INDEX (PRIMARY) */ ON i.to_user_id = user_counts.user_id AND i.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
 WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
 )
 
 // lockPair is lockAndLook for the change of one user towards another.

@@ -65,7 +65,7 @@ VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark, attributes = excluded.attributes`)
 )
 
-const (
+var (
 	// Served by idx_special.
 	sqlSpecials = `
 SELECT from_user_id, to_user_id
@@ -87,13 +87,13 @@ WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
 
 	// Locks the counts of a user, and reads its follow of another and the mark, see sqlLockFollows. Served by
 	// the primary keys.
-	sqlLockMark = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+	sqlLockMark = db.WithColumns(`
+SELECT user_counts.user_id, {counts}, version, packed,
   f.type, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM user_counts
 LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
 LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
-WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`)
 
 	// Served by the primary key or idx_special: both begin with the user.
 	sqlRemoveMark = `

@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-const (
+var (
 	// Served by the primary key.
 	sqlStates = `
 SELECT user_id, state
@@ -24,13 +24,13 @@ FROM user_states
 WHERE user_id = ?`
 
 	// Locks the counts of a user, and reads its state after the wait. Served by the primary keys.
-	sqlLockState = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+	sqlLockState = db.WithColumns(`
+SELECT user_counts.user_id, {counts}, version, packed,
   COALESCE(state, 0), COALESCE(changed_at, 0), COALESCE(users.user_id, 0)
 FROM user_counts
 LEFT JOIN user_states ON user_states.user_id = user_counts.user_id
 LEFT JOIN users ON users.user_id = user_counts.user_id
-WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`)
 
 	// Written so that the optimisers take it for a range, see pages.go. Served by
 	// idx_state_changes and the primary key.
