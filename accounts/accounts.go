@@ -13,15 +13,10 @@ import (
 	"kith/storage"
 )
 
-// IDs gives new users their ids.
-type IDs interface {
-	Next(ctx context.Context) (storage.UserID, error)
-}
-
 // Accounts is the service. Tokens is nil if another identity provider signs users in.
 type Accounts struct {
 	Store     storage.Store
-	IDs       IDs
+	IDs       storage.IDs
 	Passwords *identity.Passwords
 	Tokens    *identity.Issuer
 	Limits    *identity.Limits

@@ -128,11 +128,6 @@ func compare(side storage.Side, rows bothRows) (Finding, bool) {
 	return f, true
 }
 
-// Edges reads single edges, see [storage.EdgeReader].
-type Edges interface {
-	Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge]
-}
-
 // readAtOnce is how many edges are read together.
 const readAtOnce = 500
 
@@ -159,7 +154,7 @@ type bothRows struct{ forward, inverse storage.Edge }
 // readBoth reads both rows of each edge, the inverse ones first. The forward row of any event was
 // committed before its inverse row, so a forward row is never read older than the inverse row. If a
 // shard does not answer, its rows have an Err.
-func readBoth(ctx context.Context, store Edges, keys []Key) []storage.Result[bothRows] {
+func readBoth(ctx context.Context, store storage.EdgeReader, keys []Key) []storage.Result[bothRows] {
 	results := make([]storage.Result[bothRows], 0, len(keys))
 	for chunk := range slices.Chunk(keys, readAtOnce) {
 		inverse := readRows(ctx, store, chunk, storage.Side.Replica)
@@ -172,7 +167,7 @@ func readBoth(ctx context.Context, store Edges, keys []Key) []storage.Result[bot
 }
 
 // readRows reads the row of each edge in one table of its pair, with one call per table.
-func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.Side) storage.Side) []storage.Result[storage.Edge] {
+func readRows(ctx context.Context, store storage.EdgeReader, keys []Key, table func(storage.Side) storage.Side) []storage.Result[storage.Edge] {
 	rows := make([]storage.Result[storage.Edge], len(keys))
 	for _, pair := range pairs {
 		var at []int
@@ -199,7 +194,7 @@ func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.S
 
 // Differences reads both rows of each edge and returns those that differ, in the
 // order of the keys.
-func Differences(ctx context.Context, store Edges, keys []Key) ([]Finding, error) {
+func Differences(ctx context.Context, store storage.EdgeReader, keys []Key) ([]Finding, error) {
 	var found []Finding
 	for i, r := range readBoth(ctx, store, keys) {
 		if r.Err != nil {

@@ -13,7 +13,7 @@ import (
 
 // RepairStore is what repairing needs of a store.
 type RepairStore interface {
-	Edges
+	storage.EdgeReader
 	storage.Repairer
 }
 

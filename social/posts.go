@@ -8,17 +8,12 @@ import (
 	"kith/storage"
 )
 
-// IDs makes numbers that are unique in the store.
-type IDs interface {
-	Next(ctx context.Context) (storage.UserID, error)
-}
-
 // Posts are the rules of posts and comments. A post is for every viewer who may see its author: not
 // for users in a block with the author, and for nobody while the author is hidden. Posts of a locked author are for
 // its followers alone.
 type Posts struct {
 	Store       storage.Store
-	IDs         IDs
+	IDs         storage.IDs
 	HiddenUsers HiddenUsers // nil: nobody is hidden
 	Now         func() time.Time
 }

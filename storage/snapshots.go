@@ -75,6 +75,8 @@ type Rank struct {
 type Ranker interface {
 	// Ranked lists users of one shard who come behind a rank, at most limit. The zero rank comes before all.
 	Ranked(ctx context.Context, shard int, after Rank, limit int) ([]Rank, error)
+
+	Shards() int
 }
 
 // UserLister lists all users.
