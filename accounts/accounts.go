@@ -137,12 +137,12 @@ func (a *Accounts) credentials(ctx context.Context, handle string) (storage.User
 	if !storage.ValidHandle(handle) {
 		return 0, storage.Password{}, nil // anybody can see that such a handle cannot exist: its time reveals nothing
 	}
-	found := a.Store.UserIDs(ctx, []string{handle})[0]
+	found := storage.HandleLookups.Read(ctx, a.Store, handle)[0]
 	if found.Err != nil {
 		return 0, storage.Password{}, found.Err
 	}
 	id := []storage.UserID{max(found.Value, 1)}
-	user, password := a.Store.Users(ctx, id)[0], a.Store.Passwords(ctx, id)[0]
+	user, password := storage.UserLookups.Read(ctx, a.Store, id...)[0], a.Store.Passwords(ctx, id)[0]
 	if err := cmp.Or(user.Err, password.Err); err != nil {
 		return 0, storage.Password{}, err
 	}

@@ -53,7 +53,7 @@ func TestRegisterThenLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	user := store.Users(ctx, []storage.UserID{made.User})[0].Value
+	user := storage.UserLookups.Read(ctx, store, made.User)[0].Value
 	if user.Handle != "maya_9" || user.Name != "Maya" || user.CreatedAt == 0 {
 		t.Errorf("made %+v", user)
 	}
@@ -156,7 +156,7 @@ func TestUpdateProfile(t *testing.T) {
 	if _, _, err := a.UpdateProfile(ctx, s.User, storage.ProfileChange{Bio: text(" two\nlines "), AvatarURL: text("https://example.org/a.png")}); err != nil {
 		t.Fatal(err)
 	}
-	user := store.Users(ctx, []storage.UserID{s.User})[0].Value
+	user := storage.UserLookups.Read(ctx, store, s.User)[0].Value
 	if user.Name != "Maya" || user.Bio != "two\nlines" || user.AvatarURL != "https://example.org/a.png" {
 		t.Errorf("now %+v", user)
 	}
@@ -179,7 +179,7 @@ func TestCreate(t *testing.T) {
 	if _, _, err := a.Create(ctx, 43, "u43", "U"); err != nil {
 		t.Error(err)
 	}
-	if got := store.Users(ctx, []storage.UserID{42})[0].Value; got.Handle != "zoe" {
+	if got := storage.UserLookups.Read(ctx, store, 42)[0].Value; got.Handle != "zoe" {
 		t.Errorf("made %+v", got)
 	}
 	_, _, err := a.Create(ctx, storage.Foreign(5), "five", "F")
@@ -193,8 +193,13 @@ func TestCreate(t *testing.T) {
 // handless returns an error when it is asked for handles.
 type handless struct{ *oracle.Store }
 
-func (s handless) UserIDs(_ context.Context, handles []string) []storage.Result[storage.UserID] {
+func (s handless) userIDs(_ context.Context, handles []string) []storage.Result[storage.UserID] {
 	return []storage.Result[storage.UserID]{{Err: errors.New("asked for a handle")}}
+}
+
+func (s handless) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.HandleLookups.Instead(ctx, b, s.userIDs)
+	s.Store.Bundle(ctx, b)
 }
 
 func TestWhatIsNoHandleIsNotAskedFor(t *testing.T) {

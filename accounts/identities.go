@@ -149,11 +149,11 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 		return id, err
 	}
 	// Asked first, so that a caller who asks for a taken handle leaves no link.
-	switch owner := a.Store.UserIDs(ctx, []string{handle})[0]; {
+	switch owner := storage.HandleLookups.Read(ctx, a.Store, handle)[0]; {
 	case owner.Err != nil:
 		return 0, fmt.Errorf("find %s: %w", handle, owner.Err)
 	case owner.Found:
-		if u := a.Store.Users(ctx, []storage.UserID{owner.Value})[0]; u.Found && u.Value.Handle == handle {
+		if u := storage.UserLookups.Read(ctx, a.Store, owner.Value)[0]; u.Found && u.Value.Handle == handle {
 			return 0, handleTaken(handle)
 		}
 	}
@@ -172,7 +172,7 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 
 // registered refuses an identity that already has a user other than the one that is asked for.
 func (a *Accounts) registered(ctx context.Context, id storage.UserID, handle string) error {
-	user := a.Store.Users(ctx, []storage.UserID{id})[0]
+	user := storage.UserLookups.Read(ctx, a.Store, id)[0]
 	switch {
 	case user.Err != nil:
 		return fmt.Errorf("read user %s: %w", id, user.Err)
@@ -195,7 +195,7 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 		return false, apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
 	}
 	state, err := stateOf(ctx, a.Store, id)
-	user := a.Store.Users(ctx, []storage.UserID{id})[0]
+	user := storage.UserLookups.Read(ctx, a.Store, id)[0]
 	switch {
 	case errors.Join(err, user.Err) != nil:
 		return false, fmt.Errorf("read user %s: %w", id, errors.Join(err, user.Err))

@@ -192,7 +192,7 @@ func TestAClockAheadHidesNothing(t *testing.T) {
 	wants(1, 2, 3)
 	now = now.Add(time.Minute)
 	during(t, g.sweeper.Run)
-	eventually(t, "the deletion ends", func() bool { return !store.Users(t.Context(), []storage.UserID{1})[0].Found })
+	eventually(t, "the deletion ends", func() bool { return !storage.UserLookups.Read(t.Context(), store, 1)[0].Found })
 }
 
 // failing is a store that returns an error when it is asked who is hidden.
@@ -389,19 +389,19 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	}
 	during(t, func(ctx context.Context) { g.hiddenUsers.Run(ctx, g.hub) })
 	during(t, g.sweeper.Run)
-	exists := func() bool { return store.Users(t.Context(), []storage.UserID{1})[0].Found }
+	exists := func() bool { return storage.UserLookups.Read(t.Context(), store, 1)[0].Found }
 	eventually(t, "the deletion ends", func() bool { return !exists() })
 
 	// A user who has read the deleted user before the deletion follows it afterwards.
-	late.relations.Follow(t.Context(), everybody{store}, 4, []storage.UserID{1})
+	late.relations.Follow(t.Context(), everybody{}, 4, []storage.UserID{1})
 	edge := func() storage.Edge {
-		return store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 4, To: 1}})[0].Value
+		return storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 4, To: 1})[0].Value
 	}
 	if edge().Type != storage.Following {
 		t.Fatal("the test makes no late follow")
 	}
 	eventually(t, "the late follow ends", func() bool { return edge().Type == storage.None })
-	for _, r := range store.Counts(t.Context(), []storage.UserID{2, 3, 4}) {
+	for _, r := range storage.CountLookups.Read(t.Context(), store, 2, 3, 4) {
 		if c := r.Value; c.Following+c.Follower+c.Friend != 0 {
 			t.Errorf("counts %+v", c)
 		}
@@ -409,14 +409,14 @@ func TestSweeperEndsDeletions(t *testing.T) {
 }
 
 // everybody reports that every user exists.
-type everybody struct{ social.People }
+type everybody struct{}
 
-func (everybody) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	results := make([]storage.Result[storage.User], len(ids))
-	for i, id := range ids {
-		results[i] = storage.Result[storage.User]{Value: storage.User{ID: id}, Found: true}
-	}
-	return results
+func (everybody) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.UserLookups.Instead(ctx, b, func(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+		return storage.Each(ids, func(id storage.UserID) storage.Result[storage.User] {
+			return storage.Result[storage.User]{Value: storage.User{ID: id}, Found: true}
+		})
+	})
 }
 
 // A user who has deactivated the account returns by signing in. For a sign-in, an account that is being

@@ -126,7 +126,7 @@ func (f fame) store(t testing.TB, location string) {
 		if id == star {
 			want.Follower = int64(f.followers)
 		}
-		got := store.Counts(t.Context(), []storage.UserID{id})[0].Value
+		got := storage.CountLookups.Read(t.Context(), store, id)[0].Value
 		got.Version = 0
 		if got != want {
 			t.Fatalf("the counts of user %d are %+v, not %+v", id, got, want)

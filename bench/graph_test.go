@@ -111,7 +111,7 @@ func TestGraphIsImported(t *testing.T) {
 			t.Fatalf("spread %v: import says %+v, %v", spread, report, err)
 		}
 		for e := range g.Edges() {
-			if got := store.Edges(t.Context(), storage.Forward, []storage.Pair{e.Pair()}); got[0].Value != e {
+			if got := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, e.Pair()); got[0].Value != e {
 				t.Fatalf("spread %v: %+v is stored as %+v", spread, e, got[0])
 			}
 			break

@@ -89,7 +89,7 @@ func TestDeclaredKindsLeadToThingsInFiles(t *testing.T) {
 	if !errors.Is(err, malformed(2)) || strings.Count(complaints, "relations of this kind lead to users") != 2 {
 		t.Errorf("%v: %s", err, complaints)
 	}
-	for i, n := range store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: storage.Foreign(5), Kind: 100}, {Owner: storage.Foreign(2), Kind: 100}, {Owner: 2, Kind: 101}}) {
+	for i, n := range storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: storage.Foreign(5), Kind: 100}, storage.OwnerKind{Owner: storage.Foreign(2), Kind: 100}, storage.OwnerKind{Owner: 2, Kind: 101}) {
 		if want := []int64{2, 1, 1}[i]; n.Value.Incoming != want {
 			t.Errorf("%d: %d edges, want %d", i, n.Value.Incoming, want)
 		}
@@ -259,7 +259,7 @@ func TestHeadersOfEdgeListsAreObeyed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if row := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: want.from, To: want.to}})[0]; row.Value.Type != storage.Following {
+		if row := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: want.from, To: want.to})[0]; row.Value.Type != storage.Following {
 			t.Errorf("%s: %d does not follow %d", header, want.from, want.to)
 		}
 		if isTold := strings.Contains(out, "unknown columns"); isTold != (want.unknown != "") || !strings.Contains(out, want.unknown+"\n") {

@@ -86,8 +86,8 @@ func fillCaches(t *testing.T, size string) {
 		for i := range ids {
 			ids[i] = storage.UserID(1 + (user+i)%users)
 		}
-		cache.Users(t.Context(), ids)
-		cache.Neighbours(t.Context(), storage.Forward, []storage.UserID{storage.UserID(1 + list%lists)})
+		storage.UserLookups.Read(t.Context(), cache, ids...)
+		storage.NeighbourLookups[storage.Forward].Read(t.Context(), cache, storage.UserID(1+list%lists))
 	}
 	each(func(part, of int) {
 		for n := part * users / of / 20; n < (part+1)*users/of/20; n++ {
@@ -154,7 +154,7 @@ type endless struct {
 	follows int
 }
 
-func (e endless) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (e endless) profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	results := make([]storage.Result[storage.Profile], len(ids))
 	for i, id := range ids {
 		user := storage.User{ID: id, Handle: "user" + id.String(), Name: "User " + id.String(), Bio: strings.Repeat("b", 40)}
@@ -163,7 +163,7 @@ func (e endless) Profiles(_ context.Context, ids []storage.UserID) []storage.Res
 	return results
 }
 
-func (e endless) Lists(_ context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (e endless) lists(_ context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	const users = 1_000_000
 	results := make([]storage.Result[storage.List], len(queries))
 	for i, q := range queries {
@@ -175,4 +175,10 @@ func (e endless) Lists(_ context.Context, side storage.Side, queries []storage.L
 		results[i] = storage.Result[storage.List]{Found: true, Value: storage.List{Version: 1, Edges: edges}}
 	}
 	return results
+}
+
+func (e endless) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, e.profiles)
+	storage.SnapshotLookups.Instead(ctx, b, e.lists)
+	e.Store.Bundle(ctx, b)
 }

@@ -121,7 +121,7 @@ func TestReconcileKnowsRequests(t *testing.T) {
 			t.Errorf("%v: %v\n%s", arguments, err, out)
 		}
 	}
-	if r := store.Edges(t.Context(), storage.Inbox, []storage.Pair{ask.Pair()})[0]; r.Value != ask {
+	if r := storage.EdgeLookups[storage.Inbox].Read(t.Context(), store, ask.Pair())[0]; r.Value != ask {
 		t.Errorf("%+v", r)
 	}
 }
@@ -178,7 +178,7 @@ func TestReconcileRealtimeCommand(t *testing.T) {
 	for from := storage.UserID(10); ; from++ { // it does not see what is written before it watches
 		lose(t, store, from)
 		time.Sleep(100 * time.Millisecond)
-		if store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: from, To: 2}})[0].Found {
+		if storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: from, To: 2})[0].Found {
 			break
 		}
 		if time.Now().After(deadline) {

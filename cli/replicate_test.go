@@ -78,7 +78,7 @@ func TestReplicateCommand(t *testing.T) {
 		t.Fatal(r[0].Err)
 	}
 	soon(t, func() error {
-		r := store.Edges(t.Context(), storage.Inverse, []storage.Pair{edge.Pair()})[0]
+		r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, edge.Pair())[0]
 		if r.Value != edge {
 			return fmt.Errorf("%+v", r)
 		}

@@ -25,29 +25,29 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 	favorite := []storage.Pair{{From: viewer, To: other, Post: 5}}
 	found, err := r.WithWord(ctx, "us", 10)
 	all := map[string]any{
-		"users":      r.Users(ctx, []storage.UserID{1, 2, 3}),
-		"handles":    r.UserIDs(ctx, []string{"user_1", "user_3", "nobody"}),
+		"users":      storage.UserLookups.Read(ctx, r, 1, 2, 3),
+		"handles":    storage.HandleLookups.Read(ctx, r, "user_1", "user_3", "nobody"),
 		"search":     []any{found, err},
-		"marks":      r.Marks(ctx, pairs),
-		"specials":   r.Specials(ctx, []storage.UserID{viewer}),
-		"messages":   r.Messages(ctx, pairs),
-		"details":    r.Details(ctx, []storage.Pair{storage.Mutes.Pair(viewer, other)}),
-		"dismissals": r.Pages(ctx, storage.Relations, []storage.PageQuery{{Owner: viewer, Post: storage.Dismissals.Number, Limit: 9}}),
-		"favorite":   r.Edges(ctx, storage.Favorites, favorite),
-		"favorites":  r.FavoritePages(ctx, []storage.FavoritesQuery{{User: viewer, Limit: 3}}),
-		"posts":      r.PostPages(ctx, []storage.PostsQuery{{Author: other, Limit: 3}}),
+		"marks":      storage.MarkLookups.Read(ctx, r, pairs...),
+		"specials":   storage.SpecialLookups.Read(ctx, r, viewer),
+		"messages":   storage.MessageLookups.Read(ctx, r, pairs...),
+		"details":    storage.DetailLookups.Read(ctx, r, storage.Mutes.Pair(viewer, other)),
+		"dismissals": storage.PageLookups[storage.Relations].Read(ctx, r, storage.PageQuery{Owner: viewer, Post: storage.Dismissals.Number, Limit: 9}),
+		"favorite":   storage.EdgeLookups[storage.Favorites].Read(ctx, r, favorite...),
+		"favorites":  storage.FavoritePageLookups.Read(ctx, r, storage.FavoritesQuery{User: viewer, Limit: 3}),
+		"posts":      storage.PostPageLookups.Read(ctx, r, storage.PostsQuery{Author: other, Limit: 3}),
 		"last posts": r.LastPosts(ctx, []storage.UserID{viewer, other}, 1<<60),
-		"blocked":    r.Pages(ctx, storage.Forward, []storage.PageQuery{{Owner: viewer, Type: storage.Blocking, Limit: 3}}),
+		"blocked":    storage.PageLookups[storage.Forward].Read(ctx, r, storage.PageQuery{Owner: viewer, Type: storage.Blocking, Limit: 3}),
 	}
-	if r.Posts(ctx, []storage.PostID{post})[0].Found { // others are not asked about
-		all["comments"] = r.CommentPages(ctx, []storage.CommentsQuery{{Post: post, Limit: 3}})
-		all["favorited by"] = r.Pages(ctx, storage.FavoriteInbox, []storage.PageQuery{{Owner: post.Author, Post: post.Number, Limit: 3}})
+	if storage.PostLookups.Read(ctx, r, post)[0].Found { // others are not asked about
+		all["comments"] = storage.CommentPageLookups.Read(ctx, r, storage.CommentsQuery{Post: post, Limit: 3})
+		all["favorited by"] = storage.PageLookups[storage.FavoriteInbox].Read(ctx, r, storage.PageQuery{Owner: post.Author, Post: post.Number, Limit: 3})
 	}
 	for _, side := range storage.Sides {
-		all["edges "+side.String()] = r.Edges(ctx, side, pairs)
-		all["count "+side.String()] = r.CountEdges(ctx, side, []storage.EdgeCountQuery{{Owner: viewer, Limit: 9}, {Owner: other, Type: storage.Blocking, Limit: 9}})
+		all["edges "+side.String()] = storage.EdgeLookups[side].Read(ctx, r, pairs...)
+		all["count "+side.String()] = storage.EdgeCountLookups[side].Read(ctx, r, storage.EdgeCountQuery{Owner: viewer, Limit: 9}, storage.EdgeCountQuery{Owner: other, Type: storage.Blocking, Limit: 9})
 		if side > storage.Inverse {
-			all["page "+side.String()] = r.Pages(ctx, side, []storage.PageQuery{{Owner: other, Limit: 3}})
+			all["page "+side.String()] = storage.PageLookups[side].Read(ctx, r, storage.PageQuery{Owner: other, Limit: 3})
 		}
 	}
 	text := make(map[string]string, len(all))
@@ -236,7 +236,7 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 		want  any
 	}{
 		{"the end", func() consistency.Token { return mute(elsewhere, 2000) }, func() any {
-			return g.caches.Reader().Details(ctx, []storage.Pair{pair})[0].Value.EndsAt
+			return storage.DetailLookups.Read(ctx, g.caches.Reader(), pair)[0].Value.EndsAt
 		}, storage.Micros(2000)},
 		{"a mark", func() consistency.Token {
 			remark := "new"
@@ -244,7 +244,9 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 				t.Fatal(err)
 			}
 			return consistency.Beside(1)
-		}, func() any { return g.caches.Reader().Marks(ctx, []storage.Pair{{From: 1, To: 2}})[0].Value.Remark }, "new"},
+		}, func() any {
+			return storage.MarkLookups.Read(ctx, g.caches.Reader(), storage.Pair{From: 1, To: 2})[0].Value.Remark
+		}, "new"},
 	} {
 		for range 2 { // it is kept
 			change.read()

@@ -60,7 +60,7 @@ func (d Config) OpenCaches(cfg CacheConfig) *Caches {
 	c.hasLogs = d.Redundancy == Binlog
 	c.follows = c.clock == nil && !cfg.Store.HasLog()
 	c.unlogged = c.clock != nil && d.Redundancy != Binlog
-	var source storage.Snapshots = cfg.Store
+	var source storage.Bundler = cfg.Store
 	if d.RedisCache && c.clock != nil {
 		c.redis = rediscache.New(c.clock, cfg.Store, func(users []storage.UserID) { corrected(cfg.Bus, users) }, cfg.Registerer)
 		source = c.redis

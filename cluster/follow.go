@@ -149,10 +149,10 @@ func (n *logNews) visible(ctx context.Context, left binlog.Left) bool {
 	case left.Author == 0:
 		return true
 	case left.Number == 0:
-		r := n.caches.store.Counts(ctx, []storage.UserID{left.Author})[0]
+		r := storage.CountLookups.Read(ctx, n.caches.store, left.Author)[0]
 		row = storage.Result[int64]{Value: r.Value.Version, Found: r.Found, Err: r.Err}
 	default:
-		r := n.caches.store.Posts(ctx, []storage.PostID{left.PostID})[0]
+		r := storage.PostLookups.Read(ctx, n.caches.store, left.PostID)[0]
 		row = storage.Result[int64]{Value: r.Value.Counts.Version, Found: r.Found, Err: r.Err}
 	}
 	return row.Err == nil && (row.Found && row.Value >= left.Version || !row.Found && !left.New)

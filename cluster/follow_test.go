@@ -58,13 +58,13 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 		{"a comment", func() error {
 			_, _, err := elsewhere.AddComment(ctx, storage.NewComment{Post: post, Number: n, By: 1, Key: fmt.Sprint(n), Text: "c", At: 6})
 			return err
-		}, func() bool { return reader.Posts(ctx, []storage.PostID{post})[0].Value.Counts.Comments == n }},
+		}, func() bool { return storage.PostLookups.Read(ctx, reader, post)[0].Value.Counts.Comments == n }},
 		{"a new text", func() error {
 			_, _, err := elsewhere.EditPost(ctx, post, storage.PostChange{Text: textOf()}, 7)
 			return err
-		}, func() bool { return reader.Posts(ctx, []storage.PostID{post})[0].Value.Text == *textOf() }},
+		}, func() bool { return storage.PostLookups.Read(ctx, reader, post)[0].Value.Text == *textOf() }},
 		{"a new user", func() error { return create(storage.UserID(1 + n)) }, func() bool {
-			return reader.Users(ctx, []storage.UserID{storage.UserID(1 + n)})[0].Found
+			return storage.UserLookups.Read(ctx, reader, storage.UserID(1+n))[0].Found
 		}},
 	} {
 		n = 0

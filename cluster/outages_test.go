@@ -28,7 +28,7 @@ func TestOneSilentShardLeavesTheOthersKept(t *testing.T) {
 	defer server.Thaw(t)
 	ctx := storage.RememberOutages(t.Context())
 	users := func(ids ...storage.UserID) []storage.Result[storage.User] {
-		return g.caches.Reader().Users(ctx, ids)
+		return storage.UserLookups.Read(ctx, g.caches.Reader(), ids...)
 	}
 	if r := users(silent)[0]; r.Err == nil {
 		t.Fatal("the server answers")

@@ -20,7 +20,7 @@ func (g *feedGateway) keeps(t *testing.T, what string, id storage.PostID) {
 	t.Helper()
 	var got, want []storage.Result[storage.Post]
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		got, want = g.caches.FeedStore().Posts(t.Context(), []storage.PostID{id}), g.caches.store.Posts(t.Context(), []storage.PostID{id})
+		got, want = storage.PostLookups.Read(t.Context(), g.caches.FeedStore(), id), storage.PostLookups.Read(t.Context(), g.caches.store, id)
 		var b storage.Bundle
 		asked := storage.PostLookups.Ask(&b, id)
 		g.caches.local.AtHand(&b)
@@ -124,7 +124,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 		if err := s.do(); err != nil {
 			t.Fatalf("%s: %v", s.what, err)
 		}
-		if own := a.caches.Reader().Posts(ctx, []storage.PostID{id}); s.what != "the writer was killed" && !reflect.DeepEqual(own, a.caches.store.Posts(ctx, []storage.PostID{id})) {
+		if own := storage.PostLookups.Read(ctx, a.caches.Reader(), id); s.what != "the writer was killed" && !reflect.DeepEqual(own, storage.PostLookups.Read(ctx, a.caches.store, id)) {
 			t.Errorf("%s: the gateway of the writer reads %+v", s.what, own)
 		}
 		if strings.HasSuffix(s.what, "is gone") && s.what != "the comment is gone" {

@@ -140,7 +140,7 @@ func TestGatewaysForgetWithoutRedis(t *testing.T) {
 	if r := beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	name := func() string { return g.caches.Reader().Users(t.Context(), []storage.UserID{1})[0].Value.Name }
+	name := func() string { return storage.UserLookups.Read(t.Context(), g.caches.Reader(), 1)[0].Value.Name }
 	for end := time.Now().Add(30 * time.Second); g.caches.local.Mode() != localcache.On || name() == ""; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the gateway keeps nothing")

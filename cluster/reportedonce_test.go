@@ -49,7 +49,7 @@ func TestRedisIsNotifiedOfEachRow(t *testing.T) {
 				t.Errorf("profiles were read %d times to notify it", read)
 			}
 			from, to := s.profiles(t)
-			if now := s.store.Profiles(t.Context(), []storage.UserID{s.from, s.to}); from != now[0].Value || to != now[1].Value {
+			if now := storage.ProfileLookups.Read(t.Context(), s.store, s.from, s.to); from != now[0].Value || to != now[1].Value {
 				t.Errorf("Redis has %+v and %+v, the store %+v", from, to, now)
 			}
 		})
@@ -63,7 +63,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	s.change(t, s.caches.store, storage.Following)
 	whole := []storage.ListQuery{{Owner: s.from, Longest: 100}}
 	s.fill(t)
-	s.caches.redis.Lists(t.Context(), storage.Forward, whole)
+	storage.SnapshotLookups[storage.Forward].Read(t.Context(), s.caches.redis, whole...)
 	s.look.begin()
 	change := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
 	if r := s.dead(t).ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
@@ -73,7 +73,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	if from, _ := s.profiles(t); from.Counts.Following != 0 {
 		t.Errorf("Redis has %+v", from)
 	}
-	if list := s.caches.redis.Lists(t.Context(), storage.Forward, whole)[0].Value; len(list.Edges) != 1 || list.Edges[0].Type != storage.None {
+	if list := storage.SnapshotLookups[storage.Forward].Read(t.Context(), s.caches.redis, whole...)[0].Value; len(list.Edges) != 1 || list.Edges[0].Type != storage.None {
 		t.Errorf("Redis has the list %+v", list)
 	}
 }
@@ -209,7 +209,7 @@ func (s *reportSetup) fill(t *testing.T) {
 // profiles reads both users through Redis.
 func (s *reportSetup) profiles(t *testing.T) (from, to storage.Profile) {
 	t.Helper()
-	r := s.caches.redis.Profiles(t.Context(), []storage.UserID{s.from, s.to})
+	r := storage.ProfileLookups.Read(t.Context(), s.caches.redis, s.from, s.to)
 	if r[0].Err != nil || r[1].Err != nil {
 		t.Fatal(r)
 	}

@@ -74,7 +74,7 @@ func (s *survivor) pass(t *testing.T, seconds int) (forgotten bool) {
 
 func (s *survivor) epoch(t *testing.T) string {
 	t.Helper()
-	s.redis.Profiles(t.Context(), []storage.UserID{1}) // there is an epoch
+	storage.ProfileLookups.Read(t.Context(), s.redis, 1) // there is an epoch
 	name, err := s.clock.Redis.Get(t.Context(), "kith:"+s.store.UUID()+":epoch").Result()
 	if err != nil {
 		t.Fatal(err)

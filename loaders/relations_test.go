@@ -36,42 +36,6 @@ func (w *watched) Bundle(ctx context.Context, b *storage.Bundle) {
 	w.Store.Bundle(ctx, b)
 }
 
-// reads notes a read past the loaders.
-func (w *watched) reads(lookup string) storage.Store {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.past["the store's "+lookup] = true
-	return w.Store
-}
-
-func (w *watched) Edges(ctx context.Context, s storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	return w.reads("Edges").Edges(ctx, s, pairs)
-}
-
-func (w *watched) Pages(ctx context.Context, s storage.Side, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return w.reads("Pages").Pages(ctx, s, q)
-}
-
-func (w *watched) AllRows(ctx context.Context, q []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return w.reads("AllRows").AllRows(ctx, q)
-}
-
-func (w *watched) Neighbours(ctx context.Context, s storage.Side, ids []storage.UserID) []storage.Result[[]storage.UserID] {
-	return w.reads("Neighbours").Neighbours(ctx, s, ids)
-}
-
-func (w *watched) PackedNeighbours(ctx context.Context, s storage.Side, ids []storage.UserID) []storage.Result[[]storage.UserID] {
-	return w.reads("PackedNeighbours").PackedNeighbours(ctx, s, ids)
-}
-
-func (w *watched) Blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
-	return w.reads("Blocks").Blocks(ctx, ids)
-}
-
-func (w *watched) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	return w.reads("Marks").Marks(ctx, pairs)
-}
-
 // relationsIn are the relations that a bundle asks for.
 func relationsIn(b *storage.Bundle) (asked []string) {
 	note := func(lookup string, side any, isAsked bool) {

@@ -133,11 +133,18 @@ func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
 // not read again.
 func (l *Loaders) Reader() Reader { return Reader{l, l.Dispatch} }
 
-// Reader is what [Loaders.Reader] returns. Each method has the contract of the method of
-// [storage.Reader] with the same name.
+// Reader is what [Loaders.Reader] returns. Each method answers the kind of
+// look-up that it is named after.
 type Reader struct {
 	l   *Loaders
 	ask func(...Question) // has the keys read; returns when that is done
+}
+
+// Bundle implements [storage.Answerer], for callers that read users and edges from stores as well.
+func (r Reader) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.UserLookups.Instead(ctx, b, r.Users)
+	storage.EdgeLookups.Instead(ctx, b, r.Edges)
+	r.l.store.Bundle(ctx, b)
 }
 
 func fetch[K comparable, V any](r Reader, from *Loader[K, V], keys []K) []storage.Result[V] {
@@ -148,7 +155,7 @@ func fetch[K comparable, V any](r Reader, from *Loader[K, V], keys []K) []storag
 	return asked.Results()
 }
 
-// Counts implements [storage.CountReader].
+// Counts answers look-ups.
 func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return fetch(r, &r.l.Counts, ids)
 }
@@ -194,42 +201,42 @@ func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.
 	return recall(r, idset.RecommenderLookups, ids)
 }
 
-// PackedNeighbours implements [storage.PackedReader].
+// PackedNeighbours answers look-ups.
 func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return fetch(r, of(r.l, storage.PackedLookups[side]), owners)
 }
 
-// Users is the method of [storage.UserReader].
+// Users answers look-ups.
 func (r Reader) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return fetch(r, &r.l.Users, ids)
 }
 
-// Edges implements [storage.EdgeReader].
+// Edges answers look-ups.
 func (r Reader) Edges(_ context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	return fetch(r, r.l.Edges(side), pairs)
 }
 
-// Pages implements [storage.EdgeReader].
+// Pages answers look-ups.
 func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	return fetch(r, r.l.Pages(side), queries)
 }
 
-// Details implements [storage.ItemReader].
+// Details answers look-ups.
 func (r Reader) Details(_ context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
 	return fetch(r, r.l.Details(), pairs)
 }
 
-// KindCounts implements [storage.ItemReader].
+// KindCounts answers look-ups.
 func (r Reader) KindCounts(_ context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
 	return fetch(r, r.l.KindCounts(), of)
 }
 
-// AllRows implements [storage.EdgeReader].
+// AllRows answers look-ups.
 func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return fetch(r, of(r.l, storage.RowLookups), queries)
 }
 
-// Neighbours implements [storage.EdgeReader].
+// Neighbours answers look-ups.
 func (r Reader) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return fetch(r, of(r.l, storage.NeighbourLookups[side]), owners)
 }

@@ -30,7 +30,7 @@ func tangledStore(t *testing.T) *oracle.Store {
 		if _, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &followers}, apitest.Epoch+1); err != nil {
 			t.Fatal(err)
 		}
-		if to := id%users + 1; !store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: id, To: to}})[0].Found {
+		if to := id%users + 1; !storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: id, To: to})[0].Found {
 			continue
 		} else if _, _, err := store.SetMark(t.Context(), storage.Pair{From: id, To: to}, storage.MarkChange{Special: &yes}); err != nil {
 			t.Fatal(err)

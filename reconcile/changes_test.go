@@ -201,7 +201,7 @@ func (w *watched) differences(t testing.TB) []reconcile.Finding {
 	var keys []reconcile.Key
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		for from := storage.UserID(1); from <= 50; from++ {
-			r := w.Neighbours(t.Context(), side, []storage.UserID{from})[0]
+			r := storage.NeighbourLookups[side].Read(t.Context(), w, from)[0]
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
@@ -211,7 +211,7 @@ func (w *watched) differences(t testing.TB) []reconcile.Finding {
 		}
 	}
 	for from := storage.UserID(1); from <= 50; from++ {
-		r := w.AllRows(t.Context(), []storage.RowsQuery{{Side: storage.Favorites, Owner: from, Limit: 1e6}})[0]
+		r := storage.RowLookups.Read(t.Context(), w, storage.RowsQuery{Side: storage.Favorites, Owner: from, Limit: 1e6})[0]
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}

@@ -18,7 +18,7 @@ const confirmRounds = 5
 // the inverse row was the same at two readings, and differed from the forward row at both. A row on
 // its way would have arrived in between. Confirm also returns how many edges changed at every
 // reading; nothing is known about these.
-func Confirm(ctx context.Context, store storage.EdgeReader, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
+func Confirm(ctx context.Context, store storage.Answerer, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
 	edges := storage.Each(keys, func(k Key) *halves { return &halves{key: k} })
 	found, unsettled, _, err = confirm(ctx, store, edges, func(int) error { return sleep.For(ctx, window) })
 	return found, unsettled, err
@@ -27,7 +27,7 @@ func Confirm(ctx context.Context, store storage.EdgeReader, keys []Key, window t
 // confirm is Confirm for edges whose rows may be in logs: if an edge agrees, but is not yet what
 // the logs say, it is read again. wait waits before each reading but the first. If some edges cannot be read, it returns them
 // with the error, and what it has found of the others.
-func confirm(ctx context.Context, store storage.EdgeReader, edges []*halves, wait func(round int) error) (found []Finding, unsettled int, unread []*halves, err error) {
+func confirm(ctx context.Context, store storage.Answerer, edges []*halves, wait func(round int) error) (found []Finding, unsettled int, unread []*halves, err error) {
 	before := map[Key]storage.Edge{} // inverse rows that differed at the last reading
 	for round := 0; len(edges) > 0 && round < confirmRounds; round++ {
 		if round > 0 {
@@ -62,7 +62,7 @@ func confirm(ctx context.Context, store storage.EdgeReader, edges []*halves, wai
 }
 
 // readSurely is readBoth, retried while a shard does not answer in time.
-func readSurely(ctx context.Context, store storage.EdgeReader, keys []Key) (rows []storage.Result[bothRows], err error) {
+func readSurely(ctx context.Context, store storage.Answerer, keys []Key) (rows []storage.Result[bothRows], err error) {
 	err = whileAway(ctx, func() error {
 		rows = readBoth(ctx, store, keys)
 		return errorOf(rows)

@@ -17,13 +17,18 @@ type eventful struct {
 	then     func(reading int)
 }
 
-func (e *eventful) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	rows := e.Store.Edges(ctx, side, pairs)
+func (e *eventful) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	rows := storage.EdgeLookups[side].Read(ctx, e.Store, pairs...)
 	if side == storage.Inverse {
 		e.readings++
 		e.then(e.readings)
 	}
 	return rows
+}
+
+func (e *eventful) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, e.edges)
+	e.Store.Bundle(ctx, b)
 }
 
 func TestConfirm(t *testing.T) {

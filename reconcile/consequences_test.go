@@ -41,7 +41,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	both := func(side storage.Side, from, to storage.UserID) func() error {
 		p := []storage.Pair{{From: from, To: to}}
 		return func() error {
-			a, b := w.Edges(t.Context(), side, p)[0], w.Edges(t.Context(), side.Replica(), p)[0]
+			a, b := storage.EdgeLookups[side].Read(t.Context(), w, p...)[0], storage.EdgeLookups[side.Replica()].Read(t.Context(), w, p...)[0]
 			if a.Err != nil || a != b {
 				return fmt.Errorf("%d → %d: %s %+v, %s %+v", from, to, side, a, side.Replica(), b)
 			}
@@ -87,7 +87,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 			if err := both(c.side, c.want.From, c.want.To)(); err != nil {
 				return err
 			}
-			if e := w.Edges(t.Context(), c.side, []storage.Pair{c.want.Pair()})[0].Value; e != c.want {
+			if e := storage.EdgeLookups[c.side].Read(t.Context(), w, c.want.Pair())[0].Value; e != c.want {
 				return fmt.Errorf("got %+v, want %+v", e, c.want)
 			}
 			mu.Lock()
@@ -100,7 +100,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 		})
 	}
 	counts := func(id storage.UserID) storage.Counts {
-		c := w.Counts(t.Context(), []storage.UserID{id})[0].Value
+		c := storage.CountLookups.Read(t.Context(), w, id)[0].Value
 		c.Version = 0
 		return c
 	}

@@ -227,7 +227,7 @@ func (f *full) explain(ctx context.Context, found []Finding) (map[count]int64, e
 		return off, err
 	}
 	return off, whileAway(ctx, func() error {
-		results := f.cfg.Store.Posts(ctx, posts)
+		results := storage.PostLookups.Read(ctx, f.cfg.Store, posts...)
 		if err := errorOf(results); err != nil {
 			return err
 		}

@@ -252,7 +252,7 @@ func (g *graph) whole() {
 	}
 	g.wantFavorites(want)
 	users := slices.Concat(g.users, g.apart)
-	for i, c := range g.Counts(g.t.Context(), users) {
+	for i, c := range storage.CountLookups.Read(g.t.Context(), g, users...) {
 		have, should := c.Value, want[users[i]]
 		have.Version = 0
 		if c.Err != nil || have != should {

@@ -71,15 +71,15 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			go sweep.Run(ctx)
-			for until := time.Now().Add(time.Minute); g.Users(ctx, []storage.UserID{again})[0].Found; time.Sleep(10 * time.Millisecond) {
+			for until := time.Now().Add(time.Minute); storage.UserLookups.Read(ctx, g, again)[0].Found; time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(until) {
 					t.Fatal("the user is not deleted")
 				}
 			}
-			if handle := g.UserIDs(ctx, []string{"u" + again.String()})[0]; handle.Err != nil || handle.Found {
+			if handle := storage.HandleLookups.Read(ctx, g, "u"+again.String())[0]; handle.Err != nil || handle.Found {
 				t.Errorf("the handle: %+v", handle)
 			}
-			if n := g.Counts(ctx, g.apart[2:3])[0].Value.Follower; n != 0 {
+			if n := storage.CountLookups.Read(ctx, g, g.apart[2:3]...)[0].Value.Follower; n != 0 {
 				t.Errorf("%d followers are left", n)
 			}
 			if r := scan(t, quick(g)); r.Total() != 0 {

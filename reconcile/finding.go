@@ -154,7 +154,7 @@ type bothRows struct{ forward, inverse storage.Edge }
 // readBoth reads both rows of each edge, the inverse ones first. The forward row of any event was
 // committed before its inverse row, so a forward row is never read older than the inverse row. If a
 // shard does not answer, its rows have an Err.
-func readBoth(ctx context.Context, store storage.EdgeReader, keys []Key) []storage.Result[bothRows] {
+func readBoth(ctx context.Context, store storage.Answerer, keys []Key) []storage.Result[bothRows] {
 	results := make([]storage.Result[bothRows], 0, len(keys))
 	for chunk := range slices.Chunk(keys, readAtOnce) {
 		inverse := readRows(ctx, store, chunk, storage.Side.Replica)
@@ -167,7 +167,7 @@ func readBoth(ctx context.Context, store storage.EdgeReader, keys []Key) []stora
 }
 
 // readRows reads the row of each edge in one table of its pair, with one call per table.
-func readRows(ctx context.Context, store storage.EdgeReader, keys []Key, table func(storage.Side) storage.Side) []storage.Result[storage.Edge] {
+func readRows(ctx context.Context, store storage.Answerer, keys []Key, table func(storage.Side) storage.Side) []storage.Result[storage.Edge] {
 	rows := make([]storage.Result[storage.Edge], len(keys))
 	for _, pair := range pairs {
 		var at []int
@@ -179,7 +179,7 @@ func readRows(ctx context.Context, store storage.EdgeReader, keys []Key, table f
 		side := table(pair)
 		for at := range slices.Chunk(at, readAtOnce) {
 			asked := storage.Each(at, func(i int) storage.Pair { return keys[i].Pair })
-			for j, r := range store.Edges(ctx, side, asked) {
+			for j, r := range storage.EdgeLookups[side].Read(ctx, store, asked...) {
 				p := asked[j]
 				if r.Err != nil {
 					r.Err = fmt.Errorf("read %s from %d to %d: %w", side, p.From, p.To, r.Err)
@@ -194,7 +194,7 @@ func readRows(ctx context.Context, store storage.EdgeReader, keys []Key, table f
 
 // Differences reads both rows of each edge and returns those that differ, in the
 // order of the keys.
-func Differences(ctx context.Context, store storage.EdgeReader, keys []Key) ([]Finding, error) {
+func Differences(ctx context.Context, store storage.Answerer, keys []Key) ([]Finding, error) {
 	var found []Finding
 	for i, r := range readBoth(ctx, store, keys) {
 		if r.Err != nil {

@@ -18,7 +18,6 @@ type FullStore interface {
 	storage.Comparer
 	storage.Checkpoints
 	SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error)
-	Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post]
 	ShardOf(user storage.UserID) int
 }
 
@@ -247,11 +246,10 @@ type paced struct {
 	pace sleep.Throttle
 }
 
-func (p paced) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) (rows []storage.Result[storage.Edge]) {
+func (p paced) Bundle(ctx context.Context, b *storage.Bundle) {
 	// If the pause is ended early, the same cause ends the next statement, too.
 	_ = p.pace.Do(ctx, func() error {
-		rows = p.RepairStore.Edges(ctx, side, pairs)
+		p.RepairStore.Bundle(ctx, b)
 		return nil
 	})
-	return rows
 }

@@ -67,7 +67,7 @@ func findAndRepair(t *testing.T, g *graph) {
 	if r = scan(t, quick(g)); r.Total() != 0 {
 		t.Errorf("after the repair: %+v", r.Findings)
 	}
-	if n := g.Counts(t.Context(), g.apart[6:7])[0].Value.Friend; n != 1 {
+	if n := storage.CountLookups.Read(t.Context(), g, g.apart[6:7]...)[0].Value.Friend; n != 1 {
 		t.Errorf("a false block has taken a friend: %d", n)
 	}
 	g.whole()
@@ -135,7 +135,7 @@ func TestDamageOfTheForwardSideIsTakenOver(t *testing.T) {
 
 func TestAMissingUserCountIsFoundAndMade(t *testing.T) {
 	g := newGraph(t, 5, 2, 50, 500)
-	user := g.users[slices.IndexFunc(g.Counts(t.Context(), g.users), func(c storage.Result[storage.Counts]) bool {
+	user := g.users[slices.IndexFunc(storage.CountLookups.Read(t.Context(), g, g.users...), func(c storage.Result[storage.Counts]) bool {
 		return c.Value.Friend > 0 && c.Value.Favorites > 0 && c.Value.Posts+c.Value.Favorited == 0
 	})]
 	g.exec(user, "DELETE FROM user_counts WHERE user_id = ?", int64(user))

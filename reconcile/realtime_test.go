@@ -189,7 +189,7 @@ func TestRealtimeGoesOnWhereChangesAreLost(t *testing.T) {
 	within(t, func() error { // before it has started over, it misses rows that are written
 		e := w.follow(t, 1, storage.UserID(9000+w.clock.Add(1)), true)
 		for deadline := time.Now().Add(5 * window); time.Now().Before(deadline); time.Sleep(window / 10) {
-			if row := w.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0]; row.Err == nil && row.Value == e {
+			if row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), w, e.Pair())[0]; row.Err == nil && row.Value == e {
 				return nil
 			}
 		}

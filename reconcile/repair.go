@@ -13,7 +13,7 @@ import (
 
 // RepairStore is what repairing needs of a store.
 type RepairStore interface {
-	storage.EdgeReader
+	storage.Answerer
 	storage.Repairer
 }
 

@@ -37,8 +37,8 @@ func edgeAt(kind storage.EdgeType, at storage.Micros) storage.Edge {
 // inverseOf is the inverse row, with the count of followers.
 func inverseOf(t *testing.T, s *oracle.Store) (storage.Edge, int64) {
 	t.Helper()
-	return s.Edges(t.Context(), storage.Inverse, []storage.Pair{pair})[0].Value,
-		s.Counts(t.Context(), []storage.UserID{2})[0].Value.Follower
+	return storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, pair)[0].Value,
+		storage.CountLookups.Read(t.Context(), s, 2)[0].Value.Follower
 }
 
 func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
@@ -111,8 +111,8 @@ type written struct {
 	done bool
 }
 
-func (w *written) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	rows := w.Store.Edges(ctx, side, pairs)
+func (w *written) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	rows := storage.EdgeLookups[side].Read(ctx, w.Store, pairs...)
 	if !w.done {
 		w.done = true
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
@@ -120,6 +120,11 @@ func (w *written) Edges(ctx context.Context, side storage.Side, pairs []storage.
 		}
 	}
 	return rows
+}
+
+func (w *written) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, w.edges)
+	w.Store.Bundle(ctx, b)
 }
 
 func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {

@@ -420,7 +420,7 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 	feeds.Wait()
 	followers := map[storage.UserID]int64{}
 	for pair, want := range newest {
-		got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{pair})[0]
+		got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, pair)[0]
 		if got.Value != want {
 			t.Errorf("%v is %+v, not %+v", pair, got.Value, want)
 		}
@@ -432,7 +432,7 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 		}
 	}
 	for id := storage.UserID(1); id <= 10; id++ {
-		if c := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; c != followers[id] {
+		if c := storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower; c != followers[id] {
 			t.Errorf("user %d has %d followers, counted %d", id, followers[id], c)
 		}
 	}

@@ -53,9 +53,9 @@ func startReporting(t *testing.T, also func(storage.Row) []storage.Row, change f
 }
 
 // onInverse reads the other side of a forward row.
-func onInverse(t *testing.T, store storage.EdgeReader, r storage.Row) storage.Row {
+func onInverse(t *testing.T, store storage.Answerer, r storage.Row) storage.Row {
 	t.Helper()
-	found := store.Edges(t.Context(), r.Side.Replica(), []storage.Pair{r.Edge.Pair()})[0]
+	found := storage.EdgeLookups[r.Side.Replica()].Read(t.Context(), store, r.Edge.Pair())[0]
 	if found.Err != nil {
 		t.Fatal(found.Err)
 	}
@@ -235,21 +235,7 @@ type readable struct{ reporting }
 
 func (c readable) memory() *oracle.Store { return c.EdgeWriter.(*oracle.Store) }
 
-func (c readable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	return c.memory().Edges(ctx, side, pairs)
-}
-
-func (c readable) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return c.memory().Pages(ctx, side, queries)
-}
-
-func (c readable) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return c.memory().AllRows(ctx, queries)
-}
-
-func (c readable) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return c.memory().Neighbours(ctx, side, owners)
-}
+func (c readable) Bundle(ctx context.Context, b *storage.Bundle) { c.memory().Bundle(ctx, b) }
 
 // A row is propagated once everything that follows from it has been propagated. Until then, Propagate returns
 // the index of the given row, and the rows that still have to be propagated.
@@ -354,7 +340,7 @@ func makesUp(t *testing.T, engine string) {
 			if got := onInverse(t, store, ended); got != ended {
 				t.Errorf("the other side of %+v is %+v", ended, got)
 			}
-			if n := store.Counts(t.Context(), []storage.UserID{a})[0].Value; n.Follower != 0 || n.Friend != 0 {
+			if n := storage.CountLookups.Read(t.Context(), store, a)[0].Value; n.Follower != 0 || n.Friend != 0 {
 				t.Errorf("counts %+v", n)
 			}
 		})

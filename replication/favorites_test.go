@@ -46,8 +46,8 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 		}
 		favorites := 0
 		for p, there := range pairs {
-			truth := r.store.Edges(t.Context(), storage.Favorites, []storage.Pair{p})[0]
-			replica := r.store.Edges(t.Context(), storage.FavoriteInbox, []storage.Pair{p})[0]
+			truth := storage.EdgeLookups[storage.Favorites].Read(t.Context(), r.store, p)[0]
+			replica := storage.EdgeLookups[storage.FavoriteInbox].Read(t.Context(), r.store, p)[0]
 			if truth != replica || truth.Found != there {
 				t.Errorf("%+v is %+v and %+v", p, truth, replica)
 			}

@@ -156,7 +156,7 @@ func (r *relations) deliver() { r.propagate(r.take()) }
 // row reads one row.
 func (r *relations) row(t testing.TB, side storage.Side, from, to storage.UserID) storage.Edge {
 	t.Helper()
-	found := r.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0]
+	found := storage.EdgeLookups[side].Read(context.Background(), r.store, storage.Pair{From: from, To: to})[0]
 	if found.Err != nil {
 		t.Fatal(found.Err)
 	}
@@ -197,7 +197,7 @@ func (r *relations) agree(t *testing.T) {
 			}
 		}
 	}
-	for i, found := range r.store.Counts(context.Background(), ids) {
+	for i, found := range storage.CountLookups.Read(context.Background(), r.store, ids...) {
 		found.Value.Version = 0
 		if found.Err != nil || found.Value != counts[ids[i]] {
 			t.Errorf("user %d has counts %+v (%v), its rows are %+v", ids[i], found.Value, found.Err, counts[ids[i]])

@@ -80,7 +80,7 @@ func (w *world) change(t *testing.T, from, to storage.UserID, kind storage.EdgeT
 }
 
 func (w *world) row(side storage.Side, from, to storage.UserID) storage.Edge {
-	return w.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0].Value
+	return storage.EdgeLookups[side].Read(context.Background(), w.store, storage.Pair{From: from, To: to})[0].Value
 }
 
 // agree reports whether the two sides of an edge are equal.

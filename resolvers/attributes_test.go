@@ -108,13 +108,13 @@ func TestAttributesAreChecked(t *testing.T) {
 		{`{long: "` + long + `x"}`, "TOO_LONG"},
 		{`{long: "` + strings.Repeat("x", storage.MaxAttributes+1) + `"}`, "TOO_LONG"},
 	} {
-		before := store.Users(t.Context(), []storage.UserID{1})[0].Value.Attributes
+		before := storage.UserLookups.Read(t.Context(), store, 1)[0].Value.Attributes
 		answer := api.As(1).Ask(`mutation { updateProfile(attributes: `+c.set+`) { changed } }`, nil)
 		reason := ""
 		if len(answer.Errors) > 0 {
 			reason = answer.Errors[0].Reason()
 		}
-		now := store.Users(t.Context(), []storage.UserID{1})[0].Value.Attributes
+		now := storage.UserLookups.Read(t.Context(), store, 1)[0].Value.Attributes
 		if reason != c.reason || (now != before) != (reason == "") {
 			t.Errorf("%.60s: %q, want %q; %d bytes, then %d", c.set, reason, c.reason, len(before), len(now))
 		}
@@ -203,13 +203,13 @@ func TestTheSchemaHasWhatIsDeclared(t *testing.T) {
 
 func TestTheFirstFollowIsShown(t *testing.T) {
 	store, api := withAttributes(t, apitest.Options{})
-	first := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value.UpdateTime
+	first := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value.UpdateTime
 	const asked = `{ relationship(from: 1, to: 2) { firstFollowedAt } }`
 	at := fmt.Sprintf("%q", first.Time().Format("2006-01-02T15:04:05.000000Z"))
 	api.As(1).Ask(asked, nil).Is(`{"relationship":{"firstFollowedAt":` + at + `}}`)
 	api.As(1).Ask(`mutation { unfollow(userId: 2) { relationship { firstFollowedAt } } }`, nil).Is(`{"unfollow":{"relationship":{"firstFollowedAt":null}}}`)
 	api.As(1).Ask(`mutation { follow(userId: 2) { relationship { firstFollowedAt } } }`, nil).Is(`{"follow":{"relationship":{"firstFollowedAt":` + at + `}}}`)
-	if again := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value.UpdateTime; again <= first {
+	if again := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value.UpdateTime; again <= first {
 		t.Errorf("followed at %d, then %d", first, again)
 	}
 	for _, other := range []*apitest.API{api, api.As(2), api.Admin().As(3)} {

@@ -24,23 +24,17 @@ func (r *Resolver) Attach(ctx context.Context) context.Context {
 	if !ok || graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation { // it is not the next field of a mutation
 		o = &operation{resolver: r, reads: readAhead}
 	}
-	return within(context.WithValue(loaders.Attach(ctx, r.reads()), operationKey{}, o), &o.allowance)
+	return context.WithValue(loaders.Attach(ctx, r.reads()), operationKey{}, o)
 }
 
-// operation is what the requests of one operation share: a mutation has one for each of its fields, a subscription one for each event.
+// operation is what the requests of one operation share: a mutation has one for each of its fields.
 type operation struct {
 	resolver  *Resolver
 	reads     selections.Reads
-	allowance social.Allowance // not of events: each has its own
+	allowance social.Allowance
 }
 
 type operationKey struct{}
-
-// within bounds what a request reads.
-func within(request context.Context, a *social.Allowance) context.Context {
-	stateOf(request).allowance = a
-	return request
-}
 
 // reads is what requests read from.
 func (r *Resolver) reads() storage.Reader {
@@ -59,7 +53,6 @@ type requestState struct {
 	once      sync.Once // makes the plan
 	plan      *selections.Plan
 	arguments []any // of the fields that the plan asks, see [field]
-	allowance *social.Allowance
 
 	mu       sync.Mutex
 	audience *social.Audience
@@ -140,11 +133,6 @@ func accessOf(ctx context.Context) *access {
 	viewer, _ := identity.Of(ctx)
 	l := loaders.For(ctx)
 	return &access{operation: operationOf(ctx), viewer: viewer.ID, loaders: l, request: loaders.Kept[requestState](l)}
-}
-
-// graph answers to the audience, out of what the request may read.
-func (e *access) graph(read loaders.Reader, a *social.Audience) *social.Graph {
-	return social.New(read, e.resolver.Budget, a).Within(e.request.allowance)
 }
 
 // isAbsent reports whether a user is hidden from all other users. It reads nothing.

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
-	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -223,8 +221,8 @@ func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edg
 	list := make([]*model.FavoriteAdded, len(rows))
 	for i, row := range rows {
 		user := s.below("edge").user(ctx, "node", row.From, true, s.key("edge"))
-		at := spell(unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row))
-		list[i] = &model.FavoriteAdded{Edge: &model.UserEdge{Cursor: at, Node: user, Since: row.UpdateTime.Time()}, Post: posts[i], Viewer: viewer}
+		edge := favoritedByEdge(row, user)
+		list[i] = &model.FavoriteAdded{Edge: &edge, Post: posts[i], Viewer: viewer}
 	}
 	return list
 }

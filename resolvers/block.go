@@ -77,7 +77,7 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 }
 
 // BlockedUsers leaves out only hidden users: the list exists to show users in a block.
-func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
+func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.BlockConnection, error) {
 	list := ownList{side: storage.Forward, owner: obj.User.UserID, kind: storage.Blocking}
-	return readUsers(ctx, r.Resolver, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), bound{kind: cursor.Blocked})
+	return readUsers(ctx, r.Resolver, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), bound{kind: cursor.Blocked}, blocks)
 }

@@ -133,9 +133,9 @@ func (v *village) stand(a, b storage.UserID, aSees, bSees string) {
 // counts compares the counts of users with their edges.
 func (v *village) counts(users ...storage.UserID) {
 	v.t.Helper()
-	for i, r := range v.store.Counts(v.t.Context(), users) {
-		out := v.store.Neighbours(v.t.Context(), storage.Forward, users[i:i+1])[0].Value
-		in := v.store.Neighbours(v.t.Context(), storage.Inverse, users[i:i+1])[0].Value
+	for i, r := range storage.CountLookups.Read(v.t.Context(), v.store, users...) {
+		out := storage.NeighbourLookups[storage.Forward].Read(v.t.Context(), v.store, users[i:i+1]...)[0].Value
+		in := storage.NeighbourLookups[storage.Inverse].Read(v.t.Context(), v.store, users[i:i+1]...)[0].Value
 		want := storage.Counts{Following: int64(len(out)), Follower: int64(len(in)), Version: r.Value.Version}
 		for _, id := range out {
 			if _, mutual := slices.BinarySearch(in, id); mutual {
@@ -252,7 +252,7 @@ func TestBlockedUsers(t *testing.T) {
 			}
 			for _, e := range p.Edges {
 				pair := storage.Pair{From: v.a, To: userID(t, e.Node.ID)}
-				block := v.store.Edges(t.Context(), storage.Forward, []storage.Pair{pair})[0].Value.UpdateTime.Time().Format("2006-01-02T15:04:05.000000Z")
+				block := storage.EdgeLookups[storage.Forward].Read(t.Context(), v.store, pair)[0].Value.UpdateTime.Time().Format("2006-01-02T15:04:05.000000Z")
 				if e.FollowedAt == nil || *e.FollowedAt != block {
 					t.Errorf("%s was blocked at %s: %v", e.Node.ID, block, e.FollowedAt)
 				}

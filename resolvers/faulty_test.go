@@ -44,49 +44,63 @@ func failing[K, V any](ctx context.Context, f *faulty, lookup string, keys []K, 
 	return results
 }
 
-func (f *faulty) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return failing(ctx, f, "users", ids, f.shards.Of, f.Store.Users(ctx, ids))
+func (f *faulty) users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return failing(ctx, f, "users", ids, f.shards.Of, storage.UserLookups.Read(ctx, f.Store, ids...))
 }
 
-func (f *faulty) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	return failing(ctx, f, "handles", handles, f.shards.OfHandle, f.Store.UserIDs(ctx, handles))
+func (f *faulty) userIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	return failing(ctx, f, "handles", handles, f.shards.OfHandle, storage.HandleLookups.Read(ctx, f.Store, handles...))
 }
 
-func (f *faulty) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return failing(ctx, f, "counts", ids, f.shards.Of, f.Store.Counts(ctx, ids))
+func (f *faulty) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return failing(ctx, f, "counts", ids, f.shards.Of, storage.CountLookups.Read(ctx, f.Store, ids...))
 }
 
-func (f *faulty) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return failing(ctx, f, "profiles", ids, f.shards.Of, f.Store.Profiles(ctx, ids))
+func (f *faulty) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return failing(ctx, f, "profiles", ids, f.shards.Of, storage.ProfileLookups.Read(ctx, f.Store, ids...))
 }
 
-func (f *faulty) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (f *faulty) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	owner := func(q storage.ListQuery) int { return f.shards.Of(q.Owner) }
-	return failing(ctx, f, "lists."+side.String(), queries, owner, f.Store.Lists(ctx, side, queries))
+	return failing(ctx, f, "lists."+side.String(), queries, owner, storage.SnapshotLookups[side].Read(ctx, f.Store, queries...))
 }
 
-func (f *faulty) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+func (f *faulty) userLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
 	owner := func(q storage.ListsQuery) int { return f.shards.Of(q.Owner) }
-	return failing(ctx, f, "user lists", queries, owner, f.Store.UserLists(ctx, queries))
+	return failing(ctx, f, "user lists", queries, owner, storage.ListLookups.Read(ctx, f.Store, queries...))
 }
 
-func (f *faulty) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (f *faulty) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	owner := func(p storage.Pair) int { return f.shards.Of(side.Owner(p)) }
-	return failing(ctx, f, "edges."+side.String(), pairs, owner, f.Store.Edges(ctx, side, pairs))
+	return failing(ctx, f, "edges."+side.String(), pairs, owner, storage.EdgeLookups[side].Read(ctx, f.Store, pairs...))
 }
 
-func (f *faulty) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (f *faulty) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	owner := func(q storage.PageQuery) int { return f.shards.Of(q.Owner) }
-	return failing(ctx, f, "pages."+side.String(), queries, owner, f.Store.Pages(ctx, side, queries))
+	return failing(ctx, f, "pages."+side.String(), queries, owner, storage.PageLookups[side].Read(ctx, f.Store, queries...))
 }
 
-func (f *faulty) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return failing(ctx, f, "neighbours."+side.String(), owners, f.shards.Of, f.Store.Neighbours(ctx, side, owners))
+func (f *faulty) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return failing(ctx, f, "neighbours."+side.String(), owners, f.shards.Of, storage.NeighbourLookups[side].Read(ctx, f.Store, owners...))
 }
 
-func (f *faulty) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+func (f *faulty) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	author := func(id storage.PostID) int { return f.shards.Of(id.Author) }
-	return failing(ctx, f, "posts", ids, author, f.Store.Posts(ctx, ids))
+	return failing(ctx, f, "posts", ids, author, storage.PostLookups.Read(ctx, f.Store, ids...))
 }
 
-func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, f) }
+func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) {
+	var a storage.Answering
+	a.Over(f.Store)
+	storage.UserLookups.AnsweredBy(&a, f.users)
+	storage.HandleLookups.AnsweredBy(&a, f.userIDs)
+	storage.CountLookups.AnsweredBy(&a, f.counts)
+	storage.ProfileLookups.AnsweredBy(&a, f.profiles)
+	storage.SnapshotLookups.AnsweredBy(&a, f.lists)
+	storage.ListLookups.AnsweredBy(&a, f.userLists)
+	storage.EdgeLookups.AnsweredBy(&a, f.edges)
+	storage.PageLookups.AnsweredBy(&a, f.pages)
+	storage.NeighbourLookups.AnsweredBy(&a, f.neighbours)
+	storage.PostLookups.AnsweredBy(&a, f.posts)
+	a.Bundle(ctx, b)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -80,14 +81,28 @@ func favoriteEdge(row storage.Edge, node *model.Post) model.FavoriteEdge {
 }
 
 // FavoritedBy leaves out users who no longer exist: they have favorited nothing.
-func (postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.UserConnection, error) {
+func (postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.FavoritedByConnection, error) {
 	f, p, err := answerTo[*rowsPage[storage.Edge]](ctx, obj.Row.PostID)
 	if err != nil || p == nil {
 		return nil, err
 	}
-	users := p.page
-	users.ofEdges(storage.FavoriteInbox, p.rows)
-	return users.shown(ctx, f), nil
+	rows, nodes := p.rows, make([]*model.User, len(p.rows))
+	if items := f.Below[0].Items; items != nil {
+		l := loaders.For(ctx)
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // the user has been deleted meanwhile
+			user := l.Users.Load(row.From)
+			return !user.Found && user.Err == nil
+		})
+		nodes = usersOf(ctx, wantedUsers{ids: startsOf(rows), exist: true, on: items}, itemPaths(ctx, f))
+	}
+	return &model.FavoritedByConnection{
+		PageInfo: p.info, Nodes: nodes,
+		Edges: edges(len(rows), func(i int) model.FavoritedByEdge { return favoritedByEdge(rows[i], nodes[i]) }),
+	}, nil
+}
+
+func favoritedByEdge(row storage.Edge, node *model.User) model.FavoritedByEdge {
+	return model.FavoritedByEdge{Cursor: spell(unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
 }
 
 func (r mutations) Favorite(ctx context.Context, id string) (*model.FavoritePayload, error) {

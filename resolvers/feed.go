@@ -79,7 +79,7 @@ func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, list *stri
 		if err != nil {
 			return nil, err
 		}
-		of := social.FeedOf{User: viewer, Left: stateOf(ctx).allowance}
+		of := social.FeedOf{User: viewer, Left: &operationOf(ctx).allowance}
 		if of.Only, err = onlyOf(ctx, g, viewer, list, special); err != nil {
 			return nil, err
 		}

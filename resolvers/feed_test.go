@@ -364,7 +364,7 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 				id.Post = listID(t, list).Kind().Number
 			}
 			publish(t, v.api, author, "new", fmt.Sprint(k))
-			edge := v.store.Edges(t.Context(), c.side, []storage.Pair{id})[0].Value
+			edge := storage.EdgeLookups[c.side].Read(t.Context(), v.store, id)[0].Value
 			edge.UpdateTime += storage.Micros(c.ahead.Microseconds())
 			v.hub.Publish(events.Row(storage.Row{Side: c.side, Edge: edge}))
 			for got := ""; !strings.Contains(got, `"new"`); { // those of the known author may come late

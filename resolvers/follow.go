@@ -105,7 +105,7 @@ func (r *Resolver) refusal(ctx context.Context, viewer, other storage.UserID, er
 func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others []storage.UserID) []error {
 	rows := func(side storage.Side) []storage.Result[storage.Edge] {
 		pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return side.Pair(viewer, other) })
-		return r.Store.Edges(ctx, side, pairs)
+		return storage.EdgeLookups[side].Read(ctx, r.Store, pairs...)
 	}
 	out, back, asked := rows(storage.Forward), rows(storage.Inverse), rows(storage.Requests)
 	why := make([]error, len(others))

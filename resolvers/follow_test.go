@@ -43,13 +43,13 @@ func TestFollowAndUnfollow(t *testing.T) {
 		"followingEdge": {"node": {"handle": "u2"}}}}`)
 
 	// The same follow again changes nothing and moves nothing.
-	before := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value
+	before := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value
 	again := one.Ask(`mutation { follow(userId: 2) { changed followingEdge { cursor } } }`, nil)
 	again.Is(`{"follow": {"changed": false, "followingEdge": null}}`)
 	if again.Token() != token {
 		t.Errorf("the token of the same follow is %q, then %q", token, again.Token())
 	}
-	if after := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value; after != before {
+	if after := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 1, To: 2})[0].Value; after != before {
 		t.Errorf("following again made %+v of %+v", after, before)
 	}
 
@@ -174,7 +174,7 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	arrives := make(chan struct{})
 	go func() {
 		defer close(arrives)
-		row := store.Edges(context.Background(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value
+		row := storage.EdgeLookups[storage.Forward].Read(context.Background(), store, storage.Pair{From: 1, To: 2})[0].Value
 		store.Apply(context.Background(), storage.Inverse, []storage.Edge{row}, storage.IfNewer)
 	}()
 	api.With("Kith-Consistency", token).Ask(followers, nil).Is(`{"user": {"followerCount": 1}}`)
@@ -212,7 +212,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 		}
 		tokens = append(tokens, header)
 	}
-	rows := store.Pages(t.Context(), storage.Forward, []storage.PageQuery{{Owner: 1, Limit: 2000}})[0].Value
+	rows := storage.PageLookups[storage.Forward].Read(t.Context(), store, storage.PageQuery{Owner: 1, Limit: 2000})[0].Value
 	if len(rows) != 1500 {
 		t.Fatalf("%d follows were written", len(rows))
 	}

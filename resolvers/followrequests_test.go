@@ -106,7 +106,7 @@ func TestUnlockingAcceptsWhatWaits(t *testing.T) {
 		left("acceptFollowRequests: true", true, n-1-100, 100)
 		left("locked: false, acceptFollowRequests: true", true, 0, n-1)
 		left("acceptFollowRequests: true", false, 0, n-1)
-		if row := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 5, To: 1}})[0]; row.Value.Type != storage.Requested {
+		if row := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 5, To: 1})[0]; row.Value.Type != storage.Requested {
 			t.Errorf("that of a hidden user: %+v", row)
 		}
 	})
@@ -127,12 +127,12 @@ func TestAcceptWhileTheOtherWithdraws(t *testing.T) {
 			})
 			both.Wait()
 			pair := []storage.Pair{{From: v.a, To: v.b}}
-			there, here := v.store.Edges(t.Context(), storage.Forward, pair)[0].Value, v.store.Edges(t.Context(), storage.Inverse, pair)[0].Value
+			there, here := storage.EdgeLookups[storage.Forward].Read(t.Context(), v.store, pair...)[0].Value, storage.EdgeLookups[storage.Inverse].Read(t.Context(), v.store, pair...)[0].Value
 			if there != here || there.Type != storage.None { // an unfollow ends a follow as well
 				t.Errorf("%+v, %+v", there, here)
 			}
 		}
-		for _, r := range v.store.Counts(t.Context(), []storage.UserID{v.a, v.b}) {
+		for _, r := range storage.CountLookups.Read(t.Context(), v.store, v.a, v.b) {
 			if r.Value.Following+r.Value.Follower != 0 {
 				t.Errorf("%+v", r)
 			}

@@ -55,7 +55,7 @@ func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope m
 		return nil, err
 	}
 	list := edgesFrom(muteKinds[scope].Number, obj.User.UserID)
-	return readUsers(ctx, r.Resolver, list, audience, list.cursorsOf())
+	return readUsers(ctx, r.Resolver, list, audience, list.cursorsOf(), plain)
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {

@@ -129,7 +129,7 @@ func TestMutesEnd(t *testing.T) {
 		go func() { sweeper.Run(ctx); close(ended) }()
 		defer func() { stop(); <-ended }()
 		left := func() []storage.UserID {
-			page := store.Pages(t.Context(), storage.Relations, []storage.PageQuery{{Owner: 1, Post: storage.Mutes.Number, Limit: 9}})[0]
+			page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Post: storage.Mutes.Number, Limit: 9})[0]
 			return storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
 		}
 		for began := time.Now(); len(left()) == 3 && time.Since(began) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
@@ -137,7 +137,7 @@ func TestMutesEnd(t *testing.T) {
 		if got := left(); !slices.Equal(got, []storage.UserID{4, 3}) {
 			t.Errorf("mutes of %v are left", got)
 		}
-		counts := store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: 1, Kind: storage.Mutes.Number}})[0].Value
+		counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 1, Kind: storage.Mutes.Number})[0].Value
 		if counts.Outgoing != 2 {
 			t.Errorf("%d mutes are counted", counts.Outgoing)
 		}

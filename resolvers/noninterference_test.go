@@ -25,8 +25,7 @@ import (
 // twinWorld is one of two graphs, and where its subscriptions hear of events.
 type twinWorld struct {
 	*apitest.API
-	hub   *events.Hub
-	muted map[storage.Pair]int // how often the viewers have muted others, or ended it
+	hub *events.Hub
 }
 
 // twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, in
@@ -146,7 +145,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	if cached {
 		served = newWarmStore(t, store)
 	}
-	w := &twinWorld{hub: events.NewHub(nil), muted: map[storage.Pair]int{}}
+	w := &twinWorld{hub: events.NewHub(nil)}
 	w.API = apitest.New(t, served, apitest.Options{Budget: social.Budget(15), Declared: declare(t, someKinds), Limits: apitest.NoLimits, Hub: w.hub})
 	return w
 }
@@ -159,13 +158,12 @@ type news struct {
 	field string // with a selection on users
 	last  string // in the answer of the last event
 	of    []events.Event
-	mutes bool // each event mutes the other user, or ends it
 }
 
 // newsOf are of rows that [publishNews] has stored, and of follows, which are sent as they come. Users 4 to 10 are between the first and the
 // last one, by user 2.
 func newsOf(viewer storage.UserID) (all []news) {
-	var follows, requests, favorites, comments, posts, mutes []events.Event
+	var follows, requests, favorites, comments, posts []events.Event
 	edge := func(of events.Kind, by storage.UserID, post int64, kind storage.EdgeType) events.Event {
 		e := events.Event{Kind: of, Edge: storage.Edge{From: by, To: viewer, Post: post, Type: kind, UpdateTime: apitest.Epoch}}
 		return e
@@ -188,17 +186,13 @@ func newsOf(viewer storage.UserID) (all []news) {
 		comments = append(comments, events.Commented(storage.CommentID{Author: viewer, Number: 1000 + number}))
 		posts = append(posts, events.Published(storage.PostAt{PostID: storage.PostID{Author: by, Number: number}, CreatedAt: ahead}))
 	}
-	for _, other := range []storage.UserID{1001, 4, 5, 6, 7, 1002} {
-		mutes = append(mutes, events.Event{Kind: events.EdgeChanged, Edge: storage.Edge{From: viewer, To: other}})
-	}
 	post := fmt.Sprintf(`"last":{"id":"post_%d_%d"}`, viewer, viewer+20)
 	return []news{
-		{`followerAdded { edge { cursor last: followedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, follows, false},
-		{`friendRequestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests, false},
-		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoriteCount } viewer { user %[1]s } }`, post, favorites, false},
-		{`commentAdded { edge { node { id text author %[1]s } } last: post { id } post { commentCount } viewer { user %[1]s } }`, post, comments, false},
-		{`postAdded { edge { node { last: id text author %[1]s } } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"post_2_%d"`, 100*viewer+8), posts, false},
-		{`relationshipChanged(userIds: [4, 5, 6, 7, 1001, 1002]) { relationship { last: id status muted from %[1]s to %[1]s } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"rel_%d_1002"`, viewer), mutes, true},
+		{`followerAdded { edge { cursor last: followedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, follows},
+		{`friendRequestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests},
+		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoriteCount } viewer { user %[1]s } }`, post, favorites},
+		{`commentAdded { edge { node { id text author %[1]s } } last: post { id } post { commentCount } viewer { user %[1]s } }`, post, comments},
+		{`postAdded { edge { node { last: id text author %[1]s } } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"post_2_%d"`, 100*viewer+8), posts},
 	}
 }
 
@@ -235,25 +229,13 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 	}
 }
 
-// tell publishes events.
-func (w *twinWorld) tell(t *rapid.T, n news, list []events.Event) {
-	for _, e := range list {
-		if n.mutes {
-			change := [...]string{"mute", "unmute"}[w.muted[e.Edge.Pair()]%2]
-			w.For(t).As(e.Edge.From).Ask(fmt.Sprintf(`mutation { %s(userId: %s) { changed } }`, change, e.Edge.To), nil).Whole()
-			w.muted[e.Edge.Pair()]++
-		}
-		w.hub.Publish(e)
-	}
-}
-
 // heard are the answers of a subscription of the viewer to news, up to the last one. A subscription that is refused has one.
 func (w *twinWorld) heard(t *rapid.T, viewer storage.UserID, over apitest.Transport, query string, vars apitest.Vars, n news) (list []string) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	answers := w.For(t).As(viewer).Subscribe(ctx, over, query, vars)
-	list = append(list, until(t, answers, func(int) { w.tell(t, n, n.of[:1]) }))
-	for w.tell(t, n, n.of[1:]); !strings.Contains(list[len(list)-1], n.last); {
+	list = append(list, until(t, answers, func(int) { w.hub.Publish(n.of[0]) }))
+	for w.hub.Publish(n.of[1:]...); !strings.Contains(list[len(list)-1], n.last); {
 		select {
 		case got, open := <-answers:
 			if !open {
@@ -264,8 +246,7 @@ func (w *twinWorld) heard(t *rapid.T, viewer storage.UserID, over apitest.Transp
 			t.Fatalf("%s\nwith %v: the last event is missing behind %s", query, vars, list)
 		}
 	}
-	// Of the first user it is told until the subscription has begun.
-	return slices.DeleteFunc(list, func(got string) bool { return n.mutes && strings.Contains(got, "_1001\"") })
+	return list
 }
 
 // An answer depends on nothing that it does not show: neither its data nor its errors, extensions and headers.

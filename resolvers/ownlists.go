@@ -72,7 +72,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		result.Value, result.Err = l.showChecked(ctx, read, a, query)
 	} else {
 		ahead := []storage.PageQuery{a.Ahead(query)}
-		result = accessOf(ctx).graph(read, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
+		result = social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
 	}
 	if result.Err != nil {
 		return p, result.Err
@@ -93,7 +93,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 }
 
 // readUsers answers the running field by a page of the users on the list, whom it reads.
-func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound) (*model.UserConnection, error) {
+func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound, connection func(model.UserPage, page) *C) (*C, error) {
 	f := planned(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
@@ -103,7 +103,7 @@ func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, 
 	if err != nil {
 		return nil, err
 	}
-	return readPage(ctx, f, p), nil
+	return readPage(ctx, f, p, connection), nil
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.
@@ -119,7 +119,7 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 		return social.Shown{}, err
 	}
 	shows := func(row storage.Edge) bool { return e.isShown(a, row.From) }
-	page, err := social.Show(e.request.allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
+	page, err := social.Show(&e.allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
 	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: positionAt(page.End)}, err
 }
 
@@ -192,7 +192,7 @@ func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, si
 		return n.Value.Outgoing, n.Err
 	}
 	query := storage.EdgeCountQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxCounted}
-	t := r.reads().CountEdges(ctx, l.side, []storage.EdgeCountQuery{query})[0]
+	t := storage.EdgeCountLookups[l.side].Read(ctx, r.reads(), query)[0]
 	return int64(t.Value), t.Err
 }
 

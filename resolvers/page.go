@@ -301,38 +301,76 @@ func answerTo[P anyPage](ctx context.Context, of storage.PostID) (f *selections.
 }
 
 // showPage answers a field that is a page of users.
-func showPage(ctx context.Context, of storage.PostID) (*model.UserConnection, error) {
+func showPage[C any](ctx context.Context, of storage.PostID, connection func(model.UserPage, page) *C) (*C, error) {
 	f, p, err := answerTo[*page](ctx, of)
 	if err != nil || p == nil {
 		return nil, err
 	}
-	return p.shown(ctx, f), nil
+	return connection(p.shown(ctx, f)), nil
 }
 
 // readPage answers a field whose page no level has read ahead.
-func readPage(ctx context.Context, f *selections.Field, p page) *model.UserConnection {
+func readPage[C any](ctx context.Context, f *selections.Field, p page, connection func(model.UserPage, page) *C) *C {
 	if items := f.Below[0].Items; items != nil {
 		fetch(ctx, wantedUsers{ids: p.users, on: items})
 	}
-	return p.shown(ctx, f)
+	return connection(p.shown(ctx, f))
 }
 
 // shown makes the users, who have been fetched, and leaves out what belongs to users who have gone.
-func (p page) shown(ctx context.Context, f *selections.Field) *model.UserConnection {
+func (p page) shown(ctx context.Context, f *selections.Field) (model.UserPage, page) {
 	nodes, places := p.nodes(ctx, f)
-	return &model.UserConnection{
-		UserPage: model.UserPage{Nodes: nodes, PageInfo: p.info, Complete: p.complete, Total: p.total},
-		Edges: edges(len(nodes), func(i int) model.UserEdge {
-			e := model.UserEdge{Node: nodes[i]}
-			if p.cursors != nil {
-				e.Cursor = p.cursors[places[i]]
-			}
-			if p.since != nil {
-				e.Since = p.since[places[i]]
-			}
-			return e
-		}),
+	if len(places) < len(p.users) {
+		p.cursors, p.since = some(p.cursors, places), some(p.since, places)
 	}
+	return model.UserPage{Nodes: nodes, PageInfo: p.info, Complete: p.complete, Total: p.total}, p
+}
+
+// some are those elements of a list that are at some places; nil stays nil.
+func some[T any](list []T, places []int) []T {
+	if list == nil {
+		return nil
+	}
+	return storage.Each(places, func(at int) T { return list[at] })
+}
+
+func (p page) cursor(i int) string {
+	if p.cursors == nil {
+		return ""
+	}
+	return p.cursors[i]
+}
+
+// The connections of users.
+
+func plain(users model.UserPage, p page) *model.UserConnection {
+	return &model.UserConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.UserEdge {
+		return model.UserEdge{Cursor: p.cursor(i), Node: users.Nodes[i]}
+	})}
+}
+
+func follows(users model.UserPage, p page) *model.FollowConnection {
+	return &model.FollowConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.FollowEdge {
+		return model.FollowEdge{Cursor: p.cursor(i), Node: users.Nodes[i], FollowedAt: p.since[i]}
+	})}
+}
+
+func matches(users model.UserPage, p page) *model.MatchConnection {
+	return &model.MatchConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.MatchEdge {
+		return model.MatchEdge{Cursor: p.cursor(i), Node: users.Nodes[i], MatchedAt: p.since[i]}
+	})}
+}
+
+func blocks(users model.UserPage, p page) *model.BlockConnection {
+	return &model.BlockConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.BlockEdge {
+		return model.BlockEdge{Cursor: p.cursor(i), Node: users.Nodes[i], BlockedAt: p.since[i]}
+	})}
+}
+
+func followRequests(users model.UserPage, p page) *model.FollowRequestConnection {
+	return &model.FollowRequestConnection{UserPage: users, Edges: edges(len(users.Nodes), func(i int) model.FollowRequestEdge {
+		return model.FollowRequestEdge{Cursor: p.cursor(i), Node: users.Nodes[i], RequestedAt: p.since[i]}
+	})}
 }
 
 // nodes makes the users, nil if they could not be read, and tells their places on the page. It leaves out

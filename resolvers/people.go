@@ -46,7 +46,7 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err != nil {
 		return nil, err
 	}
-	return readPage(ctx, f, p), nil
+	return readPage(ctx, f, p, plain), nil
 }
 
 // readMade reads who is on lists that users have made, and to whom edges of declared kinds lead; false if the viewer does not see one of them.

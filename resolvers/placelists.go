@@ -88,7 +88,7 @@ func (k *placeList[O, Q, R]) page(e *access, a *social.Audience, of storage.Post
 	var shown social.Page[R]
 	rows, err := ready(read)
 	if err == nil {
-		shown, err = social.Show(e.request.allowance, rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
+		shown, err = social.Show(&e.allowance, rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
 			return ready(k.pages(e.loaders).Get(k.query(e, of, after, limit)))
 		})
 	}

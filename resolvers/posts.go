@@ -193,7 +193,7 @@ func (r queries) latest(ctx context.Context, args pageArguments) (page social.Pa
 		return rows, err
 	}
 	shows := func(p storage.Post) bool { return e.isShown(a, p.Author) }
-	return e.request.allowance.Latest(args.after, args.size, shows, read)
+	return e.allowance.Latest(args.after, args.size, shows, read)
 }
 
 func (postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {

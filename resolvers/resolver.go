@@ -119,5 +119,5 @@ func (r *Resolver) SuggestionEdge() generated.SuggestionEdgeResolver { return su
 // graph answers as far as the viewer may see.
 func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {
 	audience, err := audienceOf(ctx)
-	return accessOf(ctx).graph(read, audience), err
+	return social.New(read, r.Budget, audience).Within(&operationOf(ctx).allowance), err
 }

@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserConnection, error) {
+func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserSearchConnection, error) {
 	f := fetchQuery(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
@@ -38,7 +38,14 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 		p.cursors = append(p.cursors, cursors.spell(unsealed, one.Near, one.Followers, int64(one.User)))
 	}
 	p.info = r.pageInfo(p.cursors, more, nil)
-	return readPage(ctx, f, p), nil
+	return readPage(ctx, f, p, func(users model.UserPage, p page) *model.UserSearchConnection {
+		return &model.UserSearchConnection{
+			Nodes: users.Nodes, PageInfo: users.PageInfo, Complete: users.Complete,
+			Edges: edges(len(users.Nodes), func(i int) model.UserSearchEdge {
+				return model.UserSearchEdge{Cursor: p.cursors[i], Node: users.Nodes[i]}
+			}),
+		}
+	}), nil
 }
 
 // searchKey is the words of a search, whose pages share what was found.

@@ -189,7 +189,7 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	args, _ := argument[setArguments](stateOf(ctx), name.field)
 	work, _ := name.field.Read.(worked).workOf()
 	one, err := work(setQuestion{
-		resolver: r, audience: audience, graph: accessOf(ctx).graph(read, audience).Among(among), read: read,
+		resolver: r, audience: audience, graph: social.New(read, r.Budget, audience).Among(among), read: read,
 		name: name, arguments: args, user: name.of.Author, several: several,
 	}, ctx)
 	one.err = err
@@ -215,11 +215,11 @@ func commonList(side storage.Side) *setField[storage.UserID] {
 }
 
 func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID))
+	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID))
+	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 // setQuestion has the inputs of a set answer.

@@ -128,7 +128,7 @@ func TestDeletedAccounts(t *testing.T) {
 		v.api.Admin().Ask(fmt.Sprintf(`mutation { createUser(id: %q, handle: "again", name: "Again") { user { handle } } }`, v.a), nil).Refused("FORBIDDEN")
 		v.api.Admin().Ask(`mutation { createUser(id: "4711", handle: "again", name: "Again") { changed } createUser2: createUser(id: "4712", handle: "again", name: "Again") { user { handle } } }`, nil).
 			Is(`{"createUser": {"changed": false}, "createUser2": {"user": {"handle": "again"}}}`)
-		if r := v.store.UserIDs(t.Context(), []string{"u" + v.a.String()})[0]; r.Found || r.Err != nil {
+		if r := storage.HandleLookups.Read(t.Context(), v.store, "u"+v.a.String())[0]; r.Found || r.Err != nil {
 			t.Errorf("the handle is still taken: %+v", r)
 		}
 	})
@@ -138,21 +138,21 @@ func TestDeletedAccounts(t *testing.T) {
 func (v *village) gone(t *testing.T, user storage.UserID) {
 	t.Helper()
 	for _, side := range storage.Sides {
-		rows := v.store.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: user, Limit: 10}})[0]
+		rows := storage.RowLookups.Read(t.Context(), v.store, storage.RowsQuery{Side: side, Owner: user, Limit: 10})[0]
 		if rows.Err != nil || len(rows.Value) > 0 {
 			t.Errorf("%s has %+v", side, rows)
 		}
 		for other := storage.UserID(1); other <= 40; other++ {
 			pair := side.Pair(other, user)
-			if r := v.store.Edges(t.Context(), side, []storage.Pair{pair})[0]; r.Err != nil || r.Value.Type != storage.None {
+			if r := storage.EdgeLookups[side].Read(t.Context(), v.store, pair)[0]; r.Err != nil || r.Value.Type != storage.None {
 				t.Errorf("%s has %+v: %v", side, r.Value, r.Err)
 			}
 		}
 	}
-	if r := v.store.Users(t.Context(), []storage.UserID{user})[0]; r.Found || r.Err != nil {
+	if r := storage.UserLookups.Read(t.Context(), v.store, user)[0]; r.Found || r.Err != nil {
 		t.Errorf("there is still %+v: %v", r.Value, r.Err)
 	}
-	if r := v.store.Counts(t.Context(), []storage.UserID{user})[0]; r.Found || r.Err != nil {
+	if r := storage.CountLookups.Read(t.Context(), v.store, user)[0]; r.Found || r.Err != nil {
 		t.Errorf("there are still counts %+v: %v", r.Value, r.Err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/subscription"
 	"kith/loaders"
-	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -79,7 +78,7 @@ func subscribe[T sent](ctx context.Context, r *Resolver, source *events.Subscrip
 
 // attempt is the context of one read of an event's subject, in its present state.
 func (r *Resolver) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(within(loaders.Attach(ctx, r.Store), new(social.Allowance)), perEvent)
+	return context.WithTimeout(loaders.Attach(ctx, r.Store), perEvent)
 }
 
 // patiently retries until it can read, because the event does not come again. ok is false

@@ -177,43 +177,11 @@ func TestNewFollowers(t *testing.T) {
 	follow(2, "unfollow")
 	follow(3, "follow")
 	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u3","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
-	row := store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 3, To: 1}})[0].Value
+	row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: 3, To: 1})[0].Value
 	hub.Publish(events.Edge(row)) // an event that comes twice is sent once
 	api.As(1).Ask(`mutation { follow(userId: 4) { changed } }`, nil).Whole()
 	follow(4, "follow")
 	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u4","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
-}
-
-// All answers of a request together may read one budget, and each event may read it anew, however many came before.
-func TestEachEventMayReadWhatARequestMay(t *testing.T) {
-	store, hub := oracle.New(), events.NewHub(nil)
-	apitest.Users(t, store, 300)
-	for id := storage.UserID(8); id <= 300; id++ {
-		for by := range storage.UserID(7) {
-			apitest.Follow(t, store, by+1, id)
-		}
-	}
-	api := apitest.New(t, store, apitest.Options{Hub: hub, Budget: 1500})
-	var text strings.Builder
-	for with := 2; with <= 7; with++ {
-		fmt.Fprintf(&text, "a%d: commonFollowings(with: %[1]d) { complete totalCount } ", with)
-	}
-	got := api.As(1).Ask(`{ user(by: {id: 1}) { `+text.String()+` } }`, nil).Whole().Text
-	if whole := strings.Count(got, `{"complete":true,"totalCount":293}`); whole == 0 || whole == 6 {
-		t.Errorf("%d answers of a request are complete: %s", whole, got)
-	}
-	answers := subscribe(t, api, hub, 1, `subscription { followerAdded { edge { node { commonFollowings(with: 1) { complete totalCount } } } } }`)
-	at := storage.MicrosOf(time.Now())
-	publish := func(int) {
-		at++
-		hub.Publish(events.Edge(storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: at}))
-	}
-	const want = `{"data":{"followerAdded":{"edge":{"node":{"commonFollowings":{"complete":true,"totalCount":293}}}}}}`
-	for range 20 {
-		if got := until(t, answers, publish); got != want {
-			t.Fatalf("got %s, want %s", got, want)
-		}
-	}
 }
 
 func TestSubscriptionsNeedAViewer(t *testing.T) {
@@ -237,7 +205,7 @@ type heldEdges struct {
 	waiting atomic.Int64
 }
 
-func (h *heldEdges) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (h *heldEdges) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	h.mu.Lock()
 	hold := h.hold
 	h.mu.Unlock()
@@ -245,10 +213,13 @@ func (h *heldEdges) Edges(ctx context.Context, side storage.Side, pairs []storag
 		h.waiting.Add(1)
 		<-hold
 	}
-	return h.Store.Edges(ctx, side, pairs)
+	return storage.EdgeLookups[side].Read(ctx, h.Store, pairs...)
 }
 
-func (h *heldEdges) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, h) }
+func (h *heldEdges) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, h.edges)
+	h.Store.Bundle(ctx, b)
+}
 
 func (h *heldEdges) holdWith(hold chan struct{}) {
 	h.mu.Lock()

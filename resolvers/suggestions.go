@@ -137,7 +137,7 @@ func (q setQuestion) similar(ctx context.Context) (page, error) {
 }
 
 func (userFields) SimilarUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID))
+	return showPage(ctx, userName(obj.UserID), plain)
 }
 
 func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {

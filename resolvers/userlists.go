@@ -169,7 +169,7 @@ func membersOf(id storage.ListID) ownList {
 }
 
 func (listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *string) (*model.UserConnection, error) {
-	return showPage(ctx, listName(obj.Row.ListID))
+	return showPage(ctx, listName(obj.Row.ListID), plain)
 }
 
 func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {

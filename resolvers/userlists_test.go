@@ -73,7 +73,7 @@ func TestListsAreChanged(t *testing.T) {
 		me.Ask(`mutation($id: ID!) { updateList(listId: $id, name: "x") { changed } }`, apitest.Vars{"id": id}).Refused("NOT_FOUND")
 		me.Ask(`query($id: ID!, $me: ID!) { node(id: $id) { id } user(by: {id: $me}) { lists { nodes { id } } } }`, apitest.Vars{"id": id, "me": v.a.String()}).
 			Is(`{"node": null, "user": {"lists": {"nodes": []}}}`)
-		counts := v.store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: v.a, Kind: listID(t, id).Kind().Number}})[0]
+		counts := storage.KindLookups.Read(t.Context(), v.store, storage.OwnerKind{Owner: v.a, Kind: listID(t, id).Kind().Number})[0]
 		if counts.Value != (storage.KindCount{}) {
 			t.Errorf("members of a deleted list: %+v", counts)
 		}
@@ -227,12 +227,15 @@ type countedLists struct {
 	reads atomic.Int64
 }
 
-func (c *countedLists) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+func (c *countedLists) userLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
 	c.reads.Add(1)
-	return c.Store.UserLists(ctx, queries)
+	return storage.ListLookups.Read(ctx, c.Store, queries...)
 }
 
-func (c *countedLists) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, c) }
+func (c *countedLists) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ListLookups.Instead(ctx, b, c.userLists)
+	c.Store.Bundle(ctx, b)
+}
 
 // A list that is private for a while is silent for that while.
 func TestPostsOfAListThatIsPublicAgainAreSent(t *testing.T) {

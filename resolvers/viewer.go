@@ -10,6 +10,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -62,7 +63,7 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 	if err != nil {
 		return nil, err
 	}
-	all, err := accessOf(ctx).graph(loaders.For(ctx).Reader(), audience).Related(ctx, viewer, storage.Dismissals)
+	all, err := social.New(loaders.For(ctx).Reader(), r.Budget, audience).Related(ctx, viewer, storage.Dismissals)
 	if err != nil {
 		return nil, err
 	}
@@ -74,5 +75,5 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 		p.cursors = append(p.cursors, cursors.spell(unsealed, int64(id)))
 	}
 	p.info = r.pageInfo(p.cursors, from+len(p.users) < len(all), nil)
-	return readPage(ctx, f, p), nil
+	return readPage(ctx, f, p, plain), nil
 }

@@ -33,9 +33,6 @@ func (w *warmStore) Bundle(ctx context.Context, b *storage.Bundle) { w.cache.Bun
 func (w *warmStore) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
 	return w.cache.WithWord(ctx, prefix, limit)
 }
-func (w *warmStore) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	return w.cache.Posts(ctx, ids)
-}
 
 // TestAWarmFeedTakesNoStatement, and neither do posts by id.
 func TestAWarmFeedTakesNoStatement(t *testing.T) {

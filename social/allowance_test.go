@@ -38,7 +38,7 @@ func TestAnswersOfARequestShareItsBudget(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			counted := &countedRows{rows: store}
+			counted := &countedRows{Answerer: store}
 			g := New(onRows{counted}, budget, nil)
 			request, complete := new(Allowance), 0
 			for id := storage.UserID(1); id <= stars; id++ {
@@ -65,35 +65,43 @@ func TestAnswersOfARequestShareItsBudget(t *testing.T) {
 
 // countedRows counts the rows that are read.
 type countedRows struct {
-	rows
+	storage.Answerer
 	read int
 }
 
-func (c *countedRows) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	lists := c.rows.Neighbours(ctx, side, owners)
+func (c *countedRows) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	lists := storage.NeighbourLookups[side].Read(ctx, c.Answerer, owners...)
 	for _, l := range lists {
 		c.read += len(l.Value)
 	}
 	return lists
 }
 
-func (c *countedRows) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	pages := c.rows.Pages(ctx, side, queries)
+func (c *countedRows) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	pages := storage.PageLookups[side].Read(ctx, c.Answerer, queries...)
 	for _, p := range pages {
 		c.read += len(p.Value)
 	}
 	return pages
 }
 
-func (c *countedRows) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	pages := c.rows.AllRows(ctx, queries)
+func (c *countedRows) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	pages := storage.RowLookups.Read(ctx, c.Answerer, queries...)
 	for _, p := range pages {
 		c.read += len(p.Value)
 	}
 	return pages
 }
 
-func (c *countedRows) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (c *countedRows) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	c.read += len(pairs)
-	return c.rows.Edges(ctx, side, pairs)
+	return storage.EdgeLookups[side].Read(ctx, c.Answerer, pairs...)
+}
+
+func (c *countedRows) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.NeighbourLookups.Instead(ctx, b, c.neighbours)
+	storage.PageLookups.Instead(ctx, b, c.pages)
+	storage.RowLookups.Instead(ctx, b, c.allRows)
+	storage.EdgeLookups.Instead(ctx, b, c.edges)
+	c.Answerer.Bundle(ctx, b)
 }

@@ -31,7 +31,7 @@ type Audience struct {
 }
 
 // NewAudience makes the audience of one request. absent may be nil; blocks are those
-// of [storage.RelationReader].
+// of [storage.BlockLookups].
 func NewAudience(viewer storage.UserID, absent HiddenUsers, blocks []storage.UserID) *Audience {
 	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
 }

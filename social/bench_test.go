@@ -137,7 +137,7 @@ func (k *keptLists) Sets(_ context.Context, side storage.Side, owners []storage.
 	return lists
 }
 
-// readLists answers as an [storage.EdgeReader] from slices, so that rows cost only what the rules
+// readLists answers from slices, so that rows cost only what the rules
 // do with them.
 type readLists struct {
 	Reader
@@ -197,8 +197,8 @@ func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists
 		kept.lists[side] = map[storage.UserID]*idset.List{}
 		for n := range benchUsers {
 			l := List{side, id(n)}
-			rows.edges[side][l.Owner] = store.Pages(b.Context(), side, []storage.PageQuery{{Owner: l.Owner, Limit: benchUsers}})[0].Value
-			rows.peers[side][l.Owner] = store.Neighbours(b.Context(), side, []storage.UserID{l.Owner})[0].Value
+			rows.edges[side][l.Owner] = storage.PageLookups[side].Read(b.Context(), store, storage.PageQuery{Owner: l.Owner, Limit: benchUsers})[0].Value
+			rows.peers[side][l.Owner] = storage.NeighbourLookups[side].Read(b.Context(), store, l.Owner)[0].Value
 			list := idset.New(dir, positionsOf(b.Context(), onRows{store}, l))
 			kept.lists[side][l.Owner] = &list
 		}

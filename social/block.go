@@ -19,7 +19,7 @@ import (
 //
 // Errors: [ErrSelf]; [storage.ErrUserUnknown] for the other. If the user itself is
 // unknown, the error is a [ActorMissing], for which [errors.Is] finds [storage.ErrUserUnknown] too.
-func (t *Relations) Block(ctx context.Context, people People, user, other storage.UserID) (Outcome, error) {
+func (t *Relations) Block(ctx context.Context, people storage.Answerer, user, other storage.UserID) (Outcome, error) {
 	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
 		return Outcome{}, errs[0]
 	}
@@ -53,7 +53,7 @@ func (t *Relations) changeEdge(ctx context.Context, side storage.Side, user stor
 		// Once more: the first call may have ended before the row reached the other shard, and what followed from a request.
 		written = []storage.Written{{Row: o.Row}}
 		if side == storage.Requests {
-			if follow := t.Store.Edges(ctx, storage.Forward, []storage.Pair{o.Row.Edge.Pair()})[0]; follow.Value.UpdateTime > 0 {
+			if follow := storage.EdgeLookups[storage.Forward].Read(ctx, t.Store, o.Row.Edge.Pair())[0]; follow.Value.UpdateTime > 0 {
 				written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}})
 			}
 		}

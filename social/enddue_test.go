@@ -44,13 +44,13 @@ func TestOneUserHoldsUpNoEndsOfOthers(t *testing.T) {
 			}
 			for id := storage.UserID(1); id <= 3; id++ {
 				for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-					row := store.Edges(t.Context(), side, []storage.Pair{storage.Mutes.Pair(id, 4)})[0]
+					row := storage.EdgeLookups[side].Read(t.Context(), store, storage.Mutes.Pair(id, 4))[0]
 					if row.Err != nil || (row.Value.Type == storage.Related) != (id == 1) {
 						t.Errorf("%s of user %s: %+v, %v", side, id, row.Value, row.Err)
 					}
 				}
 			}
-			counts := store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: 4, Kind: storage.Mutes.Number}})[0]
+			counts := storage.KindLookups.Read(t.Context(), store, storage.OwnerKind{Owner: 4, Kind: storage.Mutes.Number})[0]
 			if counts.Value.Incoming != 1 {
 				t.Errorf("%d mutes are counted at their end", counts.Value.Incoming)
 			}

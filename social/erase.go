@@ -57,7 +57,7 @@ func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found boo
 
 // nextRows lists rows of a user for one step, and returns the queries for the next step.
 func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (rows []storage.Row, further []storage.RowsQuery, err error) {
-	for i, r := range t.Store.AllRows(ctx, queries) {
+	for i, r := range storage.RowLookups.Read(ctx, t.Store, queries...) {
 		q := queries[i]
 		if r.Err != nil {
 			return nil, nil, r.Err

@@ -58,7 +58,7 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		}
 		for _, side := range storage.AllSides {
 			for _, user := range w.users {
-				rows := store.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: user, Limit: 10}})[0]
+				rows := storage.RowLookups.Read(t.Context(), store, storage.RowsQuery{Side: side, Owner: user, Limit: 10})[0]
 				if rows.Err != nil {
 					t.Fatal(rows.Err)
 				}

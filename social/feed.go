@@ -32,7 +32,7 @@ import (
 
 // FeedStore is what home feeds ask of a store.
 type FeedStore interface {
-	storage.PostReader
+	storage.Answerer
 	storage.RecentPostReader
 	Shards() int
 }
@@ -307,7 +307,7 @@ func (w *feedWalk) read(ctx context.Context, list []storage.PostAt, gone func(st
 	}
 	ids := storage.Each(list, func(p storage.PostAt) storage.PostID { return p.PostID })
 	rows := make([]storage.Post, 0, len(ids))
-	for i, r := range w.Store.Posts(ctx, ids) {
+	for i, r := range storage.PostLookups.Read(ctx, w.Store, ids...) {
 		switch {
 		case r.Err != nil:
 			return nil, r.Err
@@ -366,7 +366,7 @@ func (w *feedWalk) addPosts(ctx context.Context, rows []storage.Post, authors []
 	})
 	for len(queries) > 0 {
 		var further []storage.PostsQuery
-		for i, r := range w.Store.PostPages(ctx, queries) {
+		for i, r := range storage.PostPageLookups.Read(ctx, w.Store, queries...) {
 			if r.Err != nil {
 				return nil, r.Err
 			}

@@ -148,11 +148,16 @@ type silent struct {
 	posts bool // or else the look-up of the last posts
 }
 
-func (s silent) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+func (s silent) readPosts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	if s.posts {
 		return allOf(ids, storage.Result[storage.Post]{Err: storage.ErrUnavailable})
 	}
-	return s.Store.Posts(ctx, ids)
+	return storage.PostLookups.Read(ctx, s.Store, ids...)
+}
+
+func (s silent) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, s.readPosts)
+	s.Store.Bundle(ctx, b)
 }
 
 func (s silent) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {

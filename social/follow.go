@@ -15,7 +15,7 @@ import (
 //
 // stale reports that the inverse side lags for a reason that waiting does not
 // repair. err is set if the user itself is unknown, or its shard did not answer.
-func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []storage.Result[storage.Changed], stale bool, err error) {
+func (t *Relations) Follow(ctx context.Context, people storage.Answerer, user storage.UserID, others []storage.UserID) (relations []storage.Result[storage.Changed], stale bool, err error) {
 	relations = make([]storage.Result[storage.Changed], len(others))
 	kinds := make([]storage.EdgeType, len(others))
 	rows, errs := t.present(ctx, people, user, others)

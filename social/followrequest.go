@@ -53,7 +53,7 @@ const (
 func (t *Relations) AcceptFollows(ctx context.Context, user storage.UserID) (all Outcome, err error) {
 	query, accepted := storage.PageQuery{Owner: user, Type: storage.Requested, Limit: MaxAcceptedAtOnce, Backward: true}, 0
 	for range maxExaminedRequests / MaxAcceptedAtOnce {
-		page := t.Store.Pages(ctx, storage.Inverse, []storage.PageQuery{query})[0]
+		page := storage.PageLookups[storage.Inverse].Read(ctx, t.Store, query)[0]
 		if page.Err != nil {
 			return all, fmt.Errorf("read who asks to follow user %s: %w", user, page.Err)
 		}

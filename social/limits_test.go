@@ -16,20 +16,26 @@ type unreadable struct {
 	counts, edges error
 }
 
-func (s unreadable) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s unreadable) readCounts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Err = s.counts
 	}
 	return results
 }
 
-func (s unreadable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := s.Store.Edges(ctx, side, pairs)
+func (s unreadable) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := storage.EdgeLookups[side].Read(ctx, s.Store, pairs...)
 	for i := range results {
 		results[i].Err = s.edges
 	}
 	return results
+}
+
+func (s unreadable) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.readCounts)
+	storage.EdgeLookups.Instead(ctx, b, s.readEdges)
+	s.Store.Bundle(ctx, b)
 }
 
 var errDown = errors.New("the shard is down")
@@ -69,7 +75,7 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 		if !errors.Is(err, c.want) || c.want == nil && (err != nil || !outcome.Changed) {
 			t.Errorf("%s: %+v, %v; want %v", name, outcome, err, c.want)
 		}
-		if friends := store.Counts(t.Context(), []storage.UserID{1})[0].Value.Friend; (friends == 1) != (c.want == nil) {
+		if friends := storage.CountLookups.Read(t.Context(), store, 1)[0].Value.Friend; (friends == 1) != (c.want == nil) {
 			t.Errorf("%s: %d friends", name, friends)
 		}
 	}

@@ -28,7 +28,7 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 				query.Limit = 5 // pages of 0 would never end
 			}
 			ahead := g.audience.Ahead(query)
-			read := store.Pages(t.Context(), l.Side, []storage.PageQuery{ahead})
+			read := storage.PageLookups[l.Side].Read(t.Context(), store, ahead)
 			r := g.Show(t.Context(), l.Side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
 			if r.Err != nil {
 				t.Fatal(r.Err)

@@ -162,10 +162,15 @@ type miscounted struct {
 	by int64
 }
 
-func (m miscounted) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	counts := m.Store.Counts(ctx, ids)
+func (m miscounted) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	counts := storage.CountLookups.Read(ctx, m.Store, ids...)
 	for i := range counts {
 		counts[i].Value.Follower += m.by
 	}
 	return counts
+}
+
+func (m miscounted) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, m.counts)
+	m.Store.Bundle(ctx, b)
 }

@@ -65,7 +65,7 @@ func mine(user storage.UserID, id storage.PostID) error {
 
 // Comment writes a comment below a post, once for each key of the user and the post.
 // [storage.ErrPostUnknown] also if the user may not see the post.
-func (p *Posts) Comment(ctx context.Context, people Followers, user storage.UserID, post storage.PostID, key, text string) (storage.Comment, bool, error) {
+func (p *Posts) Comment(ctx context.Context, people storage.Answerer, user storage.UserID, post storage.PostID, key, text string) (storage.Comment, bool, error) {
 	if p.HiddenUsers != nil && post.Author != user && p.HiddenUsers.Has(post.Author) {
 		return storage.Comment{}, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
 	}
@@ -74,7 +74,7 @@ func (p *Posts) Comment(ctx context.Context, people Followers, user storage.User
 	}
 	// The user's own shard is not asked again, as it is for posts: a comment that a user writes while
 	// it is being erased is not shown, because its writer is not found.
-	switch r := people.Users(ctx, []storage.UserID{user})[0]; {
+	switch r := storage.UserLookups.Read(ctx, people, user)[0]; {
 	case r.Err != nil:
 		return storage.Comment{}, false, r.Err
 	case !r.Found:
@@ -89,20 +89,14 @@ func (p *Posts) Comment(ctx context.Context, people Followers, user storage.User
 	})
 }
 
-// Followers reports who exists, and who follows whom.
-type Followers interface {
-	People
-	Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge]
-}
-
 // mayReach returns [storage.ErrPostUnknown] if an author is locked and a user does not follow it.
-func mayReach(ctx context.Context, people Followers, user, author storage.UserID) error {
+func mayReach(ctx context.Context, people storage.Answerer, user, author storage.UserID) error {
 	a, posts := NewAudience(user, nil, nil), PostsOf(author)
-	row := people.Users(ctx, []storage.UserID{author})[0]
+	row := storage.UserLookups.Read(ctx, people, author)[0]
 	if row.Err != nil || !a.NeedsFollow(posts, row.Value) {
 		return row.Err
 	}
-	edge := people.Edges(ctx, storage.Forward, []storage.Pair{{From: user, To: author}})[0]
+	edge := storage.EdgeLookups[storage.Forward].Read(ctx, people, storage.Pair{From: user, To: author})[0]
 	if edge.Err == nil && !a.Opens(posts, row.Value, edge.Value.Type == storage.Following) {
 		return fmt.Errorf("%w: user %s, its author, is locked", storage.ErrPostUnknown, author)
 	}

@@ -17,7 +17,7 @@ import (
 // [storage.ErrAttributesTooLong]; [storage.ErrForbidden] where the kind asks for peace. [ActorMissing] if the user itself is unknown.
 //
 // stale reports that the inverse side lags for a reason that waiting does not repair.
-func (t *Relations) Relate(ctx context.Context, people People, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.DetailChange) (changed []storage.Result[storage.Changed], stale bool) {
+func (t *Relations) Relate(ctx context.Context, people storage.Answerer, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.DetailChange) (changed []storage.Result[storage.Changed], stale bool) {
 	switch {
 	case kind.Lasts > 0:
 		detail.EndsAt = t.at() + storage.Micros(kind.Lasts.Microseconds())
@@ -52,7 +52,7 @@ const (
 
 // makeRoom ends the oldest edges of a user, so that there may be others: a hundredth of them, so that it is done rarely.
 func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind storage.Kind) error {
-	page := t.Store.Pages(ctx, storage.Relations, []storage.PageQuery{{Owner: user, Post: kind.Number, Limit: int(kind.Max) + surplus}})[0]
+	page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, storage.PageQuery{Owner: user, Post: kind.Number, Limit: int(kind.Max) + surplus})[0]
 	if page.Err != nil {
 		return page.Err
 	}

@@ -55,12 +55,12 @@ func (k *keeper) relate(t *testing.T, ends ...storage.UserID) (errs []error) {
 
 func (k *keeper) wants(t *testing.T, what string, want ...storage.UserID) []storage.Edge {
 	t.Helper()
-	page := k.store.Pages(t.Context(), storage.Relations, []storage.PageQuery{{Owner: 1, Post: few.Number, Limit: 100}})[0]
+	page := storage.PageLookups[storage.Relations].Read(t.Context(), k.store, storage.PageQuery{Owner: 1, Post: few.Number, Limit: 100})[0]
 	got := storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
 	if page.Err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s: %v, %v, want %v", what, got, page.Err, want)
 	}
-	counts := k.store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: 1, Kind: few.Number}})[0].Value
+	counts := storage.KindLookups.Read(t.Context(), k.store, storage.OwnerKind{Owner: 1, Kind: few.Number})[0].Value
 	if counts.Outgoing != int64(len(got)) {
 		t.Errorf("%s: %d edges are counted as %d", what, len(got), counts.Outgoing)
 	}
@@ -85,7 +85,7 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 				}
 			}
 			k.wants(t, "one after another", 6, 5, 4)
-			if e := store.Edges(t.Context(), storage.RelationInbox, []storage.Pair{few.Pair(1, 2)})[0]; e.Value.Type != storage.None || e.Err != nil {
+			if e := storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), store, few.Pair(1, 2))[0]; e.Value.Type != storage.None || e.Err != nil {
 				t.Errorf("the other side of what has ended is %+v", e)
 			}
 			k.now = k.now.Add(time.Minute)
@@ -93,7 +93,7 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range k.wants(t, "one again", 7, 6, 5) {
-				if d := store.Details(t.Context(), []storage.Pair{e.Pair()})[0]; d.Value.EndsAt != e.UpdateTime+3_600_000_000 {
+				if d := storage.DetailLookups.Read(t.Context(), store, e.Pair())[0]; d.Value.EndsAt != e.UpdateTime+3_600_000_000 {
 					t.Errorf("%v has %+v", e, d)
 				}
 			}
@@ -101,7 +101,7 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			k.wants(t, "one again that stays", 7, 6, 5)
-			if d := store.Details(t.Context(), []storage.Pair{few.Pair(1, 6)})[0]; d.Value.EndsAt != storage.MicrosOf(k.now.Add(few.Lasts)) {
+			if d := storage.DetailLookups.Read(t.Context(), store, few.Pair(1, 6))[0]; d.Value.EndsAt != storage.MicrosOf(k.now.Add(few.Lasts)) {
 				t.Errorf("it ends at %d", d.Value.EndsAt)
 			}
 			k.now = k.now.Add(time.Minute)
@@ -124,7 +124,7 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 				})
 			}
 			group.Wait()
-			if page := store.Pages(t.Context(), storage.Relations, []storage.PageQuery{{Owner: 1, Post: many.Number, Limit: 1000}})[0]; len(page.Value) < 390 || len(page.Value) > 400 {
+			if page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Post: many.Number, Limit: 1000})[0]; len(page.Value) < 390 || len(page.Value) > 400 {
 				t.Errorf("after many at once there are %d", len(page.Value))
 			}
 		})
@@ -137,8 +137,13 @@ type forgetful struct {
 	err error
 }
 
-func (s forgetful) Pages(context.Context, storage.Side, []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (s forgetful) pages(context.Context, storage.Side, []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	return []storage.Result[[]storage.Edge]{{Found: true, Err: s.err}}
+}
+
+func (s forgetful) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 // It is said if there is nothing that could be ended, such as where the count is wrong.

@@ -31,11 +31,6 @@ type Redundancy interface {
 	Propagate(ctx context.Context, written []storage.Written) error
 }
 
-// People reports which users exist.
-type People interface {
-	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
-}
-
 // Relations changes the relations of users: follows, blocks, friend
 // requests, notes on follows, and favorites of posts.
 type Relations struct {
@@ -116,8 +111,8 @@ type Outcome struct {
 
 // present reads users, and returns an error for each who cannot be acted on: the user itself, and users who do
 // not exist or are hidden. Both are in the order of others; the errors are nil for the rest.
-func (t *Relations) present(ctx context.Context, people People, user storage.UserID, others []storage.UserID) ([]storage.Result[storage.User], []error) {
-	rows, errs := people.Users(ctx, others), make([]error, len(others))
+func (t *Relations) present(ctx context.Context, people storage.Answerer, user storage.UserID, others []storage.UserID) ([]storage.Result[storage.User], []error) {
+	rows, errs := storage.UserLookups.Read(ctx, people, others...), make([]error, len(others))
 	for i, r := range rows {
 		switch {
 		case others[i] == user:

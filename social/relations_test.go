@@ -102,7 +102,7 @@ func (s torn) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row
 	results := make([]storage.Result[storage.Edge], len(rows))
 	for i, row := range rows {
 		end := row.Edge.Pair().Edge(storage.None, max(at, row.Edge.UpdateTime+1))
-		if there := s.Store.Edges(ctx, row.Side.Other(), []storage.Pair{end.Pair()})[0]; there.Found {
+		if there := storage.EdgeLookups[row.Side.Other()].Read(ctx, s.Store, end.Pair())[0]; there.Found {
 			end.UpdateTime = max(end.UpdateTime, there.Value.UpdateTime+1)
 		}
 		for _, side := range []storage.Side{row.Side.Other(), row.Side} {
@@ -120,41 +120,41 @@ func (s torn) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row
 // acts are the things that users do to each other.
 var acts = []struct {
 	name string
-	do   func(*social.Relations, context.Context, social.People, storage.UserID, storage.UserID) error
+	do   func(*social.Relations, context.Context, storage.Answerer, storage.UserID, storage.UserID) error
 }{
-	{"block", func(t *social.Relations, ctx context.Context, people social.People, a, b storage.UserID) error {
+	{"block", func(t *social.Relations, ctx context.Context, people storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Block(ctx, people, a, b)
 		return err
 	}},
-	{"unblock", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"unblock", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Unblock(ctx, a, b)
 		return err
 	}},
-	{"follow", func(t *social.Relations, ctx context.Context, people social.People, a, b storage.UserID) error {
+	{"follow", func(t *social.Relations, ctx context.Context, people storage.Answerer, a, b storage.UserID) error {
 		relations, _, err := t.Follow(ctx, people, a, []storage.UserID{b})
 		return errors.Join(err, relations[0].Err)
 	}},
-	{"unfollow", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"unfollow", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
 		_, _, err := t.Unfollow(ctx, a, []storage.UserID{b})
 		return err
 	}},
-	{"ask", func(t *social.Relations, ctx context.Context, people social.People, a, b storage.UserID) error {
+	{"ask", func(t *social.Relations, ctx context.Context, people storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Ask(ctx, people, a, b, "")
 		return err
 	}},
-	{"accept", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"accept", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Accept(ctx, a, b)
 		return err
 	}},
-	{"decline", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"decline", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Decline(ctx, a, b)
 		return err
 	}},
-	{"cancel", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"cancel", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Cancel(ctx, a, b)
 		return err
 	}},
-	{"remove", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"remove", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Remove(ctx, a, b)
 		return err
 	}},
@@ -219,7 +219,7 @@ func (w *world) check(t fataler) {
 	t.Helper()
 	ctx := context.Background()
 	row := func(side storage.Side, pair storage.Pair) storage.Edge {
-		r := w.store.Edges(ctx, side, []storage.Pair{pair})[0]
+		r := storage.EdgeLookups[side].Read(ctx, w.store, pair)[0]
 		if r.Err != nil {
 			t.Fatalf("read %s: %v", side, r.Err)
 		}
@@ -264,7 +264,7 @@ func (w *world) check(t fataler) {
 			}
 		}
 	}
-	for i, r := range w.store.Counts(ctx, w.users) {
+	for i, r := range storage.CountLookups.Read(ctx, w.store, w.users...) {
 		got := r.Value
 		got.Version = 0
 		if r.Err != nil || got != want[w.users[i]] {

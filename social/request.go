@@ -21,7 +21,7 @@ import (
 // or the last decline is too recent; [storage.ErrLimitReached] with too many pending requests,
 // or, if both have asked, with too many followings. A [ActorMissing] means that the user itself does not
 // exist.
-func (t *Relations) Ask(ctx context.Context, people People, user, other storage.UserID, message string) (Outcome, error) {
+func (t *Relations) Ask(ctx context.Context, people storage.Answerer, user, other storage.UserID, message string) (Outcome, error) {
 	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
 		return Outcome{}, errs[0]
 	}
@@ -56,14 +56,14 @@ func (t *Relations) roomFor(ctx context.Context, user, other storage.UserID) err
 	if limit == 0 {
 		return nil
 	}
-	counts := t.Store.Counts(ctx, []storage.UserID{user})[0]
+	counts := storage.CountLookups.Read(ctx, t.Store, user)[0]
 	if counts.Err != nil {
 		return fmt.Errorf("read how many user %s follows: %w", user, counts.Err)
 	}
 	if counts.Value.Following < limit {
 		return nil
 	}
-	edge := t.Store.Edges(ctx, storage.Forward, []storage.Pair{{From: user, To: other}})[0]
+	edge := storage.EdgeLookups[storage.Forward].Read(ctx, t.Store, storage.Pair{From: user, To: other})[0]
 	if edge.Err != nil {
 		return fmt.Errorf("read whether user %s follows %s: %w", user, other, edge.Err)
 	}

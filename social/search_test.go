@@ -70,7 +70,7 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 			if slices.Contains(muted, id) || a.Hides(id) || !hasWords(u, words) {
 				continue
 			}
-			f := Found{User: id, Followers: store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower}
+			f := Found{User: id, Followers: storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower}
 			for _, by := range followings {
 				isOpen := !a.Hides(by) && (users[by].FollowingsVisibility != storage.ToNobody || by == a.Viewer)
 				if isOpen && slices.Contains(listOf(store, List{storage.Forward, by}), id) {
@@ -175,7 +175,7 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 			m := Member{Match: Match{ID: id, At: storage.PositionOf(base.Side, e)}}
 			switch {
 			case q.Order == MostFollowed:
-				m.Rank = store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower
+				m.Rank = storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower
 			case q.Order == Recent || a.Viewer == 0 || !slices.Contains(followings, id):
 			case slices.Contains(q.Specials, id):
 				m.Rank = 3

@@ -26,10 +26,15 @@ const DefaultBudget Budget = 500_000
 
 // Reader is what the rules need of a store.
 type Reader interface {
-	People
-	storage.CountReader
-	storage.EdgeReader
-	storage.PackedReader
+	// Answers to the look-ups with these names.
+
+	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
+	Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts]
+	Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge]
+	Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge]
+	Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID]
+	PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID]
+	AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge]
 
 	// Profiles returns users with their counts, in the order of the ids, which must not be
 	// changed. For an id without a user it is the zero profile.

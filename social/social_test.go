@@ -54,21 +54,40 @@ type hiddenUsers []storage.UserID
 func (a hiddenUsers) Has(id storage.UserID) bool { return slices.Contains(a, id) }
 func (a hiddenUsers) IDs() []storage.UserID      { return a }
 
-// rows are the reads of a store that return rows.
-type rows interface {
-	storage.ProfileReader
-	People
-	storage.CountReader
-	storage.EdgeReader
-	storage.PackedReader
+// onRows reads only rows: nothing is kept as a set.
+type onRows struct{ storage.Answerer }
+
+func (o onRows) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return storage.UserLookups.Read(ctx, o, ids...)
 }
 
-// onRows reads only rows: nothing is kept as a set.
-type onRows struct{ rows }
+func (o onRows) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return storage.CountLookups.Read(ctx, o, ids...)
+}
+
+func (o onRows) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return storage.EdgeLookups[side].Read(ctx, o, pairs...)
+}
+
+func (o onRows) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return storage.PageLookups[side].Read(ctx, o, queries...)
+}
+
+func (o onRows) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return storage.NeighbourLookups[side].Read(ctx, o, owners...)
+}
+
+func (o onRows) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return storage.PackedLookups[side].Read(ctx, o, owners...)
+}
+
+func (o onRows) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return storage.RowLookups.Read(ctx, o, queries...)
+}
 
 func (o onRows) Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
 	profiles := make([]*storage.Profile, len(ids))
-	for i, r := range o.rows.Profiles(ctx, ids) {
+	for i, r := range storage.ProfileLookups.Read(ctx, o, ids...) {
 		if r.Err != nil {
 			return nil, r.Err
 		}
@@ -94,7 +113,7 @@ func readBy(g *Graph, r Reader) *Graph {
 
 // drawPlanner makes a graph that reads so little at a time, and has such a small budget, that all
 // branches of the plans are used.
-func drawPlanner(t *rapid.T, store rows) *Graph {
+func drawPlanner(t *rapid.T, store storage.Answerer) *Graph {
 	return &Graph{
 		store: drawPacked(t, drawStore(t, store)), audience: drawAudience(t),
 		budget: Budget(rapid.SampledFrom([]int{1, 2, 5, 10, 30, 1000}).Draw(t, "budget")),
@@ -118,12 +137,12 @@ func drawPlanner(t *rapid.T, store rows) *Graph {
 
 // listOf returns a list by brute force, ascending.
 func listOf(store *oracle.Store, l List) []storage.UserID {
-	return store.Neighbours(context.Background(), l.Side, []storage.UserID{l.Owner})[0].Value
+	return storage.NeighbourLookups[l.Side].Read(context.Background(), store, l.Owner)[0].Value
 }
 
 // edgesOf are the edges of a list that an audience may be shown, newest first.
 func edgesOf(store *oracle.Store, a *Audience, l List) []storage.Edge {
-	edges := store.Pages(context.Background(), l.Side, []storage.PageQuery{{Owner: l.Owner, Limit: 10 * people}})[0].Value
+	edges := storage.PageLookups[l.Side].Read(context.Background(), store, storage.PageQuery{Owner: l.Owner, Limit: 10 * people})[0].Value
 	return slices.DeleteFunc(edges, func(e storage.Edge) bool { return a.Hides(l.Side.Peer(e.Pair())) })
 }
 

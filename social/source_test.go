@@ -20,7 +20,7 @@ type packingStore struct {
 }
 
 // drawStore draws which lists a store has packed, or that it packs none.
-func drawStore(t *rapid.T, store rows) Reader {
+func drawStore(t *rapid.T, store storage.Answerer) Reader {
 	mod := storage.UserID(rapid.IntRange(0, 3).Draw(t, "packed"))
 	if mod == 0 {
 		return onRows{store}

@@ -161,12 +161,12 @@ func (p *popular) Popular(_ context.Context, since storage.Day, _ int) ([]storag
 	return p.users, p.err
 }
 
-func (p *popular) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	results := make([]storage.Result[storage.User], len(ids))
-	for i, id := range ids {
-		results[i].Found = id < 100
-	}
-	return results
+func (p *popular) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.UserLookups.Instead(ctx, b, func(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+		return storage.Each(ids, func(id storage.UserID) storage.Result[storage.User] {
+			return storage.Result[storage.User]{Found: id < 100}
+		})
+	})
 }
 
 func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {

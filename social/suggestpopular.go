@@ -56,8 +56,7 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 // PopularReader is what a store knows of popular users.
 type PopularReader interface {
 	Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error)
-	// Users is the method of [storage.UserReader].
-	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
+	storage.Answerer
 }
 
 // How Popular looks.
@@ -113,7 +112,7 @@ func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
 
 func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserID) ([]storage.PopularUser, error) {
 	var users []storage.PopularUser
-	for i, r := range p.store.Users(ctx, first) {
+	for i, r := range storage.UserLookups.Read(ctx, p.store, first...) {
 		switch {
 		case r.Err != nil:
 			return nil, r.Err

@@ -33,7 +33,7 @@ const endedAtOnce = 500
 func (t *Relations) DeleteList(ctx context.Context, lists storage.ListStore, id storage.ListID) error {
 	query := storage.PageQuery{Owner: id.Owner, Post: id.Kind().Number, Limit: endedAtOnce}
 	for range 2 * storage.MaxMembers / endedAtOnce { // others may add members meanwhile
-		page := t.Store.Pages(ctx, storage.Relations, []storage.PageQuery{query})[0]
+		page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, query)[0]
 		if page.Err != nil {
 			return page.Err
 		}

@@ -18,17 +18,26 @@ type profiling struct {
 	asked [][]storage.UserID
 }
 
-func (p *profiling) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (p *profiling) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	p.asked = append(p.asked, slices.Clone(ids))
 	if slices.Contains(ids, 13) {
 		panic("no such luck")
 	}
-	return p.Store.Profiles(ctx, ids)
+	return storage.Each(ids, func(id storage.UserID) storage.Result[storage.Profile] {
+		user, counts := storage.UserLookups.Read(ctx, p, id)[0], storage.CountLookups.Read(ctx, p, id)[0]
+		return storage.Result[storage.Profile]{Value: storage.Profile{User: user.Value, Exists: user.Found, Counts: counts.Value, Counted: counts.Found}, Found: true}
+	})
 }
 
-// ReadEach answers every kind like the method of the same name, and leaves the kinds that are already answered.
+func newProfiling() *profiling {
+	p := &profiling{Store: oracle.New()}
+	storage.ProfileLookups.AnsweredBy(&p.Answering, p.profiles)
+	return p
+}
+
+// Every kind is answered as it is alone, and what is already answered is left.
 func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
-	store := &profiling{Store: oracle.New()}
+	store := newProfiling()
 	ctx := t.Context()
 	store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
 	pair := storage.Pair{From: 1, To: 2}
@@ -50,22 +59,38 @@ func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 		storage.NeighbourLookups[side].Ask(&b, side.Owner(pair), 9)
 		storage.PackedLookups[side].Ask(&b, side.Owner(pair))
 	}
-	b.ReadEach(ctx, store)
-	same(t, "users", storage.UserLookups.In(&b), func(ids []storage.UserID) []storage.Result[storage.User] { return store.Users(ctx, ids) })
-	same(t, "counts", storage.CountLookups.In(&b), func(ids []storage.UserID) []storage.Result[storage.Counts] { return store.Counts(ctx, ids) })
+	store.Bundle(ctx, &b)
+	same(t, "users", storage.UserLookups.In(&b), func(ids []storage.UserID) []storage.Result[storage.User] {
+		return storage.UserLookups.Read(ctx, store, ids...)
+	})
+	same(t, "counts", storage.CountLookups.In(&b), func(ids []storage.UserID) []storage.Result[storage.Counts] {
+		return storage.CountLookups.Read(ctx, store, ids...)
+	})
 	same(t, "handles", storage.HandleLookups.In(&b), func([]string) []storage.Result[storage.UserID] { return known })
-	same(t, "blocks", storage.BlockLookups.In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] { return store.Blocks(ctx, ids) })
-	same(t, "specials", storage.SpecialLookups.In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] { return store.Specials(ctx, ids) })
-	same(t, "marks", storage.MarkLookups.In(&b), func(pairs []storage.Pair) []storage.Result[storage.EdgeMark] { return store.Marks(ctx, pairs) })
-	same(t, "messages", storage.MessageLookups.In(&b), func(pairs []storage.Pair) []storage.Result[string] { return store.Messages(ctx, pairs) })
+	same(t, "blocks", storage.BlockLookups.In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
+		return storage.BlockLookups.Read(ctx, store, ids...)
+	})
+	same(t, "specials", storage.SpecialLookups.In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
+		return storage.SpecialLookups.Read(ctx, store, ids...)
+	})
+	same(t, "marks", storage.MarkLookups.In(&b), func(pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+		return storage.MarkLookups.Read(ctx, store, pairs...)
+	})
+	same(t, "messages", storage.MessageLookups.In(&b), func(pairs []storage.Pair) []storage.Result[string] {
+		return storage.MessageLookups.Read(ctx, store, pairs...)
+	})
 	for _, side := range storage.Sides[:2] {
-		same(t, "edges", storage.EdgeLookups[side].In(&b), func(pairs []storage.Pair) []storage.Result[storage.Edge] { return store.Edges(ctx, side, pairs) })
-		same(t, "pages", storage.PageLookups[side].In(&b), func(q []storage.PageQuery) []storage.Result[[]storage.Edge] { return store.Pages(ctx, side, q) })
+		same(t, "edges", storage.EdgeLookups[side].In(&b), func(pairs []storage.Pair) []storage.Result[storage.Edge] {
+			return storage.EdgeLookups[side].Read(ctx, store, pairs...)
+		})
+		same(t, "pages", storage.PageLookups[side].In(&b), func(q []storage.PageQuery) []storage.Result[[]storage.Edge] {
+			return storage.PageLookups[side].Read(ctx, store, q...)
+		})
 		same(t, "neighbours", storage.NeighbourLookups[side].In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
-			return store.Neighbours(ctx, side, ids)
+			return storage.NeighbourLookups[side].Read(ctx, store, ids...)
 		})
 		same(t, "packed", storage.PackedLookups[side].In(&b), func(ids []storage.UserID) []storage.Result[[]storage.UserID] {
-			return store.PackedNeighbours(ctx, side, ids)
+			return storage.PackedLookups[side].Read(ctx, store, ids...)
 		})
 	}
 	if !reflect.DeepEqual(store.asked, [][]storage.UserID{{1, 3, 2}}) {
@@ -84,7 +109,7 @@ func same[K, V any](t *testing.T, what string, got *storage.Lookup[K, V], read f
 func TestPartThatPanicsHasFailed(t *testing.T) {
 	var b storage.Bundle
 	users, counts, handles := storage.UserLookups.Ask(&b, 13), storage.CountLookups.Ask(&b, 13), storage.HandleLookups.Ask(&b, "a")
-	b.ReadEach(t.Context(), &profiling{Store: oracle.New()})
+	newProfiling().Bundle(t.Context(), &b)
 	for _, err := range []error{users.Results[0].Err, counts.Results[0].Err} {
 		if err == nil || !strings.Contains(err.Error(), "panicked: no such luck") {
 			t.Errorf("got %v, want the panic", err)

@@ -1,10 +1,8 @@
 package storage
 
-import "context"
-
 // A favorite is an edge from a user to a post. It is kept twice, as every edge is: in `favorite`, on
 // the shard of the user, which is the truth, and in `favorite_inbox`, its replica, on the shard of the
-// post's author. Single favorites are read by [EdgeReader].Edges, and who has favorited a post by Pages on the FavoriteInbox side.
+// post's author. Single favorites are read by [EdgeLookups], and who has favorited a post by [PageLookups] on the FavoriteInbox side.
 
 // FavoritesQuery asks for a range of what a user has favorited, newest first. It is comparable, so that
 // it can be a loader's key.
@@ -14,12 +12,9 @@ type FavoritesQuery struct {
 	Limit int   // how many at most, ≥ 1
 }
 
-// FavoriteReader reads favorites. Favorites of posts that have been deleted are listed like others.
-type FavoriteReader interface {
-	// FavoritePages reads a range of each user's favorites, in the order of [FavoritePlace]. Every
-	// query is Found.
-	FavoritePages(ctx context.Context, queries []FavoritesQuery) []Result[[]Edge]
-}
+// FavoritePageLookups reads a range of each user's favorites, in the order of [FavoritePlace]. Every
+// query is Found. Favorites of posts that have been deleted are listed like others.
+var FavoritePageLookups = NewLookupKind[FavoritesQuery, []Edge]("pages.favorite", func(q FavoritesQuery) (Side, UserID) { return Favorites, q.User })
 
 // Favorite is a user's change of a favorite.
 func Favorite(post PostID, kind EdgeType, at Micros) EdgeChange {

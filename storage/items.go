@@ -38,14 +38,14 @@ func (r RelationRow) Annotation() Annotation {
 	return Annotation{Pair: r.Pair(), At: r.UpdateTime, EndsAt: r.EndsAt, Attributes: Attributes(r.Attributes)}
 }
 
-// ItemReader reads what is stored beside relations, on the shards of their owners.
-type ItemReader interface {
-	// Details reads those of relations that have any. A relation without is not Found.
-	Details(ctx context.Context, pairs []Pair) []Result[Detail]
+// Kinds of look-ups of what is stored beside relations, on the shards of their owners.
+var (
+	// DetailLookups reads those of relations that have any. A relation without is not Found.
+	DetailLookups = NewLookupKind[Pair, Detail]("details", ofFirst)
 
-	// KindCounts counts the edges of kinds. Every query is Found.
-	KindCounts(ctx context.Context, of []OwnerKind) []Result[KindCount]
-}
+	// KindLookups counts the edges of kinds. Every query is Found.
+	KindLookups = NewLookupKind[OwnerKind, KindCount]("kinds", nil)
+)
 
 // foreignBit is set in ids of what is not a user.
 const foreignBit UserID = 1 << 62

@@ -65,16 +65,11 @@ type ListsQuery struct {
 	Limit  int
 }
 
-// ListReader reads the lists of users, on the shards of their owners.
-type ListReader interface {
-	// UserLists reads lists of owners. Every query is Found.
-	UserLists(ctx context.Context, queries []ListsQuery) []Result[[]UserList]
-}
+// ListLookups reads lists of owners, on the owners' shards. Every query is Found.
+var ListLookups = NewLookupKind[ListsQuery, []UserList]("lists", nil)
 
 // ListStore keeps the lists of users.
 type ListStore interface {
-	ListReader
-
 	// CreateList creates an empty list. Its number is the given one or, unless that is greater, the number of the owner's newest
 	// list plus 1. If the owner has a list with this name that the same may see, CreateList returns the newest of them instead.
 	// [ErrUserUnknown]; [ErrLimitReached] beyond [MaxLists] and [MaxListNumber].

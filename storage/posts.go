@@ -106,27 +106,27 @@ type CommentsQuery struct {
 	Limit int   // how many at most, ≥ 1
 }
 
-// PostReader reads posts.
+// Kinds of look-ups of posts and comments.
+var (
+	// PostLookups reads posts by id, each as of one moment; their versions are their own.
+	PostLookups = NewLookupKind[PostID, Post]("posts", nil)
+
+	// PostPageLookups reads a range of each author's posts. Every query is Found.
+	PostPageLookups = NewLookupKind[PostsQuery, []Post]("posts.pages", nil)
+
+	// CommentLookups reads comments by id. A comment on a post that has been deleted is not Found.
+	CommentLookups = NewLookupKind[CommentID, Comment]("comments", nil)
+
+	// CommentPageLookups reads a range of each post's comments. Callers have read the post: comments on
+	// deleted posts may still be listed. Every query is Found.
+	CommentPageLookups = NewLookupKind[CommentsQuery, []Comment]("comments.pages", nil)
+)
+
+// PostReader reads posts of all authors.
 type PostReader interface {
-	// Posts reads posts by id.
-	Posts(ctx context.Context, ids []PostID) []Result[Post]
-
-	// PostPages reads a range of each author's posts. Every query is Found.
-	PostPages(ctx context.Context, queries []PostsQuery) []Result[[]Post]
-
 	// LatestPosts lists the newest posts of all authors behind a place, newest first, at most
 	// limit. The zero Place is the beginning.
 	LatestPosts(ctx context.Context, after Place, limit int) ([]Post, error)
-}
-
-// CommentReader reads comments.
-type CommentReader interface {
-	// Comments reads comments by id. A comment on a post that has been deleted is not Found.
-	Comments(ctx context.Context, ids []CommentID) []Result[Comment]
-
-	// CommentPages reads a range of each post's comments. Callers have read the post: comments on
-	// deleted posts may still be listed. Every query is Found.
-	CommentPages(ctx context.Context, queries []CommentsQuery) []Result[[]Comment]
 }
 
 // NewPost is a post to be published.

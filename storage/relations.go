@@ -4,24 +4,24 @@ import (
 	"context"
 )
 
-// RelationReader reads what is stored beside the edges of a user, on the user's own shard.
-type RelationReader interface {
-	// Blocks lists the users whom a user blocks or who block it, ascending, each once. Every user
+// Kinds of look-ups of what is stored beside the edges of a user, on the user's own shard.
+var (
+	// BlockLookups lists the users whom a user blocks or who block it, ascending, each once. Every user
 	// is Found.
-	Blocks(ctx context.Context, users []UserID) []Result[[]UserID]
+	BlockLookups = NewLookupKind[UserID, []UserID]("blocks", ofUser)
 
-	// CountEdges counts edges of an owner without reading them all. Every query is Found.
-	CountEdges(ctx context.Context, side Side, queries []EdgeCountQuery) []Result[int]
+	// EdgeCountLookups counts edges of an owner without reading them all. Every query is Found.
+	EdgeCountLookups = bySide[EdgeCountQuery, int](Sides[:], "edgecounts", func(_ Side, q EdgeCountQuery) UserID { return q.Owner })
 
-	// Marks reads the marks of users on those they follow. A follow that has no mark and never ended is not Found.
-	Marks(ctx context.Context, pairs []Pair) []Result[EdgeMark]
+	// MarkLookups reads the marks of users on those they follow. A follow that has no mark and never ended is not Found.
+	MarkLookups = NewLookupKind[Pair, EdgeMark]("marks", ofFirst)
 
-	// Specials lists the special follows of each user, ascending. Every user is Found.
-	Specials(ctx context.Context, users []UserID) []Result[[]UserID]
+	// SpecialLookups lists the special follows of each user, ascending. Every user is Found.
+	SpecialLookups = NewLookupKind[UserID, []UserID]("specials", ofUser)
 
-	// Messages reads the messages of pending requests. A request without a message is not Found.
-	Messages(ctx context.Context, requests []Pair) []Result[string]
-}
+	// MessageLookups reads the messages of pending requests. A request without a message is not Found.
+	MessageLookups = NewLookupKind[Pair, string]("messages", ofFirst)
+)
 
 // EdgeCountQuery asks for a number of edges. It is comparable, so that it can be a loader's key.
 type EdgeCountQuery struct {

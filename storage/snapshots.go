@@ -2,23 +2,21 @@ package storage
 
 import "context"
 
-// Snapshots reads what caches keep. Each answer is as of one moment, and carries the version that
+// Kinds of look-ups of what caches keep. Each answer is as of one moment, and carries the version that
 // the owner's counts had then ([Counts].Version), so that the newer of two answers is known.
-type Snapshots interface {
-	ProfileReader
+var (
+	// ProfileLookups reads users together with their counts. A user is Found if either of the two exists.
+	ProfileLookups = NewLookupKind[UserID, Profile]("profiles", nil)
 
-	// Lists reads whole lists of the Forward or the Inverse side. Every query is Found.
-	Lists(ctx context.Context, side Side, queries []ListQuery) []Result[List]
+	// SnapshotLookups reads whole lists. Every query is Found.
+	SnapshotLookups = bySide[ListQuery, List](Sides[:2], "snapshots", func(_ Side, q ListQuery) UserID { return q.Owner })
 
-	// Posts reads posts by id, as [PostReader] does; their versions are their own.
-	Posts(ctx context.Context, ids []PostID) []Result[Post]
-}
-
-// ProfileReader reads users together with their counts, as of one moment.
-type ProfileReader interface {
-	// Profiles reads users and their counts. A user is Found if either of the two exists.
-	Profiles(ctx context.Context, ids []UserID) []Result[Profile]
-}
+	// PackedLookups is [NeighbourLookups] for lists that
+	// are kept packed. A store may keep none. If a list is not packed, the result has neither Found nor Err; the store may
+	// then pack it in the background, if it is worth it. A list of a million takes tens of
+	// milliseconds and 8 MB, so callers check the counts first.
+	PackedLookups = bySide[UserID, []UserID](Sides[:], "packed", sideUser)
+)
 
 // Profile is a user with its counts, at one moment.
 type Profile struct {
@@ -44,7 +42,7 @@ type List struct {
 	Edges   []Edge // follows, blocks and the tombstones asked for, by ascending peer
 }
 
-// Packer keeps long lists packed beside their rows, so that [Snapshots.Lists] reads them faster.
+// Packer keeps long lists packed beside their rows, so that [SnapshotLookups] reads them faster.
 // The answers are the same.
 type Packer interface {
 	// Pack packs an owner's list of the Forward or the Inverse side, or packs it again if too much
@@ -52,15 +50,6 @@ type Packer interface {
 	// on the list. It may read the whole list. It can be interrupted and repeated at any point,
 	// while others read and write.
 	Pack(ctx context.Context, side Side, owner UserID) error
-}
-
-// PackedReader reads lists that are kept packed. A store may keep none.
-type PackedReader interface {
-	// PackedNeighbours is [EdgeReader].Neighbours of the Forward or the Inverse side for lists that
-	// are kept packed. If a list is not packed, the result has neither Found nor Err; the store may
-	// then pack it in the background, if it is worth it. A list of a million takes tens of
-	// milliseconds and 8 MB, so callers check the counts first.
-	PackedNeighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
 }
 
 // Rank is the place of a user among those of a shard: by the number of followers, roughly, then by the last day on which the user was

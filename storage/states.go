@@ -61,7 +61,7 @@ type StateStore interface {
 
 // EdgeEnder ends the edges between a user who is being deleted and others.
 type EdgeEnder interface {
-	// EndEdges is a step of a deletion. It turns rows of a user, which [EdgeReader].AllRows has listed,
+	// EndEdges is a step of a deletion. It turns rows of a user, which [RowLookups] has listed,
 	// into tombstones, and their other sides, too, whatever is there. The row of the other end is written
 	// first, or in the same transaction if it is on the user's shard. After a crash, the user's remaining
 	// rows are therefore the list of what is still to be done.

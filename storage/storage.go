@@ -23,45 +23,39 @@ type Result[T any] struct {
 	Err   error
 }
 
-// UserReader looks users up.
-type UserReader interface {
-	// Users reads users by id.
-	Users(ctx context.Context, ids []UserID) []Result[User]
-
-	// UserIDs resolves handles, which must be in their folded (lower-case) form. A malformed handle
-	// is not found, and does not affect the others.
-	UserIDs(ctx context.Context, handles []string) []Result[UserID]
-}
-
-// CountReader reads how many edges of type [Following] leave and enter a user.
-type CountReader interface {
-	// Counts reads the counts of users by id. They are stored on the user's own shard and updated
-	// by every write; they are never computed by counting.
-	Counts(ctx context.Context, ids []UserID) []Result[Counts]
-}
-
-// EdgeReader reads edges from either side.
+// Kinds of look-ups of users and edges. Others stand beside their types.
 //
 // The owner of an edge is the user whose shard holds it on the given side: From
 // on the [Forward] side, To on the [Inverse] side. The other end is its peer.
-type EdgeReader interface {
-	// Edges reads single edges. A tombstone (type [None]) is Found like any other row: callers must
+var (
+	// UserLookups reads users by id.
+	UserLookups = NewLookupKind[UserID, User]("users", nil)
+
+	// HandleLookups resolves handles, which must be in their folded (lower-case) form. A malformed handle
+	// is not found, and does not affect the others.
+	HandleLookups = NewLookupKind[string, UserID]("handles", nil)
+
+	// CountLookups reads the counts of users by id: how many edges of type [Following] leave and enter them, and more. They are stored
+	// on the user's own shard and updated by every write; they are never computed by counting.
+	CountLookups = NewLookupKind[UserID, Counts]("counts", nil)
+
+	// EdgeLookups reads single edges. A tombstone (type [None]) is Found like any other row: callers must
 	// check Type. A cache may say that there is none of a request or a favorite instead.
-	Edges(ctx context.Context, side Side, pairs []Pair) []Result[Edge]
+	EdgeLookups = bySide[Pair, Edge](AllSides[:], "edges", Side.Owner)
 
-	// Pages reads a range of each owner's list: the edges of one type, newest first. See
-	// [PageQuery] for bounds and order. Every query is Found.
-	Pages(ctx context.Context, side Side, queries []PageQuery) []Result[[]Edge]
+	// PageLookups reads a range of each owner's list: the edges of one type, newest first. See
+	// [PageQuery] for bounds and order. Every query is Found. Nobody asks for them of the Favorites side: see [FavoritePageLookups].
+	PageLookups = bySide[PageQuery, []Edge](AllSides[:], "pages", func(_ Side, q PageQuery) UserID { return q.Owner })
 
-	// Neighbours reads the whole list of each owner: the peers of its edges of type [Following], in
-	// ascending order of id. Callers check the length with [CountReader.Counts] first. Every owner
+	// NeighbourLookups reads the whole list of each owner: the peers of its edges of type [Following], in
+	// ascending order of id. Callers check the length with [CountLookups] first. Every owner
 	// is Found.
-	Neighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
+	NeighbourLookups = bySide[UserID, []UserID](Sides[:], "neighbours", sideUser)
 
-	// AllRows reads a range of each owner's rows of every type, without tombstones, in ascending
+	// RowLookups reads a range of each owner's rows of every type, without tombstones, in ascending
 	// order of the peer's id. The queries may be of several sides. Every query is Found.
-	AllRows(ctx context.Context, queries []RowsQuery) []Result[[]Edge]
-}
+	RowLookups = NewLookupKind[RowsQuery, []Edge]("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner })
+)
 
 // UserWriter creates users.
 type UserWriter interface {
@@ -119,18 +113,8 @@ type EdgeWriter interface {
 
 // Reader is everything a query needs.
 type Reader interface {
-	UserReader
-	CountReader
-	ProfileReader
-	EdgeReader
-	PackedReader
-	RelationReader
 	PostReader
 	RecentPostReader
-	CommentReader
-	FavoriteReader
-	ItemReader
-	ListReader
 	WordReader
 	Bundler
 }
@@ -167,7 +151,6 @@ type Store interface {
 	DueLister
 	Leaser
 	Pinger
-	Snapshots
 	UserLister
 	Committer
 

@@ -247,7 +247,7 @@ func sameContents(t *testing.T, a, b *oracle.Store) {
 		}
 	}
 	for _, c := range want.Counts {
-		if now := b.Counts(t.Context(), []storage.UserID{c.ID})[0].Value; now.Following != c.Following || now.Follower != c.Follower || now.Friend != c.Friend || now.Posts != c.Posts {
+		if now := storage.CountLookups.Read(t.Context(), b, c.ID)[0].Value; now.Following != c.Following || now.Follower != c.Follower || now.Friend != c.Friend || now.Posts != c.Posts {
 			t.Errorf("counts of %d: %+v, want %+v", c.ID, now, c.Counts)
 		}
 	}

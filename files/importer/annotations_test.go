@@ -38,25 +38,25 @@ func checkAnnotation(t *testing.T, name string, k *keeper) {
 	for pair, want := range map[storage.Pair]storage.EdgeMark{
 		{From: 1, To: 2}: {Special: true, Remark: "of\ntwo lines"}, {From: 2, To: 1}: {Remark: "x"}, {From: 1, To: 3}: {Remark: "mine"}, {From: 1, To: 7}: {},
 	} {
-		if got := k.Marks(ctx, []storage.Pair{pair})[0].Value; got != want {
+		if got := storage.MarkLookups.Read(ctx, k, pair)[0].Value; got != want {
 			t.Errorf("%s: mark %v: %+v, want %+v", name, pair, got, want)
 		}
 	}
-	if got := k.Messages(ctx, []storage.Pair{{From: 3, To: 1}})[0].Value; got != "hello" {
+	if got := storage.MessageLookups.Read(ctx, k, storage.Pair{From: 3, To: 1})[0].Value; got != "hello" {
 		t.Errorf("%s: message %q", name, got)
 	}
-	lists := k.UserLists(ctx, []storage.ListsQuery{{Owner: 1, UpTo: math.MaxInt64, Limit: 9}, {Owner: 8, UpTo: math.MaxInt64, Limit: 9}})
+	lists := storage.ListLookups.Read(ctx, k, storage.ListsQuery{Owner: 1, UpTo: math.MaxInt64, Limit: 9}, storage.ListsQuery{Owner: 8, UpTo: math.MaxInt64, Limit: 9})
 	if len(lists[0].Value) != 1 || lists[0].Value[0].Name != "Caf\u00e9s" || lists[0].Value[0].Number != 7 || len(lists[1].Value) != 0 {
 		t.Errorf("%s: lists %+v", name, lists)
 	}
 	dismissed := storage.Edge{From: 1, To: 2, Post: storage.Dismissals.Number, Type: storage.Related, UpdateTime: 50e6}
 	ends := storage.Detail{EndsAt: 90e6}
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-		if got := k.Edges(ctx, side, []storage.Pair{dismissed.Pair(), storage.Dismissals.Pair(8, 2)}); got[0].Value != dismissed || got[1].Found {
+		if got := storage.EdgeLookups[side].Read(ctx, k, dismissed.Pair(), storage.Dismissals.Pair(8, 2)); got[0].Value != dismissed || got[1].Found {
 			t.Errorf("%s: dismissals: %+v", name, got)
 		}
 	}
-	if got := k.Details(ctx, []storage.Pair{dismissed.Pair()})[0].Value; got != ends {
+	if got := storage.DetailLookups.Read(ctx, k, dismissed.Pair())[0].Value; got != ends {
 		t.Errorf("%s: a dismissal has %+v", name, got)
 	}
 }

@@ -92,7 +92,7 @@ func TestAFolderIsAnExport(t *testing.T) {
 	if r.Edges != 1 || r.UsersMade != 2 || r.Refused != 2 || !errors.Is(problem.Reason, errUnlisted) {
 		t.Errorf("%+v, %v", r, problem)
 	}
-	if k.Users(ctx, []storage.UserID{9})[0].Found {
+	if storage.UserLookups.Read(ctx, k, 9)[0].Found {
 		t.Error("somebody was made whom no users file has")
 	}
 	if s := k.StatesOf(ctx, []storage.UserID{1, 2}); s[0].Value != storage.Active || s[1].Value != storage.Deactivated {

@@ -51,7 +51,7 @@ func (k *keeper) DeleteCheckpoint(_ context.Context, key string) error {
 // edge reads one row of a side. ok is false if the row does not exist.
 func (k *keeper) edge(t *testing.T, side storage.Side, from, to storage.UserID) (e storage.Edge, ok bool) {
 	t.Helper()
-	r := k.Edges(ctx, side, []storage.Pair{{From: from, To: to}})[0]
+	r := storage.EdgeLookups[side].Read(ctx, k, storage.Pair{From: from, To: to})[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -150,7 +150,7 @@ func TestImportReportsEveryLine(t *testing.T) {
 					t.Errorf("problems\n%s\nwithout %q, or not three", all, wanted)
 				}
 			}
-			u := k.Users(ctx, []storage.UserID{1, 7})
+			u := storage.UserLookups.Read(ctx, k, 1, 7)
 			if u[0].Value.Handle != "maya" || u[1].Value.Handle != "u7" || u[1].Value.Name != "u7" {
 				t.Errorf("users %+v", u)
 			}
@@ -189,7 +189,7 @@ func TestUntimedLinesKeepTheirOrder(t *testing.T) {
 	k := newKeeper()
 	one, two := file(t, "one.txt", "1 9\n# pause\n1 8\n1 7\n"), file(t, "two.txt.gz", "1 6\n1 5")
 	mustRun(t, k, Config{Files: []string{one, two}, Chunk: 2})
-	page := k.Pages(ctx, storage.Forward, []storage.PageQuery{{Owner: 1, Limit: 10}})[0].Value
+	page := storage.PageLookups[storage.Forward].Read(ctx, k, storage.PageQuery{Owner: 1, Limit: 10})[0].Value
 	var order []storage.UserID
 	for _, e := range page {
 		order = append(order, e.To)
@@ -292,7 +292,7 @@ func TestImportIsTheSetOfTheFile(t *testing.T) {
 		}
 		var counts storage.Counts
 		for from := storage.UserID(1); from <= 15; from++ {
-			c := k.Counts(ctx, []storage.UserID{from})[0].Value
+			c := storage.CountLookups.Read(ctx, k, from)[0].Value
 			counts.Following += c.Following
 			counts.Follower += c.Follower
 			for to := storage.UserID(1); to <= 15; to++ {

@@ -40,27 +40,27 @@ func postSeed(t *testing.T) *keeper {
 // checkPosts checks that posts and comments are those of the files and those that existed, with their counts.
 func checkPosts(t *testing.T, name string, k *keeper) {
 	t.Helper()
-	p := k.Posts(ctx, []storage.PostID{{Author: 1, Number: 10}})[0].Value
+	p := storage.PostLookups.Read(ctx, k, storage.PostID{Author: 1, Number: 10})[0].Value
 	if p.Text != "of\ntwo lines" || len(p.Media) != 1 || p.CreatedAt != 50e6 || p.EditedAt != 51e6 || p.Counts.Comments != 2 {
 		t.Errorf("%s: post %+v", name, p)
 	}
-	if p := k.Posts(ctx, []storage.PostID{{Author: 3, Number: 15}})[0].Value; p.Text != "mine" {
+	if p := storage.PostLookups.Read(ctx, k, storage.PostID{Author: 3, Number: 15})[0].Value; p.Text != "mine" {
 		t.Errorf("%s: what was there: %+v", name, p)
 	}
-	if n := k.Counts(ctx, []storage.UserID{1})[0].Value.Posts; n != 1 {
+	if n := storage.CountLookups.Read(ctx, k, 1)[0].Value.Posts; n != 1 {
 		t.Errorf("%s: user 1 has %d posts", name, n)
 	}
 	if p.Counts.Favorites != 2 {
 		t.Errorf("%s: post %+v", name, p)
 	}
-	for i, r := range k.Counts(ctx, []storage.UserID{1, 2, 3, 9}) {
+	for i, r := range storage.CountLookups.Read(ctx, k, 1, 2, 3, 9) {
 		// The favorite of the deleted post counts only for the user.
 		if got, want := [2]int64{r.Value.Favorites, r.Value.Favorited}, [][2]int64{{0, 2}, {2, 0}, {1, 0}, {0, 0}}[i]; got != want {
 			t.Errorf("%s: favorites %v, want %v", name, got, want)
 		}
 	}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-		e := k.Edges(ctx, side, []storage.Pair{{From: 1, To: 1, Post: 10}})[0].Value
+		e := storage.EdgeLookups[side].Read(ctx, k, storage.Pair{From: 1, To: 1, Post: 10})[0].Value
 		if e.Type != storage.None || e.UpdateTime != 72e6 {
 			t.Errorf("%s: %s has %+v", name, side, e)
 		}

@@ -49,7 +49,7 @@ func TestImportOfBlocks(t *testing.T) {
 	if e, _ := k.edge(t, storage.Inverse, 2, 1); e.UpdateTime == 0 {
 		t.Error("the end of the follow was not propagated to its other side")
 	}
-	if c := k.Counts(ctx, []storage.UserID{1})[0].Value; c.Following != 0 || c.Follower != 0 {
+	if c := storage.CountLookups.Read(ctx, k, 1)[0].Value; c.Following != 0 || c.Follower != 0 {
 		t.Errorf("counts of who blocks: %+v", c)
 	}
 }
@@ -84,7 +84,7 @@ func TestImportOfRequests(t *testing.T) {
 		if got := typesOf(t, k, pair.From, pair.To); got != [4]storage.EdgeType{storage.Following, storage.Following, storage.Accepted, storage.Accepted} {
 			t.Errorf("%v is %v", pair, got)
 		}
-		if c := k.Counts(ctx, []storage.UserID{pair.From})[0].Value; c.Following != 1 || c.Follower != 1 || c.Friend != 1 {
+		if c := storage.CountLookups.Read(ctx, k, pair.From)[0].Value; c.Following != 1 || c.Follower != 1 || c.Friend != 1 {
 			t.Errorf("counts of %d: %+v", pair.From, c)
 		}
 	}
@@ -120,7 +120,7 @@ func TestRelationsLeadToThingsAndUsers(t *testing.T) {
 			t.Errorf("%q lacks %q", problems, want)
 		}
 	}
-	for i, n := range k.KindCounts(ctx, []storage.OwnerKind{{Owner: storage.Foreign(5), Kind: 100}, {Owner: 1, Kind: 100}, {Owner: 2, Kind: 101}}) {
+	for i, n := range storage.KindLookups.Read(ctx, k, storage.OwnerKind{Owner: storage.Foreign(5), Kind: 100}, storage.OwnerKind{Owner: 1, Kind: 100}, storage.OwnerKind{Owner: 2, Kind: 101}) {
 		if want := []storage.KindCount{{Incoming: 2}, {Outgoing: 1}, {Incoming: 1}}[i]; n.Value != want {
 			t.Errorf("%d: %+v, want %+v", i, n, want)
 		}

@@ -186,7 +186,7 @@ func TestInterruptedInAChunk(t *testing.T) {
 		if report.Resumable != (name == path) {
 			t.Errorf("%s: resumable: %v", name, report.Resumable)
 		}
-		if counts := i.Counts(context.Background(), []storage.UserID{1, 3})[0].Value; counts.Following != 2 {
+		if counts := storage.CountLookups.Read(context.Background(), i, 1, 3)[0].Value; counts.Following != 2 {
 			t.Errorf("%s: %d edges counted, want the 2 that were written", name, counts.Following)
 		}
 		_, whole := i.edge(t, storage.Inverse, 1, 3)

@@ -179,7 +179,7 @@ func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk) e
 	}
 	slices.Sort(unknown)
 	unknown = slices.Compact(unknown)
-	for i, result := range im.store.Users(ctx, unknown) {
+	for i, result := range storage.UserLookups.Read(ctx, im.store, unknown...) {
 		if result.Err != nil {
 			return fmt.Errorf("read user %d: %w", unknown[i], result.Err)
 		}

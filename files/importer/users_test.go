@@ -72,7 +72,7 @@ func TestUsersFile(t *testing.T) {
 		12: {Handle: "twelve", Name: strings.Repeat("é", 100)},
 		14: {Handle: "last", Name: "of\ntwo lines"},
 	} {
-		u := k.Users(ctx, []storage.UserID{id})[0].Value
+		u := storage.UserLookups.Read(ctx, k, id)[0].Value
 		if u.Handle != want.Handle || u.Name != want.Name || u.Bio != want.Bio || u.AvatarURL != want.AvatarURL {
 			t.Errorf("user %d: %+v, want %+v", id, u, want)
 		}
@@ -127,7 +127,7 @@ func TestSniff(t *testing.T) {
 func TestColumnsInAnyOrder(t *testing.T) {
 	k := newKeeper()
 	mustRun(t, k, Config{Files: []string{file(t, "p.csv", "name,handle,id\nMaya,maya,1\n")}})
-	if u := k.Users(ctx, []storage.UserID{1})[0].Value; u.Handle != "maya" || u.Name != "Maya" {
+	if u := storage.UserLookups.Read(ctx, k, 1)[0].Value; u.Handle != "maya" || u.Name != "Maya" {
 		t.Errorf("%+v", u)
 	}
 	for _, header := range []string{"id,handle,id\n", "id,handle,likes\n"} {
@@ -185,7 +185,7 @@ func TestIDsThatAreNobodysAreRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, handle := range k.UserIDs(ctx, []string{"back", "show", "u55"}) {
+	for _, handle := range storage.HandleLookups.Read(ctx, k, "back", "show", "u55") {
 		if handle.Found {
 			t.Errorf("%d has a handle", handle.Value)
 		}

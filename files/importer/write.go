@@ -68,7 +68,7 @@ var errUnlisted = errors.New("the users files of the export do not have this use
 // findEnds looks for the users in the store, where the users files have put them.
 func (im *run) findEnds(ctx context.Context, c *chunk) error {
 	ids := im.unknownEnds(c)
-	for i, result := range im.store.Users(ctx, ids) {
+	for i, result := range storage.UserLookups.Read(ctx, im.store, ids...) {
 		if result.Err != nil {
 			return fmt.Errorf("read user %d: %w", ids[i], result.Err)
 		}
@@ -162,7 +162,7 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 		}
 	}
 	first, end := im.at.Start+storage.Micros(im.found.Next.Ordinal), im.at.Start+storage.Micros(im.found.Pending)
-	for i, result := range im.store.Users(ctx, ids) {
+	for i, result := range storage.UserLookups.Read(ctx, im.store, ids...) {
 		if result.Err != nil {
 			return fmt.Errorf("read user %d: %w", ids[i], result.Err)
 		}

@@ -21,10 +21,7 @@ type Config struct {
 
 	// Store is asked whether rows have arrived. It is the store itself: a cache may not know of
 	// them yet.
-	Store interface {
-		storage.EdgeReader
-		Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts]
-	}
+	Store storage.Answerer
 
 	// Wait is how long a read waits. Defaults to 500 ms.
 	Wait time.Duration

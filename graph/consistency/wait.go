@@ -49,7 +49,7 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 	if len(queries) == 0 {
 		return token, true
 	}
-	for _, r := range t.cfg.Store.Pages(ctx, storage.Forward, queries) {
+	for _, r := range storage.PageLookups[storage.Forward].Read(ctx, t.cfg.Store, queries...) {
 		if r.Err != nil || len(rows)+len(r.Value) > mostOfSpans+MaxMarks {
 			return nil, false
 		}
@@ -73,7 +73,7 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 		if len(marks) == 0 {
 			continue
 		}
-		for i, r := range t.cfg.Store.Edges(ctx, side.Replica(), pairs) {
+		for i, r := range storage.EdgeLookups[side.Replica()].Read(ctx, t.cfg.Store, pairs...) {
 			switch {
 			case r.Err != nil:
 				unknown = append(unknown, marks[i])
@@ -87,7 +87,7 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 	// A relation's detail is on the forward side alone, and its row stays when that changes: the version of the counts tells.
 	own := slices.DeleteFunc(slices.Clone(token), func(m Mark) bool { return m.Side != storage.Relations })
 	owners := storage.Each(own, func(m Mark) storage.UserID { return m.Pair.From })
-	for i, r := range t.cfg.Store.Counts(ctx, owners) {
+	for i, r := range storage.CountLookups.Read(ctx, t.cfg.Store, owners...) {
 		if arrived.Users = append(arrived.Users, storage.UserChange{User: owners[i], Counts: r.Value, Before: r.Value.Version}); r.Err != nil {
 			unknown = append(unknown, own[i])
 		}

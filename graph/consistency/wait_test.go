@@ -21,16 +21,21 @@ type table struct {
 	dead        atomic.Int64 // whose edges cannot be read
 }
 
-func (s *table) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (s *table) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	s.asked.Add(1)
 	s.keys.Add(int64(len(pairs)))
-	results := s.Store.Edges(ctx, side, pairs)
+	results := storage.EdgeLookups[side].Read(ctx, s.Store, pairs...)
 	for i, p := range pairs {
 		if p.To == storage.UserID(s.dead.Load()) {
 			results[i] = storage.Result[storage.Edge]{Err: storage.ErrUnavailable}
 		}
 	}
 	return results
+}
+
+func (s *table) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, s.edges)
+	s.Store.Bundle(ctx, b)
 }
 
 func (s *table) apply(side storage.Side, to storage.UserID, kind storage.EdgeType, at storage.Micros) {

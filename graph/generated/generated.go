@@ -61,9 +61,9 @@ type ComplexityRoot struct {
 	}
 
 	BlockEdge struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-		Since  func(childComplexity int) int
+		BlockedAt func(childComplexity int) int
+		Cursor    func(childComplexity int) int
+		Node      func(childComplexity int) int
 	}
 
 	ChangePasswordPayload struct {
@@ -149,9 +149,9 @@ type ComplexityRoot struct {
 	}
 
 	FavoritedByEdge struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-		Since  func(childComplexity int) int
+		Cursor      func(childComplexity int) int
+		FavoritedAt func(childComplexity int) int
+		Node        func(childComplexity int) int
 	}
 
 	FeedConnection struct {
@@ -172,9 +172,9 @@ type ComplexityRoot struct {
 	}
 
 	FollowEdge struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-		Since  func(childComplexity int) int
+		Cursor     func(childComplexity int) int
+		FollowedAt func(childComplexity int) int
+		Node       func(childComplexity int) int
 	}
 
 	FollowError struct {
@@ -216,9 +216,9 @@ type ComplexityRoot struct {
 	}
 
 	FollowRequestEdge struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-		Since  func(childComplexity int) int
+		Cursor      func(childComplexity int) int
+		Node        func(childComplexity int) int
+		RequestedAt func(childComplexity int) int
 	}
 
 	FollowerAdded struct {
@@ -310,9 +310,9 @@ type ComplexityRoot struct {
 	}
 
 	MatchEdge struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-		Since  func(childComplexity int) int
+		Cursor    func(childComplexity int) int
+		MatchedAt func(childComplexity int) int
+		Node      func(childComplexity int) int
 	}
 
 	Media struct {
@@ -737,7 +737,7 @@ type MutationResolver interface {
 type PostResolver interface {
 	Comments(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.CommentConnection, error)
 
-	FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.UserConnection, error)
+	FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.FavoritedByConnection, error)
 }
 type QueryResolver interface {
 	Viewer(ctx context.Context) (*model.Viewer, error)
@@ -749,7 +749,7 @@ type QueryResolver interface {
 	Relationships(ctx context.Context, from []string, to []string) ([]*model.Relationship, error)
 	EdgesAmong(ctx context.Context, ids []string) (*model.EdgesAmong, error)
 	People(ctx context.Context, where model.PeopleFilter, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
-	SearchUsers(ctx context.Context, text string, first *int32, after *string) (*model.UserConnection, error)
+	SearchUsers(ctx context.Context, text string, first *int32, after *string) (*model.UserSearchConnection, error)
 	Consistency(ctx context.Context) (*model.Consistency, error)
 	Entities(ctx context.Context, representations []any) ([]model.Node, error)
 	Service(ctx context.Context) (model.Service, error)
@@ -774,11 +774,11 @@ type SuggestionEdgeResolver interface {
 	Via(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error)
 }
 type UserResolver interface {
-	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.UserConnection, error)
-	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.UserConnection, error)
-	Friends(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.UserConnection, error)
-	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
-	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
+	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.FollowConnection, error)
+	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.FollowConnection, error)
+	Friends(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.MatchConnection, error)
+	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
+	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
 	Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error)
 	ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error)
 	CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) (*model.UserConnection, error)
@@ -796,11 +796,11 @@ type UserResolver interface {
 type ViewerResolver interface {
 	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string, list *string, special bool) (*model.FeedConnection, error)
 	FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error)
-	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
+	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
 	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
 	Edge(ctx context.Context, obj *model.Viewer, kind string, id string) (*model.RelationEdge, error)
 	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
-	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.UserConnection, error)
+	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.FollowRequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
 }
@@ -867,6 +867,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.BlockConnection.TotalCount(childComplexity), true
 
+	case "BlockEdge.blockedAt":
+		if e.ComplexityRoot.BlockEdge.BlockedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockEdge.BlockedAt(childComplexity), true
 	case "BlockEdge.cursor":
 		if e.ComplexityRoot.BlockEdge.Cursor == nil {
 			break
@@ -879,12 +885,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.BlockEdge.Node(childComplexity), true
-	case "BlockEdge.blockedAt":
-		if e.ComplexityRoot.BlockEdge.Since == nil {
-			break
-		}
-
-		return e.ComplexityRoot.BlockEdge.Since(childComplexity), true
 
 	case "ChangePasswordPayload.changed":
 		if e.ComplexityRoot.ChangePasswordPayload.Changed == nil {
@@ -1146,18 +1146,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FavoritedByEdge.Cursor(childComplexity), true
+	case "FavoritedByEdge.favoritedAt":
+		if e.ComplexityRoot.FavoritedByEdge.FavoritedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByEdge.FavoritedAt(childComplexity), true
 	case "FavoritedByEdge.node":
 		if e.ComplexityRoot.FavoritedByEdge.Node == nil {
 			break
 		}
 
 		return e.ComplexityRoot.FavoritedByEdge.Node(childComplexity), true
-	case "FavoritedByEdge.favoritedAt":
-		if e.ComplexityRoot.FavoritedByEdge.Since == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FavoritedByEdge.Since(childComplexity), true
 
 	case "FeedConnection.complete":
 		if e.ComplexityRoot.FeedConnection.Complete == nil {
@@ -1233,18 +1233,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowEdge.Cursor(childComplexity), true
+	case "FollowEdge.followedAt":
+		if e.ComplexityRoot.FollowEdge.FollowedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowEdge.FollowedAt(childComplexity), true
 	case "FollowEdge.node":
 		if e.ComplexityRoot.FollowEdge.Node == nil {
 			break
 		}
 
 		return e.ComplexityRoot.FollowEdge.Node(childComplexity), true
-	case "FollowEdge.followedAt":
-		if e.ComplexityRoot.FollowEdge.Since == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowEdge.Since(childComplexity), true
 
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
@@ -1385,11 +1385,11 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowRequestEdge.Node(childComplexity), true
 	case "FollowRequestEdge.requestedAt":
-		if e.ComplexityRoot.FollowRequestEdge.Since == nil {
+		if e.ComplexityRoot.FollowRequestEdge.RequestedAt == nil {
 			break
 		}
 
-		return e.ComplexityRoot.FollowRequestEdge.Since(childComplexity), true
+		return e.ComplexityRoot.FollowRequestEdge.RequestedAt(childComplexity), true
 
 	case "FollowerAdded.edge":
 		if e.ComplexityRoot.FollowerAdded.Edge == nil {
@@ -1709,18 +1709,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.MatchEdge.Cursor(childComplexity), true
+	case "MatchEdge.matchedAt":
+		if e.ComplexityRoot.MatchEdge.MatchedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchEdge.MatchedAt(childComplexity), true
 	case "MatchEdge.node":
 		if e.ComplexityRoot.MatchEdge.Node == nil {
 			break
 		}
 
 		return e.ComplexityRoot.MatchEdge.Node(childComplexity), true
-	case "MatchEdge.matchedAt":
-		if e.ComplexityRoot.MatchEdge.Since == nil {
-			break
-		}
-
-		return e.ComplexityRoot.MatchEdge.Since(childComplexity), true
 
 	case "Media.kind":
 		if e.ComplexityRoot.Media.Kind == nil {
@@ -9443,7 +9443,7 @@ func (ec *executionContext) fieldContext_AccountPayload_viewer(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9455,8 +9455,8 @@ func (ec *executionContext) _BlockConnection_edges(ctx context.Context, field gr
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-			return ec.marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.BlockEdge) graphql.Marshaler {
+			return ec.marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐBlockEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9475,7 +9475,7 @@ func (ec *executionContext) fieldContext_BlockConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9507,7 +9507,7 @@ func (ec *executionContext) fieldContext_BlockConnection_nodes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9539,7 +9539,7 @@ func (ec *executionContext) fieldContext_BlockConnection_pageInfo(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9562,7 +9562,7 @@ func (ec *executionContext) fieldContext_BlockConnection_totalCount(_ context.Co
 	return graphql.NewScalarFieldContext("BlockConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _BlockConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9585,7 +9585,7 @@ func (ec *executionContext) fieldContext_BlockConnection_complete(_ context.Cont
 	return graphql.NewScalarFieldContext("BlockConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _BlockEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9608,7 +9608,7 @@ func (ec *executionContext) fieldContext_BlockEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("BlockEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _BlockEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9640,7 +9640,7 @@ func (ec *executionContext) fieldContext_BlockEdge_node(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9649,7 +9649,7 @@ func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field grap
 			return ec.fieldContext_BlockEdge_blockedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
+			return obj.BlockedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -10326,8 +10326,8 @@ func (ec *executionContext) _FavoriteAdded_edge(ctx context.Context, field graph
 			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
+			return ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10703,7 +10703,7 @@ func (ec *executionContext) fieldContext_FavoritePayload_favoriteEdge(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10715,8 +10715,8 @@ func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, fi
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FavoritedByEdge) graphql.Marshaler {
+			return ec.marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10735,7 +10735,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_edges(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10767,7 +10767,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_nodes(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10799,7 +10799,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_pageInfo(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10822,7 +10822,7 @@ func (ec *executionContext) fieldContext_FavoritedByEdge_cursor(_ context.Contex
 	return graphql.NewScalarFieldContext("FavoritedByEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FavoritedByEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10854,7 +10854,7 @@ func (ec *executionContext) fieldContext_FavoritedByEdge_node(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -10863,7 +10863,7 @@ func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, fi
 			return ec.fieldContext_FavoritedByEdge_favoritedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
+			return obj.FavoritedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -11060,7 +11060,7 @@ func (ec *executionContext) fieldContext_FeedConnection_unseen(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11072,8 +11072,8 @@ func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field g
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11092,7 +11092,7 @@ func (ec *executionContext) fieldContext_FollowConnection_edges(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11124,7 +11124,7 @@ func (ec *executionContext) fieldContext_FollowConnection_nodes(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11156,7 +11156,7 @@ func (ec *executionContext) fieldContext_FollowConnection_pageInfo(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11179,7 +11179,7 @@ func (ec *executionContext) fieldContext_FollowConnection_totalCount(_ context.C
 	return graphql.NewScalarFieldContext("FollowConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _FollowConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11202,7 +11202,7 @@ func (ec *executionContext) fieldContext_FollowConnection_complete(_ context.Con
 	return graphql.NewScalarFieldContext("FollowConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FollowEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11225,7 +11225,7 @@ func (ec *executionContext) fieldContext_FollowEdge_cursor(_ context.Context, fi
 	return graphql.NewScalarFieldContext("FollowEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FollowEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11257,7 +11257,7 @@ func (ec *executionContext) fieldContext_FollowEdge_node(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowEdge_followedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowEdge_followedAt(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11266,7 +11266,7 @@ func (ec *executionContext) _FollowEdge_followedAt(ctx context.Context, field gr
 			return ec.fieldContext_FollowEdge_followedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
+			return obj.FollowedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -11663,8 +11663,8 @@ func (ec *executionContext) _FollowRequestAdded_edge(ctx context.Context, field 
 			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestEdge) graphql.Marshaler {
+			return ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11715,7 +11715,7 @@ func (ec *executionContext) fieldContext_FollowRequestAdded_viewer(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11727,8 +11727,8 @@ func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, 
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowRequestEdge) graphql.Marshaler {
+			return ec.marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11747,7 +11747,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_edges(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11779,7 +11779,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_nodes(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11811,7 +11811,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_pageInfo(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11834,7 +11834,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_totalCount(_ co
 	return graphql.NewScalarFieldContext("FollowRequestConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _FollowRequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11857,7 +11857,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_complete(_ cont
 	return graphql.NewScalarFieldContext("FollowRequestConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FollowRequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11880,7 +11880,7 @@ func (ec *executionContext) fieldContext_FollowRequestEdge_cursor(_ context.Cont
 	return graphql.NewScalarFieldContext("FollowRequestEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FollowRequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11912,7 +11912,7 @@ func (ec *executionContext) fieldContext_FollowRequestEdge_node(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11921,7 +11921,7 @@ func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, 
 			return ec.fieldContext_FollowRequestEdge_requestedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
+			return obj.RequestedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -11947,8 +11947,8 @@ func (ec *executionContext) _FollowerAdded_edge(ctx context.Context, field graph
 			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13166,7 +13166,7 @@ func (ec *executionContext) fieldContext_ListVisibility_followers(_ context.Cont
 	return graphql.NewScalarFieldContext("ListVisibility", field, false, false, errors.New("field of type Visibility does not have child fields"))
 }
 
-func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13178,8 +13178,8 @@ func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field gr
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-			return ec.marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.MatchEdge) graphql.Marshaler {
+			return ec.marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13198,7 +13198,7 @@ func (ec *executionContext) fieldContext_MatchConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13230,7 +13230,7 @@ func (ec *executionContext) fieldContext_MatchConnection_nodes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13262,7 +13262,7 @@ func (ec *executionContext) fieldContext_MatchConnection_pageInfo(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13285,7 +13285,7 @@ func (ec *executionContext) fieldContext_MatchConnection_totalCount(_ context.Co
 	return graphql.NewScalarFieldContext("MatchConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _MatchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13308,7 +13308,7 @@ func (ec *executionContext) fieldContext_MatchConnection_complete(_ context.Cont
 	return graphql.NewScalarFieldContext("MatchConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _MatchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13331,7 +13331,7 @@ func (ec *executionContext) fieldContext_MatchEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("MatchEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MatchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13363,7 +13363,7 @@ func (ec *executionContext) fieldContext_MatchEdge_node(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchEdge_matchedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchEdge_matchedAt(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13372,7 +13372,7 @@ func (ec *executionContext) _MatchEdge_matchedAt(ctx context.Context, field grap
 			return ec.fieldContext_MatchEdge_matchedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
+			return obj.MatchedAt, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -16472,8 +16472,8 @@ func (ec *executionContext) _Post_favoritedBy(ctx context.Context, field graphql
 			return ec.Resolvers.Post().FavoritedBy(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoritedByConnection) graphql.Marshaler {
+			return ec.marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐFavoritedByConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17202,8 +17202,8 @@ func (ec *executionContext) _Query_searchUsers(ctx context.Context, field graphq
 			return ec.Resolvers.Query().SearchUsers(ctx, fc.Args["text"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserSearchConnection) graphql.Marshaler {
+			return ec.marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserSearchConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -18841,8 +18841,8 @@ func (ec *executionContext) _RelationshipPayload_followingEdge(ctx context.Conte
 			return obj.FollowingEdge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19896,8 +19896,8 @@ func (ec *executionContext) _User_followings(ctx context.Context, field graphql.
 			return ec.Resolvers.User().Followings(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19940,8 +19940,8 @@ func (ec *executionContext) _User_followers(ctx context.Context, field graphql.C
 			return ec.Resolvers.User().Followers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19984,8 +19984,8 @@ func (ec *executionContext) _User_friends(ctx context.Context, field graphql.Col
 			return ec.Resolvers.User().Friends(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MatchConnection) graphql.Marshaler {
+			return ec.marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐMatchConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20028,8 +20028,8 @@ func (ec *executionContext) _User_notFollowingBack(ctx context.Context, field gr
 			return ec.Resolvers.User().NotFollowingBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20072,8 +20072,8 @@ func (ec *executionContext) _User_notFollowedBack(ctx context.Context, field gra
 			return ec.Resolvers.User().NotFollowedBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20896,7 +20896,7 @@ func (ec *executionContext) fieldContext_UserPayload_user(_ context.Context, fie
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -20908,8 +20908,8 @@ func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, fie
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-			return ec.marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserSearchEdge) graphql.Marshaler {
+			return ec.marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20928,7 +20928,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_edges(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -20960,7 +20960,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_nodes(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -20992,7 +20992,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_pageInfo(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21015,7 +21015,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_complete(_ context
 	return graphql.NewScalarFieldContext("UserSearchConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _UserSearchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21038,7 +21038,7 @@ func (ec *executionContext) fieldContext_UserSearchEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("UserSearchEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _UserSearchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21205,8 +21205,8 @@ func (ec *executionContext) _Viewer_blockedUsers(ctx context.Context, field grap
 			return ec.Resolvers.Viewer().BlockedUsers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
+			return ec.marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21381,8 +21381,8 @@ func (ec *executionContext) _Viewer_followRequests(ctx context.Context, field gr
 			return ec.Resolvers.Viewer().FollowRequests(ctx, obj, fc.Args["direction"].(model.FriendRequestDirection), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestConnection) graphql.Marshaler {
+			return ec.marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐFollowRequestConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -23074,7 +23074,7 @@ func (ec *executionContext) _AccountPayload(ctx context.Context, sel ast.Selecti
 
 var blockConnectionImplementors = []string{"BlockConnection"}
 
-func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
+func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.SelectionSet, obj *model.BlockConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, blockConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -23132,7 +23132,7 @@ func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.Select
 
 var blockEdgeImplementors = []string{"BlockEdge"}
 
-func (ec *executionContext) _BlockEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
+func (ec *executionContext) _BlockEdge(ctx context.Context, sel ast.SelectionSet, obj *model.BlockEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, blockEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -23794,7 +23794,7 @@ func (ec *executionContext) _FavoritePayload(ctx context.Context, sel ast.Select
 
 var favoritedByConnectionImplementors = []string{"FavoritedByConnection"}
 
-func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
+func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FavoritedByConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, favoritedByConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -23842,7 +23842,7 @@ func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.
 
 var favoritedByEdgeImplementors = []string{"FavoritedByEdge"}
 
-func (ec *executionContext) _FavoritedByEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
+func (ec *executionContext) _FavoritedByEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FavoritedByEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, favoritedByEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -23953,7 +23953,7 @@ func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.Selecti
 
 var followConnectionImplementors = []string{"FollowConnection"}
 
-func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
+func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FollowConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24011,7 +24011,7 @@ func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.Selec
 
 var followEdgeImplementors = []string{"FollowEdge"}
 
-func (ec *executionContext) _FollowEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
+func (ec *executionContext) _FollowEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FollowEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24299,7 +24299,7 @@ func (ec *executionContext) _FollowRequestAdded(ctx context.Context, sel ast.Sel
 
 var followRequestConnectionImplementors = []string{"FollowRequestConnection"}
 
-func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
+func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24357,7 +24357,7 @@ func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel as
 
 var followRequestEdgeImplementors = []string{"FollowRequestEdge"}
 
-func (ec *executionContext) _FollowRequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
+func (ec *executionContext) _FollowRequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -25120,7 +25120,7 @@ func (ec *executionContext) _ListVisibility(ctx context.Context, sel ast.Selecti
 
 var matchConnectionImplementors = []string{"MatchConnection"}
 
-func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
+func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.MatchConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, matchConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -25178,7 +25178,7 @@ func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.Select
 
 var matchEdgeImplementors = []string{"MatchEdge"}
 
-func (ec *executionContext) _MatchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
+func (ec *executionContext) _MatchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.MatchEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, matchEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -28483,7 +28483,7 @@ func (ec *executionContext) _UserPayload(ctx context.Context, sel ast.SelectionS
 
 var userSearchConnectionImplementors = []string{"UserSearchConnection"}
 
-func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
+func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserSearchConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, userSearchConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -28536,7 +28536,7 @@ func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.S
 
 var userSearchEdgeImplementors = []string{"UserSearchEdge"}
 
-func (ec *executionContext) _UserSearchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
+func (ec *executionContext) _UserSearchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserSearchEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, userSearchEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)

@@ -135,10 +135,10 @@ func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int
 		user := storage.UserID(u)
 		var got storage.Result[storage.Profile]
 		until(t, "Redis answers", func() bool {
-			got = cache.Profiles(t.Context(), []storage.UserID{user})[0]
+			got = storage.ProfileLookups.Read(t.Context(), cache, user)[0]
 			return !cache.Behind()
 		})
-		want := store.Profiles(t.Context(), []storage.UserID{user})[0]
+		want := storage.ProfileLookups.Read(t.Context(), store, user)[0]
 		if got.Err == nil {
 			held++
 			if want.Err != nil || got.Value != want.Value {
@@ -149,10 +149,10 @@ func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int
 			query := []storage.ListQuery{{Owner: user, Longest: 100, EndedSince: 1 << 62}}
 			var got storage.Result[storage.List]
 			until(t, "Redis answers", func() bool {
-				got = cache.Lists(t.Context(), side, query)[0]
+				got = storage.SnapshotLookups[side].Read(t.Context(), cache, query...)[0]
 				return !cache.Behind()
 			})
-			want := store.Lists(t.Context(), side, query)[0]
+			want := storage.SnapshotLookups[side].Read(t.Context(), store, query...)[0]
 			if got.Err != nil {
 				continue
 			}
@@ -170,31 +170,11 @@ func standing(edges []storage.Edge) []storage.Edge {
 	return slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return e.Type == storage.None })
 }
 
-// empty is a store without any data.
+// empty is a store from which nothing can be read.
 type empty struct{}
 
 var errEmpty = errors.New("it is not in Redis")
 
-func (empty) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	results := make([]storage.Result[storage.Profile], len(ids))
-	for i := range results {
-		results[i].Err = errEmpty
-	}
-	return results
-}
+func (empty) AtHand(*storage.Bundle) {}
 
-func (empty) Posts(_ context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := make([]storage.Result[storage.Post], len(ids))
-	for i := range results {
-		results[i].Err = errEmpty
-	}
-	return results
-}
-
-func (empty) Lists(_ context.Context, _ storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	results := make([]storage.Result[storage.List], len(queries))
-	for i := range results {
-		results[i].Err = errEmpty
-	}
-	return results
-}
+func (empty) Bundle(_ context.Context, b *storage.Bundle) { b.Fail(errEmpty) }

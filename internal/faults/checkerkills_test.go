@@ -208,7 +208,7 @@ func (d *drift) watched(t testing.TB, c *checker, realtime []string) {
 // repaired reports whether an edge that was lost exists again.
 func (g *graph) repaired(t testing.TB, e storage.Edge) bool {
 	t.Helper()
-	r := g.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0]
+	r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), g, e.Pair())[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

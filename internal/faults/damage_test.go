@@ -120,7 +120,7 @@ func (v *vandal) add() {
 			From: v.users[v.r.IntN(len(v.users))], To: v.users[v.r.IntN(len(v.users))],
 			Type: storage.EdgeType(v.r.IntN(3)), UpdateTime: storage.Micros(1 + v.r.Int64N(2e15)),
 		}
-		if e.From == e.To || v.taken[e.Pair()] || v.Edges(v.t.Context(), storage.Forward, []storage.Pair{e.Pair()})[0].Found {
+		if e.From == e.To || v.taken[e.Pair()] || storage.EdgeLookups[storage.Forward].Read(v.t.Context(), v, e.Pair())[0].Found {
 			continue
 		}
 		v.taken[e.Pair()] = true

@@ -57,7 +57,7 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 			e.killHalfway(t, second)
 			last := serve()
 			until(t, "the deletion ends", func() bool {
-				r := e.store.Users(t.Context(), []storage.UserID{victim})[0]
+				r := storage.UserLookups.Read(t.Context(), e.store, victim)[0]
 				return r.Err == nil && !r.Found
 			})
 			e.check(t)
@@ -175,7 +175,7 @@ func (e *erasure) ask(ctx context.Context, url, query string) (string, error) {
 func (e *erasure) left(t *testing.T) (n int) {
 	t.Helper()
 	for _, side := range storage.Sides {
-		rows := e.store.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: victim, Limit: 10 * int(bystands)}})[0]
+		rows := storage.RowLookups.Read(t.Context(), e.store, storage.RowsQuery{Side: side, Owner: victim, Limit: 10 * int(bystands)})[0]
 		if rows.Err != nil {
 			t.Fatal(rows.Err)
 		}
@@ -214,7 +214,7 @@ func (e *erasure) check(t *testing.T) {
 		for id := victim + 1; id <= victim+bystands; id++ {
 			pairs = append(pairs, side.Pair(id, victim))
 		}
-		for i, r := range e.store.Edges(t.Context(), side, pairs) {
+		for i, r := range storage.EdgeLookups[side].Read(t.Context(), e.store, pairs...) {
 			if r.Err != nil || r.Value.Type != storage.None {
 				t.Fatalf("%s of %v: %+v, %v", side, pairs[i], r.Value, r.Err)
 			}
@@ -224,7 +224,7 @@ func (e *erasure) check(t *testing.T) {
 	for id := victim + 1; id <= victim+bystands; id++ {
 		others = append(others, id)
 	}
-	for i, r := range e.store.Counts(t.Context(), others) {
+	for i, r := range storage.CountLookups.Read(t.Context(), e.store, others...) {
 		want := int64(2) // both neighbours
 		if others[i] == victim+1 || others[i] == victim+bystands {
 			want = 1
@@ -233,7 +233,7 @@ func (e *erasure) check(t *testing.T) {
 			t.Fatalf("counts of user %s are %s, want %d of each: %v", others[i], fmt.Sprintf("%+v", c), want, r.Err)
 		}
 	}
-	if r := e.store.Counts(t.Context(), []storage.UserID{victim})[0]; r.Found || r.Err != nil {
+	if r := storage.CountLookups.Read(t.Context(), e.store, victim)[0]; r.Found || r.Err != nil {
 		t.Errorf("the victim still has counts %+v: %v", r.Value, r.Err)
 	}
 }

@@ -138,7 +138,7 @@ func TestFollowersAreReplicatedTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := func() storage.Counts {
-		return v.store.Counts(t.Context(), []storage.UserID{storage.UserID(viralUser)})[0].Value
+		return storage.CountLookups.Read(t.Context(), v.store, storage.UserID(viralUser))[0].Value
 	}
 	until(t, "all followers are there", func() bool { return counts().Follower == followers })
 	if n := counts().Version - before; n > followers/6 {
@@ -152,7 +152,7 @@ func (v *viral) isReplicating(t testing.TB) bool {
 	if err := v.follow(t.Context(), 2, 3); err != nil {
 		t.Fatal(err)
 	}
-	return v.store.Counts(t.Context(), []storage.UserID{3})[0].Value.Follower == 1
+	return storage.CountLookups.Read(t.Context(), v.store, 3)[0].Value.Follower == 1
 }
 
 // phase is the result of one load.
@@ -229,7 +229,7 @@ func (v *viral) phase(b *testing.B, viral bool) (p phase) {
 func (v *viral) readings(b *testing.B) map[string]float64 {
 	b.Helper()
 	v.life.Until(b, "replicated", func() bool { return v.life.metric(b, "kith_replication_pending_rows", "") == 0 })
-	counts := v.store.Counts(b.Context(), []storage.UserID{storage.UserID(viralUser)})[0].Value
+	counts := storage.CountLookups.Read(b.Context(), v.store, storage.UserID(viralUser))[0].Value
 	m := func(name, label string) float64 { return v.life.metric(b, name, label) }
 	return map[string]float64{
 		"followers": float64(counts.Follower), "version": float64(counts.Version),

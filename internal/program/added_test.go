@@ -79,7 +79,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 		if r := incremental(); r.Found["missing"] != 1 || r.Repaired["missing"] != 1 || len(r.Begun) != 0 {
 			t.Errorf("an inverse row is lost: %+v", r)
 		}
-		if r := s.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: there[0], To: there[7]}})[0]; r.Value.Type != storage.Following {
+		if r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, storage.Pair{From: there[0], To: there[7]})[0]; r.Value.Type != storage.Following {
 			t.Errorf("afterwards: %+v", r)
 		}
 		if r := incremental(); len(r.Found) != 0 || len(r.Begun) != 0 {

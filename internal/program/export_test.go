@@ -201,15 +201,15 @@ func TestAnExportOfAVersionBeforeComesBack(t *testing.T) {
 			}
 		}
 		s = opened(t, to)
-		for i, u := range s.Users(t.Context(), users) {
+		for i, u := range storage.UserLookups.Read(t.Context(), s, users...) {
 			if !u.Found || u.Value.Name != want[i] || u.Value.AvatarURL != "https://example.org/" {
 				t.Errorf("%q: %+v, want %q", names[i], u, want[i])
 			}
 		}
-		if p := s.Posts(t.Context(), []storage.PostID{post.PostID})[0]; !p.Found || len(p.Value.Media) != 1 || p.Value.Media[0].Name != "a.png" {
+		if p := storage.PostLookups.Read(t.Context(), s, post.PostID)[0]; !p.Found || len(p.Value.Media) != 1 || p.Value.Media[0].Name != "a.png" {
 			t.Errorf("the post: %+v", p)
 		}
-		if c := s.Comments(t.Context(), []storage.CommentID{{Author: 1, Number: 8}})[0]; !c.Found {
+		if c := storage.CommentLookups.Read(t.Context(), s, storage.CommentID{Author: 1, Number: 8})[0]; !c.Found {
 			t.Errorf("the comment: %+v", c)
 		}
 	})

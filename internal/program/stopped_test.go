@@ -112,7 +112,7 @@ func TestARefusedTransactionStopsItsServerOnly(t *testing.T) {
 		t.Errorf("it ended with %d: %s", end.Code, last)
 	}
 	for _, pair := range [][2]storage.UserID{{users[1][0], users[1][1]}, {users[1][2], users[1][3]}} {
-		e := s.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: pair[0], To: pair[1]}})[0].Value
+		e := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, storage.Pair{From: pair[0], To: pair[1]})[0].Value
 		shards[1].exec(t, fmt.Sprintf("INSERT IGNORE INTO following (from_user_id, to_user_id, type, update_time) VALUES (%d, %d, %d, %d)", e.From, e.To, e.Type, e.UpdateTime))
 	}
 
@@ -144,7 +144,7 @@ func follow(t *testing.T, s *sqlstore.Store, from, to storage.UserID) {
 // isFollower reports whether the row of a follow is on the other side.
 func isFollower(t *testing.T, s *sqlstore.Store, from, to storage.UserID) bool {
 	t.Helper()
-	r := s.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: from, To: to}})[0]
+	r := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s, storage.Pair{From: from, To: to})[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

@@ -29,7 +29,7 @@ func (s accounts) EverythingOfAUserIsRegistered(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "user", s.userOf(t, user.ID), user)
-	wantEqual(t, "handle", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	wantEqual(t, "handle", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 	wantEqual(t, "password", s.passwordOf(t, user.ID), "$argon2id$hash")
 	got := s.countsOf(t, user.ID)
 	wantEqual(t, "followings", got.Following, 0)
@@ -51,10 +51,10 @@ func (s accounts) ATakenHandleIsRefused(t *testing.T) {
 		free := user.Handle
 		user.Handle = owner.Handle
 		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
-		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
-		wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{user.ID}), 1)
+		wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
+		wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, user.ID), 1)
 		wantMissing(t, s.store.Passwords(t.Context(), []storage.UserID{user.ID}), 1)
-		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
+		wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, owner.Handle), 1)[0], owner.ID)
 
 		user.Handle = free
 		s.register(t, user)
@@ -74,7 +74,7 @@ func (s accounts) AnExistingUserIsRefused(t *testing.T) {
 		wantEqual(t, "password", s.passwordOf(t, old.ID), password)
 
 		// Nobody has the handle that was asked for.
-		wantMissing(t, s.store.UserIDs(t.Context(), []string{again.Handle}), 1)
+		wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, again.Handle), 1)
 		again.ID = s.id()
 		s.register(t, again)
 	}
@@ -98,7 +98,7 @@ func (s accounts) AUserWhoIsMadeAtOnceHasOneHandle(t *testing.T) {
 			}
 		})
 		user := s.userOf(t, id)
-		for i, r := range answers(t, s.store.UserIDs(t.Context(), handlesOf(tries)), workers) {
+		for i, r := range answers(t, storage.HandleLookups.Read(t.Context(), s.store, handlesOf(tries)...), workers) {
 			wantEqual(t, "owner of a handle", r, map[bool]storage.UserID{tries[i].Handle == user.Handle: id}[true])
 			if (made[i] == nil) != (tries[i].Handle == user.Handle) || made[i] != nil && !errors.Is(made[i], storage.ErrUserExists) {
 				t.Errorf("%s is made: %v; the user has %s", tries[i].Handle, made[i], user.Handle)
@@ -137,7 +137,7 @@ func (s accounts) AnOldClaimWithoutAUserIsTakenOver(t *testing.T) {
 	s.claim(t, user.Handle, gone, user.CreatedAt-storage.ClaimTTL-1)
 	s.register(t, user)
 	wantEqual(t, "user", s.userOf(t, user.ID), user)
-	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 
 	late := person(gone)
 	late.Handle = user.Handle
@@ -148,7 +148,7 @@ func (s accounts) AYoungClaimWithoutAUserIsKept(t *testing.T) {
 	user, other := person(s.id()), s.id()
 	s.claim(t, user.Handle, other, user.CreatedAt-storage.ClaimTTL)
 	wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
-	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
 
 	owner := person(other)
 	owner.Handle = user.Handle
@@ -162,7 +162,7 @@ func (s accounts) AnOldClaimWithAUserIsKept(t *testing.T) {
 		user := person(s.id())
 		user.Handle, user.CreatedAt = owner.Handle, owner.CreatedAt+100*storage.ClaimTTL
 		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
-		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
+		wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, owner.Handle), 1)[0], owner.ID)
 	}
 }
 
@@ -171,7 +171,7 @@ func (s accounts) AnOldClaimOfSomebodyElseByNowIsTakenOver(t *testing.T) {
 	other, user := s.newUsers(t, 1)[0], person(s.id())
 	s.claim(t, user.Handle, other.ID, user.CreatedAt-storage.ClaimTTL-1)
 	s.register(t, user)
-	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 	wantEqual(t, "the other", s.userOf(t, other.ID), other)
 }
 
@@ -195,7 +195,7 @@ func (s accounts) AClaimOfOnesOwnIsUsed(t *testing.T) {
 		}
 		s.register(t, registered)
 		wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{made}), 1), []bool{true})
-		wantList(t, "users", found(t, s.store.Users(t.Context(), []storage.UserID{registered.ID, made.ID}), 2),
+		wantList(t, "users", found(t, storage.UserLookups.Read(t.Context(), s.store, registered.ID, made.ID), 2),
 			[]storage.User{registered, made})
 	}
 }
@@ -395,11 +395,11 @@ func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
 	users := s.newUsers(t, 2)
 	ids := idsOf(users)
 	for _, name := range []string{"Another", "A third"} {
-		before := found(t, s.store.Counts(t.Context(), ids), 2)
+		before := found(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 2)
 		if _, _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5)); err != nil {
 			t.Fatal(err)
 		}
-		now := found(t, s.store.Counts(t.Context(), ids), 2)
+		now := found(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 2)
 		if now[0].Version <= before[0].Version {
 			t.Errorf("the version was %d and is %d", before[0].Version, now[0].Version)
 		}
@@ -412,12 +412,12 @@ func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
 func (s accounts) NobodyHasNoProfileToChange(t *testing.T) {
 	name := "A"
 	for _, id := range s.strangers(t) {
-		counts := s.store.Counts(t.Context(), []storage.UserID{id})[0]
+		counts := storage.CountLookups.Read(t.Context(), s.store, id)[0]
 		got, _, err := s.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, at(1))
 		wantIs(t, err, storage.ErrUserUnknown)
 		wantEqual(t, "user reported", got, storage.User{})
-		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{id}), 1)
-		wantEqual(t, "counts", s.store.Counts(t.Context(), []storage.UserID{id})[0], counts)
+		wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, id), 1)
+		wantEqual(t, "counts", storage.CountLookups.Read(t.Context(), s.store, id)[0], counts)
 	}
 }
 
@@ -507,17 +507,17 @@ func (s accounts) wantOneRegistered(t *testing.T, users []storage.User, refusal 
 	user := users[winner]
 	wantEqual(t, "user", s.userOf(t, user.ID), user)
 	wantEqual(t, "password", s.passwordOf(t, user.ID), user.Handle)
-	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 	for _, other := range users {
 		if other.ID != user.ID {
-			wantMissing(t, s.store.Users(t.Context(), []storage.UserID{other.ID}), 1)
+			wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, other.ID), 1)
 		}
 	}
 }
 
 func (h *harness) userOf(t *testing.T, id storage.UserID) storage.User {
 	t.Helper()
-	return found(t, h.store.Users(t.Context(), []storage.UserID{id}), 1)[0]
+	return found(t, storage.UserLookups.Read(t.Context(), h.store, id), 1)[0]
 }
 
 func (s accounts) passwordOf(t *testing.T, id storage.UserID) string {

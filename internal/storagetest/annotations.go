@@ -40,14 +40,14 @@ func (s beside) AMarkNeedsAFollow(t *testing.T) {
 		storage.Annotation{Pair: ended, Text: "x"}, storage.Annotation{Pair: storage.Pair{From: one.From, To: s.id()}, Text: "x"},
 		storage.Annotation{Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}, storage.Annotation{Pair: one, Text: "again"})
 	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, notFound, there})
-	now := found(t, s.store.Marks(t.Context(), []storage.Pair{one, other}), 2)
+	now := found(t, storage.MarkLookups.Read(t.Context(), s.store, one, other), 2)
 	wantList(t, "marks", now, []storage.EdgeMark{{Special: true, Remark: "b"}, {Remark: "Ада"}})
 	wantList(t, "specials", s.specialsOf(t, one.From), []storage.UserID{one.To})
 	if after := s.countsOf(t, one.From).Version; after <= before {
 		t.Errorf("version %d after %d", after, before)
 	}
 	wantList(t, "outcomes of what is there", s.add(t, storage.AnnotationMark, storage.Annotation{Pair: one, Text: "c"}), []string{there})
-	wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{one}), 1)[0].Remark, "b")
+	wantEqual(t, "mark", found(t, storage.MarkLookups.Read(t.Context(), s.store, one), 1)[0].Remark, "b")
 }
 
 func (s beside) SpecialsHaveTheirLimit(t *testing.T) {
@@ -80,7 +80,7 @@ func (s beside) AMessageNeedsAPendingRequest(t *testing.T) {
 	rows := []storage.Annotation{{Pair: pending, Text: "hello"}, {Pair: declined, Text: "x"}, {Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}}
 	wantList(t, "outcomes", s.add(t, storage.AnnotationMessage, rows...), []string{added, notFound, notFound})
 	wantList(t, "outcomes again", s.add(t, storage.AnnotationMessage, storage.Annotation{Pair: pending, Text: "other"}), []string{there})
-	results := s.store.Messages(t.Context(), []storage.Pair{pending, declined})
+	results := storage.MessageLookups.Read(t.Context(), s.store, pending, declined)
 	wantFound(t, results, true, false)
 	wantEqual(t, "message", results[0].Value, "hello")
 }
@@ -92,8 +92,8 @@ func (s beside) AFirstFollowNeedsAnEdge(t *testing.T) {
 	row := func(p storage.Pair, n int) storage.Annotation { return storage.Annotation{Pair: p, At: at(n)} }
 	got := s.add(t, storage.AnnotationFirst, row(one, -7), row(ended, -7), row(never, -7), row(one, -9))
 	wantList(t, "outcomes", got, []string{added, there, notFound, there}) // its end has noted when the follow began
-	wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{one}), 1)[0], storage.EdgeMark{FirstAt: at(-7)})
-	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{ended, never}), 2)
+	wantEqual(t, "mark", found(t, storage.MarkLookups.Read(t.Context(), s.store, one), 1)[0], storage.EdgeMark{FirstAt: at(-7)})
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, ended, never), 2)
 }
 
 // A shard's reader lists them in key order, page by page, as they are.

@@ -120,7 +120,7 @@ func (s apply) ApplyingAgainChangesNothing(t *testing.T) {
 				wantApplied(t, "answer", got, storage.Applied{Row: rows[i]})
 			}
 		}
-		wantList(t, "rows", found(t, s.store.Edges(t.Context(), side, pairsOf(rows)), len(rows)), rows)
+		wantList(t, "rows", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), len(rows)), rows)
 		wantEqual(t, "counts", s.countsOf(t, owner), before)
 	})
 }
@@ -169,7 +169,7 @@ func (s apply) TheSidesAreIndependent(t *testing.T) {
 			ids := s.ids(2)
 			row := follow(side, ids[0], ids[1], 2)
 			s.apply(t, side, row)
-			wantMissing(t, s.store.Edges(t.Context(), other, []storage.Pair{row.Pair()}), 1)
+			wantMissing(t, storage.EdgeLookups[other].Read(t.Context(), s.store, row.Pair()), 1)
 
 			late := row
 			late.Type, late.UpdateTime = storage.None, at(1)
@@ -219,7 +219,7 @@ func (s apply) ALargeBatchIsApplied(t *testing.T) {
 				t.Fatalf("edge %d: changed is %v, want %v", i, got.Changed, want)
 			}
 		}
-		got := found(t, s.store.Edges(t.Context(), side, pairsOf(want)), pairs)
+		got := found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(want)...), pairs)
 		live := make([]int64, len(owners))
 		for i := range pairs {
 			if got[i] != want[i] {
@@ -229,7 +229,7 @@ func (s apply) ALargeBatchIsApplied(t *testing.T) {
 				live[i%len(owners)]++
 			}
 		}
-		for i, counts := range found(t, s.store.Counts(t.Context(), owners), len(owners)) {
+		for i, counts := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners)) {
 			wantEqual(t, "count", counts.Of(side), live[i])
 		}
 	})

@@ -90,7 +90,7 @@ func (s applyCounts) OnlyTheOwnersOwnCountMoves(t *testing.T) {
 func (s applyCounts) OwnersWithoutAUserAreCounted(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner, p := s.id(), s.ids(3)
-		wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{owner}), 1)
+		wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, owner), 1)
 		s.apply(t, side, follow(side, owner, p[0], 1), follow(side, owner, p[1], 2))
 		wantEqual(t, "count", s.countsOf(t, owner).Of(side), 2)
 		s.apply(t, side, edge(side, owner, p[0], storage.Blocking, at(3)))
@@ -99,7 +99,7 @@ func (s applyCounts) OwnersWithoutAUserAreCounted(t *testing.T) {
 		onlyEnded := s.id()
 		s.apply(t, side, edge(side, onlyEnded, p[2], storage.None, at(1)))
 		wantEqual(t, "count with a tombstone only", s.countsOf(t, onlyEnded).Of(side), 0)
-		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{owner, onlyEnded}), 2)
+		wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, owner, onlyEnded), 2)
 	})
 }
 
@@ -114,7 +114,7 @@ func (s applyCounts) ManyOwnersAreCountedInOneBatch(t *testing.T) {
 			}
 		}
 		s.apply(t, side, batch...)
-		for i, got := range found(t, s.store.Counts(t.Context(), owners), len(owners)) {
+		for i, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners)) {
 			want := int64(0)
 			for j := range peers {
 				if allTypes[(i+j)%3] == storage.Following {
@@ -149,7 +149,7 @@ func (s applyCounts) TheVersionRisesForChangedOwnersOnly(t *testing.T) {
 		for _, owner := range owners {
 			s.apply(t, side, follow(side, owner, peers[0], 5))
 		}
-		before := found(t, s.store.Counts(t.Context(), owners), len(owners))
+		before := found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners))
 		var batch []storage.Edge
 		for i, owner := range owners {
 			batch = append(batch, follow(side, owner, peers[0], 4)) // older
@@ -158,7 +158,7 @@ func (s applyCounts) TheVersionRisesForChangedOwnersOnly(t *testing.T) {
 			}
 		}
 		s.apply(t, side, batch...)
-		for i, now := range found(t, s.store.Counts(t.Context(), owners), len(owners)) {
+		for i, now := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners)) {
 			if rose := now.Version > before[i].Version; rose != (i%3 == 0) {
 				t.Errorf("owner %d: version was %d and is %d", i, before[i].Version, now.Version)
 			}

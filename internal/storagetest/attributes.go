@@ -28,21 +28,21 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 	s.apply(t, storage.Relations, relation.Edge(storage.Related, at(1)))
 	found(t, s.store.AddAnnotations(t.Context(), storage.AnnotationDetail, []storage.Annotation{storage.RelationRow{Edge: relation.Edge(storage.Related, at(1)), Detail: storage.Detail{Attributes: string(has)}}.Annotation()}), 1)
 	detail := func() storage.Attributes {
-		return storage.Attributes(s.store.Details(t.Context(), []storage.Pair{relation})[0].Value.Attributes)
+		return storage.Attributes(storage.DetailLookups.Read(t.Context(), s.store, relation)[0].Value.Attributes)
 	}
 	return map[string]attributedObject{
 		"user": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
 			u, changed, err := s.store.UpdateProfile(t.Context(), user.ID, storage.ProfileChange{Attributes: c}, at(5))
 			return u.Attributes, changed, err
 		}, func() storage.Attributes {
-			wantEqual(t, "attributes of the profile", found(t, s.store.Profiles(t.Context(), []storage.UserID{user.ID}), 1)[0].User, s.userOf(t, user.ID))
+			wantEqual(t, "attributes of the profile", found(t, storage.ProfileLookups.Read(t.Context(), s.store, user.ID), 1)[0].User, s.userOf(t, user.ID))
 			return s.userOf(t, user.ID).Attributes
 		}},
 		"post": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
 			p, changed, err := s.store.EditPost(t.Context(), n.PostID, storage.PostChange{Attributes: c}, at(5))
 			return p.Attributes, changed, err
 		}, func() storage.Attributes {
-			return found(t, s.store.Posts(t.Context(), []storage.PostID{n.PostID}), 1)[0].Attributes
+			return found(t, storage.PostLookups.Read(t.Context(), s.store, n.PostID), 1)[0].Attributes
 		}},
 		"relation": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
 			change := storage.EdgeChange{To: relation.To, Item: relation.Post, Type: storage.Related, At: at(5), Detail: storage.DetailChange{Attributes: c}}
@@ -53,7 +53,7 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 			m, changed, err := s.store.SetMark(t.Context(), pair, storage.MarkChange{Attributes: c})
 			return m.Attributes, changed, err
 		}, func() storage.Attributes {
-			return found(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)[0].Attributes
+			return found(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)[0].Attributes
 		}},
 	}
 }

@@ -25,7 +25,7 @@ func (s blocking) FollowsAreRefusedBothWays(t *testing.T) {
 	s.apply(t, storage.Inverse, edge(storage.Inverse, blocked, other, storage.Blocking, at(1)))
 	wantOnlyRefused(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), storage.Forward, blocked, []storage.EdgeChange{
 		change(other, storage.Following, 2)}, storage.ChangeOptions{}), 0)
-	wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: blocked, To: other}}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: blocked, To: other}), 1)
 	wantEqual(t, "count", s.countsOf(t, blocked).Following, 0)
 }
 
@@ -110,7 +110,7 @@ func (s blocking) AnAppliedBlockEndsTheFollowBack(t *testing.T) {
 			}
 			wantApplied(t, fmt.Sprintf("answer %d of %d", i, n), got, want)
 		}
-		wantList(t, "rows", found(t, s.store.Edges(t.Context(), storage.Forward, pairsOf(back)), n), back)
+		wantList(t, "rows", found(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsOf(back)...), n), back)
 		wantEqual(t, "friends before", before.Friend, 1)
 		wantEqual(t, fmt.Sprintf("counts of %d", n), s.countsOf(t, me),
 			storage.Counts{Following: left, Follower: friends, Friend: friends, Version: before.Version + 1})
@@ -132,7 +132,7 @@ func (s blocking) EachOfManyOwnersLosesItsOwn(t *testing.T) {
 				t.Fatalf("owner %d of %d: got %+v", i, n, got.Also)
 			}
 		}
-		for _, got := range found(t, s.store.Counts(t.Context(), owners), n) {
+		for _, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), n) {
 			wantEqual(t, "count", got.Following, 1)
 		}
 	}
@@ -157,7 +157,7 @@ func (s blocking) AnAppliedBlockCancelsThePendingRequest(t *testing.T) {
 			}
 			wantApplied(t, fmt.Sprintf("answer %d of %d", i, n), got, want)
 		}
-		wantList(t, "requests", found(t, s.store.Edges(t.Context(), storage.Requests, pairsOf(requests)), n), requests)
+		wantList(t, "requests", found(t, storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, pairsOf(requests)...), n), requests)
 	}
 }
 
@@ -207,7 +207,7 @@ func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 			wantApplied(t, "answer", got, storage.Applied{Row: unblocks[i]})
 		}
 		wantEqual(t, "counts", s.countsOf(t, me), counts)
-		for _, row := range found(t, s.store.Edges(t.Context(), storage.Forward, pairsFrom(me, others...)), n) {
+		for _, row := range found(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsFrom(me, others...)...), n) {
 			wantEqual(t, "type", row.Type, storage.Following)
 		}
 	}
@@ -268,7 +268,7 @@ func (s blocking) AnUnfollowDoesNotEndABlock(t *testing.T) {
 		got := s.changeWith(t, me, withInverse, storage.EdgeChange{To: to[i], Type: storage.None, Ends: ends, At: at(5)})[0]
 		wantAnswer(t, "answer", got, storage.Changed{Row: rows[i]})
 	}
-	wantList(t, "rows", found(t, s.store.Edges(t.Context(), storage.Forward, pairsOf(rows)), 2), rows)
+	wantList(t, "rows", found(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsOf(rows)...), 2), rows)
 	wantEqual(t, "counts", s.countsOf(t, me), counts)
 }
 
@@ -279,7 +279,7 @@ func (s blocking) AnUnblockDoesNotEndAFollow(t *testing.T) {
 	got := s.changeWith(t, me, withInverse, unblock(to[0], 5), unblock(to[1], 5))
 	wantAnswer(t, "answer", got[0], storage.Changed{Row: row})
 	wantAnswer(t, "answer where nothing is", got[1], storage.Changed{Row: storage.Edge{From: me, To: to[1]}})
-	wantFound(t, s.store.Edges(t.Context(), storage.Forward, pairsFrom(me, to...)), true, false)
+	wantFound(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsFrom(me, to...)...), true, false)
 	wantEqual(t, "counts", s.countsOf(t, me), counts)
 }
 
@@ -317,7 +317,7 @@ func (s blocking) AForwardFollowOfABlockedOwnerIsNotWritten(t *testing.T) {
 			s.apply(t, storage.Inverse, blocking...)
 			before, live, written := s.countsOf(t, me), int64(0), false
 			results := s.applyRule(t, storage.Forward, rule, batch...)
-			rows := s.store.Edges(t.Context(), storage.Forward, pairsOf(batch))
+			rows := storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsOf(batch)...)
 			for i, got := range results {
 				want := storage.Applied{Row: batch[i], Changed: true}
 				if i%2 == 0 && batch[i].Type == storage.Following {

@@ -19,22 +19,22 @@ func (s cancellation) ReadsAreRefused(t *testing.T) {
 	rows := []storage.Edge{follow(storage.Forward, ids[0], ids[1], 1), follow(storage.Forward, ids[1], ids[0], 2)}
 	ctx := ended(t)
 
-	wantEnded(t, "users", s.store.Users(ctx, ids), 2)
-	wantEnded(t, "handles", s.store.UserIDs(ctx, handles), 2)
-	wantEnded(t, "counts", s.store.Counts(ctx, ids), 2)
+	wantEnded(t, "users", storage.UserLookups.Read(ctx, s.store, ids...), 2)
+	wantEnded(t, "handles", storage.HandleLookups.Read(ctx, s.store, handles...), 2)
+	wantEnded(t, "counts", storage.CountLookups.Read(ctx, s.store, ids...), 2)
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		s.apply(t, side, rows...)
-		wantEnded(t, "edges", s.store.Edges(ctx, side, pairsOf(rows)), 2)
-		wantEnded(t, "neighbours", s.store.Neighbours(ctx, side, ids), 2)
-		wantEnded(t, "pages", s.store.Pages(ctx, side, []storage.PageQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
+		wantEnded(t, "edges", storage.EdgeLookups[side].Read(ctx, s.store, pairsOf(rows)...), 2)
+		wantEnded(t, "neighbours", storage.NeighbourLookups[side].Read(ctx, s.store, ids...), 2)
+		wantEnded(t, "pages", storage.PageLookups[side].Read(ctx, s.store, storage.PageQuery{Owner: ids[0], Limit: 1}, storage.PageQuery{Owner: ids[1], Limit: 1}), 2)
 	})
 }
 
 func (s cancellation) NoUserIsMade(t *testing.T) {
 	users := []storage.User{person(s.id()), person(s.id())}
 	wantEnded(t, "users", s.store.CreateUsers(ended(t), users), 2)
-	wantMissing(t, s.store.Users(t.Context(), idsOf(users)), 2)
-	wantMissing(t, s.store.Counts(t.Context(), idsOf(users)), 2)
+	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, idsOf(users)...), 2)
+	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, idsOf(users)...), 2)
 	wantList(t, "made later", answers(t, s.store.CreateUsers(t.Context(), users), 2), []bool{true, true})
 }
 
@@ -46,8 +46,8 @@ func (s cancellation) NoEdgeIsWritten(t *testing.T) {
 			rows = append(rows, follow(side, owner, peer, 1))
 		}
 		wantEnded(t, "edges", s.store.Apply(ended(t), side, rows, storage.IfNewer), len(rows))
-		wantMissing(t, s.store.Edges(t.Context(), side, pairsOf(rows)), len(rows))
-		wantMissing(t, s.store.Counts(t.Context(), owners), len(owners))
+		wantMissing(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), len(rows))
+		wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, owners...), len(owners))
 	})
 }
 
@@ -56,7 +56,7 @@ func (s cancellation) NoEdgeIsChanged(t *testing.T) {
 	counts := s.countsOf(t, from)
 	wantEnded(t, "changes", s.store.ChangeEdges(ended(t), storage.Forward, from, changeAll(to, storage.Following, 1), withInverse), 3)
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		wantMissing(t, s.store.Edges(t.Context(), side, pairsFrom(from, to...)), 3)
+		wantMissing(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsFrom(from, to...)...), 3)
 	})
 	wantEqual(t, "counts", s.countsOf(t, from), counts)
 }
@@ -66,7 +66,7 @@ func (s cancellation) NoAccountIsChanged(t *testing.T) {
 	s.register(t, old)
 	ids := []storage.UserID{old.ID}
 	wantEndedErr(t, "register", s.store.Register(ended(t), user, "hash"))
-	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
 	s.register(t, user)
 
 	_, err := s.store.SetPassword(ended(t), old.ID, storage.PasswordChange{Old: hashOf(old.ID), New: "hash", At: at(9), EndsTokens: true})

@@ -13,10 +13,10 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	pairs := []storage.Pair{{From: ids[0], To: ids[1]}, {From: ids[1], To: ids[0]}}
 	ctx := ended(t)
 
-	wantEnded(t, "blocks", s.store.Blocks(ctx, ids), 2)
-	wantEnded(t, "marks", s.store.Marks(ctx, pairs), 2)
-	wantEnded(t, "specials", s.store.Specials(ctx, ids), 2)
-	wantEnded(t, "messages", s.store.Messages(ctx, pairs), 2)
+	wantEnded(t, "blocks", storage.BlockLookups.Read(ctx, s.store, ids...), 2)
+	wantEnded(t, "marks", storage.MarkLookups.Read(ctx, s.store, pairs...), 2)
+	wantEnded(t, "specials", storage.SpecialLookups.Read(ctx, s.store, ids...), 2)
+	wantEnded(t, "messages", storage.MessageLookups.Read(ctx, s.store, pairs...), 2)
 	wantEnded(t, "states", s.store.StatesOf(ctx, ids), 2)
 	_, err := s.store.Popular(ctx, 1, 10)
 	wantEndedErr(t, "popular", err)
@@ -27,8 +27,8 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	_, err = s.store.StateChanges(ctx, 0, storage.StatePosition{}, 10)
 	wantEndedErr(t, "state changes", err)
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		wantEnded(t, "count", s.store.CountEdges(ctx, side, []storage.EdgeCountQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
-		wantEnded(t, "rows", s.store.AllRows(ctx, []storage.RowsQuery{{Side: side, Owner: ids[0], Limit: 1}, {Side: side, Owner: ids[1], Limit: 1}}), 2)
+		wantEnded(t, "count", storage.EdgeCountLookups[side].Read(ctx, s.store, storage.EdgeCountQuery{Owner: ids[0], Limit: 1}, storage.EdgeCountQuery{Owner: ids[1], Limit: 1}), 2)
+		wantEnded(t, "rows", storage.RowLookups.Read(ctx, s.store, storage.RowsQuery{Side: side, Owner: ids[0], Limit: 1}, storage.RowsQuery{Side: side, Owner: ids[1], Limit: 1}), 2)
 	})
 }
 
@@ -42,13 +42,13 @@ func (s cancellation) NothingBesideEdgesIsChanged(t *testing.T) {
 	wantEndedErr(t, "mark", err)
 	_, err = s.store.SetState(ended(t), user.ID, storage.Deactivated, at(1))
 	wantEndedErr(t, "state", err)
-	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)
 	s.wantState(t, user.ID, storage.Active)
 	wantEqual(t, "counts", s.countsOf(t, user.ID), counts)
 
 	s.setState(t, user.ID, storage.Deleting, 1, true)
 	wantEndedErr(t, "erase", s.store.Erase(ended(t), user.ID, at(2)))
 	wantEqual(t, "user", s.userOf(t, user.ID), user)
-	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 	s.wantState(t, user.ID, storage.Deleting)
 }

@@ -80,7 +80,7 @@ func (s changes) EndingNothingWritesNothing(t *testing.T) {
 	counts := s.countsOf(t, from)
 	got := s.change(t, from, change(to, storage.None, 5))[0]
 	wantAnswer(t, "answer", got, storage.Changed{Row: storage.Edge{From: from, To: to}})
-	wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: from, To: to}}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: from, To: to}), 1)
 	wantEqual(t, "counts", s.countsOf(t, from), counts)
 }
 
@@ -143,7 +143,7 @@ func (s changes) OnlyWhatIsBeyondTheLimitIsRefused(t *testing.T) {
 	}, storage.ChangeOptions{MaxFollowing: 4})
 	wantLimited(t, results, 3, 7)
 	wantChanged(t, results, false, true, true, false, true, false, false, false)
-	wantFound(t, s.store.Edges(t.Context(), storage.Forward, pairsFrom(from, to...)),
+	wantFound(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsFrom(from, to...)...),
 		true, true, true, true, false, true, false, false)
 	wantEqual(t, "count", s.countsOf(t, from).Following, 4)
 }
@@ -207,9 +207,9 @@ func (s changes) NobodyChangesNothing(t *testing.T) {
 		wantEqual(t, "found", result.Found, false)
 	}
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		wantMissing(t, s.store.Edges(t.Context(), side, pairsFrom(from, to...)), 3)
+		wantMissing(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsFrom(from, to...)...), 3)
 	})
-	wantMissing(t, s.store.Counts(t.Context(), append(to, from)), 4)
+	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, append(to, from)...), 4)
 }
 
 // A change needs counts, but no user.
@@ -252,7 +252,7 @@ func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
 	got := s.countsOf(t, from)
 	wantEqual(t, "count", got.Following, n-n/10+n/2*4/5)
 	wantEqual(t, "version", got.Version, before+2)
-	wantEqual(t, "length", int64(len(found(t, s.store.Neighbours(t.Context(), storage.Forward, []storage.UserID{from}), 1)[0])), got.Following)
+	wantEqual(t, "length", int64(len(found(t, storage.NeighbourLookups[storage.Forward].Read(t.Context(), s.store, from), 1)[0])), got.Following)
 }
 
 func (s changes) LateEventsAreIgnored(t *testing.T) {
@@ -270,9 +270,9 @@ func (s changes) LateEventsAreIgnored(t *testing.T) {
 func (s changes) NobodyElseIsChanged(t *testing.T) {
 	users := idsOf(s.newUsers(t, 3))
 	s.change(t, users[1], change(users[0], storage.Following, 1))
-	rest := found(t, s.store.Counts(t.Context(), users[1:]), 2)
+	rest := found(t, storage.CountLookups.Read(t.Context(), s.store, users[1:]...), 2)
 	s.change(t, users[0], change(users[1], storage.Following, 2), change(users[2], storage.Blocking, 2))
-	wantList(t, "counts", found(t, s.store.Counts(t.Context(), users[1:]), 2), rest)
+	wantList(t, "counts", found(t, storage.CountLookups.Read(t.Context(), s.store, users[1:]...), 2), rest)
 	wantEqual(t, "the edge towards the user", s.edgeOf(t, storage.Forward, storage.Pair{From: users[1], To: users[0]}).UpdateTime, at(1))
 }
 

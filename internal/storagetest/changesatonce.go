@@ -188,12 +188,12 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 					t.Errorf("worker %d: %v", worker, result.Err)
 				}
 			}
-			if got := s.store.Counts(t.Context(), []storage.UserID{from})[0]; got.Err != nil || got.Value.Following > limit {
+			if got := storage.CountLookups.Read(t.Context(), s.store, from)[0]; got.Err != nil || got.Value.Following > limit {
 				t.Errorf("worker %d: %+v, the limit is %d", worker, got, limit)
 			}
 		}
 	})
-	list := found(t, s.store.Neighbours(t.Context(), storage.Forward, []storage.UserID{from}), 1)[0]
+	list := found(t, storage.NeighbourLookups[storage.Forward].Read(t.Context(), s.store, from), 1)[0]
 	if len(list) > limit {
 		t.Errorf("follows %d, the limit is %d", len(list), limit)
 	}

@@ -21,8 +21,8 @@ func (s comments) EveryFieldComesBack(t *testing.T) {
 		CommentID: storage.CommentID{Author: post.Author, Number: n.Number}, Post: post.Number, By: n.By, Text: n.Text, CreatedAt: n.At,
 	}
 	s.add(t, n, want, true)
-	wantList(t, "comments", found(t, s.store.Comments(t.Context(), []storage.CommentID{want.CommentID}), 1), []storage.Comment{want})
-	wantMissing(t, s.store.Comments(t.Context(), []storage.CommentID{{Author: s.id(), Number: n.Number}, {Author: post.Author, Number: s.number()}}), 2)
+	wantList(t, "comments", found(t, storage.CommentLookups.Read(t.Context(), s.store, want.CommentID), 1), []storage.Comment{want})
+	wantMissing(t, storage.CommentLookups.Read(t.Context(), s.store, storage.CommentID{Author: s.id(), Number: n.Number}, storage.CommentID{Author: post.Author, Number: s.number()}), 2)
 }
 
 func (s comments) AddedAgainItIsTheSame(t *testing.T) {
@@ -84,7 +84,7 @@ func (s comments) OnlyItsWriterAndTheAuthorDelete(t *testing.T) {
 	s.wantCount(t, post.PostID, 1)
 	s.delete(t, c.CommentID, post.Author, true)
 	s.wantCount(t, post.PostID, 0)
-	wantMissing(t, s.store.Comments(t.Context(), []storage.CommentID{c.CommentID}), 1)
+	wantMissing(t, storage.CommentLookups.Read(t.Context(), s.store, c.CommentID), 1)
 }
 
 func (s comments) WithoutAPostThereIsNone(t *testing.T) {
@@ -94,7 +94,7 @@ func (s comments) WithoutAPostThereIsNone(t *testing.T) {
 	if changed, err := s.store.DeletePost(t.Context(), gone); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
-	wantMissing(t, s.store.Comments(t.Context(), []storage.CommentID{below.CommentID}), 1)
+	wantMissing(t, storage.CommentLookups.Read(t.Context(), s.store, below.CommentID), 1)
 	s.delete(t, below.CommentID, below.By, false)
 	for _, id := range []storage.PostID{gone, {Author: author, Number: s.number()}, {Author: s.id(), Number: gone.Number}} {
 		n := s.newComment(id, s.id(), 2)
@@ -178,10 +178,10 @@ func (s comments) delete(t *testing.T, id storage.CommentID, by storage.UserID, 
 
 func (h *harness) wantCount(t *testing.T, id storage.PostID, want int64) {
 	t.Helper()
-	wantEqual(t, "comments counted", found(t, h.store.Posts(t.Context(), []storage.PostID{id}), 1)[0].Counts.Comments, want)
+	wantEqual(t, "comments counted", found(t, storage.PostLookups.Read(t.Context(), h.store, id), 1)[0].Counts.Comments, want)
 }
 
 func (s comments) page(t *testing.T, q storage.CommentsQuery) []storage.Comment {
 	t.Helper()
-	return found(t, s.store.CommentPages(t.Context(), []storage.CommentsQuery{q}), 1)[0]
+	return found(t, storage.CommentPageLookups.Read(t.Context(), s.store, q), 1)[0]
 }

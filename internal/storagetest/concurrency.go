@@ -148,8 +148,8 @@ func (s concurrency) OneUserIsMadeOnce(t *testing.T) {
 			t.Errorf("user %d was made %d times", users[i].ID, times)
 		}
 	}
-	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(users)), len(users)), users)
-	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(users)), len(users)), idsOf(users))
+	wantList(t, "users", found(t, storage.UserLookups.Read(t.Context(), s.store, idsOf(users)...), len(users)), users)
+	wantList(t, "handles", found(t, storage.HandleLookups.Read(t.Context(), s.store, handlesOf(users)...), len(users)), idsOf(users))
 }
 
 // Readers see lists that are in order, whatever is written at the same time.
@@ -177,8 +177,8 @@ func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []stora
 	for i, owner := range owners {
 		queries[i] = storage.PageQuery{Owner: owner, Limit: 3}
 	}
-	pages := s.store.Pages(t.Context(), side, queries)
-	peers := s.store.Neighbours(t.Context(), side, owners)
+	pages := storage.PageLookups[side].Read(t.Context(), s.store, queries...)
+	peers := storage.NeighbourLookups[side].Read(t.Context(), s.store, owners...)
 	if !noErrors(t, pages, len(owners)) || !noErrors(t, peers, len(owners)) {
 		return
 	}
@@ -208,7 +208,7 @@ func (h *harness) wantRows(t *testing.T, side storage.Side, users []storage.User
 			}
 		}
 	}
-	results := h.store.Edges(t.Context(), side, pairs)
+	results := storage.EdgeLookups[side].Read(t.Context(), h.store, pairs...)
 	answers(t, results, len(pairs))
 	for i, pair := range pairs {
 		want, there := rows[pair]
@@ -216,7 +216,7 @@ func (h *harness) wantRows(t *testing.T, side storage.Side, users []storage.User
 			t.Errorf("%v: got %+v, want %+v", pair, results[i], want)
 		}
 	}
-	for i, got := range answers(t, h.store.Counts(t.Context(), users), len(users)) {
+	for i, got := range answers(t, storage.CountLookups.Read(t.Context(), h.store, users...), len(users)) {
 		if side.Truth() == storage.Forward {
 			wantEqual(t, "count", got.Of(side), live[users[i]])
 		}

@@ -10,20 +10,20 @@ import (
 type counts struct{ *harness }
 
 func (s counts) AnEmptyBatchHasNoResults(t *testing.T) {
-	answers(t, s.store.Counts(t.Context(), nil), 0)
-	answers(t, s.store.Counts(t.Context(), []storage.UserID{}), 0)
+	answers(t, storage.CountLookups.Read(t.Context(), s.store), 0)
+	answers(t, storage.CountLookups.Read(t.Context(), s.store), 0)
 }
 
 func (s counts) UnknownIDsAreNotFound(t *testing.T) {
 	known, unknown := s.newUsers(t, 2), s.ids(2)
-	results := s.store.Counts(t.Context(), []storage.UserID{unknown[0], known[0].ID, known[1].ID, unknown[1]})
+	results := storage.CountLookups.Read(t.Context(), s.store, unknown[0], known[0].ID, known[1].ID, unknown[1])
 	wantFound(t, results, false, true, true, false)
 }
 
 func (s counts) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
 	const n = 9
 	owners := s.followers(t, n)
-	for i, got := range found(t, s.store.Counts(t.Context(), owners), n) {
+	for i, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, owners...), n) {
 		wantEqual(t, "followings", got.Following, int64(i))
 		wantEqual(t, "followers", got.Follower, int64(n-i))
 	}
@@ -31,7 +31,7 @@ func (s counts) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
 
 func (s counts) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 	owners, gone := s.followers(t, 3), s.id()
-	results := s.store.Counts(t.Context(), []storage.UserID{owners[2], gone, owners[1], owners[2], gone})
+	results := storage.CountLookups.Read(t.Context(), s.store, owners[2], gone, owners[1], owners[2], gone)
 	wantFound(t, results, true, false, true, true, false)
 	wantEqual(t, "again", results[3].Value, results[0].Value)
 	wantEqual(t, "followings", results[3].Value.Following, 2)
@@ -43,7 +43,7 @@ func (s counts) ALargeBatchIsAnswered(t *testing.T) {
 	for i := 0; i < many; i += 3 {
 		ids[i] = owners[i%len(owners)]
 	}
-	results := s.store.Counts(t.Context(), ids)
+	results := storage.CountLookups.Read(t.Context(), s.store, ids...)
 	answers(t, results, many)
 	for i, result := range results {
 		if known := i%3 == 0; result.Found != known {

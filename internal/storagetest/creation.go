@@ -37,7 +37,7 @@ func (s creation) EveryFieldComesBack(t *testing.T) {
 		users[i].ID, users[i].CreatedAt, users[i].UpdatedAt = ids[i], at(i), at(1_000_001*i+7)
 	}
 	answers(t, s.store.CreateUsers(t.Context(), users), len(users))
-	for i, got := range found(t, s.store.Users(t.Context(), ids), len(ids)) {
+	for i, got := range found(t, storage.UserLookups.Read(t.Context(), s.store, ids...), len(ids)) {
 		wantEqual(t, "user "+users[i].Handle, got, users[i])
 	}
 }
@@ -47,13 +47,13 @@ func (s creation) ItReportsWhoWasMade(t *testing.T) {
 	batch := []storage.User{person(fresh[0]), old[0], person(fresh[1]), old[1]}
 	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), batch), 4), []bool{true, false, true, false})
 	wantList(t, "made again", answers(t, s.store.CreateUsers(t.Context(), batch), 4), make([]bool, 4))
-	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(batch)), 4), batch)
-	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(batch)), 4), idsOf(batch))
+	wantList(t, "users", found(t, storage.UserLookups.Read(t.Context(), s.store, idsOf(batch)...), 4), batch)
+	wantList(t, "handles", found(t, storage.HandleLookups.Read(t.Context(), s.store, handlesOf(batch)...), 4), idsOf(batch))
 }
 
 func (s creation) CountsAreMadeWithTheUser(t *testing.T) {
 	users := s.newUsers(t, 9)
-	for i, got := range found(t, s.store.Counts(t.Context(), idsOf(users)), len(users)) {
+	for i, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, idsOf(users)...), len(users)) {
 		if got.Following != 0 || got.Follower != 0 {
 			t.Errorf("user %d starts with %+v", users[i].ID, got)
 		}
@@ -70,7 +70,7 @@ func (s creation) AnExistingUserIsNotChanged(t *testing.T) {
 		ID: old.ID, Handle: old.Handle, Name: "Changed", Bio: "Changed", AvatarURL: "changed", CreatedAt: at(8), UpdatedAt: at(9),
 	}
 	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{changed}), 1), []bool{false})
-	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{old.ID}), 1)[0], old)
+	wantEqual(t, "user", found(t, storage.UserLookups.Read(t.Context(), s.store, old.ID), 1)[0], old)
 	wantEqual(t, "counts", s.countsOf(t, old.ID), before)
 }
 
@@ -79,8 +79,8 @@ func (s creation) AnExistingUserGetsNoOtherHandle(t *testing.T) {
 	renamed := old
 	renamed.Handle = "another_handle"
 	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{renamed}), 1), []bool{false})
-	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{old.ID}), 1)[0], old)
-	wantFound(t, s.store.UserIDs(t.Context(), []string{old.Handle, renamed.Handle}), true, false)
+	wantEqual(t, "user", found(t, storage.UserLookups.Read(t.Context(), s.store, old.ID), 1)[0], old)
+	wantFound(t, storage.HandleLookups.Read(t.Context(), s.store, old.Handle, renamed.Handle), true, false)
 }
 
 // Whether such a user is reported as existing or as refused is not specified.
@@ -92,8 +92,8 @@ func (s creation) AnExistingUserCannotTakeAHandle(t *testing.T) {
 	if len(result) != 1 || result[0].Value || (result[0].Err != nil && !errors.Is(result[0].Err, storage.ErrHandleTaken)) {
 		t.Errorf("got %+v, want false or %v", result, storage.ErrHandleTaken)
 	}
-	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(p)), 2), p)
-	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(p)), 2), idsOf(p))
+	wantList(t, "users", found(t, storage.UserLookups.Read(t.Context(), s.store, idsOf(p)...), 2), p)
+	wantList(t, "handles", found(t, storage.HandleLookups.Read(t.Context(), s.store, handlesOf(p)...), 2), idsOf(p))
 }
 
 func (s creation) ATakenHandleIsRefused(t *testing.T) {
@@ -112,9 +112,9 @@ func (s creation) ATakenHandleIsRefused(t *testing.T) {
 			t.Errorf("the others of the batch: got %+v, want made", results[i])
 		}
 	}
-	wantFound(t, s.store.Users(t.Context(), ids), true, false, true)
-	wantFound(t, s.store.Counts(t.Context(), ids), true, false, true)
-	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
+	wantFound(t, storage.UserLookups.Read(t.Context(), s.store, ids...), true, false, true)
+	wantFound(t, storage.CountLookups.Read(t.Context(), s.store, ids...), true, false, true)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, owner.Handle), 1)[0], owner.ID)
 }
 
 // The tombstones of a deleted user hide whoever has its id, and greater ids are not of users. Their handles stay free.
@@ -127,7 +127,7 @@ func (s creation) SomeIDsAreNobodys(t *testing.T) {
 		wantEqual(t, "the other of the batch is made", batch[1].Value, true)
 		wantIs(t, s.store.CreateUsers(t.Context(), []storage.User{user})[0].Err, storage.ErrIDUnusable)
 		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrIDUnusable)
-		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{id}), 1)
+		wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, id), 1)
 		next := person(s.id())
 		next.Handle = user.Handle
 		wantList(t, "made with the handle", answers(t, s.store.CreateUsers(t.Context(), []storage.User{next}), 1), []bool{true})
@@ -142,8 +142,8 @@ func (s creation) ARefusedUserMayComeBackWithAnotherHandle(t *testing.T) {
 	wantRefused(t, s.store.CreateUsers(t.Context(), []storage.User{user})[0])
 	user.Handle = free
 	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1), []bool{true})
-	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)[0], user)
-	wantEqual(t, "handle", found(t, s.store.UserIDs(t.Context(), []string{free}), 1)[0], user.ID)
+	wantEqual(t, "user", found(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)[0], user)
+	wantEqual(t, "handle", found(t, storage.HandleLookups.Read(t.Context(), s.store, free), 1)[0], user.ID)
 }
 
 func (s creation) OneHandleGoesToOneUserOfABatch(t *testing.T) {
@@ -163,14 +163,14 @@ func (s creation) AUserTwiceInABatchIsMadeOnce(t *testing.T) {
 	if made[0] == made[2] {
 		t.Errorf("made is %v and %v for the same user, want true once", made[0], made[2])
 	}
-	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)[0], user)
+	wantEqual(t, "user", found(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)[0], user)
 }
 
 func (s creation) EdgesMayComeBeforeTheirUser(t *testing.T) {
 	user := person(s.id())
 	s.apply(t, storage.Forward, follow(storage.Forward, user.ID, s.id(), 1))
 	s.apply(t, storage.Inverse, follow(storage.Inverse, user.ID, s.id(), 1))
-	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
 
 	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1), []bool{true})
 	got := s.countsOf(t, user.ID)
@@ -180,12 +180,12 @@ func (s creation) EdgesMayComeBeforeTheirUser(t *testing.T) {
 
 func (s creation) ALargeBatchIsMade(t *testing.T) {
 	users := s.newUsers(t, many)
-	for i, got := range found(t, s.store.Users(t.Context(), idsOf(users)), many) {
+	for i, got := range found(t, storage.UserLookups.Read(t.Context(), s.store, idsOf(users)...), many) {
 		if got != users[i] {
 			t.Fatalf("user %d: got %+v, want %+v", i, got, users[i])
 		}
 	}
-	found(t, s.store.Counts(t.Context(), idsOf(users)), many)
+	found(t, storage.CountLookups.Read(t.Context(), s.store, idsOf(users)...), many)
 
 	// In the second run of the import, every other user is new.
 	again := make([]storage.User, many)
@@ -217,8 +217,8 @@ func (h *harness) wantOneWinner(t *testing.T, asked []storage.User, results []st
 	if len(results) != len(asked) {
 		t.Fatalf("%d results for %d users", len(results), len(asked))
 	}
-	holder := found(t, h.store.UserIDs(t.Context(), []string{asked[0].Handle}), 1)[0]
-	users := h.store.Users(t.Context(), idsOf(asked))
+	holder := found(t, storage.HandleLookups.Read(t.Context(), h.store, asked[0].Handle), 1)[0]
+	users := storage.UserLookups.Read(t.Context(), h.store, idsOf(asked)...)
 	answers(t, users, len(asked))
 	winners := 0
 	for i, user := range asked {

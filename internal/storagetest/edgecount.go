@@ -45,7 +45,7 @@ func (s blockLists) EveryUserIsAnsweredAtItsIndex(t *testing.T) {
 		s.block(t, ids[i], ids[i+1])
 	}
 	ids = append(ids, ids[0])
-	for i, list := range found(t, s.store.Blocks(t.Context(), ids), many+1) {
+	for i, list := range found(t, storage.BlockLookups.Read(t.Context(), s.store, ids...), many+1) {
 		var want []storage.UserID
 		switch i % 500 {
 		case 0:
@@ -57,7 +57,7 @@ func (s blockLists) EveryUserIsAnsweredAtItsIndex(t *testing.T) {
 			t.Fatalf("user %d: got %v, want %v", i, list, want)
 		}
 	}
-	answers(t, s.store.Blocks(t.Context(), nil), 0)
+	answers(t, storage.BlockLookups.Read(t.Context(), s.store), 0)
 }
 
 // block writes both rows of a block.
@@ -70,7 +70,7 @@ func (s blockLists) block(t *testing.T, from, to storage.UserID) {
 
 func (s blockLists) blocksOf(t *testing.T, user storage.UserID) []storage.UserID {
 	t.Helper()
-	return found(t, s.store.Blocks(t.Context(), []storage.UserID{user}), 1)[0]
+	return found(t, storage.BlockLookups.Read(t.Context(), s.store, user), 1)[0]
 }
 
 // count: how many edges there are, up to a bound.
@@ -127,16 +127,16 @@ func (s count) EveryQueryIsAnsweredAtItsIndex(t *testing.T) {
 			queries[i] = storage.EdgeCountQuery{Owner: owner, Limit: 10}
 		}
 		queries[many] = queries[7]
-		for i, n := range found(t, s.store.CountEdges(t.Context(), side, queries), many+1) {
+		for i, n := range found(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store, queries...), many+1) {
 			if want := map[int]int{7: 2, many - 1: 1, many: 2}[i]; n != want {
 				t.Fatalf("query %d: got %d, want %d", i, n, want)
 			}
 		}
-		answers(t, s.store.CountEdges(t.Context(), side, nil), 0)
+		answers(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store), 0)
 	})
 }
 
 func (s count) count(t *testing.T, side storage.Side, q storage.EdgeCountQuery) int {
 	t.Helper()
-	return found(t, s.store.CountEdges(t.Context(), side, []storage.EdgeCountQuery{q}), 1)[0]
+	return found(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store, q), 1)[0]
 }

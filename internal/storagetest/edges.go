@@ -11,8 +11,8 @@ type edges struct{ *harness }
 
 func (s edges) AnEmptyBatchHasNoResults(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, s.store.Edges(t.Context(), side, nil), 0)
-		answers(t, s.store.Edges(t.Context(), side, []storage.Pair{}), 0)
+		answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
+		answers(t, storage.EdgeLookups[side].Read(t.Context(), s.store), 0)
 	})
 }
 
@@ -25,7 +25,7 @@ func (s edges) EveryTypeIsFound(t *testing.T) {
 			edge(side, ids[0], ids[3], storage.None, at(3)),
 		}
 		s.apply(t, side, rows...)
-		wantList(t, "edges", found(t, s.store.Edges(t.Context(), side, pairsOf(rows)), 3), rows)
+		wantList(t, "edges", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), 3), rows)
 	})
 }
 
@@ -34,13 +34,13 @@ func (s edges) UnknownPairsAreNotFound(t *testing.T) {
 		ids := s.ids(4)
 		row := follow(side, ids[0], ids[1], 1)
 		s.apply(t, side, row)
-		results := s.store.Edges(t.Context(), side, []storage.Pair{
+		results := storage.EdgeLookups[side].Read(t.Context(), s.store,
 			side.Pair(ids[0], ids[2]), // a known owner
 			row.Pair(),
 			side.Pair(ids[2], ids[1]), // a known peer
 			side.Pair(ids[2], ids[3]), // both unknown
 			side.Pair(ids[0], ids[0]), // with oneself
-		})
+		)
 		wantFound(t, results, false, true, false, false, false)
 	})
 }
@@ -50,7 +50,7 @@ func (s edges) TheDirectionMatters(t *testing.T) {
 		ids := s.ids(2)
 		row := follow(side, ids[0], ids[1], 1)
 		s.apply(t, side, row)
-		results := s.store.Edges(t.Context(), side, []storage.Pair{row.Pair(), {From: row.To, To: row.From}})
+		results := storage.EdgeLookups[side].Read(t.Context(), s.store, row.Pair(), storage.Pair{From: row.To, To: row.From})
 		wantFound(t, results, true, false)
 	})
 }
@@ -62,8 +62,8 @@ func (s edges) TheSidesAreApart(t *testing.T) {
 	s.apply(t, storage.Forward, forward)
 	s.apply(t, storage.Inverse, inverse)
 	pairs := []storage.Pair{forward.Pair(), inverse.Pair()}
-	wantFound(t, s.store.Edges(t.Context(), storage.Forward, pairs), true, false)
-	wantFound(t, s.store.Edges(t.Context(), storage.Inverse, pairs), false, true)
+	wantFound(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairs...), true, false)
+	wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, pairs...), false, true)
 }
 
 func (s edges) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
@@ -72,7 +72,7 @@ func (s edges) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 		row := follow(side, ids[0], ids[1], 1)
 		gone := side.Pair(ids[0], ids[2])
 		s.apply(t, side, row)
-		results := s.store.Edges(t.Context(), side, []storage.Pair{row.Pair(), gone, row.Pair(), gone, row.Pair()})
+		results := storage.EdgeLookups[side].Read(t.Context(), s.store, row.Pair(), gone, row.Pair(), gone, row.Pair())
 		wantFound(t, results, true, false, true, false, true)
 		wantEqual(t, "again", results[4].Value, row)
 	})
@@ -93,7 +93,7 @@ func (s edges) OwnersMayBeMixed(t *testing.T) {
 			}
 		}
 		s.apply(t, side, rows...)
-		results := s.store.Edges(t.Context(), side, pairs)
+		results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
 		answers(t, results, n*n)
 		for k, result := range results {
 			if known := (k/n+k%n)%3 == 0; result.Found != known {
@@ -118,7 +118,7 @@ func (s edges) ALargeBatchIsAnswered(t *testing.T) {
 			}
 		}
 		s.apply(t, side, rows...)
-		results := s.store.Edges(t.Context(), side, pairs)
+		results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
 		answers(t, results, many)
 		for i, result := range results {
 			if known := i%5 == 0; result.Found != known || (known && result.Value != rows[i/5]) {

@@ -106,9 +106,9 @@ func (s endings) MarksEndWithTheirFollows(t *testing.T) {
 	s.end(t, user, []storage.Row{
 		{Side: storage.Forward, Edge: follow(storage.Forward, user, peer, 1)}, {Side: storage.Inverse, Edge: follow(storage.Inverse, user, peer, 1)},
 	}, at(2))
-	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user, peer)), 1)
-	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(peer, user)), 1)
-	wantEqual(t, "mark of another", found(t, s.store.Marks(t.Context(), pairsFrom(peer, other)), 1)[0].Special, true)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(user, peer)...), 1)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(peer, user)...), 1)
+	wantEqual(t, "mark of another", found(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(peer, other)...), 1)[0].Special, true)
 }
 
 // end ends rows, all of which can end.

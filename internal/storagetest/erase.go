@@ -19,19 +19,19 @@ func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
 	s.erase(t, user.ID, 20)
 
 	ids := []storage.UserID{user.ID}
-	wantMissing(t, s.store.Users(t.Context(), ids), 1)
-	wantMissing(t, s.store.Counts(t.Context(), ids), 1)
+	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, ids...), 1)
+	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 1)
 	wantMissing(t, s.store.Passwords(t.Context(), ids), 1)
-	wantMissing(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)
-	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user.ID, other.ID)), 1)
-	wantMissing(t, s.store.Messages(t.Context(), pairsFrom(user.ID, other.ID)), 1)
+	wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(user.ID, other.ID)...), 1)
+	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, pairsFrom(user.ID, other.ID)...), 1)
 	wantList(t, "specials", s.specialsOf(t, user.ID), nil)
 	s.wantState(t, user.ID, storage.Deleted)
 	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
 
 	wantEqual(t, "the other", s.userOf(t, other.ID), other)
-	wantEqual(t, "mark of the other", found(t, s.store.Marks(t.Context(), pairsFrom(other.ID, user.ID)), 1)[0], storage.EdgeMark{Special: true, Remark: "x"})
-	wantEqual(t, "message of the other", found(t, s.store.Messages(t.Context(), pairsFrom(other.ID, user.ID)), 1)[0], "hello")
+	wantEqual(t, "mark of the other", found(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(other.ID, user.ID)...), 1)[0], storage.EdgeMark{Special: true, Remark: "x"})
+	wantEqual(t, "message of the other", found(t, storage.MessageLookups.Read(t.Context(), s.store, pairsFrom(other.ID, user.ID)...), 1)[0], "hello")
 	s.wantState(t, other.ID, storage.Active)
 }
 
@@ -50,7 +50,7 @@ func (s erase) OnlyOneWhoIsBeingDeletedIsErased(t *testing.T) {
 	for _, user := range users {
 		wantIs(t, s.store.Erase(t.Context(), user.ID, at(2)), storage.ErrForbidden)
 		wantEqual(t, "user", s.userOf(t, user.ID), user)
-		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+		wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], user.ID)
 	}
 	nobody := s.id()
 	wantIs(t, s.store.Erase(t.Context(), nobody, at(2)), storage.ErrForbidden)
@@ -78,7 +78,7 @@ func (s erase) AgainItDoesNothing(t *testing.T) {
 	s.register(t, next)
 	s.erase(t, user.ID, 30)
 	wantEqual(t, "the next user", s.userOf(t, next.ID), next)
-	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], next.ID)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], next.ID)
 	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
 }
 
@@ -98,7 +98,7 @@ func (s erase) ManyRowsAreRemoved(t *testing.T) {
 	beside(s).add(t, storage.AnnotationMark, marks...)
 	s.setState(t, user, storage.Deleting, 1, true)
 	s.erase(t, user, 20)
-	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user, peers...)), n)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(user, peers...)...), n)
 }
 
 // So are its comments below posts of others, and others' comments below its posts.
@@ -122,13 +122,13 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 	}
 	s.setState(t, user, storage.Deleting, 1, true)
 	s.erase(t, user, 20)
-	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{own.PostID}), 1)
-	pages := s.store.PostPages(t.Context(), []storage.PostsQuery{{Author: user, Limit: 1}})
+	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, own.PostID), 1)
+	pages := storage.PostPageLookups.Read(t.Context(), s.store, storage.PostsQuery{Author: user, Limit: 1})
 	wantPosts(t, found(t, pages, 1)[0], nil)
-	below := found(t, s.store.CommentPages(t.Context(), []storage.CommentsQuery{{Post: own.PostID, Limit: 1}}), 1)
+	below := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.CommentsQuery{Post: own.PostID, Limit: 1}), 1)
 	wantList(t, "comments below its own", below[0], nil)
 	for i, id := range posts {
-		left := found(t, s.store.CommentPages(t.Context(), []storage.CommentsQuery{{Post: id, Limit: 10}}), 1)
+		left := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.CommentsQuery{Post: id, Limit: 10}), 1)
 		wantList(t, "comments", left[0], kept[i:i+1])
 		s.wantCount(t, id, 1)
 	}
@@ -150,8 +150,8 @@ func (s erase) LateEventsBringNothingBack(t *testing.T) {
 		wantEqual(t, "an older event was written", late[0].Changed, false)
 		wantEqual(t, "row", s.edgeOf(t, side, side.Pair(user.ID, peer)), edge(side, user.ID, peer, storage.None, at(50)))
 	}
-	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
-	wantMissing(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)
+	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
+	wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)
 	s.wantState(t, user.ID, storage.Deleted)
 
 	wantIs(t, s.store.CreateUsers(t.Context(), []storage.User{user})[0].Err, storage.ErrIDUnusable) // by an import
@@ -167,7 +167,7 @@ func (s erase) SeveralMayEraseAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+		wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
 		wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
 	}
 }

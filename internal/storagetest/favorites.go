@@ -40,9 +40,9 @@ func (s favorites) ItIsMadeAndEndedOnce(t *testing.T) {
 		}
 	}
 	wantEqual(t, "row", s.edgeOf(t, storage.Favorites, pair), pair.Edge(storage.Favorited, at(7)))
-	wantMissing(t, s.store.Edges(t.Context(), storage.FavoriteInbox, []storage.Pair{pair}), 1)
-	wantMissing(t, s.store.Edges(t.Context(), storage.Favorites, []storage.Pair{{From: pair.From, To: pair.To, Post: pair.Post - 1}}), 1)
-	wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: pair.From, To: pair.To}}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.FavoriteInbox].Read(t.Context(), s.store, pair), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Favorites].Read(t.Context(), s.store, storage.Pair{From: pair.From, To: pair.To, Post: pair.Post - 1}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: pair.From, To: pair.To}), 1)
 }
 
 // With the option, the sides that are in the same database are written at once. For one's own posts
@@ -150,7 +150,7 @@ func (s favorites) NobodyFavoritesNothing(t *testing.T) {
 	for _, user := range []storage.UserID{users[1], s.id()} {
 		_, err := changeFavorite(t.Context(), s.store, user, favorite(post, 1), withInverse)
 		wantIs(t, err, storage.ErrUserUnknown)
-		wantMissing(t, s.store.Edges(t.Context(), storage.Favorites, []storage.Pair{{From: user, To: post.Author, Post: post.Number}}), 1)
+		wantMissing(t, storage.EdgeLookups[storage.Favorites].Read(t.Context(), s.store, storage.Pair{From: user, To: post.Author, Post: post.Number}), 1)
 	}
 }
 
@@ -171,7 +171,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	for _, limit := range []int{1, 7, 22, 100} {
 		var got []storage.Edge
 		for after := (storage.Place{}); ; {
-			page := found(t, s.store.FavoritePages(t.Context(), []storage.FavoritesQuery{{User: users[0], After: after, Limit: limit}}), 1)[0]
+			page := found(t, storage.FavoritePageLookups.Read(t.Context(), s.store, storage.FavoritesQuery{User: users[0], After: after, Limit: limit}), 1)[0]
 			got = append(got, page...)
 			if len(page) < limit || len(got) > len(mine) {
 				break
@@ -181,7 +181,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 		wantList(t, "favorites", got, mine)
 	}
 	behind := slices.IndexFunc(mine, func(e storage.Edge) bool { return storage.FavoritePlace(e).Compare(storage.FavoritePlace(end)) > 0 })
-	page := s.store.FavoritePages(t.Context(), []storage.FavoritesQuery{{User: users[0], After: storage.FavoritePlace(end), Limit: 100}, {User: s.id(), Limit: 1}})
+	page := storage.FavoritePageLookups.Read(t.Context(), s.store, storage.FavoritesQuery{User: users[0], After: storage.FavoritePlace(end), Limit: 100}, storage.FavoritesQuery{User: s.id(), Limit: 1})
 	wantList(t, "behind one that has ended", found(t, page, 2)[0], mine[behind:])
 
 	post := s.post(t, users[0], 1).PostID
@@ -197,7 +197,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	})
 	var got []storage.Edge
 	for after := (storage.Position{}); len(got) < len(by); {
-		page := found(t, s.store.Pages(t.Context(), storage.FavoriteInbox, []storage.PageQuery{{Owner: post.Author, Post: post.Number, After: after, Limit: 5}}), 1)[0]
+		page := found(t, storage.PageLookups[storage.FavoriteInbox].Read(t.Context(), s.store, storage.PageQuery{Owner: post.Author, Post: post.Number, After: after, Limit: 5}), 1)[0]
 		if len(page) == 0 {
 			break
 		}
@@ -320,12 +320,12 @@ func (s favorites) favorite(t *testing.T, user storage.UserID, change storage.Ed
 
 func (s favorites) versionOf(t *testing.T, id storage.PostID) int64 {
 	t.Helper()
-	return found(t, s.store.Posts(t.Context(), []storage.PostID{id}), 1)[0].Counts.Version
+	return found(t, storage.PostLookups.Read(t.Context(), s.store, id), 1)[0].Counts.Version
 }
 
 func (s favorites) wantFavorites(t *testing.T, id storage.PostID, want int64) {
 	t.Helper()
-	wantEqual(t, "favorites of the post", found(t, s.store.Posts(t.Context(), []storage.PostID{id}), 1)[0].Counts.Favorites, want)
+	wantEqual(t, "favorites of the post", found(t, storage.PostLookups.Read(t.Context(), s.store, id), 1)[0].Counts.Favorites, want)
 }
 
 func (s favorites) setState(t *testing.T, user storage.UserID, state storage.UserState, n int) {

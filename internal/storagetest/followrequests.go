@@ -97,11 +97,11 @@ func (s followRequests) TheyAreNoFollows(t *testing.T) {
 		requests := []storage.Edge{edge(side, me, peers[3], storage.Requested, at(4)), edge(side, me, peers[1], storage.Requested, at(2))}
 		wantList(t, "requests", s.page(t, side, storage.PageQuery{Owner: me, Type: storage.Requested, Limit: 9}), requests)
 		wantEqual(t, "follows", len(s.page(t, side, storage.PageQuery{Owner: me, Limit: 9})), 3)
-		wantEqual(t, "neighbours", len(found(t, s.store.Neighbours(t.Context(), side, []storage.UserID{me}), 1)[0]), 3)
+		wantEqual(t, "neighbours", len(found(t, storage.NeighbourLookups[side].Read(t.Context(), s.store, me), 1)[0]), 3)
 		wantEqual(t, "count", s.countsOf(t, me).Of(side), 3)
-		list := found(t, s.store.Lists(t.Context(), side, []storage.ListQuery{{Owner: me, Longest: 9}}), 1)[0]
+		list := found(t, storage.SnapshotLookups[side].Read(t.Context(), s.store, storage.ListQuery{Owner: me, Longest: 9}), 1)[0]
 		wantEqual(t, "rows of the list", len(list.Edges), 5)
-		n := found(t, s.store.CountEdges(t.Context(), side, []storage.EdgeCountQuery{{Owner: me, Type: storage.Requested, Limit: 9}}), 1)[0]
+		n := found(t, storage.EdgeCountLookups[side].Read(t.Context(), s.store, storage.EdgeCountQuery{Owner: me, Type: storage.Requested, Limit: 9}), 1)[0]
 		wantEqual(t, "requests counted", n, 2)
 	}
 }

@@ -125,7 +125,7 @@ func (s friendCounts) EveryWriteKeepsThem(t *testing.T) {
 				what = fmt.Sprintf("%s gets %+v", side, batch)
 				s.apply(t, side, batch...)
 			}
-			for i, got := range found(t, s.store.Counts(t.Context(), users), len(users)) {
+			for i, got := range found(t, storage.CountLookups.Read(t.Context(), s.store, users...), len(users)) {
 				if want := s.countedAmong(t, users[i], users); got.Following != want.Following || got.Follower != want.Follower || got.Friend != want.Friend {
 					t.Fatalf("seed %d, step %d, %s: user %d has %+v, want %+v", seed, n, what, users[i], got, want)
 				}
@@ -142,8 +142,8 @@ func (h *harness) countedAmong(t *testing.T, user storage.UserID, others []stora
 	for i, id := range others {
 		forward[i], inverse[i] = storage.Pair{From: user, To: id}, storage.Pair{From: id, To: user}
 	}
-	follows := answers(t, h.store.Edges(t.Context(), storage.Forward, forward), len(others))
-	followers := answers(t, h.store.Edges(t.Context(), storage.Inverse, inverse), len(others))
+	follows := answers(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), h.store, forward...), len(others))
+	followers := answers(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), h.store, inverse...), len(others))
 	var counts storage.Counts
 	for i := range others {
 		counts.Following += counted(follows[i])

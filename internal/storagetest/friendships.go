@@ -77,7 +77,7 @@ func (s friendships) LateEventsUndoNothing(t *testing.T) {
 	for _, state := range []storage.EdgeType{storage.Accepted, storage.Pending} {
 		wantApplied(t, "late state", s.apply(t, storage.Inbox, stateOf(storage.Inbox, me, other, state, 10))[0], storage.Applied{Row: newer})
 	}
-	wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: me, To: other}}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: me, To: other}), 1)
 }
 
 func (s friendships) ARemovedFriendNoLongerFollows(t *testing.T) {
@@ -158,7 +158,7 @@ func (s friendships) ARequestIsNoMoreThanThat(t *testing.T) {
 		}
 		event := stateOf(storage.Inbox, me, other, storage.Pending, 2)
 		wantApplied(t, "answer", s.apply(t, storage.Inbox, event)[0], storage.Applied{Row: event, Changed: true})
-		wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: me, To: other}}), 1)
+		wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: me, To: other}), 1)
 	}
 }
 
@@ -196,7 +196,7 @@ func (s friendships) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 				t.Fatalf("edge %d of %d was not written", i, n)
 			}
 		}
-		for _, row := range found(t, s.store.Edges(t.Context(), storage.Forward, pairsFrom(me, others...)), n) {
+		for _, row := range found(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, pairsFrom(me, others...)...), n) {
 			wantEqual(t, "follow", row, follow(storage.Forward, me, row.To, 5))
 		}
 		wantEqual(t, "counts", s.countsOf(t, me), storage.Counts{Following: int64(n), Version: 1})
@@ -262,7 +262,7 @@ func (s friendships) WithoutTheOptionTheInboxIsNotWritten(t *testing.T) {
 			wantEqual(t, "inverse", row.Inverse, false)
 		}
 	}
-	wantMissing(t, s.store.Edges(t.Context(), storage.Inbox, []storage.Pair{request}), 1)
-	wantMissing(t, s.store.Edges(t.Context(), storage.Inverse, []storage.Pair{request}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Inbox].Read(t.Context(), s.store, request), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, request), 1)
 	wantEqual(t, "counts", s.countsOf(t, near[0]), counts)
 }

@@ -172,23 +172,23 @@ func (h *harness) applyRule(t *testing.T, side storage.Side, rule storage.Rule, 
 // countsOf reads the counts of one user, which must exist.
 func (h *harness) countsOf(t *testing.T, id storage.UserID) storage.Counts {
 	t.Helper()
-	return found(t, h.store.Counts(t.Context(), []storage.UserID{id}), 1)[0]
+	return found(t, storage.CountLookups.Read(t.Context(), h.store, id), 1)[0]
 }
 
 // edgeOf reads one edge, which must exist.
 func (h *harness) edgeOf(t *testing.T, side storage.Side, pair storage.Pair) storage.Edge {
 	t.Helper()
-	return found(t, h.store.Edges(t.Context(), side, []storage.Pair{pair}), 1)[0]
+	return found(t, storage.EdgeLookups[side].Read(t.Context(), h.store, pair), 1)[0]
 }
 
 // rows reads a range of an owner's rows.
 func (h *harness) rows(t *testing.T, q storage.RowsQuery) []storage.Edge {
 	t.Helper()
-	return found(t, h.store.AllRows(t.Context(), []storage.RowsQuery{q}), 1)[0]
+	return found(t, storage.RowLookups.Read(t.Context(), h.store, q), 1)[0]
 }
 
 // page reads one range of a list.
 func (h *harness) page(t *testing.T, side storage.Side, q storage.PageQuery) []storage.Edge {
 	t.Helper()
-	return found(t, h.store.Pages(t.Context(), side, []storage.PageQuery{q}), 1)[0]
+	return found(t, storage.PageLookups[side].Read(t.Context(), h.store, q), 1)[0]
 }

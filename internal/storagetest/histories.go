@@ -118,7 +118,7 @@ func (p *pair) create(t *rapid.T) {
 	if len(got) != n {
 		t.Fatalf("create: %d results for %d users", len(got), n)
 	}
-	existed := p.reference.Users(t.Context(), ids)
+	existed := storage.UserLookups.Read(t.Context(), p.reference, ids...)
 	for i := range users {
 		refused := errors.Is(got[i].Err, storage.ErrHandleTaken)
 		if got[i].Err != nil && !refused {
@@ -181,7 +181,7 @@ func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Ed
 		}
 	}
 	for where, row := range reported {
-		there := p.reference.Edges(t.Context(), where.side, []storage.Pair{where.pair})[0].Value
+		there := storage.EdgeLookups[where.side].Read(t.Context(), p.reference, where.pair)[0].Value
 		if row != there {
 			t.Fatalf("apply %v to %s:\ngot %+v\nwant %+v", batch, side, row, there)
 		}
@@ -261,7 +261,7 @@ func (p *pair) relate(t *rapid.T) {
 	for _, owner := range ends {
 		for kind := int64(101); kind <= 103; kind++ {
 			of := []storage.OwnerKind{{Owner: owner, Kind: kind}}
-			if g, w := p.store.KindCounts(t.Context(), of)[0], p.reference.KindCounts(t.Context(), of)[0]; g != w {
+			if g, w := storage.KindLookups.Read(t.Context(), p.store, of...)[0], storage.KindLookups.Read(t.Context(), p.reference, of...)[0]; g != w {
 				t.Fatalf("counts of kind %d of %d:\ngot  %+v\nwant %+v", kind, owner, g, w)
 			}
 			for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
@@ -269,7 +269,7 @@ func (p *pair) relate(t *rapid.T) {
 			}
 			for _, to := range ends {
 				pair := []storage.Pair{{From: owner, To: to, Post: kind}}
-				if g, w := p.store.Details(t.Context(), pair)[0], p.reference.Details(t.Context(), pair)[0]; g != w {
+				if g, w := storage.DetailLookups.Read(t.Context(), p.store, pair...)[0], storage.DetailLookups.Read(t.Context(), p.reference, pair...)[0]; g != w {
 					t.Fatalf("detail of %v:\ngot  %+v\nwant %+v", pair, g, w)
 				}
 			}
@@ -312,7 +312,7 @@ func (p *pair) register(t *rapid.T) {
 	user.Handle = rapid.SampledFrom(p.handles).Draw(t, "handle")
 	user.CreatedAt += storage.Micros(rapid.IntRange(0, 3).Draw(t, "minutes")) * (storage.ClaimTTL + 1)
 	hash := rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "hash")
-	existed := p.reference.Users(t.Context(), []storage.UserID{user.ID})[0].Found
+	existed := storage.UserLookups.Read(t.Context(), p.reference, user.ID)[0].Found
 
 	got := p.store.Register(t.Context(), user, hash)
 	want := p.reference.Register(t.Context(), user, hash)
@@ -442,7 +442,7 @@ func (p *pair) drawPeer(t *rapid.T) storage.UserID {
 // drawPosition draws a bound of an owner's list: none, that of a row, or a position where there
 // may be no row.
 func (p *pair) drawPosition(t *rapid.T, side storage.Side, owner storage.UserID) storage.Position {
-	rows := p.reference.Pages(t.Context(), side, []storage.PageQuery{{Owner: owner, Limit: 100}})[0].Value
+	rows := storage.PageLookups[side].Read(t.Context(), p.reference, storage.PageQuery{Owner: owner, Limit: 100})[0].Value
 	switch kind := rapid.IntRange(0, 2).Draw(t, "bound"); {
 	case kind == 0:
 		return storage.Position{}

@@ -15,7 +15,7 @@ var withInverse = storage.ChangeOptions{Inverse: true}
 
 func (s inverse) WithoutTheOptionItIsNotWritten(t *testing.T) {
 	from, to := s.newUsers(t, 1)[0].ID, idsOf(s.newUsers(t, 8))
-	counts := found(t, s.store.Counts(t.Context(), to), len(to))
+	counts := found(t, storage.CountLookups.Read(t.Context(), s.store, to...), len(to))
 	for _, kind := range []storage.EdgeType{storage.Following, storage.Blocking, storage.None} {
 		batch := changeAll(to, kind, 1)
 		for i := range batch {
@@ -25,8 +25,8 @@ func (s inverse) WithoutTheOptionItIsNotWritten(t *testing.T) {
 			wantEqual(t, "changed", got.Changed, true)
 			wantEqual(t, "inverse", got.Inverse, false)
 		}
-		wantMissing(t, s.store.Edges(t.Context(), storage.Inverse, pairsFrom(from, to...)), len(to))
-		wantList(t, "counts", found(t, s.store.Counts(t.Context(), to), len(to)), counts)
+		wantMissing(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, pairsFrom(from, to...)...), len(to))
+		wantList(t, "counts", found(t, storage.CountLookups.Read(t.Context(), s.store, to...), len(to)), counts)
 	}
 }
 
@@ -35,7 +35,7 @@ func (s inverse) WhatIsLocalIsWritten(t *testing.T) {
 	for step, kind := range []storage.EdgeType{
 		storage.Following, storage.Blocking, storage.None, storage.Blocking, storage.None, storage.Following, storage.None, storage.Following,
 	} {
-		before := found(t, s.store.Counts(t.Context(), to), len(to))
+		before := found(t, storage.CountLookups.Read(t.Context(), s.store, to...), len(to))
 		batch := changeAll(to, kind, step)
 		for i := range batch {
 			if step < 5 {
@@ -43,8 +43,8 @@ func (s inverse) WhatIsLocalIsWritten(t *testing.T) {
 			}
 		}
 		answers := s.changeWith(t, from, withInverse, batch...)
-		rows := s.store.Edges(t.Context(), storage.Inverse, pairsFrom(from, to...))
-		now := found(t, s.store.Counts(t.Context(), to), len(to))
+		rows := storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, pairsFrom(from, to...)...)
+		now := found(t, storage.CountLookups.Read(t.Context(), s.store, to...), len(to))
 		for i, got := range answers {
 			local := s.local(t, from, to[i])
 			what := fmt.Sprintf("step %d, local is %v: ", step, local)
@@ -69,14 +69,14 @@ func (s inverse) UnchangedOnesAreNotWritten(t *testing.T) {
 	from, to := s.neighbours(t, 3)
 	s.change(t, from, change(to[0], storage.Following, 1)) // only this side
 	s.changeWith(t, from, withInverse, change(to[1], storage.Following, 2))
-	counts := found(t, s.store.Counts(t.Context(), to), 3)
+	counts := found(t, storage.CountLookups.Read(t.Context(), s.store, to...), 3)
 	for _, got := range s.changeWith(t, from, withInverse,
 		change(to[0], storage.Following, 3), change(to[1], storage.Following, 3), change(to[2], storage.None, 3)) {
 		wantEqual(t, "changed", got.Changed, false)
 		wantEqual(t, "inverse", got.Inverse, false)
 	}
-	wantFound(t, s.store.Edges(t.Context(), storage.Inverse, pairsFrom(from, to...)), false, true, false)
-	wantList(t, "counts", found(t, s.store.Counts(t.Context(), to), 3), counts)
+	wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, pairsFrom(from, to...)...), false, true, false)
+	wantList(t, "counts", found(t, storage.CountLookups.Read(t.Context(), s.store, to...), 3), counts)
 }
 
 func (s inverse) RefusedOnesAreNotWritten(t *testing.T) {
@@ -84,7 +84,7 @@ func (s inverse) RefusedOnesAreNotWritten(t *testing.T) {
 	results := s.store.ChangeEdges(t.Context(), storage.Forward, from, changeAll(to, storage.Following, 1),
 		storage.ChangeOptions{MaxFollowing: 1, Inverse: true})
 	wantLimited(t, results, 1, 2)
-	wantFound(t, s.store.Edges(t.Context(), storage.Inverse, pairsFrom(from, to...)), true, false, false)
+	wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, pairsFrom(from, to...)...), true, false, false)
 	for i, want := range []int64{1, 0, 0} {
 		wantEqual(t, "count", s.countsOf(t, to[i]).Follower, want)
 		wantEqual(t, "inverse", results[i].Value.Inverse, want == 1)
@@ -126,7 +126,7 @@ func (s inverse) PeersWithoutCountsGetThem(t *testing.T) {
 		}
 	}
 	s.changeWith(t, from, withInverse, change(to[0], storage.Following, 1), change(to[1], storage.Blocking, 1), change(to[2], storage.None, 1))
-	results := s.store.Counts(t.Context(), to)
+	results := storage.CountLookups.Read(t.Context(), s.store, to...)
 	wantFound(t, results, true, true, false) // nothing was ended, and nothing is counted
 	wantEqual(t, "count", results[0].Value.Follower, 1)
 	wantEqual(t, "count of who is blocked", results[1].Value.Follower, 0)

@@ -66,7 +66,7 @@ func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
 			return
 		}
 		for range 50 {
-			for i, result := range store.Users(t.Context(), idsOf(users)) {
+			for i, result := range storage.UserLookups.Read(t.Context(), store, idsOf(users)...) {
 				if result.Err == nil && (!result.Found || result.Value != users[i]) {
 					t.Errorf("got %+v, want %+v or an error", result, users[i])
 				}

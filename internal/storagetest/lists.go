@@ -17,8 +17,8 @@ const noTombstones = storage.Micros(math.MaxInt64)
 
 func (s lists) AnEmptyBatchHasNoResults(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, s.store.Lists(t.Context(), side, nil), 0)
-		answers(t, s.store.Lists(t.Context(), side, []storage.ListQuery{}), 0)
+		answers(t, storage.SnapshotLookups[side].Read(t.Context(), s.store), 0)
+		answers(t, storage.SnapshotLookups[side].Read(t.Context(), s.store), 0)
 	})
 }
 
@@ -120,7 +120,7 @@ func (s lists) QueriesOfOneOwnerMayDiffer(t *testing.T) {
 			{Owner: owner, Longest: 2}, {Owner: owner, Longest: 1}, {Owner: owner, Longest: 2, EndedSince: at(6)},
 			{Owner: owner, Longest: 2}, {Owner: s.id(), Longest: 2}, {Owner: owner, Longest: 1},
 		}
-		got := found(t, s.store.Lists(t.Context(), side, queries), len(queries))
+		got := found(t, storage.SnapshotLookups[side].Read(t.Context(), s.store, queries...), len(queries))
 		for i, want := range [][]storage.Edge{rows, nil, alive, rows, nil, nil} {
 			wantList(t, "edges", got[i].Edges, want)
 			wantEqual(t, "long", got[i].Long, queries[i].Longest == 1)
@@ -141,7 +141,7 @@ func (s lists) ALargeBatchIsAnswered(t *testing.T) {
 			want[0] = append(want[0], follow(side, owners[0], peers[i], i))
 		}
 		s.apply(t, side, slices.Concat(want...)...)
-		for i, got := range found(t, s.store.Lists(t.Context(), side, queries), many) {
+		for i, got := range found(t, storage.SnapshotLookups[side].Read(t.Context(), s.store, queries...), many) {
 			if got.Long || !slices.Equal(got.Edges, want[i]) {
 				t.Fatalf("owner %d: got %d edges, want %d", i, len(got.Edges), len(want[i]))
 			}
@@ -179,7 +179,7 @@ func (s lists) AllIsOfOneMoment(t *testing.T) {
 			s.note(t, side, owner, peers, versions)
 		}, func() (int64, [2]storage.List, bool) {
 			q := storage.ListQuery{Owner: owner, Longest: n}
-			results := s.store.Lists(t.Context(), side, []storage.ListQuery{q, {Owner: owner, Longest: n / 2}})
+			results := storage.SnapshotLookups[side].Read(t.Context(), s.store, q, storage.ListQuery{Owner: owner, Longest: n / 2})
 			if !noErrors(t, results, 2) {
 				return 0, [2]storage.List{}, false
 			}
@@ -208,7 +208,7 @@ func (s lists) note(t *testing.T, side storage.Side, owner storage.UserID, peers
 	for _, peer := range peers {
 		pairs = append(pairs, side.Pair(owner, peer))
 	}
-	counts, rows := s.store.Counts(t.Context(), []storage.UserID{owner}), s.store.Edges(t.Context(), side, pairs)
+	counts, rows := storage.CountLookups.Read(t.Context(), s.store, owner), storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
 	if !noErrors(t, counts, 1) || !noErrors(t, rows, len(pairs)) {
 		return
 	}
@@ -224,7 +224,7 @@ func (s lists) note(t *testing.T, side storage.Side, owner storage.UserID, peers
 // list reads one list.
 func (s lists) list(t *testing.T, side storage.Side, q storage.ListQuery) storage.List {
 	t.Helper()
-	return found(t, s.store.Lists(t.Context(), side, []storage.ListQuery{q}), 1)[0]
+	return found(t, storage.SnapshotLookups[side].Read(t.Context(), s.store, q), 1)[0]
 }
 
 func (s lists) wantIs(t *testing.T, what string, got, want storage.List) {

@@ -35,11 +35,11 @@ func (p *pair) everything(t *rapid.T) {
 }
 
 func (p *pair) compareUsers(t *rapid.T, ids []storage.UserID) {
-	compare(t, "users", ids, p.store.Users(t.Context(), ids), p.reference.Users(t.Context(), ids), equal)
+	compare(t, "users", ids, storage.UserLookups.Read(t.Context(), p.store, ids...), storage.UserLookups.Read(t.Context(), p.reference, ids...), equal)
 }
 
 func (p *pair) compareHandles(t *rapid.T, handles []string) {
-	compare(t, "handles", handles, p.store.UserIDs(t.Context(), handles), p.reference.UserIDs(t.Context(), handles), equal)
+	compare(t, "handles", handles, storage.HandleLookups.Read(t.Context(), p.store, handles...), storage.HandleLookups.Read(t.Context(), p.reference, handles...), equal)
 }
 
 func (p *pair) comparePasswords(t *rapid.T, ids []storage.UserID) {
@@ -84,24 +84,24 @@ func (p *pair) compareLogs(t *rapid.T) {
 }
 
 func (p *pair) compareEdges(t *rapid.T, side storage.Side, pairs []storage.Pair) {
-	compare(t, side.String(), pairs, p.store.Edges(t.Context(), side, pairs), p.reference.Edges(t.Context(), side, pairs), equal)
+	compare(t, side.String(), pairs, storage.EdgeLookups[side].Read(t.Context(), p.store, pairs...), storage.EdgeLookups[side].Read(t.Context(), p.reference, pairs...), equal)
 }
 
 func (p *pair) comparePages(t *rapid.T, side storage.Side, queries []storage.PageQuery) {
 	compare(t, "pages of "+side.String(), queries,
-		p.store.Pages(t.Context(), side, queries), p.reference.Pages(t.Context(), side, queries), slices.Equal)
+		storage.PageLookups[side].Read(t.Context(), p.store, queries...), storage.PageLookups[side].Read(t.Context(), p.reference, queries...), slices.Equal)
 }
 
 func (p *pair) compareNeighbours(t *rapid.T, side storage.Side, owners []storage.UserID) {
 	compare(t, "neighbours of "+side.String(), owners,
-		p.store.Neighbours(t.Context(), side, owners), p.reference.Neighbours(t.Context(), side, owners), slices.Equal)
+		storage.NeighbourLookups[side].Read(t.Context(), p.store, owners...), storage.NeighbourLookups[side].Read(t.Context(), p.reference, owners...), slices.Equal)
 	p.comparePacked(t, side, owners)
 }
 
 // comparePacked compares those lists that the store has packed.
 func (p *pair) comparePacked(t *rapid.T, side storage.Side, owners []storage.UserID) {
-	got := p.store.PackedNeighbours(t.Context(), side, owners)
-	want := p.reference.Neighbours(t.Context(), side, owners)
+	got := storage.PackedLookups[side].Read(t.Context(), p.store, owners...)
+	want := storage.NeighbourLookups[side].Read(t.Context(), p.reference, owners...)
 	for i := range min(len(got), len(want)) {
 		if got[i].Err == nil && !got[i].Found {
 			want[i] = storage.Result[[]storage.UserID]{}
@@ -112,9 +112,9 @@ func (p *pair) comparePacked(t *rapid.T, side storage.Side, owners []storage.Use
 
 // compareProfiles compares users with their counts. The version is that of the counts.
 func (p *pair) compareProfiles(t *rapid.T) {
-	versions := p.store.Counts(t.Context(), p.ids)
-	got := p.store.Profiles(t.Context(), p.ids)
-	want := p.reference.Profiles(t.Context(), p.ids)
+	versions := storage.CountLookups.Read(t.Context(), p.store, p.ids...)
+	got := storage.ProfileLookups.Read(t.Context(), p.store, p.ids...)
+	want := storage.ProfileLookups.Read(t.Context(), p.reference, p.ids...)
 	for i := range min(len(want), len(versions)) {
 		want[i].Value.Counts.Version = versions[i].Value.Version
 	}
@@ -127,9 +127,9 @@ func (p *pair) compareLists(t *rapid.T, side storage.Side) {
 	for i, owner := range p.ids {
 		queries = append(queries, storage.ListQuery{Owner: owner, Longest: 100}, storage.ListQuery{Owner: owner, Longest: i % 3, EndedSince: at(i)})
 	}
-	versions := p.store.Counts(t.Context(), p.ids)
-	got := p.store.Lists(t.Context(), side, queries)
-	want := p.reference.Lists(t.Context(), side, queries)
+	versions := storage.CountLookups.Read(t.Context(), p.store, p.ids...)
+	got := storage.SnapshotLookups[side].Read(t.Context(), p.store, queries...)
+	want := storage.SnapshotLookups[side].Read(t.Context(), p.reference, queries...)
 	for i := range min(len(want), 2*len(versions)) {
 		want[i].Value.Version = versions[i/2].Value.Version
 	}
@@ -144,13 +144,13 @@ func (p *pair) compareMessages(t *rapid.T) {
 			requests = append(requests, storage.Pair{From: from, To: to})
 		}
 	}
-	compare(t, "messages", requests, p.store.Messages(t.Context(), requests), p.reference.Messages(t.Context(), requests), equal)
+	compare(t, "messages", requests, storage.MessageLookups.Read(t.Context(), p.store, requests...), storage.MessageLookups.Read(t.Context(), p.reference, requests...), equal)
 }
 
 // compareCounts compares the counts, and whether the versions have risen since the last time.
 func (p *pair) compareCounts(t *rapid.T, ids []storage.UserID) {
-	got := p.store.Counts(t.Context(), ids)
-	want := p.reference.Counts(t.Context(), ids)
+	got := storage.CountLookups.Read(t.Context(), p.store, ids...)
+	want := storage.CountLookups.Read(t.Context(), p.reference, ids...)
 	compare(t, "counts", ids, got, want, func(a, b storage.Counts) bool {
 		return a.Following == b.Following && a.Follower == b.Follower && a.Friend == b.Friend
 	})

@@ -16,7 +16,7 @@ type marks struct{ *harness }
 func (s marks) WhatIsGivenIsChanged(t *testing.T) {
 	pair := s.followed(t)
 	remark := strings.Repeat("👩", storage.MaxRemarkLength)
-	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)
 	for _, step := range []struct {
 		change storage.MarkChange
 		want   storage.EdgeMark
@@ -29,7 +29,7 @@ func (s marks) WhatIsGivenIsChanged(t *testing.T) {
 		{remarked(""), storage.EdgeMark{Special: true}},
 	} {
 		s.mark(t, pair, step.change, step.want)
-		wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)[0], step.want)
+		wantEqual(t, "mark", found(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)[0], step.want)
 	}
 }
 
@@ -37,7 +37,7 @@ func (s marks) OneWithNeitherIsRemoved(t *testing.T) {
 	pair := s.followed(t)
 	s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x"})
 	s.mark(t, pair, remarked(""), storage.EdgeMark{})
-	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)
 }
 
 func (s marks) OnlyAFollowIsMarked(t *testing.T) {
@@ -54,7 +54,7 @@ func (s marks) OnlyAFollowIsMarked(t *testing.T) {
 		wantIs(t, err, storage.ErrNotFollowing)
 		wantEqual(t, "changed", changed, false)
 		wantEqual(t, "mark reported", got, storage.EdgeMark{})
-		wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+		wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)
 	}
 }
 
@@ -96,16 +96,16 @@ func (s marks) TheyGoWithTheFollow(t *testing.T) {
 			s.mark(t, pair, special(true), storage.EdgeMark{Special: true})
 			s.mark(t, kept, special(true), storage.EdgeMark{Special: true})
 			end(pair)
-			wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+			wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)
 			wantList(t, "specials", s.specialsOf(t, pair.From), nil)
 			wantList(t, "specials of another", s.specialsOf(t, kept.From), []storage.UserID{kept.To})
 
 			// The marks do not return with a new follow, which a block refuses.
 			s.apply(t, storage.Forward, edge(storage.Forward, pair.From, pair.To, storage.Following, at(99)))
 			if what == "block by the other" {
-				wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+				wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)
 			} else {
-				wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)[0], storage.EdgeMark{FirstAt: at(1)})
+				wantEqual(t, "mark", found(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)[0], storage.EdgeMark{FirstAt: at(1)})
 			}
 		})
 	}
@@ -114,11 +114,11 @@ func (s marks) TheyGoWithTheFollow(t *testing.T) {
 // However often the follow ends, and whatever is between: a block is no follow.
 func (s marks) TheFirstTimeStays(t *testing.T) {
 	pair := s.followed(t)
-	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)
 	for i, kind := range []storage.EdgeType{storage.None, storage.Following, storage.Blocking, storage.None, storage.Following} {
 		s.change(t, pair.From, storage.EdgeChange{To: pair.To, Type: kind, Ends: s.edgeOf(t, storage.Forward, pair).Type, At: at(10 * (i + 1))})
 	}
-	wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)[0], storage.EdgeMark{FirstAt: at(1)})
+	wantEqual(t, "mark", found(t, storage.MarkLookups.Read(t.Context(), s.store, pair), 1)[0], storage.EdgeMark{FirstAt: at(1)})
 	s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x", FirstAt: at(1)})
 	s.mark(t, pair, remarked(""), storage.EdgeMark{FirstAt: at(1)})
 	wantEqual(t, "edge", s.edgeOf(t, storage.Forward, pair).UpdateTime, at(50))
@@ -128,7 +128,7 @@ func (s marks) TheFirstTimeStays(t *testing.T) {
 	s.change(t, other.From, storage.EdgeChange{To: other.To, Type: storage.Blocking, At: at(10)})
 	s.change(t, other.From, storage.EdgeChange{To: other.To, Type: storage.None, Ends: storage.Blocking, At: at(20)})
 	s.change(t, other.From, storage.EdgeChange{To: other.To, Type: storage.Following, At: at(30)})
-	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{other}), 1)
+	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, other), 1)
 }
 
 func (s marks) ManyGoWithTheirFollows(t *testing.T) {
@@ -164,8 +164,8 @@ func (s marks) ManyGoWithTheirFollows(t *testing.T) {
 			kept := storage.Pair{From: person, To: to[1]}
 			s.mark(t, kept, remarked("kept"), storage.EdgeMark{Remark: "kept"})
 			end(append([]storage.UserID{to[0]}, to[2:]...))
-			wantMissing(t, s.store.Marks(t.Context(), marked), len(marked))
-			wantEqual(t, "another mark", found(t, s.store.Marks(t.Context(), []storage.Pair{kept}), 1)[0].Remark, "kept")
+			wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, marked...), len(marked))
+			wantEqual(t, "another mark", found(t, storage.MarkLookups.Read(t.Context(), s.store, kept), 1)[0].Remark, "kept")
 		})
 	}
 }
@@ -184,7 +184,7 @@ func (s marks) SpecialsAscend(t *testing.T) {
 	s.apply(t, storage.Forward, follow(storage.Forward, other.From, other.To, 1))
 	s.mark(t, other, special(true), storage.EdgeMark{Special: true})
 
-	lists := found(t, s.store.Specials(t.Context(), []storage.UserID{users[1].ID, users[2].ID, users[0].ID, users[1].ID}), 4)
+	lists := found(t, storage.SpecialLookups.Read(t.Context(), s.store, users[1].ID, users[2].ID, users[0].ID, users[1].ID), 4)
 	wantList(t, "specials", lists[0], to[:1])
 	wantList(t, "specials of one without", lists[1], nil)
 	wantList(t, "specials of one with many", lists[2], slices.Sorted(slices.Values(to[1:])))
@@ -204,7 +204,7 @@ func (s marks) ALargeBatchIsAnswered(t *testing.T) {
 				pairs[i] = stranger()
 			}
 		}
-		results := s.store.Marks(t.Context(), pairs)
+		results := storage.MarkLookups.Read(t.Context(), s.store, pairs...)
 		answers(t, results, many)
 		for i, result := range results {
 			if result.Found != (i%100 == 0) || result.Found && result.Value.Remark != "x" {
@@ -272,7 +272,7 @@ func (h *harness) mark(t *testing.T, pair storage.Pair, change storage.MarkChang
 
 func (h *harness) specialsOf(t *testing.T, user storage.UserID) []storage.UserID {
 	t.Helper()
-	return found(t, h.store.Specials(t.Context(), []storage.UserID{user}), 1)[0]
+	return found(t, storage.SpecialLookups.Read(t.Context(), h.store, user), 1)[0]
 }
 
 func special(is bool) storage.MarkChange      { return storage.MarkChange{Special: &is} }
@@ -288,11 +288,11 @@ func (s messages) OnlyPendingRequestsHaveThem(t *testing.T) {
 		request := storage.Pair{From: users[0].ID, To: users[1].ID}
 		back := storage.Pair{From: request.To, To: request.From}
 		s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(1), Message: text})
-		results := s.store.Messages(t.Context(), []storage.Pair{back, request, request})
+		results := storage.MessageLookups.Read(t.Context(), s.store, back, request, request)
 		wantFound(t, results, false, true, true)
 		wantEqual(t, "message", results[1].Value, text)
 		s.act(t, request, storage.EdgeChange{Type: end, At: at(2)})
-		wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+		wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)
 	}
 }
 
@@ -300,14 +300,14 @@ func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
 	users := s.newUsers(t, 2)
 	request := storage.Pair{From: users[0].ID, To: users[1].ID}
 	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(1)})
-	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)
 
 	// Nor does it keep the message of the request before it.
 	s.act(t, request, storage.EdgeChange{Type: storage.Cancelled, At: at(2)})
 	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(3), Message: "hello"})
 	s.act(t, request, storage.EdgeChange{Type: storage.Cancelled, At: at(4)})
 	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(5)})
-	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)
 }
 
 // An event may also end a request.
@@ -316,7 +316,7 @@ func (s messages) TheyGoWithTheRequest(t *testing.T) {
 	request := storage.Pair{From: users[0].ID, To: users[1].ID}
 	s.act(t, request, storage.EdgeChange{Type: storage.Pending, At: at(1), Message: "hello"})
 	s.apply(t, storage.Requests, storage.Edge{From: request.From, To: request.To, Type: storage.None, UpdateTime: at(2)})
-	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)
 }
 
 // act changes a request by one act, which must have an effect.

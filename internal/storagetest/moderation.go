@@ -106,10 +106,10 @@ func (s moderation) WhatIsRemovedIsDeleted(t *testing.T) {
 	removeComment.Action, removeComment.Number = storage.CommentRemoved, comment.Number
 	second := s.moderate(t, removeComment, true)
 	wantEqual(t, "about", second.User, writer)
-	wantEqual(t, "post", found(t, s.store.Posts(t.Context(), []storage.PostID{post.PostID}), 1)[0].Counts.Comments, int64(0))
+	wantEqual(t, "post", found(t, storage.PostLookups.Read(t.Context(), s.store, post.PostID), 1)[0].Counts.Comments, int64(0))
 	first := s.moderate(t, removePost, true)
-	wantMissing(t, s.store.Comments(t.Context(), []storage.CommentID{comment.CommentID}), 1)
-	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{post.PostID}), 1)
+	wantMissing(t, storage.CommentLookups.Read(t.Context(), s.store, comment.CommentID), 1)
+	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, post.PostID), 1)
 	wantEqual(t, "posts of the author", s.countsOf(t, author).Posts, int64(1))
 	if _, err := s.store.DeletePost(t.Context(), other.PostID); err != nil {
 		t.Fatal(err)

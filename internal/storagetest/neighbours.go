@@ -12,15 +12,15 @@ type neighbours struct{ *harness }
 
 func (s neighbours) AnEmptyBatchHasNoResults(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, s.store.Neighbours(t.Context(), side, nil), 0)
-		answers(t, s.store.Neighbours(t.Context(), side, []storage.UserID{}), 0)
+		answers(t, storage.NeighbourLookups[side].Read(t.Context(), s.store), 0)
+		answers(t, storage.NeighbourLookups[side].Read(t.Context(), s.store), 0)
 	})
 }
 
 func (s neighbours) AnUnknownOwnerHasNone(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		owners := []storage.UserID{s.id(), s.newUsers(t, 1)[0].ID}
-		for _, got := range found(t, s.store.Neighbours(t.Context(), side, owners), 2) {
+		for _, got := range found(t, storage.NeighbourLookups[side].Read(t.Context(), s.store, owners...), 2) {
 			wantList(t, "neighbours", got, nil)
 		}
 	})
@@ -93,5 +93,5 @@ func (s neighbours) ALargeBatchIsAnswered(t *testing.T) {
 
 func (s neighbours) of(t *testing.T, side storage.Side, owners ...storage.UserID) [][]storage.UserID {
 	t.Helper()
-	return found(t, s.store.Neighbours(t.Context(), side, owners), len(owners))
+	return found(t, storage.NeighbourLookups[side].Read(t.Context(), s.store, owners...), len(owners))
 }

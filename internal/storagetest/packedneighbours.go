@@ -13,7 +13,7 @@ type packedNeighbours struct{ *harness }
 
 func (s packedNeighbours) AnEmptyBatchHasNoResults(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, s.store.PackedNeighbours(t.Context(), side, nil), 0)
+		answers(t, storage.PackedLookups[side].Read(t.Context(), s.store), 0)
 	})
 }
 
@@ -54,7 +54,7 @@ func (s packedNeighbours) WithoutFollowsThereIsNoList(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner := s.id()
 		s.apply(t, side, edge(side, owner, s.id(), storage.Blocking, at(1)))
-		wantMissing(t, s.store.PackedNeighbours(t.Context(), side, []storage.UserID{s.id(), s.newUsers(t, 1)[0].ID, owner}), 3)
+		wantMissing(t, storage.PackedLookups[side].Read(t.Context(), s.store, s.id(), s.newUsers(t, 1)[0].ID, owner), 3)
 	})
 }
 
@@ -62,15 +62,15 @@ func (s packedNeighbours) RequestsAreNotPacked(t *testing.T) {
 	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
 		owner := s.id()
 		s.apply(t, side, edge(side, owner, s.id(), storage.Pending, at(1)))
-		wantMissing(t, s.store.PackedNeighbours(t.Context(), side, []storage.UserID{owner, s.id()}), 2)
+		wantMissing(t, storage.PackedLookups[side].Read(t.Context(), s.store, owner, s.id()), 2)
 	}
 }
 
 // comparePacked compares the lists that are packed with the lists in rows.
 func (s packedNeighbours) comparePacked(t *testing.T, side storage.Side, owners ...storage.UserID) []storage.Result[[]storage.UserID] {
 	t.Helper()
-	results := s.store.PackedNeighbours(t.Context(), side, owners)
-	want := found(t, s.store.Neighbours(t.Context(), side, owners), len(owners))
+	results := storage.PackedLookups[side].Read(t.Context(), s.store, owners...)
+	want := found(t, storage.NeighbourLookups[side].Read(t.Context(), s.store, owners...), len(owners))
 	for i, got := range answers(t, results, len(owners)) {
 		if results[i].Found {
 			wantList(t, "packed", got, want[i])

@@ -14,8 +14,8 @@ type pages struct{ *harness }
 
 func (s pages) AnEmptyBatchHasNoResults(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, s.store.Pages(t.Context(), side, nil), 0)
-		answers(t, s.store.Pages(t.Context(), side, []storage.PageQuery{}), 0)
+		answers(t, storage.PageLookups[side].Read(t.Context(), s.store), 0)
+		answers(t, storage.PageLookups[side].Read(t.Context(), s.store), 0)
 	})
 }
 
@@ -65,7 +65,7 @@ func (s pages) TheTypeSelectsTheList(t *testing.T) {
 				storage.PageQuery{Owner: owner, Type: kind, Limit: 3, Before: after, Backward: true})
 			want = append(want, list, list[5:8], list[1:4])
 		}
-		for i, got := range found(t, s.store.Pages(t.Context(), side, queries), len(queries)) {
+		for i, got := range found(t, storage.PageLookups[side].Read(t.Context(), s.store, queries...), len(queries)) {
 			wantList(t, fmt.Sprintf("%+v", queries[i]), got, want[i])
 		}
 	})
@@ -158,7 +158,7 @@ func (s pages) EveryRangeOfAListInOneBatch(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
 		queries, want := l.ranges(side)
-		got := found(t, s.store.Pages(t.Context(), side, queries), len(queries))
+		got := found(t, storage.PageLookups[side].Read(t.Context(), s.store, queries...), len(queries))
 		for i, q := range queries {
 			if !slices.Equal(got[i], want[i]) {
 				t.Fatalf("%+v:\ngot  %v\nwant %v", q, got[i], want[i])
@@ -239,7 +239,7 @@ func (s pages) AQueryThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 		l := s.makeList(t, side)
 		two := storage.PageQuery{Owner: l.owner, Limit: 2}
 		four := storage.PageQuery{Owner: l.owner, Limit: 4}
-		got := found(t, s.store.Pages(t.Context(), side, []storage.PageQuery{two, four, two, two, four}), 5)
+		got := found(t, storage.PageLookups[side].Read(t.Context(), s.store, two, four, two, two, four), 5)
 		for i, n := range []int{2, 4, 2, 2, 4} {
 			wantList(t, fmt.Sprintf("query %d", i), got[i], l.rows[:n])
 		}
@@ -284,7 +284,7 @@ func (s pages) ALargeBatchIsAnswered(t *testing.T) {
 				queries[i] = storage.PageQuery{Owner: strangers[i], Limit: 5}
 			}
 		}
-		got := found(t, s.store.Pages(t.Context(), side, queries), many)
+		got := found(t, storage.PageLookups[side].Read(t.Context(), s.store, queries...), many)
 		for i := range many {
 			if !slices.Equal(got[i], want[i]) {
 				t.Fatalf("query %d, %+v:\ngot  %v\nwant %v", i, queries[i], got[i], want[i])

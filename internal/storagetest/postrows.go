@@ -40,10 +40,10 @@ func (s postRows) APostComesAsItWas(t *testing.T) {
 	again.Text, other.Key = "other", one.Key
 	got := outcomesOf(s.store.RestorePosts(t.Context(), []storage.PostRow{one, deleted, s.row(follower, 1), s.row(s.id(), 1), again, other}))
 	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, there, storage.ErrKeyTaken.Error()})
-	wantPosts(t, found(t, s.store.Posts(t.Context(), []storage.PostID{one.PostID}), 1), []storage.Post{{
+	wantPosts(t, found(t, storage.PostLookups.Read(t.Context(), s.store, one.PostID), 1), []storage.Post{{
 		PostID: one.PostID, Text: one.Text, Media: one.Media, CreatedAt: one.At, EditedAt: one.EditedAt, Counts: storage.PostCounts{Version: 1},
 	}})
-	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{deleted.PostID, other.PostID}), 2)
+	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, deleted.PostID, other.PostID), 2)
 	after := s.countsOf(t, author)
 	wantEqual(t, "posts", after.Posts, before.Posts+1)
 	if after.Version <= before.Version {
@@ -76,11 +76,11 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 	missing := s.newComment(storage.PostID{Author: author, Number: s.number()}, by, 4)
 	got := outcomesOf(s.store.RestoreComments(t.Context(), []storage.NewComment{s.newComment(deleted.PostID, by, 1), one, missing, again, other}))
 	wantList(t, "outcomes", got, []string{notFound, added, notFound, there, storage.ErrKeyTaken.Error()})
-	wantList(t, "comments", found(t, s.store.Comments(t.Context(), []storage.CommentID{one.ID()}), 1), []storage.Comment{
+	wantList(t, "comments", found(t, storage.CommentLookups.Read(t.Context(), s.store, one.ID()), 1), []storage.Comment{
 		{CommentID: one.ID(), Post: post.Number, By: by, Text: one.Text, CreatedAt: one.At},
 	})
 	s.wantCount(t, post.PostID, 1)
-	now := found(t, s.store.Posts(t.Context(), []storage.PostID{post.PostID}), 1)[0]
+	now := found(t, storage.PostLookups.Read(t.Context(), s.store, post.PostID), 1)[0]
 	if now.Counts.Version <= post.Counts.Version {
 		t.Errorf("version %d after %d", now.Counts.Version, post.Counts.Version)
 	}

@@ -29,7 +29,7 @@ func (s posts) AnEditLeavesSomething(t *testing.T) {
 	wantEqual(t, "changed", changed, true)
 	_, _, err = s.store.EditPost(t.Context(), post.PostID, storage.PostChange{Media: &none}, at(6))
 	wantIs(t, err, storage.ErrPostEmpty)
-	wantEqual(t, "media", len(found(t, s.store.Posts(t.Context(), []storage.PostID{post.PostID}), 1)[0].Media), 1)
+	wantEqual(t, "media", len(found(t, storage.PostLookups.Read(t.Context(), s.store, post.PostID), 1)[0].Media), 1)
 }
 
 func (s posts) EveryFieldComesBack(t *testing.T) {
@@ -46,7 +46,7 @@ func (s posts) EveryFieldComesBack(t *testing.T) {
 		s.publish(t, n, want, true)
 		s.wantPost(t, want)
 	}
-	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{{Author: author, Number: s.number()}, {Author: s.id(), Number: shortest.Number}}), 2)
+	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, storage.PostID{Author: author, Number: s.number()}, storage.PostID{Author: s.id(), Number: shortest.Number}), 2)
 }
 
 func (s posts) ManyAreRead(t *testing.T) {
@@ -58,7 +58,7 @@ func (s posts) ManyAreRead(t *testing.T) {
 	for len(ids) < many {
 		ids = append(ids, ids[len(ids)/3])
 	}
-	for i, p := range found(t, s.store.Posts(t.Context(), ids), many) {
+	for i, p := range found(t, storage.PostLookups.Read(t.Context(), s.store, ids...), many) {
 		wantEqual(t, "post", p.PostID, ids[i])
 	}
 }
@@ -74,7 +74,7 @@ func (s posts) PublishedAgainItIsTheSame(t *testing.T) {
 	again.Key = first.Key
 	s.publish(t, again, p, false)
 	wantEqual(t, "counts", s.countsOf(t, users[0]), counts)
-	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{again.PostID}), 1)
+	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, again.PostID), 1)
 
 	others := s.newPost(users[1], 3)
 	others.Key = first.Key
@@ -231,7 +231,7 @@ func (s posts) WhatIsDeletedIsGone(t *testing.T) {
 	p, _, err := s.store.Publish(t.Context(), n)
 	wantIs(t, err, nil)
 	s.delete(t, p.PostID, true)
-	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{p.PostID}), 1)
+	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, p.PostID), 1)
 	wantPosts(t, s.page(t, storage.PostsQuery{Author: author, Limit: 10}), []storage.Post{kept})
 	latest, err := s.store.LatestPosts(t.Context(), storage.Place{}, 1)
 	if err != nil || len(latest) > 0 && latest[0].PostID == p.PostID {
@@ -257,7 +257,7 @@ func (s posts) NobodyPublishesNothing(t *testing.T) {
 		n := s.newPost(id, 1)
 		_, _, err := s.store.Publish(t.Context(), n)
 		wantIs(t, err, storage.ErrUserUnknown)
-		wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{n.PostID}), 1)
+		wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, n.PostID), 1)
 	}
 }
 
@@ -321,12 +321,12 @@ func (s posts) delete(t *testing.T, id storage.PostID, want bool) {
 
 func (h *harness) wantPost(t *testing.T, want storage.Post) {
 	t.Helper()
-	wantPosts(t, found(t, h.store.Posts(t.Context(), []storage.PostID{want.PostID}), 1), []storage.Post{want})
+	wantPosts(t, found(t, storage.PostLookups.Read(t.Context(), h.store, want.PostID), 1), []storage.Post{want})
 }
 
 func (s posts) page(t *testing.T, q storage.PostsQuery) []storage.Post {
 	t.Helper()
-	return found(t, s.store.PostPages(t.Context(), []storage.PostsQuery{q}), 1)[0]
+	return found(t, storage.PostPageLookups.Read(t.Context(), s.store, q), 1)[0]
 }
 
 func newestFirst(all []storage.Post) {

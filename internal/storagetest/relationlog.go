@@ -123,7 +123,7 @@ func (s relationLog) RowsThatStayAreNot(t *testing.T) {
 	ends := s.ends(t)
 
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		rows := found(t, s.store.Edges(t.Context(), side, pairsFrom(from, to[:2]...)), 2)
+		rows := found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsFrom(from, to[:2]...)...), 2)
 		s.apply(t, side, rows...)
 		for i := range rows {
 			rows[i].Type, rows[i].UpdateTime = storage.None, at(4)
@@ -395,7 +395,7 @@ func (s relationLog) wantTablesOf(t *testing.T, users []storage.UserID, rows []l
 		for _, from := range users {
 			pairs = append(pairs, pairsFrom(from, users...)...)
 		}
-		results := s.store.Edges(t.Context(), side, pairs)
+		results := storage.EdgeLookups[side].Read(t.Context(), s.store, pairs...)
 		answers(t, results, len(pairs))
 		for i, pair := range pairs {
 			row, there := last[rowKey{side, pair}]

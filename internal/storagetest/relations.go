@@ -45,11 +45,11 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	}
 	other := pair
 	other.Post = anotherKind
-	wantMissing(t, s.store.Edges(t.Context(), storage.Relations, []storage.Pair{other}), 1)
-	wantMissing(t, s.store.Edges(t.Context(), storage.RelationInbox, []storage.Pair{pair}), 1)
-	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], storage.Detail{EndsAt: at(500), Attributes: `{"a":1}`})
+	wantMissing(t, storage.EdgeLookups[storage.Relations].Read(t.Context(), s.store, other), 1)
+	wantMissing(t, storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), s.store, pair), 1)
+	wantEqual(t, "detail", found(t, storage.DetailLookups.Read(t.Context(), s.store, pair), 1)[0], storage.Detail{EndsAt: at(500), Attributes: `{"a":1}`})
 	found(t, s.change(t, pair.From, storage.ChangeOptions{}, s.end(pair, 20)), 1)
-	wantMissing(t, s.store.Details(t.Context(), []storage.Pair{pair, other}), 2)
+	wantMissing(t, storage.DetailLookups.Read(t.Context(), s.store, pair, other), 2)
 }
 
 // Every kind is counted, at both ends, and bounded by itself.
@@ -190,7 +190,7 @@ func (s relations) DetailsAreRestoredOnce(t *testing.T) {
 	wantEqual(t, "restored", restore(pair, 5, want), storage.Result[bool]{Value: true, Found: true})
 	wantEqual(t, "missing", restore(missing, 5, want), storage.Result[bool]{})
 	wantEqual(t, "again", restore(pair, 5, storage.Detail{Attributes: "y"}), storage.Result[bool]{Found: true})
-	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], want)
+	wantEqual(t, "detail", found(t, storage.DetailLookups.Read(t.Context(), s.store, pair), 1)[0], want)
 }
 
 // Many users relate to few others at once, and propagate their changes.
@@ -246,7 +246,7 @@ func (s relations) change(t *testing.T, user storage.UserID, o storage.ChangeOpt
 func (s relations) wantKind(t *testing.T, owner storage.UserID, kind int64, want storage.KindCount) {
 	t.Helper()
 	of := []storage.OwnerKind{{Owner: owner, Kind: kind}}
-	wantEqual(t, "count of a kind", found(t, s.store.KindCounts(t.Context(), of), 1)[0], want)
+	wantEqual(t, "count of a kind", found(t, storage.KindLookups.Read(t.Context(), s.store, of...), 1)[0], want)
 }
 
 func (s relations) shards() int {

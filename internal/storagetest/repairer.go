@@ -57,7 +57,7 @@ func (s repairer) EitherTableNamesTheRelation(t *testing.T) {
 		s.wantRepaired(t, storage.Repair{Side: side, Pair: row.Pair(), Want: row}, true)
 		wantEqual(t, "row of "+side.Replica().String(), s.edgeOf(t, side.Replica(), row.Pair()), row)
 		for _, other := range otherThan(side.Replica()) {
-			wantMissing(t, s.store.Edges(t.Context(), other, []storage.Pair{row.Pair()}), 1)
+			wantMissing(t, storage.EdgeLookups[other].Read(t.Context(), s.store, row.Pair()), 1)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (s repairer) EachIsJudgedByItself(t *testing.T) {
 	}
 	for i, got := range found(t, part[storage.Repairer](t, s.harness).RepairInverse(t.Context(), repairs), len(repairs)) {
 		wantEqual(t, "done", got.Done, i%3 != 0)
-		wantFound(t, s.store.Edges(t.Context(), storage.Inverse, []storage.Pair{repairs[i].Pair}), i%3 != 0)
+		wantFound(t, storage.EdgeLookups[storage.Inverse].Read(t.Context(), s.store, repairs[i].Pair), i%3 != 0)
 	}
 }
 
@@ -114,11 +114,11 @@ func (s repairer) ToCountAgainLeavesRightCounts(t *testing.T) {
 		s.apply(t, side, follow(side, a, b, 1), follow(side, b, a, 2))
 	}
 	ids := []storage.UserID{a, b}
-	before := found(t, s.store.Counts(t.Context(), ids), 2)
+	before := found(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 2)
 	found(t, r.Recount(t.Context(), storage.Forward, append(ids, nobody)), 3)
 	found(t, r.Recount(t.Context(), storage.Inverse, append(ids, nobody)), 3)
 	found(t, r.RecountFriends(t.Context(), append(ids, nobody)), 3)
-	wantList(t, "counts", found(t, s.store.Counts(t.Context(), ids), 2), before)
+	wantList(t, "counts", found(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 2), before)
 	wantEqual(t, "friends", before[0].Friend, 1)
 }
 

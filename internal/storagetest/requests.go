@@ -84,13 +84,13 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		wantRequest(t, what, got, want)
-		results := s.store.Edges(t.Context(), storage.Requests, []storage.Pair{request})
+		results := storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, request)
 		wantFound(t, results, before.UpdateTime != 0)
 		if results[0].Found {
 			wantEqual(t, what+": row", results[0].Value, before)
 		}
-		wantFound(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{request}), follows)
-		wantMissing(t, s.store.Edges(t.Context(), storage.Inbox, []storage.Pair{request}), 1)
+		wantFound(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, request), follows)
+		wantMissing(t, storage.EdgeLookups[storage.Inbox].Read(t.Context(), s.store, request), 1)
 		if want.Changed {
 			counts.Version++
 		}
@@ -263,7 +263,7 @@ func (s requests) SoManyMayBePending(t *testing.T) {
 		wantIs(t, ask(i, 1+i), nil)
 	}
 	wantIs(t, ask(2, 3), storage.ErrLimitReached)
-	wantMissing(t, s.store.Edges(t.Context(), storage.Requests, []storage.Pair{{From: from, To: to[2]}}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, storage.Pair{From: from, To: to[2]}), 1)
 	wantIs(t, ask(0, 4), nil) // is pending already
 	s.act(t, storage.Pair{From: from, To: to[0]}, storage.Cancelled, 5)
 	wantIs(t, ask(2, 6), nil)
@@ -314,19 +314,19 @@ func (s requests) TheMessageStaysWhileItIsPending(t *testing.T) {
 		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		s.ask(t, request, 1, long)
 		s.ask(t, request, 2, "another") // is pending already
-		got := s.store.Messages(t.Context(), []storage.Pair{request, {From: request.To, To: request.From}})
+		got := storage.MessageLookups.Read(t.Context(), s.store, request, storage.Pair{From: request.To, To: request.From})
 		wantFound(t, got, true, false)
 		wantEqual(t, "message", got[0].Value, long)
 		end(request)
-		wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+		wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)
 	}
 	request := s.asked(t, 1)
-	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)
 	s.act(t, request, storage.Cancelled, 2)
 	s.ask(t, request, 3, "again")
-	wantEqual(t, "message", found(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)[0], "again")
+	wantEqual(t, "message", found(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)[0], "again")
 	s.ask(t, request, 3000, "") // has expired
-	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, request), 1)
 }
 
 func (s requests) RemovingEndsTheFollow(t *testing.T) {
@@ -368,7 +368,7 @@ func (s requests) NobodyAsksNobody(t *testing.T) {
 	for act := storage.Pending; act <= storage.Removed; act++ {
 		s.wantRefused(t, request, act, 1, briefly, storage.ErrUserUnknown)
 	}
-	wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{request.From}), 1)
+	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, request.From), 1)
 }
 
 // The asked user accepts while the asking user cancels the request, both more than once. One of the
@@ -491,11 +491,11 @@ func (h *harness) act(t *testing.T, request storage.Pair, act storage.EdgeType, 
 // wantRefused checks that an act is refused, and changes nothing.
 func (s requests) wantRefused(t *testing.T, request storage.Pair, act storage.EdgeType, n int, o storage.ChangeOptions, reason error) {
 	t.Helper()
-	before := s.store.Edges(t.Context(), storage.Requests, []storage.Pair{request})[0]
+	before := storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, request)[0]
 	got, err := Request(t.Context(), s.store, request, storage.EdgeChange{Type: act, At: at(n)}, o)
 	wantIs(t, err, reason)
 	wantRequest(t, "answer", got, storage.Changed{})
-	after := s.store.Edges(t.Context(), storage.Requests, []storage.Pair{request})[0]
+	after := storage.EdgeLookups[storage.Requests].Read(t.Context(), s.store, request)[0]
 	wantEqual(t, "found", after.Found, before.Found)
 	wantEqual(t, "row", after.Value, before.Value)
 }
@@ -503,7 +503,7 @@ func (s requests) wantRefused(t *testing.T, request storage.Pair, act storage.Ed
 // rowOf reads an edge, or one of type None at time 0.
 func (h *harness) rowOf(t *testing.T, side storage.Side, pair storage.Pair) storage.Edge {
 	t.Helper()
-	result := h.store.Edges(t.Context(), side, []storage.Pair{pair})
+	result := storage.EdgeLookups[side].Read(t.Context(), h.store, pair)
 	if answers(t, result, 1); !result[0].Found {
 		return storage.Edge{From: pair.From, To: pair.To}
 	}

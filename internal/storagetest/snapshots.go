@@ -10,8 +10,8 @@ import (
 type profiles struct{ *harness }
 
 func (s profiles) AnEmptyBatchHasNoResults(t *testing.T) {
-	answers(t, s.store.Profiles(t.Context(), nil), 0)
-	answers(t, s.store.Profiles(t.Context(), []storage.UserID{}), 0)
+	answers(t, storage.ProfileLookups.Read(t.Context(), s.store), 0)
+	answers(t, storage.ProfileLookups.Read(t.Context(), s.store), 0)
 }
 
 func (s profiles) AUserComesWithItsCounts(t *testing.T) {
@@ -30,7 +30,7 @@ func (s profiles) AUserComesWithItsCounts(t *testing.T) {
 			s.apply(t, storage.Inverse, follow(storage.Inverse, full.ID, peer, i))
 		}
 	}
-	got := found(t, s.store.Profiles(t.Context(), []storage.UserID{full.ID, plain.ID}), 2)
+	got := found(t, storage.ProfileLookups.Read(t.Context(), s.store, full.ID, plain.ID), 2)
 	for i, user := range []storage.User{full, plain} {
 		wantEqual(t, "profile", got[i], storage.Profile{User: user, Exists: true, Counts: s.countsOf(t, user.ID), Counted: true})
 	}
@@ -42,21 +42,21 @@ func (s profiles) AUserComesWithItsCounts(t *testing.T) {
 func (s profiles) OnlyCountsMayBeThere(t *testing.T) {
 	id := s.id()
 	s.apply(t, storage.Inverse, follow(storage.Inverse, id, s.id(), 1))
-	got := found(t, s.store.Profiles(t.Context(), []storage.UserID{id}), 1)[0]
+	got := found(t, storage.ProfileLookups.Read(t.Context(), s.store, id), 1)[0]
 	wantEqual(t, "profile", got, storage.Profile{Counts: s.countsOf(t, id), Counted: true})
 	wantEqual(t, "followers", got.Counts.Follower, 1)
 }
 
 func (s profiles) NobodyIsNotFound(t *testing.T) {
 	known, gone := s.newUsers(t, 2), erase(s).erased(t).ID
-	results := s.store.Profiles(t.Context(), []storage.UserID{s.id(), known[0].ID, gone, known[1].ID, s.id()})
+	results := storage.ProfileLookups.Read(t.Context(), s.store, s.id(), known[0].ID, gone, known[1].ID, s.id())
 	wantFound(t, results, false, true, false, true, false)
 	wantEqual(t, "nobody", results[0].Value, storage.Profile{})
 }
 
 func (s profiles) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 	p, gone := s.newUsers(t, 2), s.id()
-	results := s.store.Profiles(t.Context(), []storage.UserID{p[0].ID, p[1].ID, gone, p[0].ID, gone})
+	results := storage.ProfileLookups.Read(t.Context(), s.store, p[0].ID, p[1].ID, gone, p[0].ID, gone)
 	wantFound(t, results, true, true, false, true, false)
 	wantEqual(t, "again", results[3].Value, results[0].Value)
 	wantEqual(t, "user", results[3].Value.User, p[0])
@@ -68,7 +68,7 @@ func (s profiles) ALargeBatchIsAnswered(t *testing.T) {
 	for i := 0; i < many; i += 7 {
 		ids[i] = users[i%len(users)].ID
 	}
-	results := s.store.Profiles(t.Context(), ids)
+	results := storage.ProfileLookups.Read(t.Context(), s.store, ids...)
 	answers(t, results, many)
 	for i, result := range results {
 		known := i%7 == 0
@@ -123,7 +123,7 @@ func (s profiles) AllIsOfOneMoment(t *testing.T) {
 		noErrors(t, s.store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: user, To: peer, Type: kind, UpdateTime: at(step)}}, storage.IfNewer), 1)
 		s.note(t, user, versions)
 	}, func() (int64, storage.Profile, bool) {
-		results := s.store.Profiles(t.Context(), []storage.UserID{user})
+		results := storage.ProfileLookups.Read(t.Context(), s.store, user)
 		return results[0].Value.Counts.Version, results[0].Value, noErrors(t, results, 1)
 	})
 	for version, all := range seen {
@@ -136,8 +136,8 @@ func (s profiles) AllIsOfOneMoment(t *testing.T) {
 // note remembers what a user has at its present version, read in other ways. There are no other
 // writers.
 func (s profiles) note(t *testing.T, user storage.UserID, versions map[int64]storage.Profile) {
-	users := s.store.Users(t.Context(), []storage.UserID{user})
-	counts := s.store.Counts(t.Context(), []storage.UserID{user})
+	users := storage.UserLookups.Read(t.Context(), s.store, user)
+	counts := storage.CountLookups.Read(t.Context(), s.store, user)
 	if noErrors(t, users, 1) && noErrors(t, counts, 1) {
 		versions[counts[0].Value.Version] = storage.Profile{User: users[0].Value, Exists: true, Counts: counts[0].Value, Counted: true}
 	}
@@ -145,16 +145,16 @@ func (s profiles) note(t *testing.T, user storage.UserID, versions map[int64]sto
 
 func (s profiles) profileOf(t *testing.T, id storage.UserID) storage.Profile {
 	t.Helper()
-	return found(t, s.store.Profiles(t.Context(), []storage.UserID{id}), 1)[0]
+	return found(t, storage.ProfileLookups.Read(t.Context(), s.store, id), 1)[0]
 }
 
 // SnapshotsAreRefused is a promise of cancellation.
 func (s cancellation) SnapshotsAreRefused(t *testing.T) {
 	ids := idsOf(s.newUsers(t, 2))
 	ctx := ended(t)
-	wantEnded(t, "profiles", s.store.Profiles(ctx, ids), 2)
+	wantEnded(t, "profiles", storage.ProfileLookups.Read(ctx, s.store, ids...), 2)
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		wantEnded(t, "lists", s.store.Lists(ctx, side, []storage.ListQuery{{Owner: ids[0]}, {Owner: ids[1]}}), 2)
+		wantEnded(t, "lists", storage.SnapshotLookups[side].Read(ctx, s.store, storage.ListQuery{Owner: ids[0]}, storage.ListQuery{Owner: ids[1]}), 2)
 	})
 	_, err := s.store.UserIDsAfter(ctx, 0, 0, 1)
 	wantEndedErr(t, "all users", err)

@@ -249,7 +249,7 @@ func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T) {
 			{Side: side, Owner: owner, Limit: 2}, {Side: side, Owner: other, After: peers[1], Limit: 5}, {Side: side, Owner: s.id(), Limit: 1},
 			{Side: side, Owner: owner, After: peers[3], Limit: 1}, {Side: side, Owner: owner, Limit: 2},
 		}
-		for i, got := range found(t, s.store.AllRows(t.Context(), queries), len(queries)) {
+		for i, got := range found(t, storage.RowLookups.Read(t.Context(), s.store, queries...), len(queries)) {
 			q, n := queries[i], []int{2, 2, 0, 0, 2}[i]
 			wantEqual(t, fmt.Sprintf("rows of query %d", i), len(got), n)
 			for _, row := range got {
@@ -260,7 +260,7 @@ func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T) {
 }
 
 func (s rows) SeveralTablesAreReadAtOnce(t *testing.T) {
-	answers(t, s.store.AllRows(t.Context(), nil), 0)
+	answers(t, storage.RowLookups.Read(t.Context(), s.store), 0)
 	var queries []storage.RowsQuery
 	for i, side := range storage.AllSides {
 		owner, peers := s.id(), s.sortedIDs(3)
@@ -269,7 +269,7 @@ func (s rows) SeveralTablesAreReadAtOnce(t *testing.T) {
 		}
 		queries = append(queries, storage.RowsQuery{Side: side, Owner: owner, Limit: 1 + i%3})
 	}
-	for i, got := range found(t, s.store.AllRows(t.Context(), queries), len(queries)) {
+	for i, got := range found(t, storage.RowLookups.Read(t.Context(), s.store, queries...), len(queries)) {
 		q := queries[i]
 		wantEqual(t, q.Side.String()+": rows", len(got), q.Limit)
 		wantList(t, q.Side.String(), got, s.rows(t, q))

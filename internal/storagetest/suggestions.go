@@ -147,7 +147,7 @@ func (s popular) MarkingChangesNothingElse(t *testing.T) {
 	s.markActive(t, 9)
 	wantEqual(t, "active", s.isPopular(t, user, 9), true)
 	wantEqual(t, "counts", [2]storage.Counts{s.countsOf(t, user), s.countsOf(t, edgesOnly)}, before)
-	wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{nobody}), 1)
+	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, nobody), 1)
 	many := make([]storage.UserID, 1000)
 	for i := range many {
 		many[i] = s.id()

@@ -186,6 +186,6 @@ func (s userLists) createList(t *testing.T, owner storage.UserID, number int64, 
 
 func (s userLists) wantLists(t *testing.T, q storage.ListsQuery, want ...storage.UserList) {
 	t.Helper()
-	got := found(t, s.store.UserLists(t.Context(), []storage.ListsQuery{q}), 1)[0]
+	got := found(t, storage.ListLookups.Read(t.Context(), s.store, q), 1)[0]
 	wantList(t, "lists", got, want)
 }

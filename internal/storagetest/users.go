@@ -11,45 +11,45 @@ import (
 type users struct{ *harness }
 
 func (s users) AnEmptyBatchHasNoResults(t *testing.T) {
-	answers(t, s.store.Users(t.Context(), nil), 0)
-	answers(t, s.store.Users(t.Context(), []storage.UserID{}), 0)
-	answers(t, s.store.UserIDs(t.Context(), nil), 0)
-	answers(t, s.store.UserIDs(t.Context(), []string{}), 0)
+	answers(t, storage.UserLookups.Read(t.Context(), s.store), 0)
+	answers(t, storage.UserLookups.Read(t.Context(), s.store), 0)
+	answers(t, storage.HandleLookups.Read(t.Context(), s.store), 0)
+	answers(t, storage.HandleLookups.Read(t.Context(), s.store), 0)
 }
 
 func (s users) UnknownIDsAreNotFound(t *testing.T) {
 	known, unknown := s.newUsers(t, 2), s.ids(3)
-	results := s.store.Users(t.Context(), []storage.UserID{
+	results := storage.UserLookups.Read(t.Context(), s.store,
 		unknown[0], known[0].ID, unknown[1], known[1].ID, unknown[2],
-	})
+	)
 	wantFound(t, results, false, true, false, true, false)
 }
 
 func (s users) UnknownHandlesAreNotFound(t *testing.T) {
 	known := s.newUsers(t, 2)
-	results := s.store.UserIDs(t.Context(), []string{
+	results := storage.HandleLookups.Read(t.Context(), s.store,
 		"nobody_1", known[0].Handle, "", known[1].Handle, "nobody_2",
-	})
+	)
 	wantFound(t, results, false, true, false, true, false)
 }
 
 func (s users) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
 	users := s.newUsers(t, 40)
 	ids, handles := idsOf(users), handlesOf(users)
-	wantList(t, "users", found(t, s.store.Users(t.Context(), ids), len(ids)), users)
-	wantList(t, "ids", found(t, s.store.UserIDs(t.Context(), handles), len(handles)), ids)
+	wantList(t, "users", found(t, storage.UserLookups.Read(t.Context(), s.store, ids...), len(ids)), users)
+	wantList(t, "ids", found(t, storage.HandleLookups.Read(t.Context(), s.store, handles...), len(handles)), ids)
 }
 
 func (s users) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 	p := s.newUsers(t, 2)
 	gone := s.id()
 
-	byID := s.store.Users(t.Context(), []storage.UserID{p[0].ID, p[1].ID, gone, p[0].ID, gone, p[0].ID})
+	byID := storage.UserLookups.Read(t.Context(), s.store, p[0].ID, p[1].ID, gone, p[0].ID, gone, p[0].ID)
 	wantFound(t, byID, true, true, false, true, false, true)
 	wantEqual(t, "the first again", byID[3].Value, p[0])
 	wantEqual(t, "the first once more", byID[5].Value, p[0])
 
-	byHandle := s.store.UserIDs(t.Context(), []string{p[1].Handle, "nobody", p[1].Handle, "nobody", p[0].Handle})
+	byHandle := storage.HandleLookups.Read(t.Context(), s.store, p[1].Handle, "nobody", p[1].Handle, "nobody", p[0].Handle)
 	wantFound(t, byHandle, true, false, true, false, true)
 	wantEqual(t, "the second again", byHandle[2].Value, p[1].ID)
 }
@@ -66,7 +66,7 @@ func (s users) ALargeBatchIsAnswered(t *testing.T) {
 			ids[i], handles[i] = p.ID, p.Handle
 		}
 	}
-	byID, byHandle := s.store.Users(t.Context(), ids), s.store.UserIDs(t.Context(), handles)
+	byID, byHandle := storage.UserLookups.Read(t.Context(), s.store, ids...), storage.HandleLookups.Read(t.Context(), s.store, handles...)
 	answers(t, byID, many)
 	answers(t, byHandle, many)
 	for i := range many {
@@ -93,9 +93,9 @@ func (s users) HandlesAreComparedExactly(t *testing.T) {
 			t.Fatalf("user with handle %q was not made", handles[i])
 		}
 	}
-	got := found(t, s.store.UserIDs(t.Context(), handles), len(handles))
+	got := found(t, storage.HandleLookups.Read(t.Context(), s.store, handles...), len(handles))
 	wantList(t, "ids by handle", got, idsOf(users))
-	wantMissing(t, s.store.UserIDs(t.Context(), []string{"a%", "___", "0", "tess ", " tes", "'7'"}), 6)
+	wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, "a%", "___", "0", "tess ", " tes", "'7'"), 6)
 }
 
 // A text that is not a handle finds nobody, and does not fail the rest of its batch.
@@ -105,10 +105,10 @@ func (s users) WhatIsNoHandleIsNotFound(t *testing.T) {
 		"é", "\u212aelvin", "ſ", "名前", "😀", "a\x00b", "\xff\xfe", "", "TESS", "a b", "a'b", `a\`,
 		strings.Repeat("x", storage.MaxHandleLength+1), strings.Repeat("é", 500_000),
 	}
-	wantMissing(t, s.store.UserIDs(t.Context(), texts), len(texts))
+	wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, texts...), len(texts))
 	for _, text := range texts {
-		wantMissing(t, s.store.UserIDs(t.Context(), []string{text}), 1)
-		beside := s.store.UserIDs(t.Context(), []string{text, p.Handle, text})
+		wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, text), 1)
+		beside := storage.HandleLookups.Read(t.Context(), s.store, text, p.Handle, text)
 		wantFound(t, beside, false, true, false)
 		wantEqual(t, "the handle beside it", beside[1].Value, p.ID)
 	}

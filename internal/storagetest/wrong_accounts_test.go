@@ -14,7 +14,7 @@ import (
 type claimsNeverLapse struct{ *oracle.Store }
 
 func (s claimsNeverLapse) Register(ctx context.Context, user storage.User, hash string) error {
-	if owner := s.UserIDs(ctx, []string{user.Handle})[0]; owner.Found && owner.Value != user.ID {
+	if owner := storage.HandleLookups.Read(ctx, s, user.Handle)[0]; owner.Found && owner.Value != user.ID {
 		return storage.ErrHandleTaken
 	}
 	return s.Store.Register(ctx, user, hash)
@@ -23,8 +23,8 @@ func (s claimsNeverLapse) Register(ctx context.Context, user storage.User, hash 
 type claimsLapseAtOnce struct{ *oracle.Store }
 
 func (s claimsLapseAtOnce) Register(ctx context.Context, user storage.User, hash string) error {
-	owner := s.UserIDs(ctx, []string{user.Handle})[0].Value
-	if !s.Users(ctx, []storage.UserID{owner})[0].Found {
+	owner := storage.HandleLookups.Read(ctx, s, user.Handle)[0].Value
+	if !storage.UserLookups.Read(ctx, s, owner)[0].Found {
 		s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
 	}
 	return s.Store.Register(ctx, user, hash)
@@ -35,8 +35,8 @@ type oldUsersLoseHandles struct{ *oracle.Store }
 func (s oldUsersLoseHandles) Register(ctx context.Context, user storage.User, hash string) error {
 	err := s.Store.Register(ctx, user, hash)
 	if errors.Is(err, storage.ErrHandleTaken) {
-		id := s.UserIDs(ctx, []string{user.Handle})[0].Value
-		if owner := s.Users(ctx, []storage.UserID{id})[0]; owner.Found && user.CreatedAt-owner.Value.CreatedAt > storage.ClaimTTL {
+		id := storage.HandleLookups.Read(ctx, s, user.Handle)[0].Value
+		if owner := storage.UserLookups.Read(ctx, s, id)[0]; owner.Found && user.CreatedAt-owner.Value.CreatedAt > storage.ClaimTTL {
 			s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
 			return s.Store.Register(ctx, user, hash)
 		}
@@ -48,7 +48,7 @@ type existingUsersClaim struct{ *oracle.Store }
 
 func (s existingUsersClaim) Register(ctx context.Context, user storage.User, hash string) error {
 	err := s.Store.Register(ctx, user, hash)
-	if errors.Is(err, storage.ErrUserExists) && !s.UserIDs(ctx, []string{user.Handle})[0].Found {
+	if errors.Is(err, storage.ErrUserExists) && !storage.HandleLookups.Read(ctx, s, user.Handle)[0].Found {
 		s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
 	}
 	return err
@@ -57,7 +57,7 @@ func (s existingUsersClaim) Register(ctx context.Context, user storage.User, has
 type unlockedRegister struct{ *oracle.Store }
 
 func (s unlockedRegister) Register(ctx context.Context, user storage.User, hash string) error {
-	before := s.UserIDs(ctx, []string{user.Handle})[0]
+	before := storage.HandleLookups.Read(ctx, s, user.Handle)[0]
 	// Others may claim now, as between two statements.
 	time.Sleep(time.Millisecond)
 	err := s.Store.Register(ctx, user, hash)
@@ -71,7 +71,7 @@ type keepsClaims struct{ *oracle.Store }
 
 func (s keepsClaims) Register(ctx context.Context, user storage.User, hash string) error {
 	err := s.Store.Register(ctx, user, hash)
-	if errors.Is(err, storage.ErrUserExists) && !s.UserIDs(ctx, []string{user.Handle})[0].Found {
+	if errors.Is(err, storage.ErrUserExists) && !storage.HandleLookups.Read(ctx, s, user.Handle)[0].Found {
 		_ = s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
 	}
 	return err
@@ -91,7 +91,7 @@ type passwordsOfNobody struct{ *oracle.Store }
 
 func (s passwordsOfNobody) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	now, err := s.Store.SetPassword(ctx, id, change)
-	if s.Counts(ctx, []storage.UserID{id})[0].Found {
+	if storage.CountLookups.Read(ctx, s, id)[0].Found {
 		return now, nil // like an UPDATE that found no row
 	}
 	return now, err
@@ -143,14 +143,19 @@ func (s *profileKeepsVersion) UpdateProfile(ctx context.Context, id storage.User
 	return user, changed, err
 }
 
-func (s *profileKeepsVersion) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+func (s *profileKeepsVersion) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	results := s.Store.Counts(ctx, ids)
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		results[i].Value.Version -= s.raised[id]
 	}
 	return results
+}
+
+func (s *profileKeepsVersion) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 // anotherSlot gives an owner who has a slot the next one.

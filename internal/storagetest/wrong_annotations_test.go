@@ -40,7 +40,7 @@ type besideAnew struct{ *oracle.Store }
 
 func (s besideAnew) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
 	if kind == storage.AnnotationMessage {
-		for _, r := range s.Edges(ctx, storage.Requests, []storage.Pair{rows[0].Pair}) {
+		for _, r := range storage.EdgeLookups[storage.Requests].Read(ctx, s, rows[0].Pair) {
 			if r.Value.Type == storage.Pending {
 				was := r.Value
 				was.Type, was.UpdateTime = storage.None, was.UpdateTime+1

@@ -30,7 +30,7 @@ func init() { wrongStores = append(wrongStores, attributeMistakes...) }
 type attributesReplaced struct{ *oracle.Store }
 
 func (s attributesReplaced) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-	old, _ := s.Users(ctx, []storage.UserID{id})[0].Value.Attributes.Values()
+	old, _ := storage.UserLookups.Read(ctx, s, id)[0].Value.Attributes.Values()
 	for name := range old {
 		if _, given := change.Attributes[name]; !given {
 			change.Attributes[name] = json.RawMessage("null")
@@ -51,14 +51,19 @@ func (s attributesLeftOut) SetMark(ctx context.Context, pair storage.Pair, chang
 
 type firstForgotten struct{ *oracle.Store }
 
-func (s firstForgotten) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	marks := s.Store.Marks(ctx, pairs)
-	for i, edge := range s.Edges(ctx, storage.Forward, pairs) {
+func (s firstForgotten) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	marks := storage.MarkLookups.Read(ctx, s.Store, pairs...)
+	for i, edge := range storage.EdgeLookups[storage.Forward].Read(ctx, s, pairs...) {
 		if marks[i].Value.FirstAt > 0 {
 			marks[i].Value.FirstAt = edge.Value.UpdateTime
 		}
 	}
 	return marks
+}
+
+func (s firstForgotten) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MarkLookups.Instead(ctx, b, s.marks)
+	s.Store.Bundle(ctx, b)
 }
 
 type firstOfNothing struct{ *oracle.Store }

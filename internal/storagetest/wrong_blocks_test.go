@@ -23,7 +23,7 @@ func pairsIn(edges []storage.Edge) []storage.Pair {
 
 // rowOf reads one row of a store.
 func rowOf(ctx context.Context, s *oracle.Store, side storage.Side, pair storage.Pair) storage.Edge {
-	return s.Edges(ctx, side, []storage.Pair{pair})[0].Value
+	return storage.EdgeLookups[side].Read(ctx, s, pair)[0].Value
 }
 
 // overwrite replaces the present row, whatever its time is.
@@ -251,23 +251,33 @@ func (s logsFollowsOnly) ReadLog(ctx context.Context, shard int, after int64, li
 // oneTypeOnly lists follows and pending requests, whatever it is asked for.
 type oneTypeOnly struct{ *oracle.Store }
 
-func (s oneTypeOnly) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (s oneTypeOnly) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		queries[i].Type = 0
 	}
-	return s.Store.Pages(ctx, side, queries)
+	return storage.PageLookups[side].Read(ctx, s.Store, queries...)
+}
+
+func (s oneTypeOnly) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 // friendsByMinimum counts as friends as many as there could be.
 type friendsByMinimum struct{ *oracle.Store }
 
-func (s friendsByMinimum) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s friendsByMinimum) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.Friend = min(results[i].Value.Following, results[i].Value.Follower)
 	}
 	return results
+}
+
+func (s friendsByMinimum) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 // bulkForgetsFriends does not count the friends that large batches make.
@@ -283,9 +293,9 @@ func (s bulkForgetsFriends) Apply(ctx context.Context, side storage.Side, edges 
 	}
 	slices.Sort(owners)
 	owners = slices.Compact(owners)
-	before := s.Store.Counts(ctx, owners)
+	before := storage.CountLookups.Read(ctx, s.Store, owners...)
 	results := s.Store.Apply(ctx, side, edges, rule)
-	for i, now := range s.Store.Counts(ctx, owners) {
+	for i, now := range storage.CountLookups.Read(ctx, s.Store, owners...) {
 		if len(edges) >= 64 {
 			s.extra[owners[i]] += now.Value.Friend - before[i].Value.Friend
 		}
@@ -293,12 +303,17 @@ func (s bulkForgetsFriends) Apply(ctx context.Context, side storage.Side, edges 
 	return results
 }
 
-func (s bulkForgetsFriends) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s bulkForgetsFriends) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		results[i].Value.Friend -= s.extra[id]
 	}
 	return results
+}
+
+func (s bulkForgetsFriends) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 // pastIsSilent does not report what has followed from an edge that a newer edge has replaced.

@@ -41,7 +41,7 @@ type halfAtHand struct{ *oracle.Store }
 func (s halfAtHand) AtHand(b *storage.Bundle) {
 	if l := storage.UserLookups.In(b); l.Open() {
 		l.Results = make([]storage.Result[storage.User], len(l.Keys))
-		copy(l.Results, s.Users(context.Background(), l.Keys[:1]))
+		copy(l.Results, storage.UserLookups.Read(context.Background(), s, l.Keys[:1]...))
 	}
 }
 

@@ -89,7 +89,7 @@ func (s wholeCallLimited) ChangeEdges(ctx context.Context, side storage.Side, fr
 	if side != storage.Forward {
 		return s.Store.ChangeEdges(ctx, side, from, changes, o)
 	}
-	follows := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
+	follows := storage.CountLookups.Read(ctx, s, from)[0].Value.Following
 	for _, change := range changes {
 		follows += int64(change.Type & 1)
 	}
@@ -123,14 +123,19 @@ func (s *changesRaise) ChangeEdges(ctx context.Context, side storage.Side, from 
 	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 }
 
-func (s *changesRaise) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+func (s *changesRaise) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	results := s.Store.Counts(ctx, ids)
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		results[i].Value.Version += s.raised[id]
 	}
 	return results
+}
+
+func (s *changesRaise) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 type oneByOne struct{ *oracle.Store }
@@ -152,7 +157,7 @@ func (s anybodyChanges) ChangeEdges(ctx context.Context, side storage.Side, from
 	if side != storage.Forward {
 		return s.Store.ChangeEdges(ctx, side, from, changes, o)
 	}
-	if !s.Counts(ctx, []storage.UserID{from})[0].Found {
+	if !storage.CountLookups.Read(ctx, s, from)[0].Found {
 		s.CreateUsers(ctx, []storage.User{{ID: from, Handle: from.String()}})
 	}
 	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
@@ -208,7 +213,7 @@ func (s inverseOverwrites) ChangeEdges(ctx context.Context, side storage.Side, f
 	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	for i := range results {
 		if changed := &results[i].Value; o.Inverse && changed.Changed && !changed.Inverse {
-			row := s.Edges(ctx, storage.Inverse, []storage.Pair{changed.Row.Pair()})[0].Value
+			row := storage.EdgeLookups[storage.Inverse].Read(ctx, s, changed.Row.Pair())[0].Value
 			row.Type, row.UpdateTime = changed.Row.Type, row.UpdateTime+1
 			s.Apply(ctx, storage.Inverse, []storage.Edge{row}, storage.IfNewer)
 			changed.Inverse = true
@@ -238,10 +243,10 @@ func (s unlockedLimit) ChangeEdges(ctx context.Context, side storage.Side, from 
 	if o.MaxFollowing == 0 {
 		return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	}
-	room := o.MaxFollowing - s.Counts(ctx, []storage.UserID{from})[0].Value.Following
+	room := o.MaxFollowing - storage.CountLookups.Read(ctx, s, from)[0].Value.Following
 	// Others may write now, as between two statements.
 	time.Sleep(time.Millisecond)
-	now := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
+	now := storage.CountLookups.Read(ctx, s, from)[0].Value.Following
 	return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: max(1, now+room), Inverse: o.Inverse})
 }
 
@@ -279,7 +284,7 @@ func (s staleRows) ChangeEdges(ctx context.Context, side storage.Side, from stor
 		return s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	}
 	pair := storage.Pair{From: from, To: changes[0].To}
-	before := s.Edges(ctx, storage.Forward, []storage.Pair{pair})[0].Value
+	before := storage.EdgeLookups[storage.Forward].Read(ctx, s, pair)[0].Value
 	time.Sleep(300 * time.Microsecond)
 	results := s.Store.ChangeEdges(ctx, storage.Forward, from, changes, o)
 	if changed := &results[0].Value; !changed.Changed && before.Type != changes[0].Type && results[0].Err == nil {

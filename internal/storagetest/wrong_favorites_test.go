@@ -64,12 +64,17 @@ func (s favoritesApart) ChangeEdges(ctx context.Context, side storage.Side, user
 
 type uncountedPosts struct{ *oracle.Store }
 
-func (s uncountedPosts) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := s.Store.Posts(ctx, ids)
+func (s uncountedPosts) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := storage.PostLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.Counts.Favorites = 0
 	}
 	return results
+}
+
+func (s uncountedPosts) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, s.posts)
+	s.Store.Bundle(ctx, b)
 }
 
 type deletedFavorited struct {
@@ -78,16 +83,21 @@ type deletedFavorited struct {
 }
 
 func (s *deletedFavorited) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
-	s.off[id.Author] += s.Store.Posts(ctx, []storage.PostID{id})[0].Value.Counts.Favorites
+	s.off[id.Author] += storage.PostLookups.Read(ctx, s.Store, id)[0].Value.Counts.Favorites
 	return s.Store.DeletePost(ctx, id)
 }
 
-func (s *deletedFavorited) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s *deletedFavorited) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		results[i].Value.Favorited += s.off[id]
 	}
 	return results
+}
+
+func (s *deletedFavorited) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 type latestWins struct{ *oracle.Store }
@@ -102,14 +112,19 @@ func (s latestWins) Apply(ctx context.Context, side storage.Side, edges []storag
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-func (s latestWins) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := s.Store.Edges(ctx, side, pairs)
+func (s latestWins) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := storage.EdgeLookups[side].Read(ctx, s.Store, pairs...)
 	for i := range results {
 		if side.HasItem() {
 			results[i].Value.UpdateTime /= 2
 		}
 	}
 	return results
+}
+
+func (s latestWins) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, s.edges)
+	s.Store.Bundle(ctx, b)
 }
 
 type blindFavorites struct{ *oracle.Store }
@@ -136,8 +151,8 @@ func (s anybodyFavorites) ChangeEdges(ctx context.Context, side storage.Side, us
 
 type favoritesAscend struct{ *oracle.Store }
 
-func (s favoritesAscend) FavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
-	results := s.Store.FavoritePages(ctx, queries)
+func (s favoritesAscend) favoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
+	results := storage.FavoritePageLookups.Read(ctx, s.Store, queries...)
 	for _, r := range results {
 		slices.SortStableFunc(r.Value, func(a, b storage.Edge) int {
 			if a.UpdateTime == b.UpdateTime && a.Post < b.Post {
@@ -149,16 +164,26 @@ func (s favoritesAscend) FavoritePages(ctx context.Context, queries []storage.Fa
 	return results
 }
 
+func (s favoritesAscend) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.FavoritePageLookups.Instead(ctx, b, s.favoritePages)
+	s.Store.Bundle(ctx, b)
+}
+
 type skipsPosts struct{ *oracle.Store }
 
-func (s skipsPosts) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (s skipsPosts) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		if queries[i].After > 0 {
 			queries[i].Post = 1<<63 - 1
 		}
 	}
-	return s.Store.AllRows(ctx, queries)
+	return storage.RowLookups.Read(ctx, s.Store, queries...)
+}
+
+func (s skipsPosts) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.RowLookups.Instead(ctx, b, s.allRows)
+	s.Store.Bundle(ctx, b)
 }
 
 // unlockedFavorites counts outside the store, as if it read a count and wrote it later.
@@ -186,14 +211,19 @@ func (s *unlockedFavorites) ChangeEdges(ctx context.Context, side storage.Side, 
 	return changed
 }
 
-func (s *unlockedFavorites) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := s.Store.Posts(ctx, ids)
+func (s *unlockedFavorites) readPosts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := storage.PostLookups.Read(ctx, s.Store, ids...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, id := range ids {
 		results[i].Value.Counts.Favorites = s.posts[id]
 	}
 	return results
+}
+
+func (s *unlockedFavorites) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, s.readPosts)
+	s.Store.Bundle(ctx, b)
 }
 
 type postlessRepairs struct{ *oracle.Store }

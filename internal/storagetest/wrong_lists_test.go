@@ -49,11 +49,16 @@ func (s createsAgain) CreateList(ctx context.Context, list storage.UserList) (st
 
 type nothingPrivate struct{ *oracle.Store }
 
-func (s nothingPrivate) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
-	return s.Store.UserLists(ctx, storage.Each(queries, func(q storage.ListsQuery) storage.ListsQuery {
+func (s nothingPrivate) userLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+	return storage.ListLookups.Read(ctx, s.Store, storage.Each(queries, func(q storage.ListsQuery) storage.ListsQuery {
 		q.Public = false
 		return q
-	}))
+	})...)
+}
+
+func (s nothingPrivate) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ListLookups.Instead(ctx, b, s.userLists)
+	s.Store.Bundle(ctx, b)
 }
 
 type anyMembers struct{ *oracle.Store }
@@ -92,7 +97,7 @@ func (s restoresOver) RestoreLists(ctx context.Context, lists []storage.UserList
 type anybodysLists struct{ *oracle.Store }
 
 func (s anybodysLists) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
-	if r := s.Users(ctx, []storage.UserID{list.Owner})[0]; !r.Found {
+	if r := storage.UserLookups.Read(ctx, s, list.Owner)[0]; !r.Found {
 		return list, true, nil
 	}
 	return s.Store.CreateList(ctx, list)
@@ -105,14 +110,19 @@ type listsStay struct {
 
 func (s *listsStay) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	q := storage.ListsQuery{Owner: user, UpTo: 1 << 60, Limit: storage.MaxLists}
-	s.of[user] = s.Store.UserLists(ctx, []storage.ListsQuery{q})[0].Value
+	s.of[user] = storage.ListLookups.Read(ctx, s.Store, q)[0].Value
 	return s.Store.Erase(ctx, user, at)
 }
 
-func (s *listsStay) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
-	results := s.Store.UserLists(ctx, queries)
+func (s *listsStay) userLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+	results := storage.ListLookups.Read(ctx, s.Store, queries...)
 	for i, q := range queries {
 		results[i].Value = append(results[i].Value, s.of[q.Owner]...)
 	}
 	return results
+}
+
+func (s *listsStay) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ListLookups.Instead(ctx, b, s.userLists)
+	s.Store.Bundle(ctx, b)
 }

@@ -133,5 +133,5 @@ type logOfUsers struct{ *oracle.Store }
 
 func (s *logOfUsers) ModerationLog(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
 	list, err := s.Store.ModerationLog(ctx, q)
-	return slices.DeleteFunc(list, func(e storage.ModerationEntry) bool { return !s.Users(ctx, []storage.UserID{e.User})[0].Found }), err
+	return slices.DeleteFunc(list, func(e storage.ModerationEntry) bool { return !storage.UserLookups.Read(ctx, s, e.User)[0].Found }), err
 }

@@ -59,24 +59,34 @@ func init() { wrongStores = append(wrongStores, postMistakes...) }
 
 type noMedia struct{ *oracle.Store }
 
-func (s noMedia) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := s.Store.Posts(ctx, ids)
+func (s noMedia) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := storage.PostLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.Media = nil
 	}
 	return results
 }
 
+func (s noMedia) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, s.posts)
+	s.Store.Bundle(ctx, b)
+}
+
 type postsOnce struct{ *oracle.Store }
 
-func (s postsOnce) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := s.Store.Posts(ctx, ids)
+func (s postsOnce) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := storage.PostLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		if slices.Index(ids, id) < i {
 			results[i] = storage.Result[storage.Post]{}
 		}
 	}
 	return results
+}
+
+func (s postsOnce) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, s.posts)
+	s.Store.Bundle(ctx, b)
 }
 
 type keysIgnored struct{ *oracle.Store }
@@ -88,14 +98,19 @@ func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Po
 
 type placeIncluded struct{ *oracle.Store }
 
-func (s placeIncluded) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+func (s placeIncluded) postPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		if queries[i].After.Number > 0 {
 			queries[i].After.Number++
 		}
 	}
-	return s.Store.PostPages(ctx, queries)
+	return storage.PostPageLookups.Read(ctx, s.Store, queries...)
+}
+
+func (s placeIncluded) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostPageLookups.Instead(ctx, b, s.postPages)
+	s.Store.Bundle(ctx, b)
 }
 
 type latestAgain struct{ *oracle.Store }
@@ -130,12 +145,17 @@ func (s *deletedCounted) DeletePost(ctx context.Context, id storage.PostID) (boo
 	return changed, err
 }
 
-func (s *deletedCounted) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s *deletedCounted) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		results[i].Value.Posts += s.deleted[id]
 	}
 	return results
+}
+
+func (s *deletedCounted) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 type editsAll struct{ *oracle.Store }
@@ -180,7 +200,7 @@ func (s *unlockedKeys) Publish(ctx context.Context, n storage.NewPost) (storage.
 	id, known := s.keys[key]
 	s.mu.Unlock()
 	if known {
-		return s.Posts(ctx, []storage.PostID{id})[0].Value, false, nil
+		return storage.PostLookups.Read(ctx, s, id)[0].Value, false, nil
 	}
 	runtime.Gosched()
 	s.mu.Lock()
@@ -192,12 +212,17 @@ func (s *unlockedKeys) Publish(ctx context.Context, n storage.NewPost) (storage.
 
 type anonymous struct{ *oracle.Store }
 
-func (s anonymous) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
-	results := s.Store.Comments(ctx, ids)
+func (s anonymous) comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+	results := storage.CommentLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.By = 0
 	}
 	return results
+}
+
+func (s anonymous) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CommentLookups.Instead(ctx, b, s.comments)
+	s.Store.Bundle(ctx, b)
 }
 
 type commentKeysIgnored struct{ *oracle.Store }
@@ -209,22 +234,32 @@ func (s commentKeysIgnored) AddComment(ctx context.Context, n storage.NewComment
 
 type oldestComments struct{ *oracle.Store }
 
-func (s oldestComments) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
-	results := s.Store.CommentPages(ctx, queries)
+func (s oldestComments) commentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
+	results := storage.CommentPageLookups.Read(ctx, s.Store, queries...)
 	for i := range results {
 		slices.Reverse(results[i].Value)
 	}
 	return results
 }
 
+func (s oldestComments) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CommentPageLookups.Instead(ctx, b, s.commentPages)
+	s.Store.Bundle(ctx, b)
+}
+
 type commentsForEver struct{ *oracle.Store }
 
-func (s commentsForEver) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := s.Store.Posts(ctx, ids)
+func (s commentsForEver) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := storage.PostLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.Counts.Comments = results[i].Value.Counts.Version - 1
 	}
 	return results
+}
+
+func (s commentsForEver) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, s.posts)
+	s.Store.Bundle(ctx, b)
 }
 
 type anybodyDeletes struct{ *oracle.Store }
@@ -236,7 +271,7 @@ func (s anybodyDeletes) DeleteComment(ctx context.Context, id storage.CommentID,
 type onlyItsWriter struct{ *oracle.Store }
 
 func (s onlyItsWriter) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
-	if c := s.Comments(ctx, []storage.CommentID{id})[0]; c.Found && c.Value.By != by {
+	if c := storage.CommentLookups.Read(ctx, s, id)[0]; c.Found && c.Value.By != by {
 		return storage.PostID{}, nil
 	}
 	return s.Store.DeleteComment(ctx, id, by)
@@ -248,8 +283,8 @@ type commentsOutlive struct {
 	known map[storage.CommentID]storage.Comment
 }
 
-func (s *commentsOutlive) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
-	results := s.Store.Comments(ctx, ids)
+func (s *commentsOutlive) comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+	results := storage.CommentLookups.Read(ctx, s.Store, ids...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, id := range ids {
@@ -258,6 +293,11 @@ func (s *commentsOutlive) Comments(ctx context.Context, ids []storage.CommentID)
 		}
 	}
 	return results
+}
+
+func (s *commentsOutlive) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CommentLookups.Instead(ctx, b, s.comments)
+	s.Store.Bundle(ctx, b)
 }
 
 func (s *commentsOutlive) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
@@ -274,7 +314,7 @@ type ownBlocksOnly struct{ *oracle.Store }
 
 func (s ownBlocksOnly) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
 	c, added, err := s.Store.AddComment(ctx, n)
-	block := s.Edges(ctx, storage.Forward, []storage.Pair{{From: n.Post.Author, To: n.By}})[0].Value
+	block := storage.EdgeLookups[storage.Forward].Read(ctx, s, storage.Pair{From: n.Post.Author, To: n.By})[0].Value
 	if errors.Is(err, storage.ErrForbidden) && block.Type != storage.Blocking {
 		return c, false, nil
 	}
@@ -306,7 +346,7 @@ func (s *unlockedComments) AddComment(ctx context.Context, n storage.NewComment)
 }
 
 func (s *unlockedComments) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
-	c := s.Comments(ctx, []storage.CommentID{id})[0].Value
+	c := storage.CommentLookups.Read(ctx, s, id)[0].Value
 	on, err := s.Store.DeleteComment(ctx, id, by)
 	if on != (storage.PostID{}) {
 		s.count(storage.PostID{Author: c.Author, Number: c.Post}, -1)
@@ -314,14 +354,19 @@ func (s *unlockedComments) DeleteComment(ctx context.Context, id storage.Comment
 	return on, err
 }
 
-func (s *unlockedComments) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := s.Store.Posts(ctx, ids)
+func (s *unlockedComments) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := storage.PostLookups.Read(ctx, s.Store, ids...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, id := range ids {
 		results[i].Value.Counts.Comments = s.counts[id]
 	}
 	return results
+}
+
+func (s *unlockedComments) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, s.posts)
+	s.Store.Bundle(ctx, b)
 }
 
 // erasedComments writes again the comments of an erased user below posts of others.
@@ -341,7 +386,7 @@ func (s *erasedComments) AddComment(ctx context.Context, n storage.NewComment) (
 func (s *erasedComments) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	var again []storage.NewComment
 	for id, by := range s.by {
-		if c := s.Comments(ctx, []storage.CommentID{id})[0]; c.Found && by == user && c.Value.Author != user {
+		if c := storage.CommentLookups.Read(ctx, s, id)[0]; c.Found && by == user && c.Value.Author != user {
 			again = append(again, storage.NewComment{
 				Post: storage.PostID{Author: id.Author, Number: c.Value.Post}, Number: id.Number, By: by,
 				Key: storage.UserID(id.Number).String(), Text: c.Value.Text, At: c.Value.CreatedAt,

@@ -12,8 +12,8 @@ import (
 
 type threeByteText struct{ *oracle.Store }
 
-func (s threeByteText) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	results := s.Store.Users(ctx, ids)
+func (s threeByteText) users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	results := storage.UserLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.Name = strings.Map(func(r rune) rune {
 			if r > 0xffff {
@@ -25,10 +25,15 @@ func (s threeByteText) Users(ctx context.Context, ids []storage.UserID) []storag
 	return results
 }
 
+func (s threeByteText) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.UserLookups.Instead(ctx, b, s.users)
+	s.Store.Bundle(ctx, b)
+}
+
 type answersOnce struct{ *oracle.Store }
 
-func (s answersOnce) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	results := s.Store.Users(ctx, ids)
+func (s answersOnce) users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	results := storage.UserLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
 			results[i] = storage.Result[storage.User]{}
@@ -37,10 +42,15 @@ func (s answersOnce) Users(ctx context.Context, ids []storage.UserID) []storage.
 	return results
 }
 
+func (s answersOnce) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.UserLookups.Instead(ctx, b, s.users)
+	s.Store.Bundle(ctx, b)
+}
+
 type handlePatterns struct{ *oracle.Store }
 
-func (s handlePatterns) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	results := s.Store.UserIDs(ctx, handles)
+func (s handlePatterns) userIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	results := storage.HandleLookups.Read(ctx, s.Store, handles...)
 	for i, handle := range handles {
 		for _, user := range s.Snapshot().Users {
 			if like, _ := path.Match(strings.ReplaceAll(handle, "_", "?"), user.Handle); like {
@@ -52,26 +62,41 @@ func (s handlePatterns) UserIDs(ctx context.Context, handles []string) []storage
 	return results
 }
 
+func (s handlePatterns) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.HandleLookups.Instead(ctx, b, s.userIDs)
+	s.Store.Bundle(ctx, b)
+}
+
 type shortBatches struct{ *oracle.Store }
 
-func (s shortBatches) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := s.Store.Edges(ctx, side, pairs)
+func (s shortBatches) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := storage.EdgeLookups[side].Read(ctx, s.Store, pairs...)
 	if len(results) > 1000 {
 		clear(results[1000:])
 	}
 	return results
 }
 
+func (s shortBatches) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, s.edges)
+	s.Store.Bundle(ctx, b)
+}
+
 type oneTable struct{ *oracle.Store }
 
-func (s oneTable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	return s.Store.Edges(ctx, storage.Forward, pairs)
+func (s oneTable) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return storage.EdgeLookups[storage.Forward].Read(ctx, s.Store, pairs...)
+}
+
+func (s oneTable) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, s.edges)
+	s.Store.Bundle(ctx, b)
 }
 
 type equalTimesAscend struct{ *oracle.Store }
 
-func (s equalTimesAscend) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	results := s.Store.Pages(ctx, side, queries)
+func (s equalTimesAscend) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	results := storage.PageLookups[side].Read(ctx, s.Store, queries...)
 	for _, result := range results {
 		slices.SortFunc(result.Value, func(a, b storage.Edge) int {
 			if a.UpdateTime != b.UpdateTime {
@@ -84,6 +109,11 @@ func (s equalTimesAscend) Pages(ctx context.Context, side storage.Side, queries 
 		})
 	}
 	return results
+}
+
+func (s equalTimesAscend) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 // listsType keeps a second store for its lists, in which edges of one more type are follows.
@@ -104,36 +134,51 @@ func (s listsType) Apply(ctx context.Context, side storage.Side, edges []storage
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-func (s listsType) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return s.lists.Pages(ctx, side, queries)
+func (s listsType) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return storage.PageLookups[side].Read(ctx, s.lists, queries...)
+}
+
+func (s listsType) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 type afterIncludes struct{ *oracle.Store }
 
-func (s afterIncludes) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (s afterIncludes) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		if queries[i].After != (storage.Position{}) {
 			queries[i].After.Peer++
 		}
 	}
-	return s.Store.Pages(ctx, side, queries)
+	return storage.PageLookups[side].Read(ctx, s.Store, queries...)
+}
+
+func (s afterIncludes) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 type beforeIgnored struct{ *oracle.Store }
 
-func (s beforeIgnored) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (s beforeIgnored) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		queries[i].Before = storage.Position{}
 	}
-	return s.Store.Pages(ctx, side, queries)
+	return storage.PageLookups[side].Read(ctx, s.Store, queries...)
+}
+
+func (s beforeIgnored) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 type backwardReversed struct{ *oracle.Store }
 
-func (s backwardReversed) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	results := s.Store.Pages(ctx, side, queries)
+func (s backwardReversed) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	results := storage.PageLookups[side].Read(ctx, s.Store, queries...)
 	for i, q := range queries {
 		if q.Backward {
 			slices.Reverse(results[i].Value)
@@ -142,9 +187,14 @@ func (s backwardReversed) Pages(ctx context.Context, side storage.Side, queries 
 	return results
 }
 
+func (s backwardReversed) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
+}
+
 type oneLimit struct{ *oracle.Store }
 
-func (s oneLimit) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (s oneLimit) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	limits := map[storage.UserID]int{}
 	for i, q := range queries {
@@ -153,36 +203,56 @@ func (s oneLimit) Pages(ctx context.Context, side storage.Side, queries []storag
 		}
 		queries[i].Limit = limits[q.Owner]
 	}
-	return s.Store.Pages(ctx, side, queries)
+	return storage.PageLookups[side].Read(ctx, s.Store, queries...)
+}
+
+func (s oneLimit) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 type boundaryListed struct{ *oracle.Store }
 
-func (s boundaryListed) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (s boundaryListed) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i, q := range queries {
-		row := s.Edges(ctx, side, []storage.Pair{side.Pair(q.Owner, q.After.Peer)})[0].Value
+		row := storage.EdgeLookups[side].Read(ctx, s, side.Pair(q.Owner, q.After.Peer))[0].Value
 		if row.Type != storage.Following || row.UpdateTime != q.After.UpdateTime {
 			queries[i].After = storage.Position{}
 		}
 	}
-	return s.Store.Pages(ctx, side, queries)
+	return storage.PageLookups[side].Read(ctx, s.Store, queries...)
+}
+
+func (s boundaryListed) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 type neighboursDescend struct{ *oracle.Store }
 
-func (s neighboursDescend) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := s.Store.Neighbours(ctx, side, owners)
+func (s neighboursDescend) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.NeighbourLookups[side].Read(ctx, s.Store, owners...)
 	for _, result := range results {
 		slices.Reverse(result.Value)
 	}
 	return results
 }
 
+func (s neighboursDescend) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.NeighbourLookups.Instead(ctx, b, s.neighbours)
+	s.Store.Bundle(ctx, b)
+}
+
 type deaf struct{ *oracle.Store }
 
-func (s deaf) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	return s.Store.UserIDs(context.WithoutCancel(ctx), handles)
+func (s deaf) userIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	return storage.HandleLookups.Read(context.WithoutCancel(ctx), s.Store, handles...)
+}
+
+func (s deaf) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.HandleLookups.Instead(ctx, b, s.userIDs)
+	s.Store.Bundle(ctx, b)
 }
 
 type emptyByCounts struct{ *oracle.Store }

@@ -79,7 +79,7 @@ func (s changedRepairs) RepairInverse(ctx context.Context, repairs []storage.Rep
 
 // observesItself takes the present row for the observed one.
 func observesItself(s *oracle.Store, r *storage.Repair) {
-	r.Observed = s.Edges(context.Background(), r.Side.Replica(), []storage.Pair{r.Pair})[0].Value
+	r.Observed = storage.EdgeLookups[r.Side.Replica()].Read(context.Background(), s, r.Pair)[0].Value
 }
 
 // onlyNewer keeps a row that is newer than the one that is wanted.

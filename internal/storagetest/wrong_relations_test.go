@@ -41,7 +41,7 @@ func (s firstDetail) ChangeEdges(ctx context.Context, side storage.Side, user st
 	}
 	for _, ch := range changes {
 		pair := []storage.Pair{{From: user, To: ch.To, Post: ch.Item}}
-		if r := s.Edges(ctx, side, pair)[0]; side == storage.Relations && r.Value.Type == ch.Type && !ch.IfDue {
+		if r := storage.EdgeLookups[side].Read(ctx, s, pair...)[0]; side == storage.Relations && r.Value.Type == ch.Type && !ch.IfDue {
 			return []storage.Result[storage.Changed]{{Value: storage.Changed{Row: r.Value, Side: side}, Found: true}}
 		}
 	}
@@ -79,14 +79,19 @@ func (s *oneBound) ChangeEdges(ctx context.Context, side storage.Side, user stor
 
 type usersOnly struct{ *oracle.Store }
 
-func (s usersOnly) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
-	results := s.Store.KindCounts(ctx, of)
+func (s usersOnly) kindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+	results := storage.KindLookups.Read(ctx, s.Store, of...)
 	for i, k := range of {
 		if k.Owner == storage.Foreign(7) {
 			results[i].Value = storage.KindCount{}
 		}
 	}
 	return results
+}
+
+func (s usersOnly) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.KindLookups.Instead(ctx, b, s.kindCounts)
+	s.Store.Bundle(ctx, b)
 }
 
 type warlike struct{ *oracle.Store }
@@ -101,15 +106,20 @@ func (s warlike) ChangeEdges(ctx context.Context, side storage.Side, user storag
 
 type allKinds struct{ *oracle.Store }
 
-func (s allKinds) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	results := s.Store.Pages(ctx, side, queries)
+func (s allKinds) pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	results := storage.PageLookups[side].Read(ctx, s.Store, queries...)
 	for i, q := range queries {
 		if side == storage.Relations && q.Post == 101 {
 			q.Post = 102
-			results[i] = s.Store.Pages(ctx, side, []storage.PageQuery{q})[0]
+			results[i] = storage.PageLookups[side].Read(ctx, s.Store, q)[0]
 		}
 	}
 	return results
+}
+
+func (s allKinds) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PageLookups.Instead(ctx, b, s.pages)
+	s.Store.Bundle(ctx, b)
 }
 
 type alwaysDue struct{ *oracle.Store }

@@ -107,10 +107,10 @@ type longMessages struct {
 	kept map[storage.Pair]string
 }
 
-func (s longMessages) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+func (s longMessages) messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	results := s.Store.Messages(ctx, requests)
+	results := storage.MessageLookups.Read(ctx, s.Store, requests...)
 	for i, request := range requests {
 		if results[i].Found {
 			s.kept[request] = results[i].Value
@@ -119,6 +119,11 @@ func (s longMessages) Messages(ctx context.Context, requests []storage.Pair) []s
 		}
 	}
 	return results
+}
+
+func (s longMessages) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MessageLookups.Instead(ctx, b, s.messages)
+	s.Store.Bundle(ctx, b)
 }
 
 // unlockedRequests judges by a row that it read before the lock.

@@ -141,28 +141,38 @@ func (s falseIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change
 
 type ownBlocks struct{ *oracle.Store }
 
-func (s ownBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := s.Store.Blocks(ctx, users)
+func (s ownBlocks) blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.BlockLookups.Read(ctx, s.Store, users...)
 	for i, user := range users {
 		results[i].Value = slices.DeleteFunc(results[i].Value, func(id storage.UserID) bool {
-			return s.Edges(ctx, storage.Forward, []storage.Pair{{From: user, To: id}})[0].Value.Type != storage.Blocking
+			return storage.EdgeLookups[storage.Forward].Read(ctx, s, storage.Pair{From: user, To: id})[0].Value.Type != storage.Blocking
 		})
 	}
 	return results
 }
 
+func (s ownBlocks) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.BlockLookups.Instead(ctx, b, s.blocks)
+	s.Store.Bundle(ctx, b)
+}
+
 type acceptedBlocks struct{ *oracle.Store }
 
-func (s acceptedBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := s.Store.Blocks(ctx, users)
+func (s acceptedBlocks) blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.BlockLookups.Read(ctx, s.Store, users...)
 	for i, user := range users {
-		for _, row := range s.AllRows(ctx, []storage.RowsQuery{{Side: storage.Requests, Owner: user, Limit: 1000}})[0].Value {
+		for _, row := range storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: storage.Requests, Owner: user, Limit: 1000})[0].Value {
 			if row.Type == storage.Accepted {
 				results[i].Value = append(results[i].Value, row.To)
 			}
 		}
 	}
 	return results
+}
+
+func (s acceptedBlocks) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.BlockLookups.Instead(ctx, b, s.blocks)
+	s.Store.Bundle(ctx, b)
 }
 
 // shortSides returns no answers for the end of large batches.
@@ -176,16 +186,23 @@ func shortened[V any](results []storage.Result[V]) []storage.Result[V] {
 	return results
 }
 
-func (s shortSides) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return shortened(s.Store.Blocks(ctx, users))
+func (s shortSides) blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return shortened(storage.BlockLookups.Read(ctx, s.Store, users...))
 }
 
-func (s shortSides) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
-	return shortened(s.Store.CountEdges(ctx, side, queries))
+func (s shortSides) countEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return shortened(storage.EdgeCountLookups[side].Read(ctx, s.Store, queries...))
 }
 
-func (s shortSides) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	return shortened(s.Store.Marks(ctx, pairs))
+func (s shortSides) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	return shortened(storage.MarkLookups.Read(ctx, s.Store, pairs...))
+}
+
+func (s shortSides) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.BlockLookups.Instead(ctx, b, s.blocks)
+	storage.EdgeCountLookups.Instead(ctx, b, s.countEdges)
+	storage.MarkLookups.Instead(ctx, b, s.marks)
+	s.Store.Bundle(ctx, b)
 }
 
 func (s shortSides) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
@@ -203,20 +220,35 @@ func eachEdgeCount(queries []storage.EdgeCountQuery, change func(*storage.EdgeCo
 
 type countsOneType struct{ *oracle.Store }
 
-func (s countsOneType) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
-	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Type = storage.Following }))
+func (s countsOneType) countEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return storage.EdgeCountLookups[side].Read(ctx, s.Store, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Type = storage.Following })...)
+}
+
+func (s countsOneType) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeCountLookups.Instead(ctx, b, s.countEdges)
+	s.Store.Bundle(ctx, b)
 }
 
 type countsBound struct{ *oracle.Store }
 
-func (s countsBound) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
-	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Since-- }))
+func (s countsBound) countEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return storage.EdgeCountLookups[side].Read(ctx, s.Store, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Since-- })...)
+}
+
+func (s countsBound) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeCountLookups.Instead(ctx, b, s.countEdges)
+	s.Store.Bundle(ctx, b)
 }
 
 type countsAll struct{ *oracle.Store }
 
-func (s countsAll) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
-	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Limit = 1 << 30 }))
+func (s countsAll) countEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return storage.EdgeCountLookups[side].Read(ctx, s.Store, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Limit = 1 << 30 })...)
+}
+
+func (s countsAll) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeCountLookups.Instead(ctx, b, s.countEdges)
+	s.Store.Bundle(ctx, b)
 }
 
 type replacesMark struct{ *oracle.Store }
@@ -230,12 +262,17 @@ func (s replacesMark) SetMark(ctx context.Context, pair storage.Pair, change sto
 
 type emptyMarks struct{ *oracle.Store }
 
-func (s emptyMarks) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	results := s.Store.Marks(ctx, pairs)
+func (s emptyMarks) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := storage.MarkLookups.Read(ctx, s.Store, pairs...)
 	for i := range results {
 		results[i].Found = results[i].Err == nil
 	}
 	return results
+}
+
+func (s emptyMarks) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MarkLookups.Instead(ctx, b, s.marks)
+	s.Store.Bundle(ctx, b)
 }
 
 type marksAnybody struct{ *oracle.Store }
@@ -269,7 +306,7 @@ func newMarksStay(s *oracle.Store, from int) storage.Store {
 func (s *marksStay) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	if len(edges) >= s.from {
 		for _, e := range edges {
-			if mark := s.Store.Marks(ctx, []storage.Pair{e.Pair()})[0]; mark.Found {
+			if mark := storage.MarkLookups.Read(ctx, s.Store, e.Pair())[0]; mark.Found {
 				s.kept[e.Pair()] = mark.Value
 			}
 		}
@@ -277,8 +314,8 @@ func (s *marksStay) Apply(ctx context.Context, side storage.Side, edges []storag
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-func (s *marksStay) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	results := s.Store.Marks(ctx, pairs)
+func (s *marksStay) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := storage.MarkLookups.Read(ctx, s.Store, pairs...)
 	for i, pair := range pairs {
 		if mark, ok := s.kept[pair]; ok {
 			results[i] = storage.Result[storage.EdgeMark]{Value: mark, Found: true}
@@ -287,14 +324,24 @@ func (s *marksStay) Marks(ctx context.Context, pairs []storage.Pair) []storage.R
 	return results
 }
 
+func (s *marksStay) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MarkLookups.Instead(ctx, b, s.marks)
+	s.Store.Bundle(ctx, b)
+}
+
 type specialsDescend struct{ *oracle.Store }
 
-func (s specialsDescend) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := s.Store.Specials(ctx, users)
+func (s specialsDescend) specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.SpecialLookups.Read(ctx, s.Store, users...)
 	for i := range results {
 		slices.Reverse(results[i].Value)
 	}
 	return results
+}
+
+func (s specialsDescend) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SpecialLookups.Instead(ctx, b, s.specials)
+	s.Store.Bundle(ctx, b)
 }
 
 type specialsUnlimited struct{ *oracle.Store }
@@ -323,7 +370,7 @@ func (s *messagesStay) changeRequest(ctx context.Context, request storage.Pair, 
 	return storagetest.Request(ctx, s.Store, request, change, o)
 }
 
-func (s *messagesStay) Messages(_ context.Context, requests []storage.Pair) []storage.Result[string] {
+func (s *messagesStay) messages(_ context.Context, requests []storage.Pair) []storage.Result[string] {
 	results := make([]storage.Result[string], len(requests))
 	for i, request := range requests {
 		results[i].Value, results[i].Found = s.sent[request]
@@ -331,20 +378,35 @@ func (s *messagesStay) Messages(_ context.Context, requests []storage.Pair) []st
 	return results
 }
 
+func (s *messagesStay) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MessageLookups.Instead(ctx, b, s.messages)
+	s.Store.Bundle(ctx, b)
+}
+
 type emptyMessages struct{ *oracle.Store }
 
-func (s emptyMessages) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
-	results := s.Store.Messages(ctx, requests)
+func (s emptyMessages) messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+	results := storage.MessageLookups.Read(ctx, s.Store, requests...)
 	for i := range results {
 		results[i].Found = true
 	}
 	return results
 }
 
+func (s emptyMessages) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MessageLookups.Instead(ctx, b, s.messages)
+	s.Store.Bundle(ctx, b)
+}
+
 type deafAnnotations struct{ *oracle.Store }
 
-func (s deafAnnotations) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return s.Store.Specials(context.WithoutCancel(ctx), users)
+func (s deafAnnotations) specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return storage.SpecialLookups.Read(context.WithoutCancel(ctx), s.Store, users...)
+}
+
+func (s deafAnnotations) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SpecialLookups.Instead(ctx, b, s.specials)
+	s.Store.Bundle(ctx, b)
 }
 
 type deafMark struct{ *oracle.Store }

@@ -123,18 +123,23 @@ func profilesWith(change func(i int, p *storage.Result[storage.Profile])) func(*
 	return func(s *oracle.Store) storage.Store { return wrongProfiles{s, change} }
 }
 
-func (s wrongProfiles) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	results := s.Store.Profiles(ctx, ids)
+func (s wrongProfiles) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	results := storage.ProfileLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		s.change(i, &results[i])
 	}
 	return results
 }
 
+func (s wrongProfiles) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	s.Store.Bundle(ctx, b)
+}
+
 type profilesOnce struct{ *oracle.Store }
 
-func (s profilesOnce) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	results := s.Store.Profiles(ctx, ids)
+func (s profilesOnce) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	results := storage.ProfileLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
 			results[i] = storage.Result[storage.Profile]{}
@@ -143,16 +148,21 @@ func (s profilesOnce) Profiles(ctx context.Context, ids []storage.UserID) []stor
 	return results
 }
 
+func (s profilesOnce) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	s.Store.Bundle(ctx, b)
+}
+
 type firstVersions struct {
 	*oracle.Store
 	mu    sync.Mutex
 	first map[storage.UserID]int64
 }
 
-func (s *firstVersions) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (s *firstVersions) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	results := s.Store.Profiles(ctx, ids)
+	results := storage.ProfileLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		if _, ok := s.first[id]; !ok {
 			s.first[id] = results[i].Value.Counts.Version
@@ -162,21 +172,32 @@ func (s *firstVersions) Profiles(ctx context.Context, ids []storage.UserID) []st
 	return results
 }
 
-func (s *firstVersions) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	s.Profiles(ctx, ids) // remembers what is read first
-	return s.Store.Counts(ctx, ids)
+func (s *firstVersions) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	storage.ProfileLookups.Read(ctx, s, ids...) // remembers what is read first
+	return storage.CountLookups.Read(ctx, s.Store, ids...)
+}
+
+func (s *firstVersions) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 type profilesOfTwoMoments struct{ *oracle.Store }
 
-func (s profilesOfTwoMoments) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	users := s.Users(ctx, ids)
+func (s profilesOfTwoMoments) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	users := storage.UserLookups.Read(ctx, s, ids...)
 	time.Sleep(pauseBetween)
-	results := s.Store.Profiles(ctx, ids)
+	results := storage.ProfileLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.User = users[i].Value
 	}
 	return results
+}
+
+func (s profilesOfTwoMoments) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	s.Store.Bundle(ctx, b)
 }
 
 // wrongLists changes what is asked for and what the store answers.
@@ -196,28 +217,33 @@ func listsAsked(ask func(q *storage.ListQuery)) func(*oracle.Store) storage.Stor
 	}
 }
 
-func (s wrongLists) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (s wrongLists) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	asked := slices.Clone(queries)
 	for i := range asked {
 		s.ask(&asked[i])
 	}
-	results := s.Store.Lists(ctx, side, asked)
+	results := storage.SnapshotLookups[side].Read(ctx, s.Store, asked...)
 	for i, q := range queries {
 		s.change(side, q, &results[i])
 	}
 	return results
 }
 
+func (s wrongLists) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	s.Store.Bundle(ctx, b)
+}
+
 type longByFollowings struct{ *oracle.Store }
 
-func (s longByFollowings) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (s longByFollowings) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	all := slices.Clone(queries)
 	for i := range all {
 		all[i].Longest = 1 << 40
 	}
-	results := s.Store.Lists(ctx, side, all)
+	results := storage.SnapshotLookups[side].Read(ctx, s.Store, all...)
 	for i, q := range queries {
-		counts := s.Counts(ctx, []storage.UserID{q.Owner})[0].Value
+		counts := storage.CountLookups.Read(ctx, s, q.Owner)[0].Value
 		if counts.Following > int64(q.Longest) {
 			results[i].Value.Long, results[i].Value.Edges = true, nil
 		}
@@ -225,9 +251,14 @@ func (s longByFollowings) Lists(ctx context.Context, side storage.Side, queries 
 	return results
 }
 
+func (s longByFollowings) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	s.Store.Bundle(ctx, b)
+}
+
 type firstBounds struct{ *oracle.Store }
 
-func (s firstBounds) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (s firstBounds) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	queries = slices.Clone(queries)
 	first := map[storage.UserID]storage.ListQuery{}
 	for i, q := range queries {
@@ -236,54 +267,79 @@ func (s firstBounds) Lists(ctx context.Context, side storage.Side, queries []sto
 		}
 		queries[i] = first[q.Owner]
 	}
-	return s.Store.Lists(ctx, side, queries)
+	return storage.SnapshotLookups[side].Read(ctx, s.Store, queries...)
+}
+
+func (s firstBounds) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	s.Store.Bundle(ctx, b)
 }
 
 type shortLists struct{ *oracle.Store }
 
-func (s shortLists) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	results := s.Store.Lists(ctx, side, queries)
+func (s shortLists) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	results := storage.SnapshotLookups[side].Read(ctx, s.Store, queries...)
 	for i := 500; i < len(results); i++ {
 		results[i].Value.Edges = nil
 	}
 	return results
 }
 
+func (s shortLists) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	s.Store.Bundle(ctx, b)
+}
+
 type listsOfCounted struct{ *oracle.Store }
 
-func (s listsOfCounted) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	results := s.Store.Lists(ctx, side, queries)
+func (s listsOfCounted) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	results := storage.SnapshotLookups[side].Read(ctx, s.Store, queries...)
 	for i, q := range queries {
-		if !s.Counts(ctx, []storage.UserID{q.Owner})[0].Found {
+		if !storage.CountLookups.Read(ctx, s, q.Owner)[0].Found {
 			results[i].Value = storage.List{}
 		}
 	}
 	return results
 }
 
+func (s listsOfCounted) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	s.Store.Bundle(ctx, b)
+}
+
 type listsOfTwoMoments struct{ *oracle.Store }
 
-func (s listsOfTwoMoments) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	before := s.Store.Lists(ctx, side, queries)
+func (s listsOfTwoMoments) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	before := storage.SnapshotLookups[side].Read(ctx, s.Store, queries...)
 	time.Sleep(pauseBetween)
-	results := s.Store.Lists(ctx, side, queries)
+	results := storage.SnapshotLookups[side].Read(ctx, s.Store, queries...)
 	for i := range results {
 		results[i].Value.Version = before[i].Value.Version
 	}
 	return results
 }
 
+func (s listsOfTwoMoments) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	s.Store.Bundle(ctx, b)
+}
+
 type deafSnapshots struct{ *oracle.Store }
 
-func (s deafSnapshots) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return s.Store.Profiles(context.WithoutCancel(ctx), ids)
+func (s deafSnapshots) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return storage.ProfileLookups.Read(context.WithoutCancel(ctx), s.Store, ids...)
+}
+
+func (s deafSnapshots) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	s.Store.Bundle(ctx, b)
 }
 
 // packedStore has all lists packed.
 type packedStore struct{ *oracle.Store }
 
-func (s packedStore) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := s.Neighbours(ctx, side, owners)
+func (s packedStore) packedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.NeighbourLookups[side].Read(ctx, s, owners...)
 	for i, r := range results {
 		if r.Found = side <= storage.Inverse && len(r.Value) > 0; !r.Found {
 			r.Value = nil
@@ -291,6 +347,11 @@ func (s packedStore) PackedNeighbours(ctx context.Context, side storage.Side, ow
 		results[i] = r
 	}
 	return results
+}
+
+func (s packedStore) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PackedLookups.Instead(ctx, b, s.packedNeighbours)
+	s.Store.Bundle(ctx, b)
 }
 
 type wrongPacked struct {
@@ -302,12 +363,17 @@ func packedWith(change func(side storage.Side, r *storage.Result[[]storage.UserI
 	return func(s *oracle.Store) storage.Store { return wrongPacked{packedStore{s}, change} }
 }
 
-func (s wrongPacked) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := s.packedStore.PackedNeighbours(ctx, side, owners)
+func (s wrongPacked) packedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.PackedLookups[side].Read(ctx, s.packedStore, owners...)
 	for i := range results {
 		s.change(side, &results[i])
 	}
 	return results
+}
+
+func (s wrongPacked) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PackedLookups.Instead(ctx, b, s.packedNeighbours)
+	s.packedStore.Bundle(ctx, b)
 }
 
 type packedOnce struct {
@@ -316,10 +382,10 @@ type packedOnce struct {
 	first map[storage.Row][]storage.UserID
 }
 
-func (s packedOnce) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (s packedOnce) packedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	results := packedStore{s.Store}.PackedNeighbours(ctx, side, owners)
+	results := storage.PackedLookups[side].Read(ctx, packedStore{s.Store}, owners...)
 	for i, owner := range owners {
 		list := storage.Row{Side: side, Edge: storage.Edge{From: owner}}
 		if first, ok := s.first[list]; ok {
@@ -331,10 +397,15 @@ func (s packedOnce) PackedNeighbours(ctx context.Context, side storage.Side, own
 	return results
 }
 
+func (s packedOnce) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PackedLookups.Instead(ctx, b, s.packedNeighbours)
+	s.Store.Bundle(ctx, b)
+}
+
 type packedAnsweredOnce struct{ *oracle.Store }
 
-func (s packedAnsweredOnce) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := packedStore(s).PackedNeighbours(ctx, side, owners)
+func (s packedAnsweredOnce) packedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.PackedLookups[side].Read(ctx, packedStore(s), owners...)
 	for i, owner := range owners {
 		if slices.Contains(owners[:i], owner) {
 			results[i] = storage.Result[[]storage.UserID]{}
@@ -343,15 +414,25 @@ func (s packedAnsweredOnce) PackedNeighbours(ctx context.Context, side storage.S
 	return results
 }
 
+func (s packedAnsweredOnce) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PackedLookups.Instead(ctx, b, s.packedNeighbours)
+	s.Store.Bundle(ctx, b)
+}
+
 type packedOfOther struct{ *oracle.Store }
 
-func (s packedOfOther) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	results := packedStore(s).PackedNeighbours(ctx, side, owners)
+func (s packedOfOther) packedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := storage.PackedLookups[side].Read(ctx, packedStore(s), owners...)
 	if side <= storage.Inverse {
-		other := packedStore(s).PackedNeighbours(ctx, storage.Inverse-side, owners)
+		other := storage.PackedLookups[storage.Inverse-side].Read(ctx, packedStore(s), owners...)
 		for i := range results {
 			results[i].Value = other[i].Value
 		}
 	}
 	return results
+}
+
+func (s packedOfOther) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PackedLookups.Instead(ctx, b, s.packedNeighbours)
+	s.Store.Bundle(ctx, b)
 }

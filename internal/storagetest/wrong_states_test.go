@@ -18,7 +18,7 @@ type statesOfUsers struct{ *oracle.Store }
 
 func (s statesOfUsers) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
 	results := s.Store.StatesOf(ctx, users)
-	for i, known := range s.Users(ctx, users) {
+	for i, known := range storage.UserLookups.Read(ctx, s, users...) {
 		results[i].Found = results[i].Found && known.Found
 	}
 	return results
@@ -68,14 +68,19 @@ func (s *statesKeepVersion) SetState(ctx context.Context, user storage.UserID, s
 	return changed, err
 }
 
-func (s *statesKeepVersion) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+func (s *statesKeepVersion) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	results := s.Store.Counts(ctx, ids)
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i, id := range ids {
 		results[i].Value.Version -= s.raised[id]
 	}
 	return results
+}
+
+func (s *statesKeepVersion) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 // statesByClock reports the times that were given.
@@ -123,33 +128,48 @@ func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state
 
 type rowsToTheEnd struct{ *oracle.Store }
 
-func (s rowsToTheEnd) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (s rowsToTheEnd) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		queries[i].Limit = 1 << 30
 	}
-	return s.Store.AllRows(ctx, queries)
+	return storage.RowLookups.Read(ctx, s.Store, queries...)
+}
+
+func (s rowsToTheEnd) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.RowLookups.Instead(ctx, b, s.allRows)
+	s.Store.Bundle(ctx, b)
 }
 
 type rowsOfTypeOne struct{ *oracle.Store }
 
-func (s rowsOfTypeOne) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	results := s.Store.AllRows(ctx, queries)
+func (s rowsOfTypeOne) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	results := storage.RowLookups.Read(ctx, s.Store, queries...)
 	for i := range results {
 		results[i].Value = slices.DeleteFunc(results[i].Value, func(e storage.Edge) bool { return e.Type != 1 })
 	}
 	return results
 }
 
+func (s rowsOfTypeOne) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.RowLookups.Instead(ctx, b, s.allRows)
+	s.Store.Bundle(ctx, b)
+}
+
 // oneTableEach answers queries about several tables from the first one's table.
 type oneTableEach struct{ *oracle.Store }
 
-func (s oneTableEach) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (s oneTableEach) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		queries[i].Side = queries[0].Side
 	}
-	return s.Store.AllRows(ctx, queries)
+	return storage.RowLookups.Read(ctx, s.Store, queries...)
+}
+
+func (s oneTableEach) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.RowLookups.Instead(ctx, b, s.allRows)
+	s.Store.Bundle(ctx, b)
 }
 
 // endsOwnRows does not end the other sides.
@@ -197,15 +217,15 @@ type marksOutlive struct {
 func (s marksOutlive) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	for _, r := range rows {
 		pair := r.Edge.Pair()
-		if m := s.Store.Marks(ctx, []storage.Pair{pair})[0]; m.Found {
+		if m := storage.MarkLookups.Read(ctx, s.Store, pair)[0]; m.Found {
 			s.kept[pair] = m.Value
 		}
 	}
 	return s.Store.EndEdges(ctx, user, rows, at)
 }
 
-func (s marksOutlive) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	results := s.Store.Marks(ctx, pairs)
+func (s marksOutlive) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := storage.MarkLookups.Read(ctx, s.Store, pairs...)
 	for i, pair := range pairs {
 		if mark, kept := s.kept[pair]; kept && results[i].Err == nil {
 			results[i] = storage.Result[storage.EdgeMark]{Value: mark, Found: true}
@@ -214,10 +234,15 @@ func (s marksOutlive) Marks(ctx context.Context, pairs []storage.Pair) []storage
 	return results
 }
 
+func (s marksOutlive) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MarkLookups.Instead(ctx, b, s.marks)
+	s.Store.Bundle(ctx, b)
+}
+
 type keepsHandle struct{ *oracle.Store }
 
 func (s keepsHandle) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	handle := s.Users(ctx, []storage.UserID{user})[0].Value.Handle
+	handle := storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
 	err := s.Store.Erase(ctx, user, at)
 	if err == nil {
 		err = s.Claim(ctx, handle, user, at)
@@ -245,7 +270,7 @@ func (s *erasesHandleAgain) Erase(ctx context.Context, user storage.UserID, at s
 	if handle, again := s.handles[user]; again {
 		return s.Claim(ctx, handle, user, at)
 	}
-	s.handles[user] = s.Users(ctx, []storage.UserID{user})[0].Value.Handle
+	s.handles[user] = storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
 	return s.Store.Erase(ctx, user, at)
 }
 
@@ -260,14 +285,19 @@ func (s *erasesOneStep) Erase(ctx context.Context, user storage.UserID, at stora
 	return s.Store.Erase(ctx, user, at)
 }
 
-func (s *erasesOneStep) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	results := s.Store.Marks(ctx, pairs)
+func (s *erasesOneStep) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := storage.MarkLookups.Read(ctx, s.Store, pairs...)
 	for i := 1000; i < len(pairs); i++ {
 		if s.erased[pairs[i].From] {
 			results[i] = storage.Result[storage.EdgeMark]{Value: storage.EdgeMark{Remark: "x"}, Found: true}
 		}
 	}
 	return results
+}
+
+func (s *erasesOneStep) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.MarkLookups.Instead(ctx, b, s.marks)
+	s.Store.Bundle(ctx, b)
 }
 
 type erasedIsUnknown struct{ *oracle.Store }

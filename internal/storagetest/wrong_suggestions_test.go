@@ -80,7 +80,7 @@ func (s *listsBy) CreateUsers(ctx context.Context, users []storage.User) []stora
 func (s *listsBy) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
 	var list []storage.PopularUser
 	for _, user := range s.users {
-		p := storage.PopularUser{User: user.ID, Followers: s.Counts(ctx, []storage.UserID{user.ID})[0].Value.Follower}
+		p := storage.PopularUser{User: user.ID, Followers: storage.CountLookups.Read(ctx, s, user.ID)[0].Value.Follower}
 		if storage.DayOf(user.CreatedAt) >= since && s.keeps(p) {
 			list = append(list, p)
 		}
@@ -125,7 +125,7 @@ type searchesBy struct {
 
 func (s searchesBy) WithWord(ctx context.Context, prefix string, limit int) (ids []storage.UserID, err error) {
 	all, err := s.UserIDsAfter(ctx, 0, 0, 1<<30)
-	for i, r := range s.Users(ctx, all) {
+	for i, r := range storage.UserLookups.Read(ctx, s, all...) {
 		if prefix != "" && r.Found && len(ids) < limit && s.matches(r.Value, prefix) {
 			ids = append(ids, all[i])
 		}

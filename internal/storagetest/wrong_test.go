@@ -126,7 +126,7 @@ var wrongStores = []struct {
 	{"names of checkpoints have no case", func(s *oracle.Store) storage.Store { return namesFold{s} }, "checkpoints/NamesAreApart", promiseOnly},
 	{"deleted checkpoints are empty", func(s *oracle.Store) storage.Store { return deletedIsEmpty{s} }, "checkpoints/WhatIsDeletedIsForgotten", promiseOnly},
 	{"checkpoints share the caller's bytes", func(s *oracle.Store) storage.Store { return sharesValues{s, map[string][]byte{}} }, "checkpoints/ValuesAreCopied", promiseOnly},
-	{"a bundle loses its last key", func(s *oracle.Store) storage.Store { return lastKeyForgotten{s} }, "bundles/EachKindIsAnsweredAsItsMethodDoes", promiseOnly},
+	{"a bundle loses its last key", func(s *oracle.Store) storage.Store { return lastKeyForgotten{s} }, "bundles/EachKeyIsAnsweredAsAlone", promiseOnly},
 	{"a bundle mixes the sides up", func(s *oracle.Store) storage.Store { return mixesUp{s} }, "bundles/KindsTogetherAreAnsweredAsApart", promiseOnly},
 	{"a bundle answers what has been answered", func(s *oracle.Store) storage.Store { return answersAgain{s} }, "bundles/WhatIsAnsweredIsLeftAsItIs", promiseOnly},
 	{"half of a kind is at hand", func(s *oracle.Store) storage.Store { return halfAtHand{s} }, "bundles/AtHandIsAllOrNothing", promiseOnly},

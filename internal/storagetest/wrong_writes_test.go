@@ -45,8 +45,8 @@ func (s *overwrites) CreateUsers(ctx context.Context, users []storage.User) []st
 	return results
 }
 
-func (s *overwrites) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	results := s.Store.Users(ctx, ids)
+func (s *overwrites) users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	results := storage.UserLookups.Read(ctx, s.Store, ids...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, id := range ids {
@@ -55,26 +55,41 @@ func (s *overwrites) Users(ctx context.Context, ids []storage.UserID) []storage.
 	return results
 }
 
+func (s *overwrites) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.UserLookups.Instead(ctx, b, s.users)
+	s.Store.Bundle(ctx, b)
+}
+
 type countsByEdges struct{ *oracle.Store }
 
-func (s countsByEdges) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s countsByEdges) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Found = results[i].Value.Version > 0
 	}
 	return results
 }
 
+func (s countsByEdges) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
+}
+
 type countsOfUsers struct{ *oracle.Store }
 
-func (s countsOfUsers) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
-	for i, user := range s.Users(ctx, ids) {
+func (s countsOfUsers) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
+	for i, user := range storage.UserLookups.Read(ctx, s, ids...) {
 		if !user.Found {
 			results[i] = storage.Result[storage.Counts]{}
 		}
 	}
 	return results
+}
+
+func (s countsOfUsers) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 // miscounts adds to the counts what a rule computes from every call to Apply.
@@ -122,8 +137,8 @@ func (s *miscounts) Apply(ctx context.Context, side storage.Side, edges []storag
 	return results
 }
 
-func (s *miscounts) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s *miscounts) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, id := range ids {
@@ -133,14 +148,24 @@ func (s *miscounts) Counts(ctx context.Context, ids []storage.UserID) []storage.
 	return results
 }
 
+func (s *miscounts) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
+}
+
 type versionStays struct{ *oracle.Store }
 
-func (s versionStays) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s versionStays) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	for i := range results {
 		results[i].Value.Version = min(results[i].Value.Version, 1)
 	}
 	return results
+}
+
+func (s versionStays) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 type versionRises struct {
@@ -162,14 +187,19 @@ func (s *versionRises) Apply(ctx context.Context, side storage.Side, edges []sto
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-func (s *versionRises) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := s.Store.Counts(ctx, ids)
+func (s *versionRises) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := storage.CountLookups.Read(ctx, s.Store, ids...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, id := range ids {
 		results[i].Value.Version += s.applied[id]
 	}
 	return results
+}
+
+func (s *versionRises) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, s.counts)
+	s.Store.Bundle(ctx, b)
 }
 
 type sameTimeIsNewer struct{ *oracle.Store }
@@ -201,7 +231,7 @@ type dropsTombstones struct{ *oracle.Store }
 func (s dropsTombstones) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
 	for i, e := range edges {
-		there := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Found
+		there := storage.EdgeLookups[side].Read(ctx, s, e.Pair())[0].Found
 		if e.Type != storage.None || there {
 			results[i] = s.Store.Apply(ctx, side, []storage.Edge{e}, rule)[0]
 		}
@@ -241,11 +271,11 @@ func (s unlockedCounts) Apply(ctx context.Context, side storage.Side, edges []st
 	results := make([]storage.Result[storage.Applied], len(edges))
 	for i, e := range edges {
 		one := []storage.Edge{e}
-		before := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Value
+		before := storage.EdgeLookups[side].Read(ctx, s, e.Pair())[0].Value
 		// Others may write now, as between two statements.
 		time.Sleep(100 * time.Microsecond)
 		s.mu.Lock()
-		there := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Value
+		there := storage.EdgeLookups[side].Read(ctx, s, e.Pair())[0].Value
 		results[i] = s.Store.Apply(ctx, side, one, rule)[0]
 		if results[i].Value.Changed {
 			s.extra[side][side.Owner(e.Pair())] += counted(there) - counted(before)
@@ -269,7 +299,7 @@ func (s unlockedClaim) CreateUsers(ctx context.Context, users []storage.User) []
 	for i, user := range users {
 		handles[i] = user.Handle
 	}
-	before := s.UserIDs(ctx, handles)
+	before := storage.HandleLookups.Read(ctx, s, handles...)
 	// Others may claim now, as between two statements.
 	time.Sleep(time.Millisecond)
 	results := s.Store.CreateUsers(ctx, users)

@@ -302,7 +302,7 @@ func (w *world) rows(side storage.Side) (map[storage.Edge]bool, error) {
 // edge reads one row.
 func (w *world) edge(t testing.TB, side storage.Side, from, to storage.UserID) storage.Edge {
 	t.Helper()
-	r := w.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0]
+	r := storage.EdgeLookups[side].Read(context.Background(), w.store, storage.Pair{From: from, To: to})[0]
 	if r.Err != nil || !r.Found {
 		t.Fatalf("%d→%d: %+v", from, to, r)
 	}

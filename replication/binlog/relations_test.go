@@ -42,7 +42,7 @@ func TestFirstFollowsStayWhereTheyAre(t *testing.T) {
 			t.Errorf("%+v, want %+v", e, row)
 		}
 	}
-	for i, m := range w.store.Marks(t.Context(), []storage.Pair{again.Pair(), back.Pair()}) {
+	for i, m := range storage.MarkLookups.Read(t.Context(), w.store, again.Pair(), back.Pair()) {
 		if want := []storage.Micros{first.UpdateTime, 7}[i]; m.Err != nil || m.Value.FirstAt != want {
 			t.Errorf("%+v, want %d", m, want)
 		}
@@ -147,7 +147,7 @@ func TestWhatFollowsComesBack(t *testing.T) {
 		return nil
 	})
 	w.settle(t)
-	for _, c := range w.store.Counts(t.Context(), []storage.UserID{a, b}) {
+	for _, c := range storage.CountLookups.Read(t.Context(), w.store, a, b) {
 		if c.Err != nil || c.Value.Friend != 1 {
 			t.Errorf("%+v", c)
 		}

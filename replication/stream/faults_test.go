@@ -204,7 +204,7 @@ func (f *truth) compare(t *testing.T, store storage.Reader) {
 	}
 	followers := make(map[storage.UserID]int64)
 	for p, want := range f.edges {
-		got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{p})[0]
+		got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, p)[0]
 		if got.Err != nil || got.Value != want {
 			complain("the inverse side has %+v, the forward side %+v", got, want)
 		}
@@ -213,7 +213,7 @@ func (f *truth) compare(t *testing.T, store storage.Reader) {
 		}
 	}
 	for id := storage.UserID(1); id <= population; id++ {
-		if got := store.Counts(t.Context(), []storage.UserID{id})[0]; got.Err != nil || got.Value.Follower != followers[id] {
+		if got := storage.CountLookups.Read(t.Context(), store, id)[0]; got.Err != nil || got.Value.Follower != followers[id] {
 			complain("user %d has count %+v, %d followers", id, got, followers[id])
 		}
 	}

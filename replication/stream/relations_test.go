@@ -65,7 +65,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 				}
 			}
 			row := func(side storage.Side, from, to storage.UserID) storage.Edge {
-				return store.Edges(t.Context(), side, []storage.Pair{{From: from, To: to}})[0].Value
+				return storage.EdgeLookups[side].Read(t.Context(), store, storage.Pair{From: from, To: to})[0].Value
 			}
 
 			p := &process{t: t, env: []string{envRedis + "=" + server.Addr(), envStore + "=" + location, envStuck + "=1"}, name: "killed"}
@@ -89,7 +89,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			if truth, replica := row(storage.Forward, b, a), row(storage.Inverse, b, a); truth != replica || replica.Type != storage.None {
 				t.Errorf("following holds %+v, follower %+v", truth, replica)
 			}
-			if n := store.Counts(t.Context(), []storage.UserID{a})[0].Value; n.Follower != 0 {
+			if n := storage.CountLookups.Read(t.Context(), store, a)[0].Value; n.Follower != 0 {
 				t.Errorf("counts %+v", n)
 			}
 		})
@@ -125,11 +125,11 @@ func TestEntriesOfBothPairsOfTables(t *testing.T) {
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}})
 	eventually(t, "idle", idle(c, time.Now()))
 	for from := storage.UserID(1); from <= 3; from++ {
-		if got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: from, To: 7}})[0].Value; got != edge(from, 7, 10) {
+		if got := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: from, To: 7})[0].Value; got != edge(from, 7, 10) {
 			t.Errorf("follower holds %+v", got)
 		}
 	}
-	if got := store.Edges(t.Context(), storage.Inbox, []storage.Pair{{From: 3, To: 7}})[0].Value; got != request.Edge {
+	if got := storage.EdgeLookups[storage.Inbox].Read(t.Context(), store, storage.Pair{From: 3, To: 7})[0].Value; got != request.Edge {
 		t.Errorf("the inbox holds %+v", got)
 	}
 }

@@ -101,7 +101,7 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
 	eventually(t, "idle", idle(c, since))
 	for _, id := range []storage.UserID{7, 8} {
-		if got := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; got != 1000 {
+		if got := storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower; got != 1000 {
 			t.Errorf("%d followers, want 1000", got)
 		}
 	}
@@ -232,7 +232,7 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 			stop()
 			successor, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: c.successor, ClaimAfter: c.after, Propagator: replication.Propagator{Store: store}})
 			eventually(t, "idle", idle(successor, time.Now()))
-			if got := store.Counts(t.Context(), []storage.UserID{7})[0].Value.Follower; got != 1500 {
+			if got := storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower; got != 1500 {
 				t.Errorf("%d followers, want 1500", got)
 			}
 		})
@@ -268,7 +268,7 @@ func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	}
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, ClaimAfter: 100 * time.Millisecond, Propagator: propagator})
 	followers := func(id storage.UserID) int64 {
-		return store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower
+		return storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower
 	}
 	eventually(t, "the others are applied", func() bool { return followers(7) == 400 })
 	eventually(t, "only the two are pending", func() bool { return c.State().Pending == 2 })
@@ -335,7 +335,7 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	add(t, client, edge(2, 7, 1))
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
 	eventually(t, "idle", idle(c, time.Now()))
-	if got := store.Counts(ctx, []storage.UserID{7})[0].Value.Follower; got != 2 {
+	if got := storage.CountLookups.Read(ctx, store, 7)[0].Value.Follower; got != 2 {
 		t.Errorf("%d followers, want 2", got)
 	}
 	dead, err := client.XRange(ctx, stream.DefaultKey+":dead", "-", "+").Result()
@@ -370,7 +370,7 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 	ctx := t.Context()
 	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}})
-	followers := func() int64 { return store.Counts(ctx, []storage.UserID{7})[0].Value.Follower }
+	followers := func() int64 { return storage.CountLookups.Read(ctx, store, 7)[0].Value.Follower }
 	add(t, client, edge(1, 7, 1))
 	eventually(t, "the first", func() bool { return followers() == 1 })
 	if err := client.XGroupDestroy(ctx, stream.DefaultKey, stream.Group).Err(); err != nil {
@@ -402,7 +402,7 @@ func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	time.Sleep(20 * time.Millisecond) // the context has ended by now, which should change nothing
 	close(write)
 	<-stopped
-	if got := store.Counts(t.Context(), []storage.UserID{7})[0].Value.Follower; got != 1 {
+	if got := storage.CountLookups.Read(t.Context(), store, 7)[0].Value.Follower; got != 1 {
 		t.Errorf("%d followers, want 1", got)
 	}
 	pending, err := client.XPending(t.Context(), stream.DefaultKey, stream.Group).Result()

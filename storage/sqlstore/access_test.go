@@ -32,7 +32,7 @@ func TestServerThatRefusesThePasswordIsUnavailable(t *testing.T) {
 	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
 	server.KillConnections(t, user)
 
-	if r := store.Users(t.Context(), []storage.UserID{1})[0]; !errors.Is(r.Err, storage.ErrUnavailable) {
+	if r := storage.UserLookups.Read(t.Context(), store, 1)[0]; !errors.Is(r.Err, storage.ErrUnavailable) {
 		t.Errorf("%v, want %v", r.Err, storage.ErrUnavailable)
 	}
 }

@@ -86,7 +86,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	defer cancel()
 	exists := fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
 	// Asked first, so that a user who exists leaves no claim on another handle.
-	switch r := s.Users(ctx, []storage.UserID{user.ID})[0]; {
+	switch r := s.readUsers(ctx, []storage.UserID{user.ID})[0]; {
 	case r.Err != nil:
 		return r.Err
 	case r.Found:
@@ -119,7 +119,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 // giveBack releases the claims of those users who exist, because others have made them at the same time, with other handles. If that
 // fails, the claims stay until somebody else registers with the handles.
 func (s *Store) giveBack(ctx context.Context, users []storage.User) {
-	for i, r := range s.Users(ctx, storage.Each(users, func(u storage.User) storage.UserID { return u.ID })) {
+	for i, r := range s.readUsers(ctx, storage.Each(users, func(u storage.User) storage.UserID { return u.ID })) {
 		if r.Found && r.Value.Handle != users[i].Handle {
 			_ = s.releaseHandle(ctx, r.Value.ID, users[i].Handle)
 		}
@@ -149,7 +149,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 		if user.CreatedAt-storage.Micros(claimed) <= storage.ClaimTTL {
 			return taken
 		}
-		switch r := s.Users(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
+		switch r := s.readUsers(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
 		case r.Err != nil:
 			return r.Err
 		case r.Found && r.Value.Handle == user.Handle:

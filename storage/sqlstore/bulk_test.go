@@ -69,7 +69,7 @@ func TestBulkWritesCountFriendsOfLongAndShortLists(t *testing.T) {
 
 func wantFriends(t *testing.T, s storage.Store, id storage.UserID, want int64) {
 	t.Helper()
-	if r := s.Counts(t.Context(), []storage.UserID{id})[0]; r.Err != nil || r.Value.Friend != want {
+	if r := storage.CountLookups.Read(t.Context(), s, id)[0]; r.Err != nil || r.Value.Friend != want {
 		t.Errorf("counts of user %d: %+v, want %d friends", id, r, want)
 	}
 }

@@ -103,7 +103,7 @@ func TestBatchesDoNotWaitForClosedBuckets(t *testing.T) {
 		there := func(open bool) bool {
 			return !slices.ContainsFunc(edges, func(e storage.Edge) bool {
 				stays := !half(0, to).Buckets.Contains(storage.BucketOf(e.To))
-				return s.Edges(ctx, storage.Inverse, []storage.Pair{e.Pair()})[0].Found != (open || stays)
+				return storage.EdgeLookups[storage.Inverse].Read(ctx, s, e.Pair())[0].Found != (open || stays)
 			})
 		}
 		applied := make(chan []storage.Result[storage.Applied], 1)

@@ -50,8 +50,8 @@ DELETE FROM comment
 WHERE author_id = ? AND comment_id IN (?)`
 )
 
-// Comments implements [storage.CommentReader].
-func (s *Store) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+// readComments answers [storage.CommentLookups].
+func (s *Store) readComments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
 	shardOf := func(id storage.CommentID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.CommentID, found func(storage.CommentID, storage.Comment)) error {
 		text, args := forPosts(s.sql, sqlComments, ids)
@@ -73,8 +73,8 @@ func commentColumns(c *storage.NewComment) []any {
 	return []any{&c.Post.Author, &c.Number, &c.Post.Number, &c.By, &c.Key, &c.Text, &c.At}
 }
 
-// CommentPages implements [storage.CommentReader].
-func (s *Store) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
+// readCommentPages answers [storage.CommentPageLookups].
+func (s *Store) readCommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
 	return eachPage(ctx, s, "comments.pages", queries, pagesOf[storage.CommentsQuery, storage.Comment]{
 		owner: func(q storage.CommentsQuery) storage.UserID { return q.Post.Author },
 		text: func(q storage.CommentsQuery, args []any) (string, []any) {

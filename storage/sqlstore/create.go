@@ -173,7 +173,7 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 			doubtful, asked = append(doubtful, i), append(asked, handles[j])
 		}
 	}
-	for k, owner := range s.UserIDs(ctx, asked) {
+	for k, owner := range s.readUserIDs(ctx, asked) {
 		i := doubtful[k]
 		switch {
 		case owner.Err != nil:

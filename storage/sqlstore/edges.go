@@ -29,8 +29,8 @@ FROM wanted
 CROSS JOIN {table} ON {owner} = o AND {peer} = p{ AND post_id = n}`,
 }.ForSides(storage.AllSides[:]...)
 
-// Edges implements [storage.EdgeReader].
-func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+// readEdges answers [storage.EdgeLookups].
+func (s *Store) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	shardOf := func(p storage.Pair) int { return s.shards.Of(side.Owner(p)) }
 	return db.LookUp(s.db, pairs, s.maxEdges(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
 		text, args := s.edgesStatement(side, pairs)
@@ -175,17 +175,17 @@ SELECT to_user_id, from_user_id
 FROM follower /*! FORCE INDEX (idx_follower_list) */
 WHERE type = 2 AND to_user_id IN (?)`
 
-// Blocks implements [storage.RelationReader].
-func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+// readBlocks answers [storage.BlockLookups].
+func (s *Store) readBlocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		ids := db.Arguments(users)
-		return s.readLists(ctx, "blocks", shard, users, db.Listed(sqlBlocks, len(users)), append(ids, ids...), found)
+		return s.listUsers(ctx, "blocks", shard, users, db.Listed(sqlBlocks, len(users)), append(ids, ids...), found)
 	})
 }
 
 // readLists runs a look-up whose rows are (user, member) and gives every user its
 // members, ascending, each once.
-func (s *Store) readLists(ctx context.Context, lookup string, shard int, users []storage.UserID, text string, args []any, found func(storage.UserID, []storage.UserID)) error {
+func (s *Store) listUsers(ctx context.Context, lookup string, shard int, users []storage.UserID, text string, args []any, found func(storage.UserID, []storage.UserID)) error {
 	lists := make(map[storage.UserID][]storage.UserID, len(users))
 	err := s.db.Query(ctx, lookup, shard, len(users), text, args, func(rows *sql.Rows) error {
 		var user, member storage.UserID

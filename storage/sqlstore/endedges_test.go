@@ -49,7 +49,7 @@ func endWithCrashes(t *testing.T, location string) {
 					t.Errorf("behind statement %d user %s has %+v", n, id, row)
 				}
 			}
-			c := store.Counts(t.Context(), []storage.UserID{id})[0].Value
+			c := storage.CountLookups.Read(t.Context(), store, id)[0].Value
 			if c.Following+c.Follower+c.Friend+c.Favorites != 0 {
 				t.Errorf("behind statement %d the counts of user %s are %+v", n, id, c)
 			}
@@ -142,7 +142,7 @@ func rowsOfUser(t *testing.T, store *sqlstore.Store, user storage.UserID) (rows 
 	for _, side := range storage.AllSides {
 		queries = append(queries, storage.RowsQuery{Side: side, Owner: user, Limit: 100})
 	}
-	for i, r := range store.AllRows(t.Context(), queries) {
+	for i, r := range storage.RowLookups.Read(t.Context(), store, queries...) {
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}

@@ -26,8 +26,8 @@ FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ?{ OR post_id > ?}) AND type <> 0
 ORDER BY {peer}{, post_id} LIMIT ?`, storage.ItemSides...)
 
-// AllRows implements [storage.EdgeReader].
-func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+// readAllRows answers [storage.RowLookups].
+func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return eachPage(ctx, s, "rows", queries, pagesOf[storage.RowsQuery, storage.Edge]{
 		owner: func(q storage.RowsQuery) storage.UserID { return q.Owner },
 		text: func(q storage.RowsQuery, args []any) (string, []any) {

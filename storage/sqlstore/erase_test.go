@@ -55,7 +55,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 			t.Fatalf("again, behind statement %d: %v", n, err)
 		}
 		wantErased(t, store, user)
-		if owner := store.UserIDs(t.Context(), []string{user.Handle})[0]; owner.Found != registered || registered && owner.Value != next.ID {
+		if owner := storage.HandleLookups.Read(t.Context(), store, user.Handle)[0]; owner.Found != registered || registered && owner.Value != next.ID {
 			t.Errorf("behind statement %d: the handle is that of %+v; registered: %v", n, owner, registered)
 		}
 		if whole {
@@ -142,9 +142,9 @@ func wantErased(t *testing.T, store *sqlstore.Store, user storage.User) {
 		t.Errorf("user %d has state %+v", user.ID, state)
 	}
 	left := map[string]bool{
-		"user":   store.Users(ctx, ids)[0].Found,
-		"counts": store.Counts(ctx, ids)[0].Found,
-		"mark":   store.Marks(ctx, []storage.Pair{{From: user.ID, To: 7}})[0].Found,
+		"user":   storage.UserLookups.Read(ctx, store, ids...)[0].Found,
+		"counts": storage.CountLookups.Read(ctx, store, ids...)[0].Found,
+		"mark":   storage.MarkLookups.Read(ctx, store, storage.Pair{From: user.ID, To: 7})[0].Found,
 	}
 	for what, is := range left {
 		if is {

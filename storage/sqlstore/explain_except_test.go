@@ -75,7 +75,7 @@ func changeLists(t *testing.T, s *Store, user storage.UserID) {
 	}
 	_, _, failed := s.UpdateList(t.Context(), list.ListID, storage.ListChange{Public: new(!list.Public)})
 	_, err := s.DeleteList(t.Context(), list.ListID)
-	read := s.UserLists(t.Context(), []storage.ListsQuery{{Owner: user, UpTo: 9, Limit: 9}})
+	read := storage.ListLookups.Read(t.Context(), s, storage.ListsQuery{Owner: user, UpTo: 9, Limit: 9})
 	if err := errors.Join(failed, err, read[0].Err); err != nil {
 		t.Fatal(err)
 	}

@@ -99,16 +99,16 @@ func runSideLookUps(t *testing.T, s *Store) {
 			since := storage.Micros(i % 2 * 5e8)
 			counts = append(counts, storage.EdgeCountQuery{Owner: ids[i], Since: since, Limit: 1000})
 		}
-		s.Blocks(ctx, ids)
+		storage.BlockLookups.Read(ctx, s, ids...)
 		s.HaveWord(ctx, "us", ids)
 		for _, side := range storage.Sides {
-			s.CountEdges(ctx, side, counts)
+			storage.EdgeCountLookups[side].Read(ctx, s, counts...)
 		}
-		s.Marks(ctx, ofOne)
-		s.Marks(ctx, ofMany)
-		s.Messages(ctx, ofOne)
-		s.Messages(ctx, ofMany)
-		s.Specials(ctx, ids)
+		storage.MarkLookups.Read(ctx, s, ofOne...)
+		storage.MarkLookups.Read(ctx, s, ofMany...)
+		storage.MessageLookups.Read(ctx, s, ofOne...)
+		storage.MessageLookups.Read(ctx, s, ofMany...)
+		storage.SpecialLookups.Read(ctx, s, ids...)
 		s.StatesOf(ctx, ids)
 		runSnapshots(t, s, ids)
 		runPosts(t, s, ids)
@@ -161,15 +161,15 @@ func runPacked(t *testing.T, s *Store) {
 func runSnapshots(t *testing.T, s *Store, ids []storage.UserID) {
 	t.Helper()
 	ids = append(slices.Clone(ids), 1e9)
-	s.Profiles(t.Context(), ids)
-	s.Profiles(t.Context(), ids[:1])
+	storage.ProfileLookups.Read(t.Context(), s, ids...)
+	storage.ProfileLookups.Read(t.Context(), s, ids[:1]...)
 	var queries []storage.ListQuery
 	for i, id := range ids {
 		queries = append(queries, storage.ListQuery{Owner: id, Longest: i % 4 * 1000, EndedSince: storage.Micros(i % 3 * 5e8)})
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		s.Lists(t.Context(), side, queries)
-		s.Lists(t.Context(), side, []storage.ListQuery{{Owner: 1, Longest: 1e6}})
+		storage.SnapshotLookups[side].Read(t.Context(), s, queries...)
+		storage.SnapshotLookups[side].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 1e6})
 	}
 }
 
@@ -184,10 +184,10 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 		pages[i] = storage.PostsQuery{Author: id, Limit: 20}
 		below[i] = storage.CommentsQuery{Post: posts[i], After: storage.Place{CreatedAt: 3, Number: 10_000*int64(id) + 3}, Limit: 20}
 	}
-	s.Posts(t.Context(), posts)
-	s.PostPages(t.Context(), pages)
-	s.Comments(t.Context(), comments)
-	s.CommentPages(t.Context(), below)
+	storage.PostLookups.Read(t.Context(), s, posts...)
+	storage.PostPageLookups.Read(t.Context(), s, pages...)
+	storage.CommentLookups.Read(t.Context(), s, comments...)
+	storage.CommentPageLookups.Read(t.Context(), s, below...)
 	s.LastPosts(t.Context(), authors, 3)
 	s.LastPosts(t.Context(), authors[:1], 3)
 	runFavorites(t, s, posts)
@@ -215,22 +215,22 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 		kinds[i] = storage.OwnerKind{Owner: id.Author, Kind: int64(101 + i%4)}
 		details[i] = storage.Pair{From: id.Author, To: 10_000, Post: kinds[i].Kind}
 	}
-	s.KindCounts(t.Context(), kinds)
-	s.Details(t.Context(), details)
+	storage.KindLookups.Read(t.Context(), s, kinds...)
+	storage.DetailLookups.Read(t.Context(), s, details...)
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-		s.Edges(t.Context(), side, details)
+		storage.EdgeLookups[side].Read(t.Context(), s, details...)
 		for _, backward := range []bool{false, true} {
 			for _, at := range []storage.Position{{}, {UpdateTime: 50, Peer: 10_050}} {
-				s.Pages(t.Context(), side, storage.Each(kinds, func(k storage.OwnerKind) storage.PageQuery {
+				storage.PageLookups[side].Read(t.Context(), s, storage.Each(kinds, func(k storage.OwnerKind) storage.PageQuery {
 					return storage.PageQuery{Owner: k.Owner, Post: k.Kind, Limit: 20, After: at, Backward: backward}
-				}))
+				})...)
 			}
 		}
 	}
-	s.FavoritePages(t.Context(), given)
-	s.Pages(t.Context(), storage.FavoriteInbox, by)
-	s.Edges(t.Context(), storage.Favorites, pairs)
-	s.Edges(t.Context(), storage.FavoriteInbox, pairs)
+	storage.FavoritePageLookups.Read(t.Context(), s, given...)
+	storage.PageLookups[storage.FavoriteInbox].Read(t.Context(), s, by...)
+	storage.EdgeLookups[storage.Favorites].Read(t.Context(), s, pairs...)
+	storage.EdgeLookups[storage.FavoriteInbox].Read(t.Context(), s, pairs...)
 }
 
 // runPostWrites runs the writes of an author.
@@ -293,7 +293,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, side := range storage.AllSides {
 		for _, after := range []storage.UserID{0, 1000} {
-			for _, r := range s.AllRows(ctx, []storage.RowsQuery{{Side: side, Owner: 1, After: after, Limit: limit}, {Side: side, Owner: 900, After: after, Limit: limit}}) {
+			for _, r := range storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: side, Owner: 1, After: after, Limit: limit}, storage.RowsQuery{Side: side, Owner: 900, After: after, Limit: limit}) {
 				check(r, r.Err)
 			}
 		}
@@ -410,7 +410,7 @@ func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
 	for _, limit := range []int{1, 20} {
 		var rows []storage.Row
 		for _, side := range storage.AllSides {
-			for _, e := range s.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: user, Limit: limit}})[0].Value {
+			for _, e := range storage.RowLookups.Read(t.Context(), s, storage.RowsQuery{Side: side, Owner: user, Limit: limit})[0].Value {
 				rows = append(rows, storage.Row{Side: side, Edge: e})
 			}
 		}

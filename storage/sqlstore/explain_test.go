@@ -195,17 +195,17 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			ofMany[i] = storage.Pair{From: ids[i], To: 2}
 			ofSecond[i] = storage.Pair{From: 2, To: ids[i]}
 		}
-		s.Users(ctx, ids)
-		s.Profiles(ctx, ids)
-		s.UserIDs(ctx, handles)
+		storage.UserLookups.Read(ctx, s, ids...)
+		storage.ProfileLookups.Read(ctx, s, ids...)
+		storage.HandleLookups.Read(ctx, s, handles...)
 		s.UsersOfIdentities(ctx, identities)
-		s.Counts(ctx, ids)
+		storage.CountLookups.Read(ctx, s, ids...)
 		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))
 		for _, side := range storage.Sides {
-			s.Edges(ctx, side, ofOne)
-			s.Edges(ctx, side, ofMany)
-			s.Edges(ctx, side, slices.Concat(ofOne, ofSecond))
-			s.Neighbours(ctx, side, ids)
+			storage.EdgeLookups[side].Read(ctx, s, ofOne...)
+			storage.EdgeLookups[side].Read(ctx, s, ofMany...)
+			storage.EdgeLookups[side].Read(ctx, s, slices.Concat(ofOne, ofSecond)...)
+			storage.NeighbourLookups[side].Read(ctx, s, ids...)
 			_, _ = s.neighboursOfAnybody(ctx, 0, side, ids, make(map[storage.UserID][]storage.UserID))
 			_, _ = s.neighboursByRow(ctx, 0, side, ids[n-1])
 			var pages []storage.PageQuery
@@ -213,19 +213,19 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			for _, id := range ids[:min(n, 500)] {
 				pages = append(pages, storage.PageQuery{Owner: id, Limit: 21})
 			}
-			s.Pages(ctx, side, pages)
+			storage.PageLookups[side].Read(ctx, s, pages...)
 			for i := range pages {
 				pages[i].After = middle
 			}
-			s.Pages(ctx, side, pages)
+			storage.PageLookups[side].Read(ctx, s, pages...)
 			for i := range pages {
 				pages[i].After, pages[i].Before, pages[i].Backward = storage.Position{}, middle, true
 			}
-			s.Pages(ctx, side, pages)
+			storage.PageLookups[side].Read(ctx, s, pages...)
 			for i := range pages {
 				pages[i].After = storage.Position{UpdateTime: 8e8, Peer: 1}
 			}
-			s.Pages(ctx, side, pages)
+			storage.PageLookups[side].Read(ctx, s, pages...)
 		}
 	}
 	s.Empty(ctx)

@@ -299,7 +299,7 @@ func faultyReads() map[string]operation {
 	ids := []storage.UserID{1, 2, 3}
 	pairs := []storage.Pair{{From: 1, To: 2}, {From: 3, To: 5}, {From: 21, To: 30}, {From: 30, To: 21}, {From: 1, To: 11}}
 	all := map[string]operation{
-		"Users": func(ctx context.Context, s *Store) error { return errorOf(s.Users(ctx, ids)) },
+		"Users": func(ctx context.Context, s *Store) error { return errorOf(storage.UserLookups.Read(ctx, s, ids...)) },
 		"UsersOfIdentities": func(ctx context.Context, s *Store) error {
 			return errorOf(s.UsersOfIdentities(ctx, []storage.Identity{identityOf(1), identityOf(2)}))
 		},
@@ -307,13 +307,17 @@ func faultyReads() map[string]operation {
 			_, err := s.IdentitiesOf(ctx, 1)
 			return err
 		},
-		"UserIDs":  func(ctx context.Context, s *Store) error { return errorOf(s.UserIDs(ctx, []string{"user_1", "é"})) },
-		"Counts":   func(ctx context.Context, s *Store) error { return errorOf(s.Counts(ctx, ids)) },
-		"Marks":    func(ctx context.Context, s *Store) error { return errorOf(s.Marks(ctx, pairs)) },
-		"Messages": func(ctx context.Context, s *Store) error { return errorOf(s.Messages(ctx, pairs)) },
-		"Specials": func(ctx context.Context, s *Store) error { return errorOf(s.Specials(ctx, ids)) },
-		"Blocks":   func(ctx context.Context, s *Store) error { return errorOf(s.Blocks(ctx, ids)) },
-		"Profiles": func(ctx context.Context, s *Store) error { return errorOf(s.Profiles(ctx, ids)) },
+		"UserIDs": func(ctx context.Context, s *Store) error {
+			return errorOf(storage.HandleLookups.Read(ctx, s, "user_1", "é"))
+		},
+		"Counts": func(ctx context.Context, s *Store) error { return errorOf(storage.CountLookups.Read(ctx, s, ids...)) },
+		"Marks":  func(ctx context.Context, s *Store) error { return errorOf(storage.MarkLookups.Read(ctx, s, pairs...)) },
+		"Messages": func(ctx context.Context, s *Store) error {
+			return errorOf(storage.MessageLookups.Read(ctx, s, pairs...))
+		},
+		"Specials": func(ctx context.Context, s *Store) error { return errorOf(storage.SpecialLookups.Read(ctx, s, ids...)) },
+		"Blocks":   func(ctx context.Context, s *Store) error { return errorOf(storage.BlockLookups.Read(ctx, s, ids...)) },
+		"Profiles": func(ctx context.Context, s *Store) error { return errorOf(storage.ProfileLookups.Read(ctx, s, ids...)) },
 		"StatesOf": func(ctx context.Context, s *Store) error {
 			return errorOf(s.StatesOf(ctx, []storage.UserID{12, 13, 14, 15}))
 		},
@@ -347,24 +351,26 @@ func faultyReads() map[string]operation {
 		"Secret":         func(ctx context.Context, s *Store) error { _, err := s.Secret(ctx, "p"); return err },
 	}
 	for _, side := range storage.Sides {
-		all["Edges of "+side.String()] = func(ctx context.Context, s *Store) error { return errorOf(s.Edges(ctx, side, pairs)) }
+		all["Edges of "+side.String()] = func(ctx context.Context, s *Store) error {
+			return errorOf(storage.EdgeLookups[side].Read(ctx, s, pairs...))
+		}
 		all["Neighbours of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(s.Neighbours(ctx, side, []storage.UserID{1, 21, 31}))
+			return errorOf(storage.NeighbourLookups[side].Read(ctx, s, 1, 21, 31))
 		}
 		all["Pages of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(s.Pages(ctx, side, []storage.PageQuery{{Owner: 1, Limit: 3}, {Owner: 21, Limit: 3}, {Owner: 31, Limit: 3}}))
+			return errorOf(storage.PageLookups[side].Read(ctx, s, storage.PageQuery{Owner: 1, Limit: 3}, storage.PageQuery{Owner: 21, Limit: 3}, storage.PageQuery{Owner: 31, Limit: 3}))
 		}
 		all["AllRows of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(s.AllRows(ctx, []storage.RowsQuery{{Side: side, Owner: 1, Limit: 3}, {Side: side, Owner: 21, Limit: 3}, {Side: side, Owner: 31, Limit: 3}}))
+			return errorOf(storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: side, Owner: 1, Limit: 3}, storage.RowsQuery{Side: side, Owner: 21, Limit: 3}, storage.RowsQuery{Side: side, Owner: 31, Limit: 3}))
 		}
 		all["CountEdges of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(s.CountEdges(ctx, side, []storage.EdgeCountQuery{{Owner: 1, Limit: 3}, {Owner: 2, Limit: 3}}))
+			return errorOf(storage.EdgeCountLookups[side].Read(ctx, s, storage.EdgeCountQuery{Owner: 1, Limit: 3}, storage.EdgeCountQuery{Owner: 2, Limit: 3}))
 		}
 		if side > storage.Inverse {
 			continue
 		}
 		all["Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(s.Lists(ctx, side, []storage.ListQuery{{Owner: 1, Longest: 100}, {Owner: 2, Longest: 100}}))
+			return errorOf(storage.SnapshotLookups[side].Read(ctx, s, storage.ListQuery{Owner: 1, Longest: 100}, storage.ListQuery{Owner: 2, Longest: 100}))
 		}
 		all["one Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
 			return s.listRow(ctx, side, s.shards.Of(1), storage.ListQuery{Owner: 1, Longest: 100}, func(storage.ListQuery, storage.List) {})
@@ -375,7 +381,7 @@ func faultyReads() map[string]operation {
 		}
 	}
 	all["users with their counts"] = func(ctx context.Context, s *Store) error {
-		return errorOf(s.Profiles(ctx, ids))
+		return errorOf(storage.ProfileLookups.Read(ctx, s, ids...))
 	}
 	return all
 }
@@ -530,7 +536,7 @@ func faultyWrites() map[string]operation {
 		"Erase": func(ctx context.Context, s *Store) error { return s.Erase(ctx, 12, 2e15) },
 		"EndEdges": func(ctx context.Context, s *Store) error {
 			sides := []storage.Side{storage.Forward, storage.Inverse}
-			listed := s.AllRows(ctx, []storage.RowsQuery{{Side: sides[0], Owner: 37, Limit: 4}, {Side: sides[1], Owner: 37, Limit: 4}})
+			listed := storage.RowLookups.Read(ctx, s, storage.RowsQuery{Side: sides[0], Owner: 37, Limit: 4}, storage.RowsQuery{Side: sides[1], Owner: 37, Limit: 4})
 			if err := errorOf(listed); err != nil {
 				return err
 			}

@@ -19,8 +19,8 @@ FROM favorite /*! FORCE INDEX (idx_favorite_list) */
 WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?`
 
-// FavoritePages implements [storage.FavoriteReader].
-func (s *Store) FavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
+// readFavoritePages answers [storage.FavoritePageLookups].
+func (s *Store) readFavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
 	return eachPage(ctx, s, "favorites.pages", queries, pagesOf[storage.FavoritesQuery, storage.Edge]{
 		owner: func(q storage.FavoritesQuery) storage.UserID { return q.User },
 		text: func(q storage.FavoritesQuery, args []any) (string, []any) {

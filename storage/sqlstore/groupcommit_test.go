@@ -53,7 +53,7 @@ func changeEdge(ctx context.Context, store *sqlstore.Store, from, to storage.Use
 
 func mustCount(t *testing.T, store *sqlstore.Store, id storage.UserID) storage.Counts {
 	t.Helper()
-	r := store.Counts(t.Context(), []storage.UserID{id})[0]
+	r := storage.CountLookups.Read(t.Context(), store, id)[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -142,7 +142,7 @@ func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 				t.Errorf("the counts of %d are %+v, want %+v", from, got, want)
 			}
 		}
-		if followers := store.Neighbours(t.Context(), storage.Inverse, []storage.UserID{viral})[0]; int64(len(followers.Value)) != after.Follower {
+		if followers := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), store, viral)[0]; int64(len(followers.Value)) != after.Follower {
 			t.Errorf("%d rows of followers, %d counted", len(followers.Value), after.Follower)
 		}
 	})
@@ -263,13 +263,13 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 				t.Errorf("%d transactions for 23 writes", n)
 			}
 			for from := storage.UserID(2); from < 12; from++ {
-				marks := store.Marks(t.Context(), []storage.Pair{{From: from, To: star}})[0]
-				users := store.Users(t.Context(), []storage.UserID{from})[0]
+				marks := storage.MarkLookups.Read(t.Context(), store, storage.Pair{From: from, To: star})[0]
+				users := storage.UserLookups.Read(t.Context(), store, from)[0]
 				if marks.Value.Remark != "m"+from.String() || users.Value.Name != "n"+from.String() {
 					t.Errorf("user %d has %+v and %+v", from, marks, users)
 				}
 			}
-			if r := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 20, To: 21}})[0]; r.Value.Type != storage.Following {
+			if r := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 20, To: 21})[0]; r.Value.Type != storage.Following {
 				t.Errorf("the first follow: %+v", r)
 			}
 		})

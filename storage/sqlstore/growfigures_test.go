@@ -163,12 +163,12 @@ func (g *grower) traffic(ctx context.Context, rate int) *traffic {
 				g.one(s, r, from, to)
 				wrote := time.Since(due)
 				began := time.Now()
-				for _, res := range s.Users(ctx, []storage.UserID{to}) {
+				for _, res := range storage.UserLookups.Read(ctx, s, to) {
 					if res.Err != nil && ctx.Err() == nil {
 						g.t.Error(res.Err)
 					}
 				}
-				s.Edges(ctx, storage.Inverse, []storage.Pair{{From: from, To: to}})
+				storage.EdgeLookups[storage.Inverse].Read(ctx, s, storage.Pair{From: from, To: to})
 				u.mu.Lock()
 				u.seen.add(latencies{[]time.Duration{wrote}, []time.Duration{time.Since(began)}})
 				u.mu.Unlock()

@@ -63,8 +63,8 @@ WHERE ends_at > 0 AND ends_at >= ? AND ends_at <= ?
   AND (ends_at > ? OR from_user_id > ? OR from_user_id = ? AND (to_user_id > ? OR to_user_id = ? AND kind > ?))
 ORDER BY ends_at, from_user_id, to_user_id, kind LIMIT ?`
 
-// Details implements [storage.ItemReader].
-func (s *Store) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+// readDetails answers [storage.DetailLookups].
+func (s *Store) readDetails(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
 	return db.LookUp(s.db, pairs, s.maxPairs(storage.Relations, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Detail)) error {
 		text, args := detailsStatement(s.sql, pairs)
 		return s.db.Query(ctx, "details", shard, len(pairs), text, args, eachDetail(func(p storage.Pair, d storage.Detail) {
@@ -93,8 +93,8 @@ func eachDetail(take func(storage.Pair, storage.Detail)) func(*sql.Rows) error {
 	}
 }
 
-// KindCounts implements [storage.ItemReader].
-func (s *Store) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+// readKindCounts answers [storage.KindLookups].
+func (s *Store) readKindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
 	shardOf := func(k storage.OwnerKind) int { return s.shards.Of(k.Owner) }
 	return db.LookUp(s.db, of, s.sql.MaxPairs, shardOf, func(shard int, of []storage.OwnerKind, found func(storage.OwnerKind, storage.KindCount)) error {
 		for _, k := range of {

@@ -70,8 +70,8 @@ func (m moment) Lists(ctx context.Context, after storage.ListID, limit int) (lis
 // listColumns are the values of {user_list}.
 func listColumns(l *storage.UserList) []any { return []any{&l.Owner, &l.Number, &l.Name, &l.Public} }
 
-// UserLists implements [storage.ListStore].
-func (s *Store) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+// readUserLists answers [storage.ListLookups].
+func (s *Store) readUserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
 	return eachPage(ctx, s, "lists", queries, pagesOf[storage.ListsQuery, storage.UserList]{
 		owner: func(q storage.ListsQuery) storage.UserID { return q.Owner },
 		text: func(q storage.ListsQuery, args []any) (string, []any) {

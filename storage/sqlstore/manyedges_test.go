@@ -56,7 +56,7 @@ func checkManyEdges(t *testing.T, location string) {
 			}
 		}
 		seen.reset()
-		for i, got := range s.Edges(t.Context(), storage.Forward, pairs) {
+		for i, got := range storage.EdgeLookups[storage.Forward].Read(t.Context(), s, pairs...) {
 			if e, found := want[pairs[i]]; got.Err != nil || got.Found != found || got.Value != e {
 				t.Fatalf("%d × %d: %+v is %+v, want %+v", c.owners, c.peers, pairs[i], got, e)
 			}

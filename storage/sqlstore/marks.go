@@ -101,8 +101,8 @@ DELETE FROM edge_marks
 WHERE from_user_id = ? AND to_user_id = ?`
 )
 
-// Marks implements [storage.RelationReader].
-func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+// readMarks answers [storage.MarkLookups].
+func (s *Store) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return db.LookUp(s.db, pairs, s.maxPairs(storage.Forward, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.EdgeMark)) error {
 		text, args := s.rowsStatement(sqlMarks, pairs)
 		return s.db.Query(ctx, "marks", shard, len(pairs), text, args, func(rows *sql.Rows) error {
@@ -115,8 +115,8 @@ func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Resul
 	})
 }
 
-// Messages implements [storage.RelationReader].
-func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+// readMessages answers [storage.MessageLookups].
+func (s *Store) readMessages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
 	return db.LookUp(s.db, requests, s.maxPairs(storage.Forward, requests), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, string)) error {
 		text, args := s.rowsStatement(sqlMessages, pairs)
 		return s.db.Query(ctx, "messages", shard, len(pairs), text, args, func(rows *sql.Rows) error {
@@ -150,10 +150,10 @@ func (s *Store) rowsStatement(of besideEdges, pairs []storage.Pair) (text string
 	return db.Listed(s.sql.Text(of.ofPairs), len(pairs)), args
 }
 
-// Specials implements [storage.RelationReader].
-func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+// readSpecials answers [storage.SpecialLookups].
+func (s *Store) readSpecials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
-		return s.readLists(ctx, "specials", shard, users, db.Listed(sqlSpecials, len(users)), db.Arguments(users), found)
+		return s.listUsers(ctx, "specials", shard, users, db.Listed(sqlSpecials, len(users)), db.Arguments(users), found)
 	})
 }
 

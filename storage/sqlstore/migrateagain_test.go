@@ -38,7 +38,7 @@ func TestMigrationsMayRunAgain(t *testing.T) {
 			}
 		}
 		store := open(t, mysql(dsns))
-		if r := store.Users(t.Context(), []storage.UserID{1})[0]; r.Err != nil || r.Value != user {
+		if r := storage.UserLookups.Read(t.Context(), store, 1)[0]; r.Err != nil || r.Value != user {
 			t.Errorf("%+v", r)
 		}
 		if now, err := store.Migrations(t.Context()); err != nil || now[0].Version != last[0].Version {

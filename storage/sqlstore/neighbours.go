@@ -38,8 +38,8 @@ SELECT {peer}
 FROM {table}
 WHERE {owner} = ? AND type = 1`, storage.Sides[:]...)
 
-// Neighbours implements [storage.EdgeReader].
-func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+// readNeighbours answers [storage.NeighbourLookups].
+func (s *Store) readNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, owners, s.sql.MaxKeys, s.shards.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		lists := make(map[storage.UserID][]storage.UserID, len(owners))
 		rest := owners

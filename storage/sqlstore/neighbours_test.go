@@ -44,7 +44,7 @@ func checkLongNeighbours(t *testing.T, location string) {
 	}
 	seen.reset()
 	owners := []storage.UserID{1, 2, 3}
-	for i, r := range s.Neighbours(t.Context(), storage.Forward, owners) {
+	for i, r := range storage.NeighbourLookups[storage.Forward].Read(t.Context(), s, owners...) {
 		if r.Err != nil || !slices.Equal(r.Value, want[owners[i]]) {
 			t.Errorf("list of %d: %d users, %v; want %d", owners[i], len(r.Value), r.Err, len(want[owners[i]]))
 		}

@@ -53,7 +53,7 @@ func benchPacked(b *testing.B, s *sqlstore.Store, logged func() int64, id func(i
 	all := []storage.ListQuery{{Owner: owner, Longest: 2 * benchFamous}}
 	read := func(b *testing.B) {
 		for b.Loop() {
-			benchFound(b, s.Lists(b.Context(), storage.Inverse, all))
+			benchFound(b, storage.SnapshotLookups[storage.Inverse].Read(b.Context(), s, all...))
 		}
 	}
 	next := int64(benchFamous)

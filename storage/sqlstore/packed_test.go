@@ -88,7 +88,7 @@ func sameLists(t fataler, s *Store, owners []storage.UserID, since ...storage.Mi
 	}
 	for _, side := range packedSides {
 		want := listsOfRows(t, s, side, queries)
-		for i, got := range s.Lists(t.Context(), side, queries) {
+		for i, got := range storage.SnapshotLookups[side].Read(t.Context(), s, queries...) {
 			if got.Err != nil || !got.Found || got.Value.Version != want[i].Version || got.Value.Long != want[i].Long || !slices.Equal(got.Value.Edges, want[i].Edges) {
 				t.Fatalf("%s, %+v:\ngot  %+v\nwant %+v", side, queries[i], got, want[i])
 			}
@@ -110,7 +110,7 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 	}
 	for _, side := range packedSides {
 		rows := listsOfRows(t, s, side, queries)
-		for i, got := range s.PackedNeighbours(t.Context(), side, owners) {
+		for i, got := range storage.PackedLookups[side].Read(t.Context(), s, owners...) {
 			if packed := isPacked(t, s, side, owners[i]); got.Err != nil || got.Found != packed {
 				t.Fatalf("%s of %s: found %v, %v; it is packed: %v", side, owners[i], got.Found, got.Err, packed)
 			}
@@ -123,7 +123,7 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 			if got.Found && !slices.Equal(got.Value, want) {
 				t.Fatalf("%s of %s:\ngot  %v\nwant %v", side, owners[i], got.Value, want)
 			}
-			if got := s.Neighbours(t.Context(), side, owners[i:i+1])[0]; got.Err != nil || !slices.Equal(got.Value, want) {
+			if got := storage.NeighbourLookups[side].Read(t.Context(), s, owners[i:i+1]...)[0]; got.Err != nil || !slices.Equal(got.Value, want) {
 				t.Fatalf("neighbours %s of %s:\ngot  %+v\nwant %v", side, owners[i], got, want)
 			}
 		}
@@ -288,7 +288,7 @@ func (w *packedWorld) request(t *rapid.T) {
 // repair writes a row as reconcile does.
 func (w *packedWorld) repair(t *rapid.T) {
 	e := w.edge(t)
-	row := w.store.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0].Value
+	row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), w.store, e.Pair())[0].Value
 	results := w.store.RepairInverse(t.Context(), []storage.Repair{{
 		Pair:     e.Pair(),
 		Observed: row,
@@ -347,7 +347,7 @@ func (w *packedWorld) staysPacked(t *rapid.T, change func(storage.UserID)) {
 func (w *packedWorld) pack(t *rapid.T) {
 	side, id := w.side(t), w.id(t)
 	mustPack(t, w.store, side, id)
-	counts := w.store.Counts(t.Context(), []storage.UserID{id})[0].Value
+	counts := storage.CountLookups.Read(t.Context(), w.store, id)[0].Value
 	if counts.Of(side) > 0 && !isPacked(t, w.store, side, id) {
 		t.Fatalf("the list %s of %s is not packed", side, id)
 	}
@@ -425,7 +425,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				}
 				seen.reset()
 				for range 2 {
-					if got := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; got.Found || got.Err != nil {
+					if got := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, 1)[0]; got.Found || got.Err != nil {
 						t.Fatalf("found %d followers, %v", len(got.Value), got.Err)
 					}
 				}
@@ -437,7 +437,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				}
 				q := storage.ListQuery{Owner: 1, Longest: 1000}
 				for _, doubted := range []bool{true, false} {
-					got := s.Lists(t.Context(), storage.Inverse, []storage.ListQuery{q})[0]
+					got := storage.SnapshotLookups[storage.Inverse].Read(t.Context(), s, q)[0]
 					if want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]; got.Err != nil || !slices.Equal(got.Value.Edges, want.Edges) {
 						t.Fatalf("got %+v\nwant %+v", got, want)
 					}

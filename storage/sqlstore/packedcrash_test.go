@@ -284,7 +284,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			t.Error("after all, the list is not packed")
 		}
 		have := make(map[storage.UserID]storage.Edge)
-		list := s.Lists(t.Context(), storage.Inverse, []storage.ListQuery{{Owner: 1, Longest: 1e6}})[0].Value
+		list := storage.SnapshotLookups[storage.Inverse].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 1e6})[0].Value
 		for _, e := range list.Edges {
 			have[e.From] = e
 		}

@@ -38,20 +38,20 @@ func BenchmarkPackedNeighbours(b *testing.B) {
 
 func benchPackedNeighbours(b *testing.B, s *sqlstore.Store, owner storage.UserID) {
 	owners := []storage.UserID{owner}
-	rows := s.Neighbours(b.Context(), storage.Inverse, owners)
-	packed := s.PackedNeighbours(b.Context(), storage.Inverse, owners)
+	rows := storage.NeighbourLookups[storage.Inverse].Read(b.Context(), s, owners...)
+	packed := storage.PackedLookups[storage.Inverse].Read(b.Context(), s, owners...)
 	benchFound(b, packed)
 	if !slices.Equal(rows[0].Value, packed[0].Value) {
 		b.Fatalf("%d followers packed, %d by rows", len(packed[0].Value), len(rows[0].Value))
 	}
 	b.Run("rows", func(b *testing.B) {
 		for b.Loop() {
-			benchFound(b, s.Neighbours(b.Context(), storage.Inverse, owners))
+			benchFound(b, storage.NeighbourLookups[storage.Inverse].Read(b.Context(), s, owners...))
 		}
 	})
 	b.Run("packed", func(b *testing.B) {
 		for b.Loop() {
-			benchFound(b, s.PackedNeighbours(b.Context(), storage.Inverse, owners))
+			benchFound(b, storage.PackedLookups[storage.Inverse].Read(b.Context(), s, owners...))
 		}
 	})
 }

@@ -77,29 +77,36 @@ type packer struct {
 	t       *testing.T
 }
 
-func (p packer) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (p packer) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	for _, q := range queries[:min(len(queries), 100)] {
 		p.pack(ctx, side, q.Owner)
 	}
-	return p.Store.Lists(ctx, side, queries)
+	return storage.SnapshotLookups[side].Read(ctx, p.Store, queries...)
 }
 
-func (p packer) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (p packer) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	for _, owner := range owners[:min(len(owners), 100)] {
 		if side <= storage.Inverse && p.asValue(owner) {
 			p.pack(ctx, side, owner)
 		}
 	}
-	return p.Store.Neighbours(ctx, side, owners)
+	return storage.NeighbourLookups[side].Read(ctx, p.Store, owners...)
 }
 
-func (p packer) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (p packer) packedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	for _, owner := range owners[:min(len(owners), 100)] {
 		if side <= storage.Inverse && !p.asValue(owner) {
 			p.pack(ctx, side, owner)
 		}
 	}
-	return p.Store.PackedNeighbours(ctx, side, owners)
+	return storage.PackedLookups[side].Read(ctx, p.Store, owners...)
+}
+
+func (p packer) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, p.lists)
+	storage.NeighbourLookups.Instead(ctx, b, p.neighbours)
+	storage.PackedLookups.Instead(ctx, b, p.packedNeighbours)
+	p.Store.Bundle(ctx, b)
 }
 
 func (p packer) pack(ctx context.Context, side storage.Side, owner storage.UserID) {

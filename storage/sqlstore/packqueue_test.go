@@ -28,7 +28,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 // askFollowers asks for the packed list of followers of user 1.
 func askFollowers(t *testing.T, s *Store) storage.Result[[]storage.UserID] {
 	t.Helper()
-	r := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+	r := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, 1)[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -49,7 +49,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 		followers(t, s, 1, 30)
 		followers(t, s, 2, 10)
 		owners := []storage.UserID{1, 2, 1}
-		if r := s.PackedNeighbours(t.Context(), storage.Inverse, owners); r[0].Found || r[1].Found || r[2].Found {
+		if r := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, owners...); r[0].Found || r[1].Found || r[2].Found {
 			t.Fatalf("found before it was packed: %+v", r)
 		}
 		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
@@ -92,7 +92,7 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 		for range 20 {
 			asking.Go(func() {
 				for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-					r := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+					r := storage.PackedLookups[storage.Inverse].Read(t.Context(), s, 1)[0]
 					if r.Err != nil || r.Found {
 						return
 					}

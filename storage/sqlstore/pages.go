@@ -34,8 +34,8 @@ var (
 	sqlPageOldest = db.ForSides(` ORDER BY update_time, {peer} LIMIT ?`, pagedSides...)
 )
 
-// Pages implements [storage.EdgeReader].
-func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+// readPages answers [storage.PageLookups].
+func (s *Store) readPages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	return eachPage(ctx, s, "pages."+side.String(), queries, pagesOf[storage.PageQuery, storage.Edge]{
 		owner: func(q storage.PageQuery) storage.UserID { return q.Owner },
 		text: func(q storage.PageQuery, args []any) (string, []any) {
@@ -152,8 +152,8 @@ var sqlEdgeCountSince = db.ForSides(`
 SELECT ? AS query, COUNT(*)
 FROM (SELECT 1 FROM {table} /*! FORCE INDEX ({list}) */ WHERE {owner} = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`, storage.Sides[:]...)
 
-// CountEdges implements [storage.RelationReader].
-func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+// readCountEdges answers [storage.EdgeCountLookups].
+func (s *Store) readCountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
 	shardOf := func(q storage.EdgeCountQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.EdgeCountQuery, found func(storage.EdgeCountQuery, int)) error {
 		text, args := s.edgeCountStatement(side, queries)

@@ -205,7 +205,7 @@ func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
 			}
 			wake()
 		})
-		if r := g.mover.Users(ctx, []storage.UserID{user})[0]; r.Err != nil || r.Value.Bio != bio {
+		if r := storage.UserLookups.Read(ctx, g.mover, user)[0]; r.Err != nil || r.Value.Bio != bio {
 			t.Errorf("an acknowledged write is lost: %+v", r)
 		}
 	})
@@ -235,7 +235,7 @@ func TestAStoppedCopierRemovesNoNotesOfOthers(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if r := copied.Users(ctx, []storage.UserID{1})[0]; r.Err != nil || r.Value.Bio != bio {
+		if r := storage.UserLookups.Read(ctx, copied, 1)[0]; r.Err != nil || r.Value.Bio != bio {
 			t.Errorf("an acknowledged write is lost: %+v", r)
 		}
 	})

@@ -137,7 +137,7 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 	if err := register(running); !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), says) {
 		t.Errorf("written to the former database: %v", err)
 	}
-	if r := running.Users(t.Context(), []storage.UserID{there})[0]; !errors.Is(r.Err, storage.ErrUnavailable) || !strings.Contains(r.Err.Error(), says) {
+	if r := storage.UserLookups.Read(t.Context(), running, there)[0]; !errors.Is(r.Err, storage.ErrUnavailable) || !strings.Contains(r.Err.Error(), says) {
 		t.Errorf("read from the former database: %+v", r)
 	}
 	if health := running.Ping(t.Context()); health[0].Err != nil || health[1].Err == nil {
@@ -150,7 +150,7 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 				t.Error(err)
 			}
 		}
-		if r := s.Users(t.Context(), []storage.UserID{there})[0]; !r.Found {
+		if r := storage.UserLookups.Read(t.Context(), s, there)[0]; !r.Found {
 			t.Errorf("%s: not what is in the new database: %+v", location, r)
 		}
 		s.Close()

@@ -52,8 +52,8 @@ WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
 ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`)
 )
 
-// Posts implements [storage.PostReader].
-func (s *Store) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+// readPosts answers [storage.PostLookups].
+func (s *Store) readPosts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.PostID, found func(storage.PostID, storage.Post)) error {
 		text, args := forPosts(s.sql, sqlPosts, ids)
@@ -74,8 +74,8 @@ func forPosts[ID storage.PostID | storage.CommentID](dialect *db.Dialect, templa
 	return db.Listed(dialect.Text(template), len(wanted)), args
 }
 
-// PostPages implements [storage.PostReader].
-func (s *Store) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+// readPostPages answers [storage.PostPageLookups].
+func (s *Store) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
 	return eachPage(ctx, s, "posts.pages", queries, pagesOf[storage.PostsQuery, storage.Post]{
 		owner: func(q storage.PostsQuery) storage.UserID { return q.Author },
 		text: func(q storage.PostsQuery, args []any) (string, []any) {

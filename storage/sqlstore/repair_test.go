@@ -46,14 +46,14 @@ func repair(t *testing.T, s repairable, r storage.Repair) storage.Repaired {
 
 func wantRow(t *testing.T, s storage.Store, side storage.Side, want storage.Edge) {
 	t.Helper()
-	if r := s.Edges(t.Context(), side, []storage.Pair{want.Pair()})[0]; r.Err != nil || r.Value != want {
+	if r := storage.EdgeLookups[side].Read(t.Context(), s, want.Pair())[0]; r.Err != nil || r.Value != want {
 		t.Errorf("%s: got %+v, want %+v", side, r, want)
 	}
 }
 
 func wantCounts(t *testing.T, s storage.Store, id storage.UserID, following, follower, friend int64) {
 	t.Helper()
-	r := s.Counts(t.Context(), []storage.UserID{id})[0]
+	r := storage.CountLookups.Read(t.Context(), s, id)[0]
 	if c := r.Value; r.Err != nil || c.Following != following || c.Follower != follower || c.Friend != friend {
 		t.Errorf("counts of user %d: %+v, want %d, %d, %d", id, r, following, follower, friend)
 	}

@@ -166,7 +166,7 @@ func (g *grower) publish(ctx context.Context, s *sqlstore.Store, r *rand.Rand, a
 
 // comment adds a comment to the first post of an author that is found, and sometimes deletes the comment.
 func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by storage.UserID, at storage.Micros) error {
-	page := s.PostPages(ctx, []storage.PostsQuery{{Author: author, Limit: 1}})[0]
+	page := storage.PostPageLookups.Read(ctx, s, storage.PostsQuery{Author: author, Limit: 1})[0]
 	if page.Err != nil || len(page.Value) == 0 {
 		return page.Err
 	}
@@ -190,7 +190,7 @@ func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by stor
 
 // favorite makes or ends a favorite of the first post of an author that is found, and applies its other side.
 func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author storage.UserID, kind storage.EdgeType, at storage.Micros) error {
-	page := s.PostPages(ctx, []storage.PostsQuery{{Author: author, Limit: 1}})[0]
+	page := storage.PostPageLookups.Read(ctx, s, storage.PostsQuery{Author: author, Limit: 1})[0]
 	if page.Err != nil || len(page.Value) == 0 {
 		return page.Err
 	}
@@ -213,7 +213,7 @@ func (g *grower) checkPosts() {
 	posts := 0
 	g.posts.Range(func(id, comments any) bool {
 		posts++
-		r := g.mover.Posts(g.t.Context(), []storage.PostID{id.(storage.PostID)})[0]
+		r := storage.PostLookups.Read(g.t.Context(), g.mover, id.(storage.PostID))[0]
 		if want := comments.(*atomic.Int64).Load(); r.Err != nil || !r.Found || r.Value.Counts.Comments != want {
 			g.t.Errorf("post %v: found %t with %d comments (%v), acknowledged were %d", id, r.Found, r.Value.Counts.Comments, r.Err, want)
 		}
@@ -258,7 +258,7 @@ func (g *grower) checkRows() {
 			return true
 		})
 		for _, side := range sides {
-			for i, r := range s.Edges(ctx, side, pairs) {
+			for i, r := range storage.EdgeLookups[side].Read(ctx, s, pairs...) {
 				if r.Err != nil || r.Value.Type != kinds[i] {
 					g.t.Errorf("%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
 				}
@@ -327,12 +327,12 @@ func (g *grower) checkRows() {
 	for i := range ids {
 		ids[i], handles[i] = storage.UserID(i+1), fmt.Sprintf("user%d", i+1)
 	}
-	for i, r := range s.Users(ctx, ids) {
+	for i, r := range storage.UserLookups.Read(ctx, s, ids...) {
 		if r.Err != nil || !r.Found {
 			g.t.Errorf("user %d: found %t (%v)", ids[i], r.Found, r.Err)
 		}
 	}
-	for i, r := range s.UserIDs(ctx, handles) {
+	for i, r := range storage.HandleLookups.Read(ctx, s, handles...) {
 		if r.Err != nil || r.Value != ids[i] {
 			g.t.Errorf("handle %s is that of %d (%v)", handles[i], r.Value, r.Err)
 		}

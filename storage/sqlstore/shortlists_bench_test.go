@@ -46,9 +46,9 @@ func BenchmarkShortLists(b *testing.B) {
 				}
 				n := 0
 				if whole {
-					n = len(s.Lists(b.Context(), storage.Forward, queries)[0].Value.Edges)
+					n = len(storage.SnapshotLookups[storage.Forward].Read(b.Context(), s, queries...)[0].Value.Edges)
 				} else {
-					n = len(s.Neighbours(b.Context(), storage.Forward, ids)[0].Value)
+					n = len(storage.NeighbourLookups[storage.Forward].Read(b.Context(), s, ids...)[0].Value)
 				}
 				if n != length {
 					b.Fatalf("a list of %d", n)

@@ -29,7 +29,7 @@ func openShorts(t *testing.T, location string, onStatement func(context.Context,
 
 func readList(t *testing.T, s *Store, owner storage.UserID) []storage.Edge {
 	t.Helper()
-	r := s.Lists(t.Context(), storage.Inverse, []storage.ListQuery{{Owner: owner, Longest: 1000, EndedSince: storage.MicrosOf(time.Now())}})[0]
+	r := storage.SnapshotLookups[storage.Inverse].Read(t.Context(), s, storage.ListQuery{Owner: owner, Longest: 1000, EndedSince: storage.MicrosOf(time.Now())})[0]
 	if r.Err != nil || !r.Found {
 		t.Fatalf("%+v", r)
 	}
@@ -38,7 +38,7 @@ func readList(t *testing.T, s *Store, owner storage.UserID) []storage.Edge {
 
 func readNeighbours(t *testing.T, s *Store, owner storage.UserID) []storage.UserID {
 	t.Helper()
-	r := s.Neighbours(t.Context(), storage.Inverse, []storage.UserID{owner})[0]
+	r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), s, owner)[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

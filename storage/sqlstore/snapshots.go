@@ -82,8 +82,8 @@ LEFT JOIN {table} e /*! FORCE INDEX (PRIMARY) */
   ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest THEN wanted.owner END
   AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`, db.Follows...)
 
-// Profiles implements [storage.Snapshots].
-func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+// readProfiles answers [storage.ProfileLookups].
+func (s *Store) readProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	results := s.profilesByKey(ctx, ids)
 	var rest []storage.UserID // those who are not in users
 	var at []int
@@ -133,8 +133,8 @@ func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []s
 	})
 }
 
-// Lists implements [storage.Snapshots]. Lists that are packed are read after the others.
-func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+// readLists answers [storage.SnapshotLookups]. Lists that are packed are read after the others.
+func (s *Store) readLists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	shardOf := func(q storage.ListQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
 		byRow, whole, err := s.listTexts(ctx, "lists."+side.String(), side, shard, queries, found, s.packShortSoon)
@@ -272,9 +272,9 @@ func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	return s.packed.Pack(ctx, side, owner)
 }
 
-// PackedNeighbours implements [storage.PackedReader]. A list that is worth packing and is not
+// readPackedNeighbours answers [storage.PackedLookups]. A list that is worth packing and is not
 // packed is packed soon.
-func (s *Store) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (s *Store) readPackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return s.packed.Neighbours(ctx, side, owners)
 }
 

@@ -29,13 +29,13 @@ func BenchmarkProfiles(b *testing.B) {
 		b.Run(fmt.Sprintf("users and counts/%d", n), func(b *testing.B) {
 			for b.Loop() {
 				ids := someUsers(n, benchUsers)
-				benchFound(b, s.Users(b.Context(), ids))
-				benchFound(b, s.Counts(b.Context(), ids))
+				benchFound(b, storage.UserLookups.Read(b.Context(), s, ids...))
+				benchFound(b, storage.CountLookups.Read(b.Context(), s, ids...))
 			}
 		})
 		b.Run(fmt.Sprintf("profiles/%d", n), func(b *testing.B) {
 			for b.Loop() {
-				benchFound(b, s.Profiles(b.Context(), someUsers(n, benchUsers)))
+				benchFound(b, storage.ProfileLookups.Read(b.Context(), s, someUsers(n, benchUsers)...))
 			}
 		})
 	}
@@ -59,7 +59,7 @@ func BenchmarkLists(b *testing.B) {
 	for _, n := range []int{1, 20, 100} {
 		b.Run(fmt.Sprintf("neighbours/%d of %d", n, benchList), func(b *testing.B) {
 			for b.Loop() {
-				benchFound(b, s.Neighbours(b.Context(), storage.Forward, someUsers(n, benchUsers/10)))
+				benchFound(b, storage.NeighbourLookups[storage.Forward].Read(b.Context(), s, someUsers(n, benchUsers/10)...))
 			}
 		})
 		b.Run(fmt.Sprintf("lists/%d of %d", n, benchList), func(b *testing.B) {
@@ -68,19 +68,19 @@ func BenchmarkLists(b *testing.B) {
 				for _, id := range someUsers(n, benchUsers/10) {
 					queries = append(queries, storage.ListQuery{Owner: id, Longest: benchList})
 				}
-				benchFound(b, s.Lists(b.Context(), storage.Forward, queries))
+				benchFound(b, storage.SnapshotLookups[storage.Forward].Read(b.Context(), s, queries...))
 			}
 		})
 	}
 	all := []storage.ListQuery{{Owner: famous, Longest: benchFamous}}
 	b.Run("neighbours/1 of a million", func(b *testing.B) {
 		for b.Loop() {
-			benchFound(b, s.Neighbours(b.Context(), storage.Inverse, []storage.UserID{famous}))
+			benchFound(b, storage.NeighbourLookups[storage.Inverse].Read(b.Context(), s, famous))
 		}
 	})
 	b.Run("lists/1 of a million", func(b *testing.B) {
 		for b.Loop() {
-			r := s.Lists(b.Context(), storage.Inverse, all)
+			r := storage.SnapshotLookups[storage.Inverse].Read(b.Context(), s, all...)
 			benchFound(b, r)
 			if len(r[0].Value.Edges) != benchFamous {
 				b.Fatalf("%d edges", len(r[0].Value.Edges))
@@ -90,7 +90,7 @@ func BenchmarkLists(b *testing.B) {
 	all[0].Longest--
 	b.Run("lists/1 too long", func(b *testing.B) {
 		for b.Loop() {
-			benchFound(b, s.Lists(b.Context(), storage.Inverse, all))
+			benchFound(b, storage.SnapshotLookups[storage.Inverse].Read(b.Context(), s, all...))
 		}
 	})
 }

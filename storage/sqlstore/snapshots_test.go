@@ -39,9 +39,9 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 		s.Apply(t.Context(), side, edges, storage.IfNewer)
 	}
 	seen.reset()
-	s.Profiles(t.Context(), ids)
-	s.Lists(t.Context(), storage.Forward, queries)
-	s.Lists(t.Context(), storage.Inverse, queries)
+	storage.ProfileLookups.Read(t.Context(), s, ids...)
+	storage.SnapshotLookups[storage.Forward].Read(t.Context(), s, queries...)
+	storage.SnapshotLookups[storage.Inverse].Read(t.Context(), s, queries...)
 	n := map[string]int{}
 	for _, st := range seen.all() {
 		n[fmt.Sprintf("%s on shard %d", st.Lookup, st.Shard)]++
@@ -66,7 +66,7 @@ func TestListsOfRequestsAreRefused(t *testing.T) {
 	}
 	defer s.Close()
 	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-		if r := s.Lists(t.Context(), side, []storage.ListQuery{{Owner: 1, Longest: 10}})[0]; r.Err == nil || r.Found {
+		if r := storage.SnapshotLookups[side].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 10})[0]; r.Err == nil || r.Found {
 			t.Errorf("%s: %+v, want an error", side, r)
 		}
 	}
@@ -112,8 +112,8 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
 	server.KillConnections(t, user)
 
-	profiles := s.Profiles(t.Context(), ids)
-	lists := s.Lists(t.Context(), storage.Forward, queries)
+	profiles := storage.ProfileLookups.Read(t.Context(), s, ids...)
+	lists := storage.SnapshotLookups[storage.Forward].Read(t.Context(), s, queries...)
 	dead := 0
 	for i, id := range ids {
 		if s.shards.Of(id) == 1 {
@@ -171,7 +171,7 @@ func TestLongListsAreNotRead(t *testing.T) {
 				q.Longest--
 			}
 			before := rowsRead(t, s)
-			if r := s.Lists(t.Context(), side, []storage.ListQuery{q})[0]; r.Err != nil || r.Value.Long != long {
+			if r := storage.SnapshotLookups[side].Read(t.Context(), s, q)[0]; r.Err != nil || r.Value.Long != long {
 				t.Fatalf("%+v", r)
 			}
 			if read := rowsRead(t, s) - before; (read < n/10) != long {
@@ -219,7 +219,7 @@ func TestListsOfWrongCounts(t *testing.T) {
 		if _, err := s.db.All()[0].Write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = ? WHERE user_id = 1", count); err != nil {
 			t.Fatal(err)
 		}
-		r := s.Lists(t.Context(), storage.Forward, []storage.ListQuery{{Owner: 1, Longest: 1 << 50, EndedSince: 1}})[0]
+		r := storage.SnapshotLookups[storage.Forward].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 1 << 50, EndedSince: 1})[0]
 		if r.Err != nil || !r.Found || len(r.Value.Edges) != 1 || r.Value.Edges[0] != edge {
 			t.Errorf("with a count of %d: %+v", count, r)
 		}

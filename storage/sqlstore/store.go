@@ -63,6 +63,8 @@ type Migrated = db.Migrated
 
 // Store implements [storage.Store].
 type Store struct {
+	storage.Answering
+
 	db         *db.DB
 	sql        *db.Dialect
 	shards     *storage.ShardMap
@@ -114,6 +116,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.toPack.Close()
 	}
 	d.Rescue = s.rescue
+	s.answer()
 	if s.requestTTL == nil {
 		s.requestTTL = new(atomic.Int64)
 		s.requestTTL.Store(int64(storage.DefaultRequestTTL))
@@ -177,8 +180,30 @@ func Examine(ctx context.Context, cfg Config, found map[string]func(value []byte
 	})
 }
 
-// AtHand implements [storage.Bundler]: the store keeps nothing.
-func (s *Store) AtHand(b *storage.Bundle) { b.WithoutCache() }
-
-// Bundle implements [storage.Bundler]: each kind of look-up is a statement on each shard, all of them at once.
-func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, s) }
+// answer has each kind of look-up read by its function.
+func (s *Store) answer() {
+	a := &s.Answering
+	storage.UserLookups.AnsweredBy(a, s.readUsers)
+	storage.HandleLookups.AnsweredBy(a, s.readUserIDs)
+	storage.CountLookups.AnsweredBy(a, s.readCounts)
+	storage.ProfileLookups.AnsweredBy(a, s.readProfiles)
+	storage.EdgeLookups.AnsweredBy(a, s.readEdges)
+	storage.PageLookups.AnsweredBy(a, s.readPages)
+	storage.RowLookups.AnsweredBy(a, s.readAllRows)
+	storage.NeighbourLookups.AnsweredBy(a, s.readNeighbours)
+	storage.PackedLookups.AnsweredBy(a, s.readPackedNeighbours)
+	storage.SnapshotLookups.AnsweredBy(a, s.readLists)
+	storage.EdgeCountLookups.AnsweredBy(a, s.readCountEdges)
+	storage.BlockLookups.AnsweredBy(a, s.readBlocks)
+	storage.MarkLookups.AnsweredBy(a, s.readMarks)
+	storage.MessageLookups.AnsweredBy(a, s.readMessages)
+	storage.SpecialLookups.AnsweredBy(a, s.readSpecials)
+	storage.DetailLookups.AnsweredBy(a, s.readDetails)
+	storage.KindLookups.AnsweredBy(a, s.readKindCounts)
+	storage.ListLookups.AnsweredBy(a, s.readUserLists)
+	storage.PostLookups.AnsweredBy(a, s.readPosts)
+	storage.PostPageLookups.AnsweredBy(a, s.readPostPages)
+	storage.CommentLookups.AnsweredBy(a, s.readComments)
+	storage.CommentPageLookups.AnsweredBy(a, s.readCommentPages)
+	storage.FavoritePageLookups.AnsweredBy(a, s.readFavoritePages)
+}

@@ -95,7 +95,7 @@ func TestManyFollowTheSame(t *testing.T) {
 	}
 	following.Wait()
 	t.Logf("%d changes in %v", writers*each, time.Since(began).Round(time.Millisecond))
-	if n := s.Counts(t.Context(), []storage.UserID{1})[0]; n.Err != nil || n.Value.Follower != writers*each {
+	if n := storage.CountLookups.Read(t.Context(), s, 1)[0]; n.Err != nil || n.Value.Follower != writers*each {
 		t.Errorf("%+v", n)
 	}
 	for _, st := range seen.all() {

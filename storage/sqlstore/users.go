@@ -29,8 +29,8 @@ FROM user_counts
 WHERE user_id IN (?)`)
 )
 
-// Users implements [storage.UserReader].
-func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+// readUsers answers [storage.UserLookups].
+func (s *Store) readUsers(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
 		text, args := db.In(sqlUsers, ids)
 		row := newUserRow(1)
@@ -43,10 +43,10 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 	})
 }
 
-// UserIDs implements [storage.UserReader]. A text that cannot be a handle does not reach the
+// readUserIDs answers [storage.HandleLookups]. A text that cannot be a handle does not reach the
 // server: compared with characters outside of ASCII, the column has no index, or the
 // statement fails for the mix of collations.
-func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+func (s *Store) readUserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	return db.LookUp(s.db, handles, s.sql.MaxKeys, s.shards.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
 		args := make([]any, 0, len(handles))
 		for _, h := range handles {
@@ -67,8 +67,8 @@ func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[
 	})
 }
 
-// Counts implements [storage.CountReader].
-func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+// readCounts answers [storage.CountLookups].
+func (s *Store) readCounts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
 		text, args := db.In(sqlCounts, ids)
 		var id storage.UserID

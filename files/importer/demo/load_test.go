@@ -48,8 +48,8 @@ func TestLoadedPosts(t *testing.T) {
 	for _, p := range latest {
 		comments += p.Counts.Comments
 		favorites += p.Counts.Favorites
-		for _, c := range store.CommentPages(ctx, []storage.CommentsQuery{{Post: p.PostID, Limit: Comments}})[0].Value {
-			follow := store.Edges(ctx, storage.Forward, []storage.Pair{{From: c.By, To: p.Author}})[0]
+		for _, c := range storage.CommentPageLookups.Read(ctx, store, storage.CommentsQuery{Post: p.PostID, Limit: Comments})[0].Value {
+			follow := storage.EdgeLookups[storage.Forward].Read(ctx, store, storage.Pair{From: c.By, To: p.Author})[0]
 			if follow.Value.Type != storage.Following || c.CreatedAt <= p.CreatedAt || c.CreatedAt >= storage.MicrosOf(now) {
 				t.Errorf("%+v on a post of %s", c, p.Author)
 			}

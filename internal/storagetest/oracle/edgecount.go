@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// Blocks implements [storage.RelationReader].
-func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+// readBlocks answers [storage.BlockLookups].
+func (s *Store) readBlocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return lookUp(ctx, s, users, func(user storage.UserID) ([]storage.UserID, bool) {
 		var list []storage.UserID
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
@@ -23,8 +23,8 @@ func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Re
 	})
 }
 
-// CountEdges implements [storage.RelationReader].
-func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+// readCountEdges answers [storage.EdgeCountLookups].
+func (s *Store) readCountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
 	return lookUp(ctx, s, queries, func(q storage.EdgeCountQuery) (int, bool) {
 		n := 0
 		for _, edge := range s.byPeer(side, q.Owner) {

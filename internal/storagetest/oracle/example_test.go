@@ -17,9 +17,9 @@ func ExampleStore_ChangeEdges() {
 	done := store.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})[0]
 	fmt.Println("changed:", done.Value.Changed, done.Err)
 
-	followers := store.Pages(ctx, storage.Inverse, []storage.PageQuery{{Owner: 2, Limit: 10}})[0]
+	followers := storage.PageLookups[storage.Inverse].Read(ctx, store, storage.PageQuery{Owner: 2, Limit: 10})[0]
 	fmt.Println("followers of ben:", followers.Value[0].From)
-	fmt.Println("followings of ann:", store.Counts(ctx, []storage.UserID{1})[0].Value.Following)
+	fmt.Println("followings of ann:", storage.CountLookups.Read(ctx, store, 1)[0].Value.Following)
 
 	again := store.ChangeEdges(ctx, storage.Forward, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})[0]
 	fmt.Println("again:", again.Value.Changed)
@@ -39,7 +39,7 @@ func ExampleStore_Apply() {
 	for _, edges := range [][]storage.Edge{edge(storage.None, 20), edge(storage.Following, 10), edge(storage.None, 20)} {
 		store.Apply(ctx, storage.Inverse, edges, storage.IfNewer)
 	}
-	fmt.Println("followers:", store.Counts(ctx, []storage.UserID{2})[0].Value.Follower)
+	fmt.Println("followers:", storage.CountLookups.Read(ctx, store, 2)[0].Value.Follower)
 	// Output:
 	// followers: 0
 }

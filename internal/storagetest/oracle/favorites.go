@@ -8,8 +8,8 @@ import (
 	"kith/storage/judge"
 )
 
-// FavoritePages implements [storage.FavoriteReader].
-func (s *Store) FavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
+// readFavoritePages answers [storage.FavoritePageLookups].
+func (s *Store) readFavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
 	return lookUp(ctx, s, queries, func(q storage.FavoritesQuery) ([]storage.Edge, bool) {
 		list := slices.DeleteFunc(s.byPeer(storage.Favorites, q.User), func(e storage.Edge) bool { return e.Type != storage.Favorited })
 		return pageOf(list, storage.FavoritePlace, q.After, q.Limit), true

@@ -29,16 +29,16 @@ func (s *Store) DueRelations(ctx context.Context, _ int, after storage.RelationR
 	return due[:min(limit, len(due))], nil
 }
 
-// Details implements [storage.ItemReader].
-func (s *Store) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+// readDetails answers [storage.DetailLookups].
+func (s *Store) readDetails(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
 	return lookUp(ctx, s, pairs, func(p storage.Pair) (storage.Detail, bool) {
 		d, found := s.details[p]
 		return d, found
 	})
 }
 
-// KindCounts implements [storage.ItemReader].
-func (s *Store) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+// readKindCounts answers [storage.KindLookups].
+func (s *Store) readKindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
 	return lookUp(ctx, s, of, func(k storage.OwnerKind) (storage.KindCount, bool) { return s.kinds[k], true })
 }
 

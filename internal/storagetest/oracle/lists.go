@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// UserLists implements [storage.ListStore].
-func (s *Store) UserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
+// readUserLists answers [storage.ListLookups].
+func (s *Store) readUserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
 	return lookUp(ctx, s, queries, func(q storage.ListsQuery) (page []storage.UserList, found bool) {
 		for _, l := range s.lists {
 			if l.Owner == q.Owner && l.Number <= q.UpTo && (l.Public || !q.Public) {

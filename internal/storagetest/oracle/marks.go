@@ -9,8 +9,8 @@ import (
 	"kith/storage/judge"
 )
 
-// Marks implements [storage.RelationReader].
-func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+// readMarks answers [storage.MarkLookups].
+func (s *Store) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.EdgeMark, bool) {
 		if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
 			return storage.EdgeMark{}, false
@@ -26,8 +26,8 @@ func (s *Store) mark(pair storage.Pair) storage.EdgeMark {
 	return mark
 }
 
-// Specials implements [storage.RelationReader].
-func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+// readSpecials answers [storage.SpecialLookups].
+func (s *Store) readSpecials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return lookUp(ctx, s, users, func(user storage.UserID) ([]storage.UserID, bool) {
 		return s.specials(user), true
 	})
@@ -44,8 +44,8 @@ func (s *Store) specials(user storage.UserID) []storage.UserID {
 	return list
 }
 
-// Messages implements [storage.RelationReader].
-func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+// readMessages answers [storage.MessageLookups].
+func (s *Store) readMessages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
 	return lookUp(ctx, s, requests, func(request storage.Pair) (string, bool) {
 		message := s.messages[request]
 		return message, message != ""

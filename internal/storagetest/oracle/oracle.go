@@ -22,6 +22,8 @@ import (
 // If the context of a call has ended before it starts, the call does nothing and answers every key
 // with the context's error.
 type Store struct {
+	storage.Answering
+
 	mu         sync.RWMutex
 	users      map[storage.UserID]storage.User
 	passwords  map[storage.UserID]string // hashes
@@ -129,6 +131,7 @@ func New(options ...Option) *Store {
 		requestTTL: storage.DefaultRequestTTL,
 		together:   func(storage.UserID, storage.UserID) bool { return true },
 	}
+	s.answer()
 	for _, side := range storage.AllSides {
 		s.tables[side] = make(table)
 	}

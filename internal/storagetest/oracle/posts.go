@@ -24,8 +24,8 @@ type comment struct {
 
 func (c comment) on() storage.PostID { return storage.PostID{Author: c.Author, Number: c.Post} }
 
-// Posts implements [storage.PostReader].
-func (s *Store) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+// readPosts answers [storage.PostLookups].
+func (s *Store) readPosts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	return lookUp(ctx, s, ids, func(id storage.PostID) (storage.Post, bool) {
 		if p := s.posts[id]; p != nil && !p.deleted {
 			return p.Post, true
@@ -34,8 +34,8 @@ func (s *Store) Posts(ctx context.Context, ids []storage.PostID) []storage.Resul
 	})
 }
 
-// PostPages implements [storage.PostReader].
-func (s *Store) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+// readPostPages answers [storage.PostPageLookups].
+func (s *Store) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
 	return lookUp(ctx, s, queries, func(q storage.PostsQuery) ([]storage.Post, bool) {
 		return s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.Author == q.Author }), true
 	})
@@ -184,8 +184,8 @@ func (s *Store) deletePost(id storage.PostID) (changed bool) {
 	return true
 }
 
-// Comments implements [storage.CommentReader].
-func (s *Store) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+// readComments answers [storage.CommentLookups].
+func (s *Store) readComments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
 	return lookUp(ctx, s, ids, func(id storage.CommentID) (storage.Comment, bool) {
 		c, exists := s.comments[id]
 		if _, err := s.post(c.on()); !exists || err != nil {
@@ -195,8 +195,8 @@ func (s *Store) Comments(ctx context.Context, ids []storage.CommentID) []storage
 	})
 }
 
-// CommentPages implements [storage.CommentReader].
-func (s *Store) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
+// readCommentPages answers [storage.CommentPageLookups].
+func (s *Store) readCommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
 	return lookUp(ctx, s, queries, func(q storage.CommentsQuery) ([]storage.Comment, bool) {
 		var list []storage.Comment
 		for _, c := range s.comments {

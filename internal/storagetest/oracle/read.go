@@ -30,46 +30,46 @@ func refuse[V any](results []storage.Result[V], err error) []storage.Result[V] {
 	return results
 }
 
-// Users implements [storage.UserReader].
-func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+// readUsers answers [storage.UserLookups].
+func (s *Store) readUsers(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.User, bool) {
 		user, ok := s.users[id]
 		return user, ok
 	})
 }
 
-// UserIDs implements [storage.UserReader].
-func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+// readUserIDs answers [storage.HandleLookups].
+func (s *Store) readUserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	return lookUp(ctx, s, handles, func(handle string) (storage.UserID, bool) {
 		claim, ok := s.handles[handle]
 		return claim.owner, ok
 	})
 }
 
-// Counts implements [storage.CountReader].
-func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+// readCounts answers [storage.CountLookups].
+func (s *Store) readCounts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.Counts, bool) {
 		counts, ok := s.counts[id]
 		return counts, ok
 	})
 }
 
-// Edges implements [storage.EdgeReader].
-func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+// readEdges answers [storage.EdgeLookups].
+func (s *Store) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.Edge, bool) {
 		return s.edge(side, pair)
 	})
 }
 
-// Pages implements [storage.EdgeReader].
-func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+// readPages answers [storage.PageLookups].
+func (s *Store) readPages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	return lookUp(ctx, s, queries, func(q storage.PageQuery) ([]storage.Edge, bool) {
 		return s.page(side, q), true
 	})
 }
 
-// AllRows implements [storage.EdgeReader].
-func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+// readAllRows answers [storage.RowLookups].
+func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return lookUp(ctx, s, queries, func(q storage.RowsQuery) ([]storage.Edge, bool) {
 		rows := slices.DeleteFunc(s.byPeer(q.Side, q.Owner), func(e storage.Edge) bool {
 			behind := cmp.Or(cmp.Compare(q.Side.Peer(e.Pair()), q.After), cmp.Compare(e.Post, q.Post))
@@ -79,8 +79,8 @@ func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []stor
 	})
 }
 
-// Neighbours implements [storage.EdgeReader].
-func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+// readNeighbours answers [storage.NeighbourLookups].
+func (s *Store) readNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return lookUp(ctx, s, owners, func(owner storage.UserID) ([]storage.UserID, bool) {
 		var peers []storage.UserID
 		for _, edge := range s.byPeer(side, owner) {
@@ -150,13 +150,35 @@ func compare(a, b storage.Position) int {
 	return cmp.Or(cmp.Compare(b.UpdateTime, a.UpdateTime), cmp.Compare(b.Peer, a.Peer))
 }
 
-// PackedNeighbours implements [storage.PackedReader]: nothing is packed.
-func (s *Store) PackedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+// readPackedNeighbours answers [storage.PackedLookups]: nothing is packed.
+func (s *Store) readPackedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return make([]storage.Result[[]storage.UserID], len(owners))
 }
 
-// AtHand implements [storage.Bundler]: a store for tests answers as if it were in another process.
-func (s *Store) AtHand(b *storage.Bundle) { b.WithoutCache() }
-
-// Bundle implements [storage.Bundler].
-func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, s) }
+// answer has each kind of look-up read by its function.
+func (s *Store) answer() {
+	a := &s.Answering
+	storage.UserLookups.AnsweredBy(a, s.readUsers)
+	storage.HandleLookups.AnsweredBy(a, s.readUserIDs)
+	storage.CountLookups.AnsweredBy(a, s.readCounts)
+	storage.ProfileLookups.AnsweredBy(a, s.readProfiles)
+	storage.EdgeLookups.AnsweredBy(a, s.readEdges)
+	storage.PageLookups.AnsweredBy(a, s.readPages)
+	storage.RowLookups.AnsweredBy(a, s.readAllRows)
+	storage.NeighbourLookups.AnsweredBy(a, s.readNeighbours)
+	storage.PackedLookups.AnsweredBy(a, s.readPackedNeighbours)
+	storage.SnapshotLookups.AnsweredBy(a, s.readLists)
+	storage.EdgeCountLookups.AnsweredBy(a, s.readCountEdges)
+	storage.BlockLookups.AnsweredBy(a, s.readBlocks)
+	storage.MarkLookups.AnsweredBy(a, s.readMarks)
+	storage.MessageLookups.AnsweredBy(a, s.readMessages)
+	storage.SpecialLookups.AnsweredBy(a, s.readSpecials)
+	storage.DetailLookups.AnsweredBy(a, s.readDetails)
+	storage.KindLookups.AnsweredBy(a, s.readKindCounts)
+	storage.ListLookups.AnsweredBy(a, s.readUserLists)
+	storage.PostLookups.AnsweredBy(a, s.readPosts)
+	storage.PostPageLookups.AnsweredBy(a, s.readPostPages)
+	storage.CommentLookups.AnsweredBy(a, s.readComments)
+	storage.CommentPageLookups.AnsweredBy(a, s.readCommentPages)
+	storage.FavoritePageLookups.AnsweredBy(a, s.readFavoritePages)
+}

@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 )
 
-// Profiles implements [storage.Snapshots].
-func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+// readProfiles answers [storage.ProfileLookups].
+func (s *Store) readProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.Profile, bool) {
 		var p storage.Profile
 		p.User, p.Exists = s.users[id]
@@ -18,8 +18,8 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	})
 }
 
-// Lists implements [storage.Snapshots].
-func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+// readLists answers [storage.SnapshotLookups].
+func (s *Store) readLists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	return lookUp(ctx, s, queries, func(q storage.ListQuery) (storage.List, bool) {
 		counts := s.counts[q.Owner]
 		list := storage.List{Version: counts.Version}

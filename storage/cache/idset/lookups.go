@@ -5,11 +5,11 @@ import "kith/storage"
 // What caches answer in the forms of sets. A store that keeps nothing finds nothing: rows are read instead.
 var (
 	// ListLookups are lists, at their sides.
-	ListLookups = [...]*storage.LookupKind[storage.UserID, *List]{
-		storage.Forward: storage.NewLookupKind[storage.UserID, *List]("sets.following", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id }, nil),
-		storage.Inverse: storage.NewLookupKind[storage.UserID, *List]("sets.follower", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Inverse, id }, nil),
+	ListLookups = storage.SideLookups[storage.UserID, *List]{
+		storage.Forward: storage.NewCachedKind[storage.UserID, *List]("sets.following", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id }),
+		storage.Inverse: storage.NewCachedKind[storage.UserID, *List]("sets.follower", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Inverse, id }),
 	}
-	RecommenderLookups = storage.NewLookupKind[storage.UserID, Recommender]("recommenders", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id }, nil)
+	RecommenderLookups = storage.NewCachedKind[storage.UserID, Recommender]("recommenders", func(id storage.UserID) (storage.Side, storage.UserID) { return storage.Forward, id })
 )
 
 // Recommender is what suggestions need of a user: whom it follows, and who may see that.

@@ -22,7 +22,7 @@ type made struct {
 	follows int // of each list
 }
 
-func (m made) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (m made) profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	results := make([]storage.Result[storage.Profile], len(ids))
 	for i, id := range ids {
 		user := storage.User{ID: id, Handle: fmt.Sprint("user", id), Name: fmt.Sprint("User ", id), Bio: strings.Repeat("b", 40)}
@@ -31,7 +31,7 @@ func (m made) Profiles(_ context.Context, ids []storage.UserID) []storage.Result
 	return results
 }
 
-func (m made) Lists(_ context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (m made) lists(_ context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	results := make([]storage.Result[storage.List], len(queries))
 	for i, q := range queries {
 		edges := make([]storage.Edge, m.follows)
@@ -45,7 +45,7 @@ func (m made) Lists(_ context.Context, side storage.Side, queries []storage.List
 	return results
 }
 
-func (m made) Blocks(_ context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+func (m made) blocks(_ context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := make([]storage.Result[[]storage.UserID], len(users))
 	for i := range results {
 		results[i].Found = true
@@ -53,7 +53,7 @@ func (m made) Blocks(_ context.Context, users []storage.UserID) []storage.Result
 	return results
 }
 
-func (m made) Posts(_ context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+func (m made) posts(_ context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	results := make([]storage.Result[storage.Post], len(ids))
 	for i, id := range ids {
 		results[i] = storage.Result[storage.Post]{Found: true, Value: storage.Post{
@@ -61,6 +61,14 @@ func (m made) Posts(_ context.Context, ids []storage.PostID) []storage.Result[st
 		}}
 	}
 	return results
+}
+
+func (m made) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, m.profiles)
+	storage.SnapshotLookups.Instead(ctx, b, m.lists)
+	storage.BlockLookups.Instead(ctx, b, m.blocks)
+	storage.PostLookups.Instead(ctx, b, m.posts)
+	m.Store.Bundle(ctx, b)
 }
 
 func dense(n int) storage.UserID     { return storage.UserID(n) }
@@ -119,9 +127,9 @@ func TestTheAccountIsTrue(t *testing.T) {
 func askFor(t *testing.T, cache *localcache.Cache, kind string, keys []storage.UserID) {
 	switch kind {
 	case "users":
-		cache.Users(t.Context(), keys)
+		storage.UserLookups.Read(t.Context(), cache, keys...)
 	case "blocks":
-		cache.Blocks(t.Context(), keys)
+		storage.BlockLookups.Read(t.Context(), cache, keys...)
 	case "lists":
 		setsOf(t, cache, storage.Forward, keys)
 	case "posts":
@@ -129,6 +137,6 @@ func askFor(t *testing.T, cache *localcache.Cache, kind string, keys []storage.U
 		for i, k := range keys {
 			posts[i] = storage.PostID{Author: k, Number: 1}
 		}
-		cache.Posts(t.Context(), posts)
+		storage.PostLookups.Read(t.Context(), cache, posts...)
 	}
 }

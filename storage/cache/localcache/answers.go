@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/wire"
 )
 
 // answers keeps what the store has said to questions of one kind about a user or a post: the viewer's marks, requests, favorites and
@@ -16,35 +15,14 @@ import (
 // it is not found any more, and leaves the cache because it is never asked for. The version is what the cache has of the user or the
 // post, which is forgotten when it changes.
 type answers[Q comparable, V any] struct {
-	number uint8 // of the kind: some kinds have the same form of question
-	of     func(Q) storage.PostID
-	form   form[V]
-	read   func(storage.Reader, context.Context, []Q) []storage.Result[V]
-	fills  fills[Q, V]
+	source[Q, V]
+	of func(Q) storage.PostID
 }
 
 // form writes values as bytes, and reads them. What is read shares nothing with the bytes.
 type form[V any] struct {
 	add   func(to []byte, v V) []byte
 	parse func(data []byte) V
-}
-
-// answerKinds are all kinds of answers.
-type answerKinds struct {
-	rows       answers[storage.RowsQuery, []storage.Edge]                 // all requests or favorites of a user, if they are few
-	edges      [len(storage.AllSides)]answers[storage.Pair, storage.Edge] // of requests and favorites
-	pages      [len(storage.AllSides)]answers[storage.PageQuery, []storage.Edge]
-	edgeCounts [len(storage.Sides)]answers[storage.EdgeCountQuery, int]
-	marks      answers[storage.Pair, storage.EdgeMark]
-	messages   answers[storage.Pair, string]
-	specials   answers[storage.UserID, []storage.UserID]
-	postPages  answers[storage.PostsQuery, []storage.Post]
-	lastPosts  answers[lastPost, storage.Micros]
-	comments   answers[storage.CommentsQuery, []storage.Comment]
-	favorites  answers[storage.FavoritesQuery, []storage.Edge]
-	details    answers[storage.Pair, storage.Detail]
-	kinds      answers[storage.OwnerKind, storage.KindCount]
-	searches   answers[search, []storage.UserID]
 }
 
 // lastPost asks when an author published the newest post up to a time.
@@ -59,53 +37,56 @@ type search struct {
 	limit  int
 }
 
-func (a *answerKinds) init() {
-	kinds := uint8(0)
-	for _, side := range storage.AllSides {
-		of := func(p storage.Pair) storage.PostID { return storage.PostID{Author: side.Owner(p)} }
-		if side == storage.FavoriteInbox {
-			of = storage.Pair.PostID
+// newAnswers makes answers of a kind, which read reads, about what of says.
+func newAnswers[Q comparable, V any](c *Cache, of func(Q) storage.PostID, form form[V], read func(context.Context, []Q) []storage.Result[V]) *answers[Q, V] {
+	number := c.unkept.Add(1) // of the kind: some kinds have the same form of question
+	result := func(s *said) (r storage.Result[V]) {
+		end := len(s.data) - 1
+		if r.Found = s.data[end] == 1; r.Found {
+			r.Value = form.parse(s.data[:end])
 		}
-		define(&kinds, &a.edges[side], of, values[storage.Edge](), func(r storage.Reader, ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Edge] {
-			return r.Edges(ctx, side, pairs)
-		})
-		ofOwner := func(q storage.PageQuery) storage.PostID { return ofUser(q.Owner) }
-		if side == storage.FavoriteInbox {
-			ofOwner = func(q storage.PageQuery) storage.PostID { return storage.PostID{Author: q.Owner, Number: q.Post} }
+		return r
+	}
+	// The version is in the key. Without one, no two keys are the same: what is read is for the asker alone, and is not kept.
+	keyOf := func(q Q) key {
+		about := of(q)
+		k := key{kind: answerKind, id: about.Author, stamp: c.stampOf(about)}
+		if k.stamp == 0 {
+			k.number = c.unkept.Add(1)
+			return k
 		}
-		define(&kinds, &a.pages[side], ofOwner, lists[storage.Edge](), func(r storage.Reader, ctx context.Context, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
-			return r.Pages(ctx, side, q)
-		})
+		k.number = int64(maphash.Comparable(c.seed, struct {
+			number int64
+			q      Q
+		}{number, q}))
+		return k
 	}
-	for _, side := range storage.Sides {
-		define(&kinds, &a.edgeCounts[side], func(q storage.EdgeCountQuery) storage.PostID { return ofUser(q.Owner) }, values[int](), func(r storage.Reader, ctx context.Context, q []storage.EdgeCountQuery) []storage.Result[int] {
-			return r.CountEdges(ctx, side, q)
-		})
+	keepAnswer := func(k key, r storage.Result[V], _ []storage.Edge) storage.Result[V] {
+		if k.stamp != 0 {
+			data, found := make([]byte, 0, 64), byte(0)
+			if r.Found {
+				data, found = form.add(data, r.Value), 1
+			}
+			c.set(k, &said{c.lives(keep), append(data, found)})
+		}
+		return r
 	}
-	define(&kinds, &a.rows, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, by(readShortRows))
-	ofFrom := func(p storage.Pair) storage.PostID { return ofUser(p.From) }
-	define(&kinds, &a.marks, ofFrom, form[storage.EdgeMark]{wire.AppendMark, wire.ParseMark}, storage.Reader.Marks)
-	define(&kinds, &a.messages, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, func(data []byte) string { return string(data) }}, storage.Reader.Messages)
-	define(&kinds, &a.specials, ofUser, lists[storage.UserID](), storage.Reader.Specials)
-	define(&kinds, &a.postPages, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsePostIDs}, storage.Reader.PostPages)
-	define(&kinds, &a.lastPosts, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), by(readLastPosts))
-	define(&kinds, &a.comments, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, wire.ParseComments}, storage.Reader.CommentPages)
-	define(&kinds, &a.favorites, func(q storage.FavoritesQuery) storage.PostID { return ofUser(q.User) }, lists[storage.Edge](), storage.Reader.FavoritePages)
-	define(&kinds, &a.details, ofFrom, form[storage.Detail]{addDetail, parseDetail}, storage.Reader.Details)
-	define(&kinds, &a.kinds, func(k storage.OwnerKind) storage.PostID { return ofUser(k.Owner) }, values[storage.KindCount](), storage.Reader.KindCounts)
-	define(&kinds, &a.searches, func(search) storage.PostID { return storage.PostID{} }, lists[storage.UserID](), by(readSearches))
+	return &answers[Q, V]{source[Q, V]{new(fills[Q, V]), c, answerKind, keyOf, known(c, result), read, keepAnswer, false}, of}
 }
 
-func define[Q comparable, V any](kinds *uint8, a *answers[Q, V], of func(Q) storage.PostID, form form[V], read func(storage.Reader, context.Context, []Q) []storage.Result[V]) {
-	*kinds++
-	a.number, a.of, a.form, a.read = *kinds, of, form, read
+// keepAnswers has the cache keep the answers to a kind of look-up.
+func keepAnswers[Q comparable, V any](c *Cache, kind *storage.LookupKind[Q, V], of func(Q) storage.PostID, form form[V]) *answers[Q, V] {
+	a := newAnswers(c, of, form, readFrom(c.Reader, kind))
+	define(c, kind, answerKind, a.inMemory, a.fetch)
+	return a
 }
 
-// by has the order of a method of [storage.Reader].
-func by[Q, V any](read func(context.Context, storage.Reader, []Q) []storage.Result[V]) func(storage.Reader, context.Context, []Q) []storage.Result[V] {
-	return func(r storage.Reader, ctx context.Context, questions []Q) []storage.Result[V] {
-		return read(ctx, r, questions)
+// itemOf is whose version says that what a side keeps of an owner, or of a post of it, has not changed.
+func itemOf(side storage.Side, owner storage.UserID, post int64) storage.PostID {
+	if side == storage.FavoriteInbox {
+		return storage.PostID{Author: owner, Number: post}
 	}
+	return ofUser(owner)
 }
 
 // ofUser names a user as a post without a number.
@@ -118,29 +99,6 @@ type said struct {
 }
 
 func (s *said) bytes() int { return len(s.data) }
-
-func (a *answers[Q, V]) result(s *said) (r storage.Result[V]) {
-	end := len(s.data) - 1
-	if r.Found = s.data[end] == 1; r.Found {
-		r.Value = a.form.parse(s.data[:end])
-	}
-	return r
-}
-
-// key has the version in it. Without one, no two keys are the same: what is read is for the asker alone, and is not kept.
-func (a *answers[Q, V]) key(c *Cache, q Q) key {
-	of := a.of(q)
-	k := key{kind: answerKind, id: of.Author, stamp: c.stampOf(of)}
-	if k.stamp == 0 {
-		k.number = c.unkept.Add(1)
-		return k
-	}
-	k.number = int64(maphash.Comparable(c.seed, struct {
-		number uint8
-		q      Q
-	}{a.number, q}))
-	return k
-}
 
 // stampOf is the version of the counts of a post, or of a user if the post has no number, or of all handles if there is no user
 // either, plus 1; 0: not known.
@@ -160,38 +118,14 @@ func (c *Cache) stampOf(id storage.PostID) uint32 {
 }
 
 // fetch answers questions from memory, and the rest from the store, once for all who ask.
-func (a *answers[Q, V]) fetch(ctx context.Context, c *Cache, questions []Q) []storage.Result[V] {
-	if c.Mode() != On || ctx.Err() != nil {
-		return a.read(c.Reader, ctx, questions)
-	}
-	a.learn(ctx, c, questions)
-	return fetch(ctx, c, &a.fills, source[Q, V]{
-		kind: answerKind, key: func(q Q) key { return a.key(c, q) }, known: known(c, a.result),
-		read: func(ctx context.Context, q []Q) []storage.Result[V] { return a.read(c.Reader, ctx, q) },
-		keep: func(k key, r storage.Result[V], _ []storage.Edge) storage.Result[V] {
-			if k.stamp != 0 {
-				data, found := make([]byte, 0, 64), byte(0)
-				if r.Found {
-					data, found = a.form.add(data, r.Value), 1
-				}
-				c.set(k, &said{c.lives(keep), append(data, found)})
-			}
-			return r
-		},
-	}, questions)
-}
-
-// inMemory answers one question, if the cache has the answer.
-func (a *answers[Q, V]) inMemory(c *Cache, q Q) (r storage.Result[V], ok bool) {
-	s, ok := get[*said](c, a.key(c, q))
-	if ok {
-		r = a.result(s)
-	}
-	return r, ok
+func (a *answers[Q, V]) fetch(ctx context.Context, questions []Q) []storage.Result[V] {
+	a.learn(ctx, questions)
+	return a.source.fetch(ctx, questions)
 }
 
 // learn reads the users and posts whose versions are not known.
-func (a *answers[Q, V]) learn(ctx context.Context, c *Cache, questions []Q) {
+func (a *answers[Q, V]) learn(ctx context.Context, questions []Q) {
+	c := a.c
 	var users []storage.UserID
 	var posts []storage.PostID
 	for _, q := range questions {
@@ -207,34 +141,34 @@ func (a *answers[Q, V]) learn(ctx context.Context, c *Cache, questions []Q) {
 		c.fetchProfiles(ctx, users)
 	}
 	if len(posts) > 0 {
-		c.Posts(ctx, posts)
+		c.posts.fetch(ctx, posts)
 	}
 }
 
-// CountEdges implements [storage.RelationReader].
-func (c *Cache) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
-	return c.answers.edgeCounts[side].fetch(ctx, c, queries)
-}
-
-// Marks implements [storage.RelationReader].
-func (c *Cache) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+// readMarks answers [storage.MarkLookups].
+func (c *Cache) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	results, rest := make([]storage.Result[storage.EdgeMark], len(pairs)), []int(nil)
 	for i, p := range pairs {
-		if ctx.Err() != nil || !c.hasNoMark(p) {
+		if !c.hasNoMark(p) {
 			rest = append(rest, i)
 		}
 	}
-	for k, r := range c.answers.marks.fetch(ctx, c, storage.Chosen(pairs, rest)) {
+	for k, r := range c.marks.fetch(ctx, storage.Chosen(pairs, rest)) {
 		results[rest[k]] = r
 	}
 	return results
 }
 
+// mark is a mark, if it is known.
+func (c *Cache) mark(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
+	if c.hasNoMark(p) {
+		return r, true
+	}
+	return c.marks.inMemory(p)
+}
+
 // hasNoMark reports that the cache knows that there is no follow, which a mark needs.
 func (c *Cache) hasNoMark(p storage.Pair) bool {
-	if c.Mode() != On {
-		return false
-	}
 	of, ok := get[*list](c, key{kind: forwardKind, id: p.From})
 	if !ok {
 		return false
@@ -252,8 +186,8 @@ func rowsOf(side storage.Side, p storage.Pair) storage.RowsQuery {
 }
 
 // readShortRows does not find rows that are too many.
-func readShortRows(ctx context.Context, r storage.Reader, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	results := r.AllRows(ctx, queries)
+func (c *Cache) readShortRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	results := storage.RowLookups.Read(ctx, c.Reader, queries...)
 	for i := range results {
 		if len(results[i].Value) > shortRows {
 			results[i] = storage.Result[[]storage.Edge]{}
@@ -271,12 +205,9 @@ func edgeIn(rows []storage.Edge, side storage.Side, p storage.Pair) (r storage.R
 	return r
 }
 
-// besideEdges answers edges of requests and favorites. Of one that has ended, it may say that there is none.
+// besideEdges answers [storage.EdgeLookups] of edges of requests and favorites. Of one that has ended, it may say that there is none.
 func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	of := &c.answers.edges[side]
-	if c.Mode() != On || ctx.Err() != nil || side == storage.FavoriteInbox {
-		return of.fetch(ctx, c, pairs)
-	}
+	of := c.edges[side]
 	var owners []storage.RowsQuery
 	for _, p := range pairs {
 		if q := rowsOf(side, p); len(owners) <= fillOwners && !slices.Contains(owners, q) {
@@ -284,10 +215,10 @@ func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []stor
 		}
 	}
 	if len(owners) > fillOwners {
-		return of.fetch(ctx, c, pairs)
+		return of.fetch(ctx, pairs)
 	}
 	results, rest := make([]storage.Result[storage.Edge], len(pairs)), []int(nil)
-	all := c.answers.rows.fetch(ctx, c, owners)
+	all := c.rows.fetch(ctx, owners)
 	for i, p := range pairs {
 		if r := all[slices.Index(owners, rowsOf(side, p))]; r.Found {
 			results[i] = edgeIn(r.Value, side, p)
@@ -295,7 +226,7 @@ func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []stor
 			rest = append(rest, i)
 		}
 	}
-	for k, r := range of.fetch(ctx, c, storage.Chosen(pairs, rest)) {
+	for k, r := range of.fetch(ctx, storage.Chosen(pairs, rest)) {
 		results[rest[k]] = r
 	}
 	return results
@@ -303,40 +234,10 @@ func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []stor
 
 // besideEdge is an edge of requests or favorites, if it is known.
 func (c *Cache) besideEdge(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], ok bool) {
-	if all, _ := c.answers.rows.inMemory(c, rowsOf(side, p)); all.Found {
+	if all, _ := c.rows.inMemory(rowsOf(side, p)); all.Found {
 		return edgeIn(all.Value, side, p), true
 	}
-	return c.answers.edges[side].inMemory(c, p)
-}
-
-// Messages implements [storage.RelationReader].
-func (c *Cache) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
-	return c.answers.messages.fetch(ctx, c, requests)
-}
-
-// Specials implements [storage.RelationReader].
-func (c *Cache) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return c.answers.specials.fetch(ctx, c, users)
-}
-
-// CommentPages implements [storage.CommentReader].
-func (c *Cache) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
-	return c.answers.comments.fetch(ctx, c, queries)
-}
-
-// FavoritePages implements [storage.FavoriteReader].
-func (c *Cache) FavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
-	return c.answers.favorites.fetch(ctx, c, queries)
-}
-
-// Details implements [storage.ItemReader].
-func (c *Cache) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
-	return c.answers.details.fetch(ctx, c, pairs)
-}
-
-// KindCounts implements [storage.ItemReader].
-func (c *Cache) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
-	return c.answers.kinds.fetch(ctx, c, of)
+	return c.edges[side].inMemory(p)
 }
 
 // mostAuthors bounds the authors of one feed about whom it is kept when they have posted last.
@@ -344,14 +245,14 @@ const mostAuthors = 500
 
 // LastPosts implements [storage.RecentPostReader].
 func (c *Cache) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
-	if len(authors) > mostAuthors {
+	if len(authors) > mostAuthors || c.Mode() != On || ctx.Err() != nil {
 		return c.Reader.LastPosts(ctx, authors, upTo)
 	}
-	return c.answers.lastPosts.fetch(ctx, c, storage.Each(authors, func(id storage.UserID) lastPost { return lastPost{id, upTo} }))
+	return c.lastPosts.fetch(ctx, storage.Each(authors, func(id storage.UserID) lastPost { return lastPost{id, upTo} }))
 }
 
 // readLastPosts reads by time: callers that ask at the same moment may ask about several.
-func readLastPosts(ctx context.Context, r storage.Reader, questions []lastPost) []storage.Result[storage.Micros] {
+func (c *Cache) readLastPosts(ctx context.Context, questions []lastPost) []storage.Result[storage.Micros] {
 	results := make([]storage.Result[storage.Micros], len(questions))
 	at := make(map[storage.Micros][]int)
 	for i, q := range questions {
@@ -359,7 +260,7 @@ func readLastPosts(ctx context.Context, r storage.Reader, questions []lastPost) 
 	}
 	for upTo, where := range at {
 		authors := storage.Each(where, func(i int) storage.UserID { return questions[i].author })
-		for k, last := range r.LastPosts(ctx, authors, upTo) {
+		for k, last := range c.Reader.LastPosts(ctx, authors, upTo) {
 			results[where[k]] = last
 		}
 	}
@@ -368,22 +269,37 @@ func readLastPosts(ctx context.Context, r storage.Reader, questions []lastPost) 
 
 // WithWord implements [storage.WordReader].
 func (c *Cache) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
-	r := c.answers.searches.fetch(ctx, c, []search{{prefix, limit}})[0]
+	if c.Mode() != On || ctx.Err() != nil {
+		return c.Reader.WithWord(ctx, prefix, limit)
+	}
+	r := c.searches.fetch(ctx, []search{{prefix, limit}})[0]
 	return r.Value, r.Err
 }
 
-func readSearches(ctx context.Context, r storage.Reader, searches []search) []storage.Result[[]storage.UserID] {
+func (c *Cache) readSearches(ctx context.Context, searches []search) []storage.Result[[]storage.UserID] {
 	return storage.Each(searches, func(s search) storage.Result[[]storage.UserID] {
-		ids, err := r.WithWord(ctx, s.prefix, s.limit)
+		ids, err := c.Reader.WithWord(ctx, s.prefix, s.limit)
 		return storage.Result[[]storage.UserID]{Value: ids, Found: err == nil, Err: err}
 	})
 }
 
-// PostPages implements [storage.PostReader]. Of a page, the ids are kept: its posts change more often than it does.
-func (c *Cache) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
-	results := c.answers.postPages.fetch(ctx, c, queries)
-	if !c.complete(results, func(ids []storage.PostID) []storage.Result[storage.Post] { return c.Posts(ctx, ids) }) {
-		return c.Reader.PostPages(ctx, queries) // a post has been deleted in between
+// readPostPages answers [storage.PostPageLookups]. Of a page, the ids are kept: its posts change more often than it does.
+func (c *Cache) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+	results := c.postPages.fetch(ctx, queries)
+	if !c.complete(results, func(ids []storage.PostID) []storage.Result[storage.Post] { return c.posts.fetch(ctx, ids) }) {
+		return storage.PostPageLookups.Read(ctx, c.Reader, queries...) // a post has been deleted in between
+	}
+	return results
+}
+
+// postPagesAtHand are pages all of whose posts are known.
+func (c *Cache) postPagesAtHand(queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+	results := each(c, answerKind, queries, c.postPages.inMemory)
+	known := func(ids []storage.PostID) []storage.Result[storage.Post] {
+		return each(c, postKind, ids, c.posts.inMemory)
+	}
+	if results == nil || !c.complete(results, known) {
+		return nil
 	}
 	return results
 }
@@ -413,12 +329,6 @@ func (c *Cache) complete(pages []storage.Result[[]storage.Post], read func([]sto
 		*where[i] = r.Value
 	}
 	return len(posts) > 0
-}
-
-func (c *Cache) postsAtHand(ids []storage.PostID) []storage.Result[storage.Post] {
-	l := storage.Lookup[storage.PostID, storage.Post]{Keys: ids}
-	atHand(c, postKind, c.postKey, &l, (*post).result)
-	return l.Results
 }
 
 func addPostIDs(to []byte, page []storage.Post) []byte {

@@ -2,138 +2,163 @@ package localcache
 
 import (
 	"context"
-	"sync"
 
 	"kith/storage"
 	"kith/storage/cache/idset"
+	"kith/storage/wire"
 )
 
 // AtHand implements [storage.Bundler] from the entries that the cache has.
 func (c *Cache) AtHand(b *storage.Bundle) {
 	if c.Mode() == Off {
-		b.WithoutCache()
+		c.Reader.AtHand(b)
 		return
 	}
-	atHand(c, profileKind, profileKey, storage.UserLookups.In(b), func(p *profile) storage.Result[storage.User] {
-		return storage.Result[storage.User]{Value: p.User, Found: p.Exists}
-	})
-	atHand(c, profileKind, profileKey, storage.CountLookups.In(b), func(p *profile) storage.Result[storage.Counts] {
-		return storage.Result[storage.Counts]{Value: p.Counts, Found: p.Counted}
-	})
-	if l := storage.HandleLookups.In(b); l.Open() {
-		l.Results = c.handlesAtHand(l.Keys)
-	}
-	atHand(c, blocksKind, blocksKey, storage.BlockLookups.In(b), (*blockList).result)
-	atHand(c, postKind, c.postKey, storage.PostLookups.In(b), (*post).result)
-	dir := c.directory.Load()
-	for _, side := range listSides {
-		c.edgesAtHand(side, storage.EdgeLookups[side].In(b))
-		of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
-		eachAtHand(c, listKind(side), storage.PageLookups[side].In(b), func(q storage.PageQuery) (r storage.Result[[]storage.Edge], ok bool) {
-			l, ok := get[*list](c, of(q.Owner))
-			if ok = ok && q.Type <= storage.Following; ok {
-				r = l.page(q)
-			}
-			return r, ok
-		})
-		atHand(c, listKind(side), of, idset.ListLookups[side].In(b), func(l *list) storage.Result[*idset.List] { return l.set(dir) })
-	}
-	c.answersAtHand(b)
-	now := c.now().UnixMicro()
-	eachAtHand(c, recommenderKind, idset.RecommenderLookups.In(b), func(id storage.UserID) (storage.Result[idset.Recommender], bool) {
-		return c.recommender(id, dir, now)
-	})
+	c.Answering.AtHand(b)
 }
 
 // Bundle implements [storage.Bundler].
 func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
-	if c.Mode() == Off {
+	if c.Mode() == Off || ctx.Err() != nil {
 		c.Reader.Bundle(ctx, b)
 		return
 	}
-	others := *b
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	for _, side := range listSides {
-		if l := idset.ListLookups[side].Remove(&others); l.Open() {
-			reading.Go(func() { c.sets(ctx, side, l) })
+	c.Answering.Bundle(ctx, b)
+}
+
+// keeps says what the cache answers, and from what. The rest is asked of the store.
+func (c *Cache) keeps() {
+	a := &c.Answering
+	c.Over(c.Reader)
+	storage.ProfileLookups.AnsweredBy(a, c.fetchProfiles) // and users and counts
+	storage.UserLookups.AtHandBy(a, func(ids []storage.UserID) []storage.Result[storage.User] {
+		return each(c, profileKind, ids, func(id storage.UserID) (r storage.Result[storage.User], ok bool) {
+			p, ok := get[*profile](c, profileKey(id))
+			if ok {
+				r.Value, r.Found = p.User, p.Exists
+			}
+			return r, ok
+		})
+	})
+	storage.CountLookups.AtHandBy(a, func(ids []storage.UserID) []storage.Result[storage.Counts] {
+		return each(c, profileKind, ids, func(id storage.UserID) (r storage.Result[storage.Counts], ok bool) {
+			p, ok := get[*profile](c, profileKey(id))
+			if ok {
+				r.Value, r.Found = p.Counts, p.Counted
+			}
+			return r, ok
+		})
+	})
+	define(c, storage.HandleLookups, handleKind, c.handle, c.readUserIDs)
+
+	c.blocks = source[storage.UserID, []storage.UserID]{new(fills[storage.UserID, []storage.UserID]), c, blocksKind, blocksKey, known(c, (*blockList).result), readFrom(c.Reader, storage.BlockLookups), c.keepBlocks, false}
+	define(c, storage.BlockLookups, blocksKind, c.blocks.inMemory, c.blocks.fetch)
+	c.posts = source[storage.PostID, storage.Post]{new(fills[storage.PostID, storage.Post]), c, postKind, c.postKey, known(c, (*post).result), readFrom(c.source, storage.PostLookups), c.keepPost, false}
+	define(c, storage.PostLookups, postKind, c.posts.inMemory, c.posts.fetch)
+
+	c.rows = newAnswers(c, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, c.readShortRows)
+	for _, side := range storage.AllSides {
+		c.pages[side] = keepAnswers(c, storage.PageLookups[side], func(q storage.PageQuery) storage.PostID { return itemOf(side, q.Owner, q.Post) }, lists[storage.Edge]())
+		c.edges[side] = keepAnswers(c, storage.EdgeLookups[side], func(p storage.Pair) storage.PostID { return itemOf(side, side.Owner(p), p.Post) }, values[storage.Edge]())
+		if side != storage.FavoriteInbox { // of a post, the rows are never all read
+			define(c, storage.EdgeLookups[side], answerKind, func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) },
+				func(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Edge] {
+					return c.besideEdges(ctx, side, pairs)
+				})
 		}
 	}
-	if l := idset.RecommenderLookups.Remove(&others); l.Open() {
-		reading.Go(func() { l.Results = c.fetchRecommenders(ctx, l.Keys) })
+	for _, side := range storage.Sides {
+		keepAnswers(c, storage.EdgeCountLookups[side], func(q storage.EdgeCountQuery) storage.PostID { return ofUser(q.Owner) }, values[int]())
 	}
-	others.ReadEach(ctx, c)
+	for _, side := range listSides {
+		c.keepsLists(side)
+	}
+	idset.RecommenderLookups.AnsweredBy(a, c.fetchRecommenders)
+	idset.RecommenderLookups.AtHandBy(a, func(ids []storage.UserID) []storage.Result[idset.Recommender] {
+		dir, now := c.directory.Load(), c.now().UnixMicro()
+		return each(c, recommenderKind, ids, func(id storage.UserID) (storage.Result[idset.Recommender], bool) { return c.recommender(id, dir, now) })
+	})
+
+	ofFrom := func(p storage.Pair) storage.PostID { return ofUser(p.From) }
+	c.marks = keepAnswers(c, storage.MarkLookups, ofFrom, form[storage.EdgeMark]{wire.AppendMark, wire.ParseMark})
+	define(c, storage.MarkLookups, answerKind, c.mark, c.readMarks)
+	keepAnswers(c, storage.MessageLookups, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, func(data []byte) string { return string(data) }})
+	keepAnswers(c, storage.DetailLookups, ofFrom, form[storage.Detail]{addDetail, parseDetail})
+	keepAnswers(c, storage.SpecialLookups, ofUser, lists[storage.UserID]())
+	keepAnswers(c, storage.KindLookups, func(k storage.OwnerKind) storage.PostID { return ofUser(k.Owner) }, values[storage.KindCount]())
+	keepAnswers(c, storage.FavoritePageLookups, func(q storage.FavoritesQuery) storage.PostID { return ofUser(q.User) }, lists[storage.Edge]())
+	keepAnswers(c, storage.CommentPageLookups, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, wire.ParseComments})
+	c.postPages = keepAnswers(c, storage.PostPageLookups, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsePostIDs})
+	storage.PostPageLookups.AnsweredBy(a, c.readPostPages)
+	storage.PostPageLookups.AtHandBy(a, c.postPagesAtHand)
+	c.lastPosts = newAnswers(c, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), c.readLastPosts)
+	c.searches = newAnswers(c, func(search) storage.PostID { return storage.PostID{} }, lists[storage.UserID](), c.readSearches)
+}
+
+// keepsLists has the cache answer what it has lists for.
+func (c *Cache) keepsLists(side storage.Side) {
+	a, kind := &c.Answering, listKind(side)
+	storage.EdgeLookups[side].AnsweredBy(a, func(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Edge] {
+		return c.readEdges(ctx, side, pairs)
+	})
+	storage.EdgeLookups[side].AtHandBy(a, func(pairs []storage.Pair) []storage.Result[storage.Edge] { return c.follows(side, pairs) })
+	define(c, storage.PageLookups[side], kind, func(q storage.PageQuery) (r storage.Result[[]storage.Edge], ok bool) {
+		if q.Type > storage.Following {
+			return c.pages[side].inMemory(q)
+		}
+		l, ok := get[*list](c, key{kind: kind, id: q.Owner})
+		if ok {
+			r = l.page(q)
+		}
+		return r, ok
+	}, func(ctx context.Context, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+		return c.readPages(ctx, side, queries)
+	})
+	storage.NeighbourLookups[side].AnsweredBy(a, func(ctx context.Context, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+		return c.readNeighbours(ctx, side, owners)
+	})
+	idset.ListLookups[side].AnsweredBy(a, func(ctx context.Context, owners []storage.UserID) []storage.Result[*idset.List] {
+		return c.readSets(ctx, side, owners)
+	})
+	idset.ListLookups[side].AtHandBy(a, func(owners []storage.UserID) []storage.Result[*idset.List] {
+		dir := c.directory.Load()
+		return each(c, kind, owners, func(owner storage.UserID) (r storage.Result[*idset.List], ok bool) {
+			l, ok := get[*list](c, key{kind: kind, id: owner})
+			if ok {
+				r = l.set(dir)
+			}
+			return r, ok
+		})
+	})
 }
 
 var listSides = [...]storage.Side{storage.Forward, storage.Inverse}
 
-// atHand answers ids from entries of one kind if it has all of them.
-func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, l *storage.Lookup[K, V], of func(E) storage.Result[V]) {
-	eachAtHand(c, kind, l, func(id K) (r storage.Result[V], ok bool) {
-		e, ok := get[E](c, key(id))
-		if ok {
-			r = of(e)
-		}
-		return r, ok
-	})
+// define has the cache answer a kind of look-up by fetch, and from memory by known.
+func define[K, V any](c *Cache, of *storage.LookupKind[K, V], counted kind, known func(K) (storage.Result[V], bool), fetch func(context.Context, []K) []storage.Result[V]) {
+	of.AnsweredBy(&c.Answering, fetch)
+	of.AtHandBy(&c.Answering, func(keys []K) []storage.Result[V] { return each(c, counted, keys, known) })
 }
 
-// eachAtHand answers questions if each can be.
-func eachAtHand[Q, V any](c *Cache, kind kind, l *storage.Lookup[Q, V], of func(Q) (storage.Result[V], bool)) {
-	if !l.Open() {
-		return
-	}
-	results := make([]storage.Result[V], len(l.Keys))
-	for i, q := range l.Keys {
+// each answers keys if all of them are known.
+func each[K, V any](c *Cache, counted kind, keys []K, known func(K) (storage.Result[V], bool)) []storage.Result[V] {
+	results := make([]storage.Result[V], len(keys))
+	for i, key := range keys {
 		var ok bool
-		if results[i], ok = of(q); !ok {
-			return
+		if results[i], ok = known(key); !ok {
+			return nil
 		}
 	}
-	c.asked(kind, len(results), 0)
-	l.Results = results
+	c.asked(counted, len(results), 0)
+	return results
 }
 
-// answersAtHand answers what it can from [answers].
-func (c *Cache) answersAtHand(b *storage.Bundle) {
-	a := &c.answers
-	for side := storage.Requests; side <= storage.RelationInbox; side++ {
-		eachAtHand(c, answerKind, storage.EdgeLookups[side].In(b), func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) })
-	}
-	for side := range a.pages {
-		answerAtHand(c, &a.pages[side], storage.PageLookups[side].In(b))
-	}
-	eachAtHand(c, answerKind, storage.MarkLookups.In(b), func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
-		if c.hasNoMark(p) {
-			return r, true
-		}
-		return a.marks.inMemory(c, p)
-	})
-	answerAtHand(c, &a.messages, storage.MessageLookups.In(b))
-	answerAtHand(c, &a.specials, storage.SpecialLookups.In(b))
-	answerAtHand(c, &a.comments, storage.CommentPageLookups.In(b))
-	answerAtHand(c, &a.favorites, storage.FavoritePageLookups.In(b))
-	answerAtHand(c, &a.details, storage.DetailLookups.In(b))
-	answerAtHand(c, &a.kinds, storage.KindLookups.In(b))
-	if l := storage.PostPageLookups.In(b); l.Open() {
-		if answerAtHand(c, &a.postPages, l); !l.Open() && !c.complete(l.Results, c.postsAtHand) {
-			l.Results = nil
-		}
-	}
-}
-
-func answerAtHand[Q comparable, V any](c *Cache, a *answers[Q, V], l *storage.Lookup[Q, V]) {
-	atHand(c, answerKind, func(q Q) key { return a.key(c, q) }, l, a.result)
-}
-
-func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, storage.Edge]) {
-	if !l.Open() {
-		return
-	}
-	results := make([]storage.Result[storage.Edge], len(l.Keys))
+// follows are edges of follows, if all of them are known.
+func (c *Cache) follows(side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := make([]storage.Result[storage.Edge], len(pairs))
 	var owner storage.UserID
 	var of *list
-	for i, p := range l.Keys {
+	for i, p := range pairs {
 		if id := side.Owner(p); id != owner {
 			owner = id
 			of, _ = get[*list](c, key{kind: listKind(side), id: id})
@@ -144,12 +169,12 @@ func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, s
 		}
 		if !sure {
 			if results[i], sure = c.edgeOfOther(side, p); !sure {
-				return
+				return nil
 			}
 		}
 	}
 	c.asked(listKind(side), 1, 0)
-	l.Results = results
+	return results
 }
 
 // page answers a query for follows.

@@ -16,12 +16,17 @@ type slow struct {
 	reading, ended chan struct{}
 }
 
-func (s *slow) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (s *slow) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	close(s.reading)
 	<-ctx.Done()
 	synctest.Wait() // until whoever closes the cache waits
 	close(s.ended)
-	return s.Store.Profiles(ctx, ids)
+	return storage.ProfileLookups.Read(ctx, s.Store, ids...)
+}
+
+func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	s.Store.Bundle(ctx, b)
 }
 
 // Closing the cache ends a read that goes on after its request, and waits for it; whoever waits for that read gets an answer, and whoever
@@ -31,7 +36,7 @@ func TestCloseEndsReadsAndWaits(t *testing.T) {
 		store := &slow{oracle.New(), make(chan struct{}), make(chan struct{})}
 		c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
 		ctx, leave := context.WithCancel(t.Context())
-		go c.Users(ctx, []storage.UserID{1})
+		go storage.UserLookups.Read(ctx, c, 1)
 		<-store.reading
 		leave() // the read is on its own now
 		c.Close()
@@ -61,7 +66,7 @@ type outage struct {
 	silent error
 }
 
-func (s *outage) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (s *outage) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	<-s.answer
 	remembered := storage.OutagesOf(ctx)
 	if s.silent != nil {
@@ -70,7 +75,12 @@ func (s *outage) Profiles(ctx context.Context, ids []storage.UserID) []storage.R
 	if err := remembered.Of(0); err != nil {
 		return []storage.Result[storage.Profile]{{Err: err}}
 	}
-	return s.Store.Profiles(ctx, ids)
+	return storage.ProfileLookups.Read(ctx, s.Store, ids...)
+}
+
+func (s *outage) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	s.Store.Bundle(ctx, b)
 }
 
 // A request that has found a shard silent does not make others fail that ask for the same once the shard is back. Those
@@ -83,10 +93,10 @@ func TestOutagesAreOfOneRequest(t *testing.T) {
 		defer c.Close()
 		unlucky, other := storage.RememberOutages(t.Context()), storage.RememberOutages(t.Context())
 		storage.OutagesOf(unlucky).Note(0, errors.New("silent"))
-		go c.Users(unlucky, []storage.UserID{1})
+		go storage.UserLookups.Read(unlucky, c, 1)
 		synctest.Wait()
 		answer := make(chan storage.Result[storage.User])
-		go func() { answer <- c.Users(other, []storage.UserID{1})[0] }()
+		go func() { answer <- storage.UserLookups.Read(other, c, 1)[0] }()
 		synctest.Wait()
 		close(store.answer)
 		if r := <-answer; r.Err != nil || !r.Found {
@@ -94,7 +104,7 @@ func TestOutagesAreOfOneRequest(t *testing.T) {
 		}
 		synctest.Wait()
 		store.silent = errors.New("silent")
-		if r := c.Users(other, []storage.UserID{2})[0]; r.Err == nil || storage.OutagesOf(other).Of(0) == nil {
+		if r := storage.UserLookups.Read(other, c, 2)[0]; r.Err == nil || storage.OutagesOf(other).Of(0) == nil {
 			t.Errorf("%v, and the outage is not remembered", r.Err)
 		}
 	})

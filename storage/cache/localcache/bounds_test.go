@@ -36,7 +36,7 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()
 	for id := range storage.UserID(5000) {
-		cache.Users(t.Context(), []storage.UserID{id + 1})
+		storage.UserLookups.Read(t.Context(), cache, id+1)
 	}
 	takes(t, m, 0, bytes)
 	if n := m.value(t, "kith_cache_entries"); n < 50 || n > bytes/100 {
@@ -88,7 +88,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	followers(t, store, 3000)
 	cache := newCache(t, store, 64<<20)
 	page := func() []storage.Edge {
-		r := cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})[0]
+		r := storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 3})[0]
 		if r.Err != nil || len(r.Value) != 3 {
 			t.Fatalf("a page of followers: %+v", r)
 		}
@@ -130,7 +130,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 		t.Error("the list was read again")
 	}
 	// Whether a user is a follower is known, but the time of the follow requires a row.
-	edges := cache.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 8000, To: 1}, {From: first[1].From, To: 1}})
+	edges := storage.EdgeLookups[storage.Inverse].Read(t.Context(), cache, storage.Pair{From: 8000, To: 1}, storage.Pair{From: first[1].From, To: 1})
 	if edges[0].Value.Type == storage.Following || edges[1].Value != first[1] {
 		t.Errorf("edges: %+v", edges)
 	}
@@ -142,7 +142,7 @@ func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
 	followers(t, store, 3000)
 	cache := newCache(t, store, 200_000) // an eighth is 1,500 edges
 	for range 20 {
-		if r := cache.Neighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; len(r.Value) != 3000 {
+		if r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), cache, 1)[0]; len(r.Value) != 3000 {
 			t.Fatalf("%d followers: %v", len(r.Value), r.Err)
 		}
 	}
@@ -162,6 +162,6 @@ func TestTextsTakeRoom(t *testing.T) {
 	m := gauges{prometheus.NewRegistry()}
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
 	defer cache.Close()
-	cache.Users(t.Context(), []storage.UserID{1})
+	storage.UserLookups.Read(t.Context(), cache, 1)
 	takes(t, m, 4*100+80, 700)
 }

@@ -28,11 +28,12 @@ import (
 
 // Cache reads from memory what it has, and the rest from the stores below.
 type Cache struct {
-	storage.Reader // for everything that is not kept, such as packed lists
+	storage.Answering // of what is kept
+	storage.Reader    // for everything else, such as packed lists
 
-	source  storage.Snapshots
-	below   storage.Snapshots // the store itself
-	packer  storage.Packer    // nil: no packing
+	source  storage.Bundler
+	below   storage.Bundler // the store itself
+	packer  storage.Packer  // nil: no packing
 	metrics *Metrics
 	now     func() time.Time
 	shardOf func(storage.UserID) int
@@ -47,18 +48,26 @@ type Cache struct {
 
 	handles      fills[string, storage.UserID]
 	profiles     fills[storage.UserID, storage.Profile]
-	blocks       fills[storage.UserID, []storage.UserID]
 	lists        [2]fills[storage.UserID, *list] // by side
 	recommenders fills[storage.UserID, idset.Recommender]
-	posts        fills[storage.PostID, storage.Post]
 	reads        [kinds]interface { // the same, by kind
 		abandon(key)
 		abandonAll()
 	}
-	answers answerKinds
-	unkept  atomic.Int64  // answers of users without a version
-	names   atomic.Uint32 // how often somebody may have got a handle
-	stamps  stamps
+
+	blocks    source[storage.UserID, []storage.UserID]
+	posts     source[storage.PostID, storage.Post]
+	rows      *answers[storage.RowsQuery, []storage.Edge]                 // all requests or favorites of a user, if they are few
+	edges     [len(storage.AllSides)]*answers[storage.Pair, storage.Edge] // of requests and favorites
+	pages     [len(storage.AllSides)]*answers[storage.PageQuery, []storage.Edge]
+	marks     *answers[storage.Pair, storage.EdgeMark]
+	postPages *answers[storage.PostsQuery, []storage.Post]
+	lastPosts *answers[lastPost, storage.Micros]
+	searches  *answers[search, []storage.UserID]
+
+	unkept atomic.Int64  // answers of users without a version
+	names  atomic.Uint32 // how often somebody may have got a handle
+	stamps stamps
 
 	reported reported
 	building sync.Mutex // of one long list at a time
@@ -73,12 +82,12 @@ type Cache struct {
 // Config says what a cache reads from and how much it may keep.
 type Config struct {
 	// Source is where kept values are read from: the store, or a cache between it and this one.
-	Source storage.Snapshots
+	Source storage.Bundler
 	// Rows answers what is not kept.
 	Rows storage.Reader
 	// Store is the store itself, from which long lists are read, and everything while the cache is
 	// off. Defaults to Source.
-	Store storage.Snapshots
+	Store storage.Bundler
 	// ShardOf is the shard from which what belongs to a user is read. Defaults to 0 for everybody.
 	ShardOf func(storage.UserID) int
 	// Packer packs long lists in the store once they have been read. Defaults to none.
@@ -110,11 +119,11 @@ func New(cfg Config) *Cache {
 		background: newBackground(), reported: newReported(), longest: shortList,
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
-	c.reads[profileKind], c.reads[blocksKind], c.reads[recommenderKind], c.reads[postKind], c.reads[handleKind] = &c.profiles, &c.blocks, &c.recommenders, &c.posts, &c.handles
+	c.keeps()
+	c.reads[profileKind], c.reads[blocksKind], c.reads[recommenderKind], c.reads[postKind], c.reads[handleKind] = &c.profiles, c.blocks.fills, &c.recommenders, c.posts.fills, &c.handles
 	for _, side := range listSides {
 		c.reads[listKind(side)] = &c.lists[side]
 	}
-	c.answers.init()
 	c.kept = newKept(cfg.Bytes, cfg.Now)
 	c.directory.Store(idset.NewDirectory())
 	c.metrics.cache = c

@@ -42,29 +42,37 @@ type counted struct {
 	endedSince  atomic.Int64 // of the tombstones that were asked for
 }
 
-func (c *counted) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (c *counted) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	c.calls.Add(1)
 	c.keys.Add(int64(len(ids)))
-	return c.Store.Profiles(ctx, ids)
+	return storage.ProfileLookups.Read(ctx, c.Store, ids...)
 }
 
-func (c *counted) Lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
+func (c *counted) readLists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
 	c.calls.Add(1)
 	c.lists.Add(1)
 	c.keys.Add(int64(len(q)))
 	c.longest.Store(max(c.longest.Load(), int64(q[0].Longest)))
 	c.endedSince.Store(int64(q[0].EndedSince))
-	return c.Store.Lists(ctx, side, q)
+	return storage.SnapshotLookups[side].Read(ctx, c.Store, q...)
 }
 
-func (c *counted) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (c *counted) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	c.rows.Add(1)
-	return c.Store.Edges(ctx, side, pairs)
+	return storage.EdgeLookups[side].Read(ctx, c.Store, pairs...)
 }
 
-func (c *counted) Pages(ctx context.Context, side storage.Side, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (c *counted) pages(ctx context.Context, side storage.Side, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	c.rows.Add(1)
-	return c.Store.Pages(ctx, side, q)
+	return storage.PageLookups[side].Read(ctx, c.Store, q...)
+}
+
+func (c *counted) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, c.profiles)
+	storage.SnapshotLookups.Instead(ctx, b, c.readLists)
+	storage.EdgeLookups.Instead(ctx, b, c.edges)
+	storage.PageLookups.Instead(ctx, b, c.pages)
+	c.Store.Bundle(ctx, b)
 }
 
 // people makes users 1 … n.
@@ -112,7 +120,7 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 50 {
 		asking.Go(func() {
-			for i, r := range cache.Users(t.Context(), []storage.UserID{3, 4, 99}) {
+			for i, r := range storage.UserLookups.Read(t.Context(), cache, 3, 4, 99) {
 				if r.Found != (i < 2) || r.Err != nil {
 					t.Errorf("key %d: %+v", i, r)
 				}
@@ -127,8 +135,8 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 	if n := store.keys.Load(); n != 3 {
 		t.Errorf("%d keys were read, want 3", n)
 	}
-	before := store.calls.Load()                   // 1, unless several began with a key each
-	cache.Users(t.Context(), []storage.UserID{99}) // no user has this id, which is kept, too
+	before := store.calls.Load()                     // 1, unless several began with a key each
+	storage.UserLookups.Read(t.Context(), cache, 99) // no user has this id, which is kept, too
 	if n := store.calls.Load(); n != before || n > 3 {
 		t.Errorf("%d reads, and %d in the end", before, n)
 	}
@@ -147,7 +155,7 @@ func TestOff(t *testing.T) {
 			t.Errorf("mode %d: the metric says %v", mode, is)
 		}
 		for range 3 {
-			if r := cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}})[0]; len(r.Value) != 2 {
+			if r := storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 5})[0]; len(r.Value) != 2 {
 				t.Errorf("mode %d: %+v", mode, r)
 			}
 		}
@@ -159,9 +167,9 @@ func TestOff(t *testing.T) {
 		}
 		before := store.calls.Load()
 		ids := []storage.UserID{2}
-		cache.Users(t.Context(), ids)
-		cache.Counts(t.Context(), ids)
-		cache.Blocks(t.Context(), ids)
+		storage.UserLookups.Read(t.Context(), cache, ids...)
+		storage.CountLookups.Read(t.Context(), cache, ids...)
+		storage.BlockLookups.Read(t.Context(), cache, ids...)
 		if mode == localcache.Off && store.calls.Load() > before {
 			t.Error("users and counts came as profiles while the cache was off")
 		}
@@ -181,10 +189,10 @@ func TestWhoHasGoneIsNotAnswered(t *testing.T) {
 	defer cancel()
 	for range 2 {
 		for name, err := range map[string]error{
-			"users":    cache.Users(gone, ids)[0].Err,
-			"counts":   cache.Counts(gone, ids)[0].Err,
-			"profiles": cache.Profiles(gone, ids)[0].Err,
-			"blocks":   cache.Blocks(gone, ids)[0].Err,
+			"users":    storage.UserLookups.Read(gone, cache, ids...)[0].Err,
+			"counts":   storage.CountLookups.Read(gone, cache, ids...)[0].Err,
+			"profiles": storage.ProfileLookups.Read(gone, cache, ids...)[0].Err,
+			"blocks":   storage.BlockLookups.Read(gone, cache, ids...)[0].Err,
 		} {
 			if !errors.Is(err, gone.Err()) {
 				t.Errorf("%s: %v, want %v", name, err, gone.Err())
@@ -202,11 +210,11 @@ func TestEdgesOfManyOwners(t *testing.T) {
 	cache := newCache(t, store, 1<<20)
 	var pairs []storage.Pair
 	for id := storage.UserID(2); id <= 21; id++ {
-		cache.Neighbours(t.Context(), storage.Forward, []storage.UserID{id}) // now its list is in memory
+		storage.NeighbourLookups[storage.Forward].Read(t.Context(), cache, id) // now its list is in memory
 		pairs = append(pairs, storage.Pair{From: id, To: 1})
 	}
 	lists, rows := store.calls.Load(), store.rows.Load()
-	for i, r := range cache.Edges(t.Context(), storage.Forward, pairs) {
+	for i, r := range storage.EdgeLookups[storage.Forward].Read(t.Context(), cache, pairs...) {
 		if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
 			t.Errorf("edge %v: %+v", pairs[i], r)
 		}
@@ -227,7 +235,7 @@ func TestListsOfFewOwnersAreRead(t *testing.T) {
 		for i := range pairs {
 			pairs[i] = storage.Pair{From: storage.UserID(2 + i), To: 1}
 		}
-		for i, r := range cache.Edges(t.Context(), storage.Forward, pairs) {
+		for i, r := range storage.EdgeLookups[storage.Forward].Read(t.Context(), cache, pairs...) {
 			if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
 				t.Errorf("edge %v: %+v", pairs[i], r)
 			}
@@ -244,9 +252,9 @@ func TestHitsAndMissesAreCounted(t *testing.T) {
 	m := gauges{prometheus.NewRegistry()}
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
 	defer cache.Close()
-	cache.Users(t.Context(), []storage.UserID{1})
-	cache.Users(t.Context(), []storage.UserID{1, 2, 3, 99})
-	cache.Users(t.Context(), []storage.UserID{1, 2})
+	storage.UserLookups.Read(t.Context(), cache, 1)
+	storage.UserLookups.Read(t.Context(), cache, 1, 2, 3, 99)
+	storage.UserLookups.Read(t.Context(), cache, 1, 2)
 	if hits, misses := m.value(t, "kith_cache_hits_total"), m.value(t, "kith_cache_misses_total"); hits != 3 || misses != 4 {
 		t.Errorf("%.0f hits and %.0f misses, want 3 and 4", hits, misses)
 	}
@@ -274,13 +282,13 @@ func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
 		t.Error("users are at hand before they were read")
 	}
 	ask(t.Context(), cache, 1)
-	users, counts, blocks := cache.Users(t.Context(), ids), cache.Counts(t.Context(), ids), cache.Blocks(t.Context(), ids)
+	users, counts, blocks := storage.UserLookups.Read(t.Context(), cache, ids...), storage.CountLookups.Read(t.Context(), cache, ids...), storage.BlockLookups.Read(t.Context(), cache, ids...)
 	b := recalled(ids)
 	same(t, "users", users, storage.UserLookups.In(&b).Results)
 	same(t, "counts", counts, storage.CountLookups.In(&b).Results)
 	same(t, "blocks", blocks, storage.BlockLookups.In(&b).Results)
-	same(t, "edges", store.Edges(t.Context(), storage.Inverse, pairs), storage.EdgeLookups[storage.Inverse].In(&b).Results)
-	same(t, "pages", store.Pages(t.Context(), storage.Inverse, queries), storage.PageLookups[storage.Inverse].In(&b).Results)
+	same(t, "edges", storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, pairs...), storage.EdgeLookups[storage.Inverse].In(&b).Results)
+	same(t, "pages", storage.PageLookups[storage.Inverse].Read(t.Context(), store, queries...), storage.PageLookups[storage.Inverse].In(&b).Results)
 	if b := recalled(append(ids, 4)); !storage.UserLookups.In(&b).Open() {
 		t.Error("users are at hand though one was not read")
 	}
@@ -322,7 +330,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			store.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: kind, UpdateTime: 10 + storage.Micros(kind+9)%10}}, storage.IfNewer)
 		}
-		fresh.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 2, To: 1}})
+		storage.EdgeLookups[storage.Inverse].Read(t.Context(), fresh, storage.Pair{From: 2, To: 1})
 		for id := storage.UserID(1); id <= 2; id++ {
 			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
 				t.Errorf("type %d, user %d: got  %s\nwant %s", kind, id, got, want)

@@ -54,8 +54,8 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
 	c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
 	defer c.Close()
-	c.Users(t.Context(), []storage.UserID{1})
-	c.Pages(t.Context(), storage.Forward, []storage.PageQuery{{Owner: 1, Limit: 3}})
+	storage.UserLookups.Read(t.Context(), c, 1)
+	storage.PageLookups[storage.Forward].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})
 	listOf := func(id storage.UserID) key { return key{kind: forwardKind, id: id} }
 	if _, kept := get[*list](c, listOf(1)); !kept {
 		t.Fatal("the list is not kept")

@@ -11,19 +11,8 @@ import (
 // next one. If there are more, their edges are looked up one by one.
 const fillOwners = 8
 
-// keeps reports whether lists of a side are kept.
-func (c *Cache) keeps(side storage.Side) bool {
-	return side <= storage.Inverse && c.Mode() != Off
-}
-
-// Edges implements [storage.EdgeReader].
-func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	if side > storage.Inverse {
-		return c.besideEdges(ctx, side, pairs)
-	}
-	if c.Mode() == Off || ctx.Err() != nil {
-		return c.Reader.Edges(ctx, side, pairs)
-	}
+// readEdges answers [storage.EdgeLookups] of follows.
+func (c *Cache) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	results := make([]storage.Result[storage.Edge], len(pairs))
 	where := c.listsFor(ctx, side, pairs).edges(side, pairs, storage.Indexes(len(pairs)), results)
 	if side == storage.Inverse {
@@ -32,7 +21,7 @@ func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 	if len(where) == 0 {
 		return results
 	}
-	for k, r := range c.Reader.Edges(ctx, side, storage.Chosen(pairs, where)) {
+	for k, r := range storage.EdgeLookups[side].Read(ctx, c.Reader, storage.Chosen(pairs, where)...) {
 		results[where[k]] = r
 	}
 	return results
@@ -105,7 +94,7 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 
 // answer answers queries from lists, and those whose lists are too long from rows.
 func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries []Q, owner func(Q) storage.UserID,
-	byList func(*list, Q) storage.Result[V], byRows func(context.Context, storage.Side, []Q) []storage.Result[V],
+	byList func(*list, Q) storage.Result[V], byRows *storage.LookupKind[Q, V],
 ) []storage.Result[V] {
 	results := make([]storage.Result[V], len(queries))
 	var rest []Q
@@ -121,31 +110,25 @@ func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries 
 		}
 	}
 	if len(rest) > 0 {
-		for i, r := range byRows(ctx, side, rest) {
+		for i, r := range byRows.Read(ctx, c.Reader, rest...) {
 			results[where[i]] = r
 		}
 	}
 	return results
 }
 
-// Pages implements [storage.EdgeReader].
-func (c *Cache) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	if side > storage.Inverse || slices.ContainsFunc(queries, func(q storage.PageQuery) bool { return q.Type > storage.Following }) {
-		return c.answers.pages[side].fetch(ctx, c, queries)
+// readPages answers [storage.PageLookups] of follows.
+func (c *Cache) readPages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	if slices.ContainsFunc(queries, func(q storage.PageQuery) bool { return q.Type > storage.Following }) {
+		return c.pages[side].fetch(ctx, queries)
 	}
-	if c.Mode() == Off || ctx.Err() != nil {
-		return c.Reader.Pages(ctx, side, queries)
-	}
-	return answer(ctx, c, side, queries, func(q storage.PageQuery) storage.UserID { return q.Owner }, (*list).page, c.Reader.Pages)
+	return answer(ctx, c, side, queries, func(q storage.PageQuery) storage.UserID { return q.Owner }, (*list).page, storage.PageLookups[side])
 }
 
-// Neighbours implements [storage.EdgeReader].
-func (c *Cache) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if !c.keeps(side) || ctx.Err() != nil {
-		return c.Reader.Neighbours(ctx, side, owners)
-	}
+// readNeighbours answers [storage.NeighbourLookups] of follows.
+func (c *Cache) readNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	ids := func(l *list, _ storage.UserID) storage.Result[[]storage.UserID] {
 		return storage.Result[[]storage.UserID]{Value: l.follows.Peers.IDs(), Found: true}
 	}
-	return answer(ctx, c, side, owners, func(id storage.UserID) storage.UserID { return id }, ids, c.Reader.Neighbours)
+	return answer(ctx, c, side, owners, func(id storage.UserID) storage.UserID { return id }, ids, storage.NeighbourLookups[side])
 }

@@ -26,28 +26,36 @@ type slow struct {
 	hold func(what string) // called between reading and answering; nil answers at once
 }
 
-func (s *slow) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	r := s.Store.Profiles(ctx, ids)
+func (s *slow) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	r := storage.ProfileLookups.Read(ctx, s.Store, ids...)
 	s.held("profiles")
 	return r
 }
 
-func (s *slow) Lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
-	r := s.Store.Lists(ctx, side, q)
+func (s *slow) lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
+	r := storage.SnapshotLookups[side].Read(ctx, s.Store, q...)
 	s.held("lists")
 	return r
 }
 
-func (s *slow) Blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
-	r := s.Store.Blocks(ctx, ids)
+func (s *slow) blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
+	r := storage.BlockLookups.Read(ctx, s.Store, ids...)
 	s.held("blocks")
 	return r
 }
 
-func (s *slow) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	r := s.Store.Neighbours(ctx, side, owners)
+func (s *slow) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	r := storage.NeighbourLookups[side].Read(ctx, s.Store, owners...)
 	s.held("neighbours")
 	return r
+}
+
+func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	storage.BlockLookups.Instead(ctx, b, s.blocks)
+	storage.NeighbourLookups.Instead(ctx, b, s.neighbours)
+	s.Store.Bundle(ctx, b)
 }
 
 func (s *slow) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
@@ -166,16 +174,16 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 	ids := []storage.UserID{id}
 	named, err := r.WithWord(ctx, "n", 5)
-	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids), recommender(ctx, r, id), named, err}
+	answers := []any{storage.UserLookups.Read(ctx, r, ids...), storage.CountLookups.Read(ctx, r, ids...), storage.BlockLookups.Read(ctx, r, ids...), recommender(ctx, r, id), named, err}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		answers = append(answers,
-			r.Pages(ctx, side, []storage.PageQuery{{Owner: id, Limit: 100}}),
-			r.Neighbours(ctx, side, ids))
+			storage.PageLookups[side].Read(ctx, r, storage.PageQuery{Owner: id, Limit: 100}),
+			storage.NeighbourLookups[side].Read(ctx, r, ids...))
 		var pairs []storage.Pair
 		for other := storage.UserID(1); other <= 8; other++ {
 			pairs = append(pairs, side.Pair(id, other))
 		}
-		edges := r.Edges(ctx, side, pairs)
+		edges := storage.EdgeLookups[side].Read(ctx, r, pairs...)
 		for i := range edges { // a tombstone equals no row
 			if edges[i].Value.Type == storage.None {
 				edges[i] = storage.Result[storage.Edge]{Err: edges[i].Err}
@@ -204,7 +212,7 @@ func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
 		set := kept.Value.Followings.Set(dir)
 		return plain{kept.Value.Visibility, kept.Value.Following, slices.Clone(set.IDs()), nil}
 	}
-	profile, list := r.Profiles(ctx, []storage.UserID{id})[0], r.Neighbours(ctx, storage.Forward, []storage.UserID{id})[0]
+	profile, list := storage.ProfileLookups.Read(ctx, r, id)[0], storage.NeighbourLookups[storage.Forward].Read(ctx, r, id)[0]
 	return plain{profile.Value.User.FollowingsVisibility, profile.Value.Counts.Following, append([]storage.UserID{}, list.Value...), cmp.Or(profile.Err, list.Err)}
 }
 
@@ -258,14 +266,19 @@ type unreadable struct {
 	broken atomic.Bool
 }
 
-func (s *unreadable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := s.Store.Edges(ctx, side, pairs)
+func (s *unreadable) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := storage.EdgeLookups[side].Read(ctx, s.Store, pairs...)
 	if s.broken.Load() {
 		for i := range results {
 			results[i] = storage.Result[storage.Edge]{Err: storage.ErrUnavailable}
 		}
 	}
 	return results
+}
+
+func (s *unreadable) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, s.edges)
+	s.Store.Bundle(ctx, b)
 }
 
 // settled waits until a cache returns what the store has, which takes no longer than until the
@@ -493,7 +506,7 @@ func TestARowThatComesBackAfterARestore(t *testing.T) {
 	go func() { defer close(ended); run() }()
 	t.Cleanup(func() { stop(); <-ended })
 	followers := func() int {
-		return len(cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 10}})[0].Value)
+		return len(storage.PageLookups[storage.Inverse].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 10})[0].Value)
 	}
 	for _, step := range []struct {
 		what  string

@@ -18,13 +18,6 @@ func NewStoreReader(store storage.Reader, expect func(context.Context, []storage
 	return &StoreReader{store, expect}
 }
 
-// Edges implements [storage.EdgeReader].
-func (f *StoreReader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := f.Reader.Edges(ctx, side, pairs)
-	f.saw(ctx, side, results)
-	return results
-}
-
 // Bundle implements [storage.Bundler].
 func (f *StoreReader) Bundle(ctx context.Context, b *storage.Bundle) {
 	f.Reader.Bundle(ctx, b)

@@ -111,6 +111,8 @@ func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
 
 // source is where the keys of one kind are read from.
 type source[Q comparable, V any] struct {
+	*fills[Q, V]
+	c    *Cache
 	kind kind
 	// key names the entry of an id.
 	key func(Q) key
@@ -123,6 +125,14 @@ type source[Q comparable, V any] struct {
 	// warming means that no request has asked for the keys.
 	warming bool
 }
+
+// readFrom reads a kind of look-up from a store.
+func readFrom[Q, V any](store storage.Bundler, kind *storage.LookupKind[Q, V]) func(context.Context, []Q) []storage.Result[V] {
+	return func(ctx context.Context, ids []Q) []storage.Result[V] { return kind.Read(ctx, store, ids...) }
+}
+
+// inMemory answers one key, if the cache has the answer.
+func (from *source[Q, V]) inMemory(id Q) (storage.Result[V], bool) { return from.known(from.key(id)) }
 
 // known returns what the cache has under a key as the result that an entry stands for.
 func known[E entry, V any](c *Cache, of func(E) storage.Result[V]) func(key) (storage.Result[V], bool) {
@@ -137,7 +147,8 @@ func known[E entry, V any](c *Cache, of func(E) storage.Result[V]) func(key) (st
 
 // fetch answers what is known at once, and the rest by reads of those keys that are not being read
 // yet.
-func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], from source[Q, V], ids []Q) []storage.Result[V] {
+func (from *source[Q, V]) fetch(ctx context.Context, ids []Q) []storage.Result[V] {
+	c := from.c
 	results := make([]storage.Result[V], len(ids))
 	outages := storage.OutagesOf(ctx)
 	var alone []int // indexes
@@ -153,11 +164,11 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 			alone = append(alone, i)
 			continue
 		}
-		one, mine := f.begin(k)
+		one, mine := from.begin(k)
 		if mine {
 			if r, ok := from.known(k); ok { // another's read has ended in between
 				results[i] = r
-				f.end(c, k, one, r, func(r storage.Result[V], _ []storage.Edge) storage.Result[V] { return r })
+				from.end(c, k, one, r, func(r storage.Result[V], _ []storage.Edge) storage.Result[V] { return r })
 				continue
 			}
 			missing = append(missing, missed[Q, V]{id, k, one})
@@ -170,23 +181,17 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 	}
 	storage.ReadsOf(ctx).InMemory(hits)
 	if len(missing) > 0 {
-		f.read(ctx, c, from, missing)
+		from.readTogether(ctx, missing)
 	}
-	if len(alone) > 0 {
-		fetchAlone(ctx, from, ids, alone, results)
+	if len(alone) > 0 { // from a shard that the request has found silent: it does not wait for it again, and others are not refused because of that
+		for j, r := range from.read(ctx, storage.Chosen(ids, alone)) {
+			results[alone[j]] = r
+		}
 	}
 	for _, w := range waiting {
 		results[w.index] = w.fill.wait(ctx)
 	}
 	return results
-}
-
-// fetchAlone reads for one request only, from a shard that it has found silent. It does not wait for the shard again; others
-// are not refused because of that.
-func fetchAlone[Q comparable, V any](ctx context.Context, from source[Q, V], ids []Q, at []int, results []storage.Result[V]) {
-	for j, r := range from.read(ctx, storage.Chosen(ids, at)) {
-		results[at[j]] = r
-	}
 }
 
 // awaited is a key of a request that is being read.
@@ -202,33 +207,34 @@ type missed[Q comparable, V any] struct {
 	fill *fill[V]
 }
 
-// read reads missing keys in its own goroutine, because callers may not wait to the end. What other
+// readTogether reads missing keys in its own goroutine, because callers may not wait to the end. What other
 // callers miss before it begins is read together with it.
-func (f *fills[Q, V]) read(ctx context.Context, c *Cache, from source[Q, V], missing []missed[Q, V]) {
-	f.mu.Lock()
-	first := len(f.gathered) == 0
-	f.gathered = append(f.gathered, missing...)
-	f.mu.Unlock()
+func (from *source[Q, V]) readTogether(ctx context.Context, missing []missed[Q, V]) {
+	from.mu.Lock()
+	first := len(from.gathered) == 0
+	from.gathered = append(from.gathered, missing...)
+	from.mu.Unlock()
 	if !first {
 		return
 	}
-	c.background.start(func() {
+	from.c.background.start(func() {
 		runtime.Gosched() // lets others that ask at the same time join
-		f.mu.Lock()
-		all := f.gathered
-		f.gathered = nil
-		f.mu.Unlock()
-		f.readAll(ctx, c, from, all)
+		from.mu.Lock()
+		all := from.gathered
+		from.gathered = nil
+		from.mu.Unlock()
+		from.readAll(ctx, all)
 	})
 }
 
-func (f *fills[Q, V]) readAll(ctx context.Context, c *Cache, from source[Q, V], all []missed[Q, V]) {
+func (from *source[Q, V]) readAll(ctx context.Context, all []missed[Q, V]) {
+	c := from.c
 	reading, cancel := c.background.onBehalfOf(ctx, fillTime)
 	defer cancel()
 	answered := 0
 	defer func() { // also if the store panics: no caller may wait forever
 		for _, m := range all[answered:] {
-			f.end(c, m.key, m.fill, storage.Result[V]{Err: errFill}, nil)
+			from.end(c, m.key, m.fill, storage.Result[V]{Err: errFill}, nil)
 		}
 	}()
 	ids := make([]Q, len(all))
@@ -237,7 +243,7 @@ func (f *fills[Q, V]) readAll(ctx context.Context, c *Cache, from source[Q, V], 
 	}
 	for i, r := range from.read(reading, ids) {
 		k := all[i].key
-		f.end(c, k, all[i].fill, r, func(r storage.Result[V], late []storage.Edge) storage.Result[V] { return from.keep(k, r, late) })
+		from.end(c, k, all[i].fill, r, func(r storage.Result[V], late []storage.Edge) storage.Result[V] { return from.keep(k, r, late) })
 		answered++
 	}
 }

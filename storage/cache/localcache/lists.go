@@ -15,15 +15,17 @@ const often = 3
 
 // fetchLists returns the lists of owners. Lists that are too long are not Found.
 func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*list] {
-	return fetch(ctx, c, &c.lists[side], c.listsBy(ctx, side, c.renewOrRead), owners)
+	return c.listsBy(ctx, side, c.renewOrRead).fetch(ctx, owners)
 }
 
 // listsBy is the lists of one side. read reads those that are not known, with tombstones since a time.
 func (c *Cache) listsBy(
 	ctx context.Context, side storage.Side, read func(context.Context, storage.Side, []storage.UserID, storage.Micros) []storage.Result[*list],
-) source[storage.UserID, *list] {
+) *source[storage.UserID, *list] {
 	floor := c.endedSince()
-	return source[storage.UserID, *list]{
+	return &source[storage.UserID, *list]{
+		fills: &c.lists[side],
+		c:     c,
 		kind:  listKind(side),
 		key:   func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} },
 		known: func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) },
@@ -92,12 +94,12 @@ func (c *Cache) endedSince() storage.Micros {
 	return storage.MicrosOf(c.now())/minute*minute - endedKept
 }
 
-func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side storage.Side, owners []storage.UserID, longest int, floor storage.Micros) []storage.Result[*list] {
+func (c *Cache) readLists(ctx context.Context, from storage.Bundler, side storage.Side, owners []storage.UserID, longest int, floor storage.Micros) []storage.Result[*list] {
 	queries := storage.Each(owners, func(owner storage.UserID) storage.ListQuery {
 		return storage.ListQuery{Owner: owner, Longest: longest, EndedSince: floor}
 	})
 	results := make([]storage.Result[*list], len(owners))
-	for i, r := range from.Lists(ctx, side, queries) {
+	for i, r := range storage.SnapshotLookups[side].Read(ctx, from, queries...) {
 		if results[i].Err = r.Err; r.Err == nil && !r.Value.Long {
 			results[i].Value, results[i].Found = c.makeList(side, r.Value, floor), true
 		}
@@ -195,16 +197,15 @@ const (
 	renewPause = time.Second
 )
 
-// sets answers with those lists that the cache keeps.
-func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[storage.UserID, *idset.List]) {
-	l.Results = make([]storage.Result[*idset.List], len(l.Keys))
+// readSets answers with those lists that the cache keeps.
+func (c *Cache) readSets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
 	dir := c.directory.Load()
-	for i, r := range c.fetchLists(ctx, side, l.Keys) {
-		l.Results[i].Err = r.Err
+	return storage.Each(c.fetchLists(ctx, side, owners), func(r storage.Result[*list]) storage.Result[*idset.List] {
 		if r.Found {
-			l.Results[i] = r.Value.set(dir)
+			return r.Value.set(dir)
 		}
-	}
+		return storage.Result[*idset.List]{Err: r.Err}
+	})
 }
 
 // set returns the list, unless another directory numbers it: then it was read while the directory

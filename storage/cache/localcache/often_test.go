@@ -27,7 +27,7 @@ func followedByMany(t *testing.T, store storage.Store) {
 // asked asks for user 1's followers, waits for a read that begins then, and returns the list if it is kept.
 func asked(t *testing.T, c *Cache) *list {
 	t.Helper()
-	c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
+	storage.PageLookups[storage.Inverse].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})
 	c.building.Lock()
 	defer c.building.Unlock()
 	l, _ := get[*list](c, key{kind: inverseKind, id: 1})
@@ -41,7 +41,7 @@ func TestALongListIsNotReadTooSoon(t *testing.T) {
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer c.Close()
 	ask := func() {
-		c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
+		storage.PageLookups[storage.Inverse].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})
 	}
 	ask() // now the list is known to be long
 	k := key{kind: inverseKind, id: 1}
@@ -68,13 +68,18 @@ type readsOf struct {
 	failing bool
 }
 
-func (r *readsOf) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (r *readsOf) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	if queries[0].Longest > shortList {
 		if r.whole++; r.failing {
 			return []storage.Result[storage.List]{{Err: errors.New("no connection")}}
 		}
 	}
-	return r.Store.Lists(ctx, side, queries)
+	return storage.SnapshotLookups[side].Read(ctx, r.Store, queries...)
+}
+
+func (r *readsOf) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.SnapshotLookups.Instead(ctx, b, r.lists)
+	r.Store.Bundle(ctx, b)
 }
 
 // A long list that is asked for near the end of its life is read again before it is over, once, and meanwhile answered as it is. If
@@ -177,7 +182,7 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 		ask := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			return c.Pages(ctx, storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})[0].Err
+			return storage.PageLookups[storage.Inverse].Read(ctx, c, storage.PageQuery{Owner: 1, Limit: 3})[0].Err
 		}
 		for range often {
 			if err := ask(); err != nil {
@@ -216,7 +221,7 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 	}
 	for range 20 { // often in its last minute, and beyond its end
 		now = now.Add(time.Minute)
-		c.Users(t.Context(), []storage.UserID{1})
+		storage.UserLookups.Read(t.Context(), c, 1)
 		if !ask() {
 			t.Fatalf("after %s the list is not there", now.Sub(time.Unix(1000, 0)))
 		}

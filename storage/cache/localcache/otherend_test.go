@@ -15,9 +15,14 @@ type counting struct {
 	pairs int
 }
 
-func (c *counting) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (c *counting) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	c.pairs += len(pairs)
-	return c.Store.Edges(ctx, side, pairs)
+	return storage.EdgeLookups[side].Read(ctx, c.Store, pairs...)
+}
+
+func (c *counting) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.EdgeLookups.Instead(ctx, b, c.edges)
+	c.Store.Bundle(ctx, b)
 }
 
 const tooMany = 1200 // too many for a list that is kept when it is first asked for
@@ -39,7 +44,7 @@ func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache
 
 func edgeIn(t *testing.T, cache *localcache.Cache, side storage.Side, p storage.Pair) storage.Result[storage.Edge] {
 	t.Helper()
-	r := cache.Edges(t.Context(), side, []storage.Pair{p})[0]
+	r := storage.EdgeLookups[side].Read(t.Context(), cache, p)[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

@@ -82,7 +82,7 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 // packedBelow has a packed list of one user.
 type packedBelow struct{ storage.Store }
 
-func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (packedBelow) packedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := make([]storage.Result[[]storage.UserID], len(owners))
 	for i, owner := range owners {
 		if owner == 7 {
@@ -90,6 +90,11 @@ func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []
 		}
 	}
 	return results
+}
+
+func (s packedBelow) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PackedLookups.Instead(ctx, b, s.packedNeighbours)
+	s.Store.Bundle(ctx, b)
 }
 
 // Packed lists are read from the store that keeps them, through all the decorators around it and
@@ -104,7 +109,7 @@ func TestPackedListsComeFromTheStore(t *testing.T) {
 				cache,
 				localcache.NewStoreReader(store, func(context.Context, []storage.Row) {}),
 			} {
-				results := reader.(storage.PackedReader).PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{6, 7, 7})
+				results := storage.PackedLookups[storage.Inverse].Read(t.Context(), reader.(storage.Bundler), 6, 7, 7)
 				for i, want := range []bool{false, name == "packed", name == "packed"} {
 					if r := results[i]; r.Err != nil || r.Found != want || len(r.Value) != 2 && want {
 						t.Errorf("%s, mode %v, %T: key %d is %+v", name, mode, reader, i, r)

@@ -1,7 +1,6 @@
 package localcache
 
 import (
-	"context"
 	"hash/maphash"
 	"sync/atomic"
 
@@ -39,14 +38,6 @@ func (c *Cache) stamp(author storage.UserID) *atomic.Uint32 {
 
 func (c *Cache) postKey(id storage.PostID) key {
 	return key{postKind, id.Author, id.Number, c.stamp(id.Author).Load()}
-}
-
-// Posts implements [storage.PostReader].
-func (c *Cache) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	if c.Mode() == Off || ctx.Err() != nil {
-		return c.Reader.Posts(ctx, ids)
-	}
-	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, known(c, (*post).result), c.source.Posts, c.keepPost, false}, ids)
 }
 
 func (c *Cache) keepPost(k key, r storage.Result[storage.Post], _ []storage.Edge) storage.Result[storage.Post] {

@@ -27,13 +27,18 @@ type postReads struct {
 	hold func()
 }
 
-func (p *postReads) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+func (p *postReads) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	p.keys.Add(int64(len(ids)))
-	r := p.Store.Posts(ctx, ids)
+	r := storage.PostLookups.Read(ctx, p.Store, ids...)
 	if p.hold != nil {
 		p.hold()
 	}
 	return r
+}
+
+func (p *postReads) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PostLookups.Instead(ctx, b, p.posts)
+	p.Store.Bundle(ctx, b)
 }
 
 func writtenPost(t *testing.T, store storage.Store, id storage.PostID) {
@@ -65,9 +70,9 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	writtenPost(t, inner, one)
 	writtenPost(t, inner, other)
 	all := []storage.PostID{one, other, none, one}
-	ask := func() []storage.Result[storage.Post] { return cache.Posts(t.Context(), all) }
+	ask := func() []storage.Result[storage.Post] { return storage.PostLookups.Read(t.Context(), cache, all...) }
 	for range 3 {
-		if r := ask(); !reflect.DeepEqual(r, inner.Posts(t.Context(), all)) {
+		if r := ask(); !reflect.DeepEqual(r, storage.PostLookups.Read(t.Context(), inner, all...)) {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -117,7 +122,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 		began, goOn := make(chan struct{}, 9), make(chan struct{})
 		store := &postReads{Store: inner, hold: func() { began <- struct{}{}; <-goOn }}
 		cache := newCache(t, store, 1<<20)
-		text := func() string { return cache.Posts(t.Context(), []storage.PostID{one})[0].Value.Text }
+		text := func() string { return storage.PostLookups.Read(t.Context(), cache, one)[0].Value.Text }
 		var reading sync.WaitGroup
 		reading.Go(func() { text() })
 		<-began
@@ -148,7 +153,7 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	one := storage.PostID{Author: 1, Number: 7}
 	writtenPost(t, inner, one)
 	cache := newCache(t, inner, 1<<20)
-	count := func() int64 { return cache.Posts(t.Context(), []storage.PostID{one})[0].Value.Counts.Favorites }
+	count := func() int64 { return storage.PostLookups.Read(t.Context(), cache, one)[0].Value.Counts.Favorites }
 	count()
 	row := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 2, To: 1, Post: 7, Type: storage.Following, UpdateTime: 5}}
 	if r := inner.Apply(t.Context(), row.Side, []storage.Edge{row.Edge}, storage.IfNewer)[0]; r.Err != nil {
@@ -164,9 +169,9 @@ func TestKeysInMemoryAreCounted(t *testing.T) {
 	inner := oracle.New()
 	people(t, inner, 3)
 	cache := newCache(t, inner, 1<<20)
-	cache.Users(t.Context(), []storage.UserID{1, 2})
+	storage.UserLookups.Read(t.Context(), cache, 1, 2)
 	ctx, reads := storage.CountReads(t.Context())
-	cache.Users(ctx, []storage.UserID{1, 2, 3})
+	storage.UserLookups.Read(ctx, cache, 1, 2, 3)
 	if n := reads.Totals().Memory; n != 2 {
 		t.Errorf("%d of 3 users were in memory, want 2", n)
 	}
@@ -188,7 +193,7 @@ func TestLongPostsTakeRoom(t *testing.T) {
 	m := gauges{prometheus.NewRegistry()}
 	cache := localcache.New(localcache.Config{Source: inner, Rows: inner, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()
-	cache.Posts(t.Context(), []storage.PostID{id})
+	storage.PostLookups.Read(t.Context(), cache, id)
 	takes(t, m, 2*2000+9*600, 12_000)
 }
 
@@ -241,7 +246,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 						case <-done:
 							return
 						default:
-							cache.Posts(t.Context(), []storage.PostID{ids[draw(posts)], ids[draw(posts)]})
+							storage.PostLookups.Read(t.Context(), cache, ids[draw(posts)], ids[draw(posts)])
 						}
 					}
 				})
@@ -280,8 +285,8 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 					}
 				}
 				if writer == own && written {
-					want := inner.Posts(t.Context(), []storage.PostID{id})
-					if got := cache.Posts(t.Context(), []storage.PostID{id}); !reflect.DeepEqual(got, want) {
+					want := storage.PostLookups.Read(t.Context(), inner, id)
+					if got := storage.PostLookups.Read(t.Context(), cache, id); !reflect.DeepEqual(got, want) {
 						t.Errorf("step %d: a writer reads %+v, want %+v", step, got, want)
 					}
 				}
@@ -298,10 +303,10 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 			}
 			close(done)
 			readers.Wait()
-			want := inner.Posts(t.Context(), ids)
+			want := storage.PostLookups.Read(t.Context(), inner, ids...)
 			var got []storage.Result[storage.Post]
 			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				if got = cache.Posts(t.Context(), ids); reflect.DeepEqual(got, want) {
+				if got = storage.PostLookups.Read(t.Context(), cache, ids...); reflect.DeepEqual(got, want) {
 					return
 				}
 			}

@@ -26,36 +26,13 @@ func (p *profile) result() storage.Result[storage.Profile] {
 	return storage.Result[storage.Profile]{Value: p.Profile, Found: p.Exists || p.Counted}
 }
 
-// Users implements [storage.UserReader].
-func (c *Cache) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	if c.Mode() == Off || ctx.Err() != nil {
-		return c.Reader.Users(ctx, ids)
-	}
-	return storage.Each(c.fetchProfiles(ctx, ids), func(r storage.Result[storage.Profile]) storage.Result[storage.User] {
-		return storage.Result[storage.User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
-	})
-}
-
-// Counts implements [storage.CountReader].
-func (c *Cache) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	if c.Mode() == Off || ctx.Err() != nil {
-		return c.Reader.Counts(ctx, ids)
-	}
-	return storage.Each(c.fetchProfiles(ctx, ids), func(r storage.Result[storage.Profile]) storage.Result[storage.Counts] {
-		return storage.Result[storage.Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
-	})
-}
-
-// Profiles reads users and their counts together.
-func (c *Cache) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	if c.Mode() == Off || ctx.Err() != nil {
-		return c.below.Profiles(ctx, ids)
-	}
-	return c.fetchProfiles(ctx, ids)
+// profilesFrom are users with their counts, read from a store.
+func (c *Cache) profilesFrom(store storage.Bundler, warming bool) *source[storage.UserID, storage.Profile] {
+	return &source[storage.UserID, storage.Profile]{&c.profiles, c, profileKind, profileKey, known(c, (*profile).result), readFrom(store, storage.ProfileLookups), c.keepProfile, warming}
 }
 
 func (c *Cache) fetchProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return fetch(ctx, c, &c.profiles, source[storage.UserID, storage.Profile]{profileKind, profileKey, known(c, (*profile).result), c.source.Profiles, c.keepProfile, false}, ids)
+	return c.profilesFrom(c.source, false).fetch(ctx, ids)
 }
 
 func (c *Cache) keepProfile(k key, r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
@@ -75,24 +52,14 @@ func (b *blockList) result() storage.Result[[]storage.UserID] {
 	return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
 }
 
-// Blocks implements [storage.RelationReader].
-func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	if c.Mode() == Off || ctx.Err() != nil {
-		return c.Reader.Blocks(ctx, users)
-	}
-	keepBlocks := func(k key, r storage.Result[[]storage.UserID], _ []storage.Edge) storage.Result[[]storage.UserID] {
-		c.set(k, &blockList{c.lives(keep), r.Value})
-		return r
-	}
-	return fetch(ctx, c, &c.blocks, source[storage.UserID, []storage.UserID]{blocksKind, blocksKey, known(c, (*blockList).result), c.Reader.Blocks, keepBlocks, false}, users)
+func (c *Cache) keepBlocks(k key, r storage.Result[[]storage.UserID], _ []storage.Edge) storage.Result[[]storage.UserID] {
+	c.set(k, &blockList{c.lives(keep), r.Value})
+	return r
 }
 
-// UserIDs implements [storage.UserReader]. Whose a handle is stays true as long as that user, which is kept as others are, has the
+// readUserIDs answers [storage.HandleLookups]. Whose a handle is stays true as long as that user, which is kept as others are, has the
 // handle. That it is nobody's is kept until somebody is created or renamed.
-func (c *Cache) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	if c.Mode() != On || ctx.Err() != nil {
-		return c.Reader.UserIDs(ctx, handles)
-	}
+func (c *Cache) readUserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	keep := func(k key, r storage.Result[storage.UserID], _ []storage.Edge) storage.Result[storage.UserID] {
 		if r.Found {
 			k.stamp = 0
@@ -111,7 +78,8 @@ func (c *Cache) UserIDs(ctx context.Context, handles []string) []storage.Result[
 	}
 	c.asked(handleKind, len(handles)-len(rest), 0)
 	none := func(key) (r storage.Result[storage.UserID], ok bool) { return r, false }
-	for i, r := range fetch(ctx, c, &c.handles, source[string, storage.UserID]{handleKind, c.handleKey, none, c.Reader.UserIDs, keep, false}, storage.Chosen(handles, rest)) {
+	from := source[string, storage.UserID]{&c.handles, c, handleKind, c.handleKey, none, readFrom(c.Reader, storage.HandleLookups), keep, false}
+	for i, r := range from.fetch(ctx, storage.Chosen(handles, rest)) {
 		results[rest[i]] = r
 	}
 	return results
@@ -136,17 +104,4 @@ func (c *Cache) handle(handle string) (r storage.Result[storage.UserID], ok bool
 	id := storage.UserID(binary.NativeEndian.Uint64(whose.data))
 	p, there := get[*profile](c, profileKey(id))
 	return storage.Result[storage.UserID]{Value: id, Found: true}, there && p.User.Handle == handle
-}
-
-// handlesAtHand are the users whose the handles are; nil if that is not known of all of them.
-func (c *Cache) handlesAtHand(handles []string) []storage.Result[storage.UserID] {
-	results := make([]storage.Result[storage.UserID], len(handles))
-	for i, h := range handles {
-		var ok bool
-		if results[i], ok = c.handle(h); !ok {
-			return nil
-		}
-	}
-	c.asked(handleKind, len(handles), 0)
-	return results
 }

@@ -25,11 +25,11 @@ const (
 // fetchRecommenders reads users as suggestions need them. Users whose lists are too long are not
 // Found.
 func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
-	return fetch(ctx, c, &c.recommenders, c.recommendersBy(c.readRecommenders), ids)
+	return c.recommendersBy(c.readRecommenders).fetch(ctx, ids)
 }
 
 // recommendersBy is where recommenders are read from.
-func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []storage.UserID) []storage.Result[idset.Recommender]) source[storage.UserID, idset.Recommender] {
+func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []storage.UserID) []storage.Result[idset.Recommender]) *source[storage.UserID, idset.Recommender] {
 	dir, now := c.directory.Load(), c.now().UnixMicro()
 	keep := func(k key, r storage.Result[idset.Recommender], _ []storage.Edge) storage.Result[idset.Recommender] {
 		if r.Found && c.directory.Load() == dir {
@@ -37,8 +37,8 @@ func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []st
 		}
 		return r
 	}
-	return source[storage.UserID, idset.Recommender]{
-		kind: recommenderKind, key: recommenderKey, keep: keep,
+	return &source[storage.UserID, idset.Recommender]{
+		fills: &c.recommenders, c: c, kind: recommenderKind, key: recommenderKey, keep: keep,
 		known: func(k key) (storage.Result[idset.Recommender], bool) { return c.recommender(k.id, dir, now) },
 		read: func(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
 			return read(ctx, dir, ids)
@@ -69,7 +69,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	owners := make([]storage.UserID, 0, len(ids))
 	of := make([]int, 0, len(ids))
 	rows, longest := int64(0), int64(c.kept.flat.longest()/bytesAFollow)
-	for i, r := range c.source.Profiles(ctx, ids) {
+	for i, r := range storage.ProfileLookups.Read(ctx, c.source, ids...) {
 		n := r.Value.Counts.Following
 		switch {
 		case r.Err != nil:
@@ -83,7 +83,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	if len(owners) == 0 {
 		return results
 	}
-	for k, r := range c.Reader.Neighbours(ctx, storage.Forward, owners) {
+	for k, r := range storage.NeighbourLookups[storage.Forward].Read(ctx, c.Reader, owners...) {
 		one := &results[of[k]]
 		if one.Err = r.Err; r.Err == nil {
 			one.Value.Followings, one.Found = idset.CompactOf(dir, r.Value), true

@@ -15,7 +15,7 @@ type claiming struct {
 	following int64
 }
 
-func (s *claiming) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (s *claiming) profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	results := make([]storage.Result[storage.Profile], len(ids))
 	for i, id := range ids {
 		results[i].Found, results[i].Value = true, storage.Profile{
@@ -25,12 +25,18 @@ func (s *claiming) Profiles(_ context.Context, ids []storage.UserID) []storage.R
 	return results
 }
 
-func (s *claiming) Neighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (s *claiming) neighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := make([]storage.Result[[]storage.UserID], len(owners))
 	for i := range results {
 		results[i].Found, results[i].Value = true, []storage.UserID{7}
 	}
 	return results
+}
+
+func (s *claiming) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	storage.NeighbourLookups.Instead(ctx, b, s.neighbours)
+	s.Store.Bundle(ctx, b)
 }
 
 // Users whose lists are too long for the cache are no recommenders, and neither are users of one look-up

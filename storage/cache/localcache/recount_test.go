@@ -31,7 +31,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 		t.Helper()
 		before := store.calls.Load()
 		for _, id := range []storage.UserID{1, 2, 3} {
-			got, want := cache.Profiles(t.Context(), []storage.UserID{id})[0], store.Store.Profiles(t.Context(), []storage.UserID{id})[0]
+			got, want := storage.ProfileLookups.Read(t.Context(), cache, id)[0], storage.ProfileLookups.Read(t.Context(), store.Store, id)[0]
 			if got != want {
 				t.Errorf("%s: %+v, want %+v", what, got, want)
 			}
@@ -48,7 +48,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	agrees("two more", 0)
 	follow(store, 2, storage.Following) // by another process, without an event so far
 	follow(own, 3, storage.None)
-	if got := cache.Profiles(t.Context(), []storage.UserID{1})[0].Value.Counts; got.Following != 1 {
+	if got := storage.ProfileLookups.Read(t.Context(), cache, 1)[0].Value.Counts; got.Following != 1 {
 		t.Errorf("with somebody else between: %+v", got)
 	}
 	cache.Forget()
@@ -68,7 +68,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	if _, _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10); err != nil {
 		t.Fatal(err)
 	}
-	if got := cache.Profiles(t.Context(), []storage.UserID{3})[0].Value; got.User.Name != "by somebody else" || got.User.Bio != bio {
+	if got := storage.ProfileLookups.Read(t.Context(), cache, 3)[0].Value; got.User.Name != "by somebody else" || got.User.Bio != bio {
 		t.Errorf("with somebody else between: %+v", got)
 	}
 }
@@ -84,14 +84,14 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	hub := events.NewHub(nil)
 	defer hub.Close()
 	go cache.Follow(t.Context(), hub)()
-	cache.Users(t.Context(), []storage.UserID{1, 2})
+	storage.UserLookups.Read(t.Context(), cache, 1, 2)
 	for i, id := range []storage.UserID{1, 1, 2} {
 		name := fmt.Sprint("new ", i)
 		if _, _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9); err != nil {
 			t.Fatal(err)
 		}
 	}
-	version := cache.Counts(t.Context(), []storage.UserID{1})[0].Value.Version
+	version := storage.CountLookups.Read(t.Context(), cache, 1)[0].Value.Version
 	hub.Publish(events.User(1).Since(version), events.Counts(1).Since(version-1), events.User(2).Since(version+1))
 	kept := func(id storage.UserID) bool {
 		var b storage.Bundle

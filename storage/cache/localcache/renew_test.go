@@ -30,7 +30,7 @@ func newRenewing(t *testing.T) *renewing {
 func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
 	t.Helper()
 	before, all := r.store.lists.Load(), r.store.calls.Load()
-	page := r.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}})[0]
+	page := storage.PageLookups[storage.Inverse].Read(t.Context(), r, storage.PageQuery{Owner: 1, Limit: 5})[0]
 	if page.Err != nil || len(page.Value) != want {
 		t.Errorf("%+v, want %d followers", page, want)
 	}
@@ -67,7 +67,7 @@ func TestAListThatHasChangedIsNotRenewed(t *testing.T) {
 		c.page(t, 2)
 		c.now = c.now.Add(5 * time.Minute)
 		if keptUser { // with counts from before the change
-			c.Users(t.Context(), []storage.UserID{1})
+			storage.UserLookups.Read(t.Context(), c, 1)
 		}
 		one := []storage.Edge{{From: 9, To: 1, Type: storage.Following, UpdateTime: 99}}
 		c.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
@@ -101,7 +101,7 @@ func TestAnAbsentUserIsSoonLookedForAgain(t *testing.T) {
 	c := newRenewing(t)
 	reads := func(ids ...storage.UserID) int64 {
 		before := c.store.calls.Load()
-		c.Users(t.Context(), ids)
+		storage.UserLookups.Read(t.Context(), c, ids...)
 		return c.store.calls.Load() - before
 	}
 	reads(1, 99)

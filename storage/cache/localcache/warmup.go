@@ -75,8 +75,7 @@ func (c *Cache) isWarm() bool {
 
 // warm reads some users with their lists, unless they are kept already.
 func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
-	profiles := source[storage.UserID, storage.Profile]{profileKind, profileKey, known(c, (*profile).result), c.below.Profiles, c.keepProfile, true}
-	for _, r := range fetch(ctx, c, &c.profiles, profiles, ids) {
+	for _, r := range c.profilesFrom(c.below, true).fetch(ctx, ids) {
 		if r.Err != nil {
 			return r.Err
 		}
@@ -88,7 +87,7 @@ func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
 	}
 	recommenders := c.recommendersBy(c.recommendersInMemory)
 	recommenders.warming = true
-	fetch(ctx, c, &c.recommenders, recommenders, ids)
+	recommenders.fetch(ctx, ids)
 	return nil
 }
 
@@ -98,7 +97,7 @@ func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.
 	}
 	lists := c.listsBy(ctx, side, fromStore)
 	lists.warming = true
-	for i, r := range fetch(ctx, c, &c.lists[side], lists, ids) {
+	for i, r := range lists.fetch(ctx, ids) {
 		if r.Err != nil {
 			return r.Err
 		}

@@ -49,11 +49,16 @@ func order(a, b storage.Rank) int {
 	return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.User, a.User))
 }
 
-func (r *ranked) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (r *ranked) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	r.mu.Lock()
 	r.read = append(r.read, ids...)
 	r.mu.Unlock()
-	return r.Store.Profiles(ctx, ids)
+	return storage.ProfileLookups.Read(ctx, r.Store, ids...)
+}
+
+func (r *ranked) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, r.profiles)
+	r.Store.Bundle(ctx, b)
 }
 
 // newRanked makes a store whose users are the better known the smaller their ids are.
@@ -78,7 +83,7 @@ func newRanked(t *testing.T, users int) *ranked {
 }
 
 // A source that must not be asked.
-type untouched struct{ storage.Snapshots }
+type untouched struct{ storage.Bundler }
 
 func warmed(t *testing.T, store *ranked, bytes uint64) (*localcache.Cache, gauges) {
 	t.Helper()
@@ -106,7 +111,7 @@ func TestWarmUp(t *testing.T) {
 	for i := range everybody {
 		everybody[i] = storage.UserID(i + 1)
 	}
-	for i, r := range cache.Users(t.Context(), everybody) {
+	for i, r := range storage.UserLookups.Read(t.Context(), cache, everybody...) {
 		if r.Err != nil || !r.Found || r.Value.ID != everybody[i] {
 			t.Fatalf("%+v", r)
 		}
@@ -202,10 +207,15 @@ type slowlyRanked struct {
 	meanwhile func()
 }
 
-func (s *slowlyRanked) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (s *slowlyRanked) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	s.meanwhile()
 	time.Sleep(time.Second)
-	return s.ranked.Profiles(ctx, ids)
+	return storage.ProfileLookups.Read(ctx, s.ranked, ids...)
+}
+
+func (s *slowlyRanked) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	s.ranked.Bundle(ctx, b)
 }
 
 // Warming up pauses for as long as it reads, but only after it has read while a request came. What it reads itself is neither
@@ -229,7 +239,7 @@ func TestWarmUpPausesWhileRequestsCome(t *testing.T) {
 				store.meanwhile = func() {
 					if test.requests && len(store.read) > 0 {
 						requests++
-						if r := cache.Users(t.Context(), []storage.UserID{1})[0]; !r.Found { // it is one of the first 64
+						if r := storage.UserLookups.Read(t.Context(), cache, 1)[0]; !r.Found { // it is one of the first 64
 							t.Error(r)
 						}
 					}

@@ -143,17 +143,17 @@ func TestFormOfValues(t *testing.T) {
 	l := storage.List{Version: 3, Edges: []storage.Edge{{From: 7, To: 8, Type: storage.Following, UpdateTime: 300}, {From: 7, To: 300, Type: storage.None, UpdateTime: 1}}}
 	q := storage.ListQuery{Owner: 7, Longest: 10, EndedSince: 1}
 	for name, one := range map[string]struct{ got, want stored }{
-		"user": {users(oracle.New()).keep(7, p), stored{9, "\x83\n\f\x03ann\x03Ann\x01b\x01u\x01w{\"a\":1}", "\x02\x04\x06\b\n\f", false}},
-		"list": {lists(nil, storage.Forward).keep(q, l), stored{version: 3, value: "\x00\n\x01\a\b\x01\xd8\x04\a\xac\x02\x00\x02"}},
+		"user": {users.keep(7, p), stored{9, "\x83\n\f\x03ann\x03Ann\x01b\x01u\x01w{\"a\":1}", "\x02\x04\x06\b\n\f", false}},
+		"list": {lists(storage.Forward).keep(q, l), stored{version: 3, value: "\x00\n\x01\a\b\x01\xd8\x04\a\xac\x02\x00\x02"}},
 	} {
 		if one.got != one.want || form != "1.4" {
 			t.Errorf("%s: %#v in the form %s, want %#v", name, one.got, form, one.want)
 		}
 	}
-	if got, ok := users(oracle.New()).found(7, users(oracle.New()).keep(7, p)); !ok || got.Value != p {
+	if got, ok := users.found(7, users.keep(7, p)); !ok || got.Value != p {
 		t.Errorf("%+v, want %+v", got, p)
 	}
-	if got, ok := lists(nil, storage.Forward).found(q, lists(nil, storage.Forward).keep(q, l)); !ok || !reflect.DeepEqual(got.Value, l) {
+	if got, ok := lists(storage.Forward).found(q, lists(storage.Forward).keep(q, l)); !ok || !reflect.DeepEqual(got.Value, l) {
 		t.Errorf("%+v, want %+v", got, l)
 	}
 }
@@ -204,10 +204,10 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 			read, held := make(chan struct{}, 3), make(chan struct{})
 			s.set(func() { s.after = func() { read <- struct{}{}; <-held } })
 			done := make(chan struct{}, 3)
-			go func() { a.Profiles(t.Context(), []storage.UserID{1, 2}); done <- struct{}{} }()
+			go func() { storage.ProfileLookups.Read(t.Context(), a, 1, 2); done <- struct{}{} }()
 			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 				go func() {
-					a.Lists(t.Context(), side, []storage.ListQuery{whole(1), whole(2)})
+					storage.SnapshotLookups[side].Read(t.Context(), a, whole(1), whole(2))
 					done <- struct{}{}
 				}()
 			}
@@ -246,8 +246,8 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	a.Changed(t.Context(), s.both(1, 2))
 	late.Changed(t.Context(), s.both(1, 2)) // of version 1, but the earlier report counts
 	s.set(func() { s.pretend = func() *oracle.Store { return behind } })
-	a.Profiles(t.Context(), []storage.UserID{1})
-	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})
+	storage.ProfileLookups.Read(t.Context(), a, 1)
+	storage.SnapshotLookups[storage.Forward].Read(t.Context(), a, whole(1))
 	a.idle(t)
 	if a.stores(t, "user", 1) || a.stores(t, "following", 1) {
 		t.Error("it was not refused")

@@ -23,12 +23,18 @@ type cached struct {
 
 func (s *cached) next() *Cache { return s.caches[s.turn.Add(1)%2] }
 
-func (s *cached) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return s.next().Profiles(ctx, ids)
+func (s *cached) profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return storage.ProfileLookups.Read(ctx, s.next(), ids...)
 }
 
-func (s *cached) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	return s.next().Lists(ctx, side, queries)
+func (s *cached) lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	return storage.SnapshotLookups[side].Read(ctx, s.next(), queries...)
+}
+
+func (s *cached) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.profiles)
+	storage.SnapshotLookups.Instead(ctx, b, s.lists)
+	s.Store.Bundle(ctx, b)
 }
 
 func (s *cached) wrote(ctx context.Context, w storage.Change) {

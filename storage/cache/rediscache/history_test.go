@@ -167,7 +167,7 @@ func (c *client) step(own *Cache, peer, somebody storage.UserID) {
 func (c *client) missing(on *Cache) string {
 	ctx := context.Background()
 	c.asked = time.Now()
-	mine := on.Lists(ctx, storage.Forward, []storage.ListQuery{whole(c.me)})[0]
+	mine := storage.SnapshotLookups[storage.Forward].Read(ctx, on, whole(c.me))[0]
 	n := 0
 	for _, e := range mine.Value.Edges {
 		if (e.Type == storage.Following) != c.follows[e.To] {
@@ -186,7 +186,7 @@ func (c *client) missing(on *Cache) string {
 		return "its own list lacks somebody"
 	}
 	c.asked = time.Now()
-	profile := on.Profiles(ctx, []storage.UserID{c.me})[0]
+	profile := storage.ProfileLookups.Read(ctx, on, c.me)[0]
 	follows := int64(0)
 	for _, f := range c.follows {
 		if f {
@@ -197,7 +197,7 @@ func (c *client) missing(on *Cache) string {
 		return "its own count is old"
 	}
 	c.asked = time.Now()
-	followers := on.Lists(ctx, storage.Inverse, []storage.ListQuery{whole(c.last)})[0]
+	followers := storage.SnapshotLookups[storage.Inverse].Read(ctx, on, whole(c.last))[0]
 	at := slices.IndexFunc(followers.Value.Edges, func(e storage.Edge) bool { return e.From == c.me })
 	if followers.Err != nil || at < 0 || (followers.Value.Edges[at].Type == storage.Following) != c.follows[c.last] {
 		return "the followers are old"

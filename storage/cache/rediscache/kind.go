@@ -1,7 +1,6 @@
 package rediscache
 
 import (
-	"context"
 	"encoding/binary"
 
 	"kith/storage"
@@ -10,9 +9,9 @@ import (
 
 // kind is one sort of value of a user.
 type kind[Q comparable, V any] struct {
+	*storage.LookupKind[Q, V]
 	name  string // in keys and metrics
 	owner func(Q) storage.UserID
-	read  func(context.Context, []Q) []storage.Result[V]
 	keep  func(Q, V) stored
 	// found is the answer to a query. It is not ok if what is kept cannot be read, or was read for a query that asked for less.
 	found func(Q, stored) (r storage.Result[V], ok bool)
@@ -32,27 +31,22 @@ func storedOf(reply []any) (k stored) {
 	return k
 }
 
-func users(source storage.Snapshots) kind[storage.UserID, storage.Profile] {
-	return kind[storage.UserID, storage.Profile]{
-		name: "user", owner: func(id storage.UserID) storage.UserID { return id }, read: source.Profiles,
-		keep: func(_ storage.UserID, p storage.Profile) stored {
-			return stored{p.Counts.Version, string(wire.AppendProfile(nil, p)), string(wire.AppendCounts(nil, p.Counts)), !p.Exists && !p.Counted}
-		},
-		found: func(id storage.UserID, k stored) (r storage.Result[storage.Profile], ok bool) {
-			p, err := wire.ParseProfile(id, k.value, k.counts, k.version)
-			return storage.Result[storage.Profile]{Value: p, Found: p.Exists || p.Counted}, err == nil
-		},
-	}
+var users = kind[storage.UserID, storage.Profile]{
+	LookupKind: storage.ProfileLookups, name: "user", owner: func(id storage.UserID) storage.UserID { return id },
+	keep: func(_ storage.UserID, p storage.Profile) stored {
+		return stored{p.Counts.Version, string(wire.AppendProfile(nil, p)), string(wire.AppendCounts(nil, p.Counts)), !p.Exists && !p.Counted}
+	},
+	found: func(id storage.UserID, k stored) (r storage.Result[storage.Profile], ok bool) {
+		p, err := wire.ParseProfile(id, k.value, k.counts, k.version)
+		return storage.Result[storage.Profile]{Value: p, Found: p.Exists || p.Counted}, err == nil
+	},
 }
 
 // lists are those of one side. Of a list is kept: 1 if it is only known to be longer than …, otherwise 0; … so much; since when it has
 // tombstones; and the edges.
-func lists(source storage.Snapshots, side storage.Side) kind[storage.ListQuery, storage.List] {
+func lists(side storage.Side) kind[storage.ListQuery, storage.List] {
 	return kind[storage.ListQuery, storage.List]{
-		name: side.String(), owner: func(q storage.ListQuery) storage.UserID { return q.Owner },
-		read: func(ctx context.Context, queries []storage.ListQuery) []storage.Result[storage.List] {
-			return source.Lists(ctx, side, queries)
-		},
+		LookupKind: storage.SnapshotLookups[side], name: side.String(), owner: func(q storage.ListQuery) storage.UserID { return q.Owner },
 		keep: func(q storage.ListQuery, l storage.List) stored {
 			to := []byte{0}
 			if l.Long {

@@ -87,7 +87,7 @@ func TestColdCelebrityIsReadOnce(t *testing.T) {
 	var asking sync.WaitGroup
 	for i := range 400 {
 		asking.Go(func() {
-			if r := gateways[i%8].Neighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; r.Err != nil || len(r.Value) != 1000 {
+			if r := storage.NeighbourLookups[storage.Inverse].Read(t.Context(), gateways[i%8], 1)[0]; r.Err != nil || len(r.Value) != 1000 {
 				t.Errorf("%d followers: %v", len(r.Value), r.Err)
 			}
 		})
@@ -187,10 +187,10 @@ func TestFailuresAreNotKept(t *testing.T) {
 	down := errors.New("down")
 	s.set(func() { s.fail = down })
 	for _, c := range []*Cache{a, b} {
-		if r := c.Profiles(t.Context(), []storage.UserID{1})[0]; !errors.Is(r.Err, down) || r.Found {
+		if r := storage.ProfileLookups.Read(t.Context(), c, 1)[0]; !errors.Is(r.Err, down) || r.Found {
 			t.Error(r)
 		}
-		if r := c.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})[0]; !errors.Is(r.Err, down) || r.Found {
+		if r := storage.SnapshotLookups[storage.Forward].Read(t.Context(), c, whole(1))[0]; !errors.Is(r.Err, down) || r.Found {
 			t.Error(r)
 		}
 		c.idle(t)
@@ -215,7 +215,7 @@ func TestLeavingGivesTheLeasesBack(t *testing.T) {
 	_, a, b := pair(t, s)
 	ctx, leave := context.WithCancel(t.Context())
 	s.set(func() { s.after = leave })
-	if r := a.Profiles(ctx, []storage.UserID{1})[0]; !errors.Is(r.Err, context.Canceled) {
+	if r := storage.ProfileLookups.Read(ctx, a, 1)[0]; !errors.Is(r.Err, context.Canceled) {
 		t.Error(r)
 	}
 	a.idle(t)
@@ -238,7 +238,7 @@ func TestLifetimesDiffer(t *testing.T) {
 	s := newSource(t, ids[:100]...)
 	server, a, _ := pair(t, s)
 	began := time.Now()
-	a.Profiles(t.Context(), ids)
+	storage.ProfileLookups.Read(t.Context(), a, ids...)
 	a.idle(t)
 	client := admin(t, server)
 	e := a.epoch(t)

@@ -75,7 +75,7 @@ func (s *source) write(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 // both are the changes of an edge, as a writer has them after the write.
 func (s *source) both(from, to storage.UserID) []storage.UserChange {
 	list := []storage.UserChange{{User: from, Forward: true}, {User: to, Inverse: true}}
-	for i, r := range s.Store.Profiles(context.Background(), []storage.UserID{from, to}) {
+	for i, r := range storage.ProfileLookups.Read(context.Background(), s.Store, from, to) {
 		list[i].Counts, list[i].Before = r.Value.Counts, r.Value.Counts.Version-1
 	}
 	return list
@@ -106,24 +106,30 @@ func (s *source) set(change func()) {
 	change()
 }
 
-func (s *source) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+func (s *source) readProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	s.profiles.Add(1)
 	store, err := s.store()
-	answer := store.Profiles(ctx, ids)
+	answer := storage.ProfileLookups.Read(ctx, store, ids...)
 	failed(answer, err)
 	s.answered()
 	failed(answer, ctx.Err())
 	return answer
 }
 
-func (s *source) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+func (s *source) readLists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	s.lists.Add(1)
 	store, err := s.store()
-	answer := store.Lists(ctx, side, queries)
+	answer := storage.SnapshotLookups[side].Read(ctx, store, queries...)
 	failed(answer, err)
 	s.answered()
 	failed(answer, ctx.Err())
 	return answer
+}
+
+func (s *source) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.ProfileLookups.Instead(ctx, b, s.readProfiles)
+	storage.SnapshotLookups.Instead(ctx, b, s.readLists)
+	s.Store.Bundle(ctx, b)
 }
 
 func failed[V any](answer []storage.Result[V], err error) {
@@ -141,7 +147,7 @@ func (s *source) calls() int64 { return s.profiles.Load() + s.lists.Load() }
 const generous = 30 * time.Second
 
 // connect makes a cache on some servers, which acts as a gateway of its own.
-func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, changes ...func(*Cache)) *Cache {
+func connect(t testing.TB, s storage.Bundler, servers []*testenv.RedisServer, changes ...func(*Cache)) *Cache {
 	t.Helper()
 	runs := new(epoch.Runs)
 	options := &redis.UniversalOptions{ContextTimeoutEnabled: true, DialerRetries: 1, OnConnect: runs.OnConnect, IsClusterMode: len(servers) > 1}
@@ -160,7 +166,7 @@ func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, 
 }
 
 // pair is a Redis with two gateways.
-func pair(t testing.TB, s storage.Snapshots, changes ...func(*Cache)) (server *testenv.RedisServer, a, b *Cache) {
+func pair(t testing.TB, s storage.Bundler, changes ...func(*Cache)) (server *testenv.RedisServer, a, b *Cache) {
 	t.Helper()
 	server = testenv.Redis(t)
 	servers := []*testenv.RedisServer{server}
@@ -174,7 +180,7 @@ func whole(owner storage.UserID) storage.ListQuery {
 
 func (c *Cache) profile(t testing.TB, id storage.UserID) storage.Profile {
 	t.Helper()
-	r := c.Profiles(context.Background(), []storage.UserID{id})[0]
+	r := storage.ProfileLookups.Read(context.Background(), c, id)[0]
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}
@@ -183,7 +189,7 @@ func (c *Cache) profile(t testing.TB, id storage.UserID) storage.Profile {
 
 func (c *Cache) list(t testing.TB, side storage.Side, q storage.ListQuery) storage.List {
 	t.Helper()
-	r := c.Lists(context.Background(), side, []storage.ListQuery{q})[0]
+	r := storage.SnapshotLookups[side].Read(context.Background(), c, q)[0]
 	if r.Err != nil || !r.Found {
 		t.Fatal(r)
 	}
@@ -200,7 +206,7 @@ func (c *Cache) agrees(t testing.TB, s *source, ids ...storage.UserID) {
 
 func (c *Cache) disagreement(s *source, ids ...storage.UserID) string {
 	ctx := context.Background()
-	if got, want := c.Profiles(ctx, ids), s.Store.Profiles(ctx, ids); !reflect.DeepEqual(got, want) {
+	if got, want := storage.ProfileLookups.Read(ctx, c, ids...), storage.ProfileLookups.Read(ctx, s.Store, ids...); !reflect.DeepEqual(got, want) {
 		return fmt.Sprintf("profiles are\n%+v\nwant\n%+v", got, want)
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
@@ -208,7 +214,7 @@ func (c *Cache) disagreement(s *source, ids ...storage.UserID) string {
 		for i, id := range ids {
 			queries[i] = whole(id)
 		}
-		got, want := c.Lists(ctx, side, queries), s.Store.Lists(ctx, side, queries)
+		got, want := storage.SnapshotLookups[side].Read(ctx, c, queries...), storage.SnapshotLookups[side].Read(ctx, s.Store, queries...)
 		for i := range got {
 			if !sameList(got[i], want[i]) {
 				return fmt.Sprintf("%s of %d is\n%+v\nwant\n%+v", side, ids[i], got[i], want[i])

@@ -101,7 +101,7 @@ func (b *Boxes) findHot(ctx context.Context, s *State, authors []storage.UserID)
 	hot, _ := b.Bounds()
 	next = &State{name: s.name, number: s.number, epoch: s.epoch, turns: maps.Clone(s.turns)}
 	for some := range slices.Chunk(authors, b.Batch) {
-		for i, r := range b.Counts.Counts(ctx, some) {
+		for i, r := range storage.CountLookups.Read(ctx, b.Counts, some...) {
 			id, n := some[i], r.Value.Follower
 			becomesHot, cools := hot > 0 && n >= hot && !s.isHot(id), s.isHot(id) && (2*n < hot || hot == 0)
 			if r.Err == nil && (becomesHot || cools) {

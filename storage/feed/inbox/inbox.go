@@ -41,7 +41,7 @@ import (
 // Config says where inboxes are, and for whom.
 type Config struct {
 	Clock  *epoch.Clock // its Redis, and its prefix of keys
-	Counts storage.CountReader
+	Counts storage.Answerer
 	Recent *recent.Posts
 	Logger *slog.Logger
 

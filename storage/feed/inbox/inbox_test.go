@@ -314,12 +314,12 @@ func TestMembersAreInTheOrderOfPages(t *testing.T) {
 // heat is how many followers everybody has.
 type heat int64
 
-func (h *heat) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := make([]storage.Result[storage.Counts], len(ids))
-	for i := range results {
-		results[i] = storage.Result[storage.Counts]{Value: storage.Counts{Follower: int64(*h)}, Found: true}
-	}
-	return results
+func (h *heat) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.CountLookups.Instead(ctx, b, func(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+		return storage.Each(ids, func(storage.UserID) storage.Result[storage.Counts] {
+			return storage.Result[storage.Counts]{Value: storage.Counts{Follower: int64(*h)}, Found: true}
+		})
+	})
 }
 
 // An inbox from before an author was hot lacks the posts of that time: it is not used again when the author has cooled.

@@ -34,7 +34,7 @@ WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_versi
 // atOnce is how many packed lists one call reads from a shard at a time.
 const atOnce = 4
 
-// Neighbours answers a [storage.PackedReader]'s question. A list that is worth packing and is not
+// Neighbours answers [storage.PackedLookups]. A list that is worth packing and is not
 // packed is packed soon, see [Queue].
 func (l *Lists) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	if side > storage.Inverse {
