@@ -265,7 +265,7 @@ func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
 		for _, text := range user.Texts() {
 			into = append(into, text)
 		}
-		user.ID, _, err = w.scanLocked(rows, append(into, &user.Attributes)...)
+		user.ID, err = w.scanLocked(rows, append(into, &user.Attributes)...)
 		return err
 	})
 	if err == nil && !found {
@@ -320,7 +320,7 @@ func (w *writer) lockUser(id storage.UserID) error {
 func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
 	err = w.readLocked([]storage.UserID{id}, sqlLockCounts, []any{int64(id)}, func(rows *sql.Rows) error {
 		found = true
-		_, _, err := w.scanLocked(rows)
+		_, err := w.scanLocked(rows)
 		return err
 	})
 	return found, err

@@ -225,12 +225,13 @@ func (w *writer) isLocked(id storage.UserID) bool {
 
 // takeLocked reads a row of sqlLockCounts.
 func (w *writer) takeLocked(rows *sql.Rows) error {
-	_, _, err := w.scanLocked(rows)
+	_, err := w.scanLocked(rows)
 	return err
 }
 
 // scanLocked reads a row of a statement that locks counts: those of sqlLockCounts, and the columns behind them.
-func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, n storage.Counts, err error) {
+func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, err error) {
+	var n storage.Counts
 	var flags int64
 	err = rows.Scan(slices.Concat([]any{&id}, countColumns(&n), []any{&flags}, behind)...)
 	w.locked[id] = n
@@ -241,7 +242,7 @@ func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, n
 		w.packed[id] = flags
 	}
 	w.touchUser(id)
-	return id, n, err
+	return id, err
 }
 
 // save writes what the judge has changed: rows and counts.

@@ -92,7 +92,7 @@ func (c *edgeChange) scanPair(row *sql.Rows, user, other storage.UserID) error {
 	for i := range values {
 		into = append(into, &values[i].kind, &values[i].at)
 	}
-	owner, _, err := c.scanLocked(row, into...)
+	owner, err := c.scanLocked(row, into...)
 	if err != nil {
 		return err
 	}

@@ -188,7 +188,7 @@ func (w *writer) lockMark(pair storage.Pair) (old storage.EdgeMark, err error) {
 	args := []any{int64(pair.To), int64(pair.To), int64(pair.From)}
 	err = w.readLocked([]storage.UserID{pair.From}, sqlLockMark, args, func(rows *sql.Rows) error {
 		var kind sql.NullInt64
-		_, _, err := w.scanLocked(rows, &kind, &old.Special, &old.Remark, &old.Attributes, &old.FirstAt)
+		_, err := w.scanLocked(rows, &kind, &old.Special, &old.Remark, &old.Attributes, &old.FirstAt)
 		follows = storage.EdgeType(kind.Int64) == storage.Following
 		return err
 	})

@@ -113,7 +113,7 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	counted, exists := false, storage.UserID(0)
 	err := w.readLocked([]storage.UserID{user}, sqlLockState, []any{int64(user)}, func(rows *sql.Rows) error {
 		counted = true
-		_, _, err := w.scanLocked(rows, &old.State, &old.At, &exists)
+		_, err := w.scanLocked(rows, &old.State, &old.At, &exists)
 		return err
 	})
 	switch {
