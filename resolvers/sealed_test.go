@@ -50,7 +50,7 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 		}
 	}
 	whole, small := apitest.New(t, store, apitest.Options{}).As(1), apitest.New(t, store, apitest.Options{Budget: 300}).As(1)
-	medium := apitest.New(t, store, apitest.Options{Budget: 2 * (friends + 10)}).As(1)
+	medium := apitest.New(t, store, apitest.Options{Budget: 4 * (friends + 10)}).As(1)
 	for _, list := range []string{
 		`viewer { user { list: followings(first: 3 @) $ } }`, `viewer { user { list: followers(first: 3 @) $ } }`, `viewer { user { list: friends(first: 3 @) $ } }`,
 		`user(by: {id: 3100}) { list: notFollowingBack(first: 3 @) $ }`, `viewer { user { list: notFollowedBack(first: 3 @) $ } }`,
@@ -60,7 +60,7 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 	} {
 		want, _ := pages(t, whole, list)
 		short := small
-		if strings.Contains(list, "followSuggestions") { // this list counts the followings that it begins with, and takes half
+		if strings.Contains(list, "followSuggestions") { // this list counts the followings that it begins with, and takes a quarter
 			short = medium
 		}
 		got, sealed := pages(t, short, list)
