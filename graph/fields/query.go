@@ -12,13 +12,13 @@ var (
 var query = with(made("Query", "viewer", "node", "nodes", "user", "users", "relationship", "relationships", "_entities", "consistency"), map[string]*Field{
 	"_service": {Weight: 300}, // a long text
 
-	"edgesTo":     {Weight: 200},           // whose rows tell who is seen
+	"edgesTo":     {Weight: 300},           // whose rows tell who is seen
 	"latestPosts": {Weight: 200},           // of all shards, with their texts
 	"people":      {Weight: 200},           // up to 16 lists
 	"edgesAmong":  {Weight: 500, Each: 12}, // up to 2,000 lists
 	"searchUsers": {Weight: 34_000},        // 30 ms, with caches and without: 7,000 users by name, their counts, and lists of 128 followings
 
-	"moderationLog": {Weight: 200}, // of all shards, as the latest posts
+	"moderationLog": {Weight: 300}, // of all shards, as the latest posts
 })
 
 var (
