@@ -58,20 +58,6 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 	}
 }
 
-// Only followings and followers are counted, so nothing else is a list.
-func TestListsOfRequestsAreRefused(t *testing.T) {
-	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
-		if r := storage.SnapshotLookups[side].Read(t.Context(), s, storage.ListQuery{Owner: 1, Longest: 10})[0]; r.Err == nil || r.Found {
-			t.Errorf("%s: %+v, want an error", side, r)
-		}
-	}
-}
-
 // A dead shard fails its own keys and no others.
 func TestSnapshotsWithADeadShard(t *testing.T) {
 	server := testenv.SharedMariaDB(t, 1)[0]
