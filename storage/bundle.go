@@ -330,13 +330,14 @@ func EachKind(visit func(name string, ask func(*Bundle) any, cached bool)) {
 	}
 }
 
-// NewLookupKind adds a kind, and NewCachedKind one that only caches have. They are for variables of packages.
+// NewLookupKind adds a kind. It is for variables of packages.
 func NewLookupKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
 	k := &LookupKind[K, V]{len(kinds), owner}
 	kinds = append(kinds, kind{name: name, ask: func(b *Bundle) any { return k.Ask(b) }})
 	return k
 }
 
+// NewCachedKind adds a kind that only caches have.
 func NewCachedKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
 	k := NewLookupKind[K, V](name, owner)
 	kinds[k.number].cached = true
