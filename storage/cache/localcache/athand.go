@@ -31,24 +31,8 @@ func (c *Cache) keeps() {
 	a := &c.Answering
 	c.Over(c.Reader)
 	storage.ProfileLookups.AnsweredBy(a, c.fetchProfiles) // and users and counts
-	storage.UserLookups.AtHandBy(a, func(ids []storage.UserID) []storage.Result[storage.User] {
-		return each(c, profileKind, ids, func(id storage.UserID) (r storage.Result[storage.User], ok bool) {
-			p, ok := get[*profile](c, profileKey(id))
-			if ok {
-				r.Value, r.Found = p.User, p.Exists
-			}
-			return r, ok
-		})
-	})
-	storage.CountLookups.AtHandBy(a, func(ids []storage.UserID) []storage.Result[storage.Counts] {
-		return each(c, profileKind, ids, func(id storage.UserID) (r storage.Result[storage.Counts], ok bool) {
-			p, ok := get[*profile](c, profileKey(id))
-			if ok {
-				r.Value, r.Found = p.Counts, p.Counted
-			}
-			return r, ok
-		})
-	})
+	ofProfile(c, storage.UserLookups, func(p *profile) (storage.User, bool) { return p.User, p.Exists })
+	ofProfile(c, storage.CountLookups, func(p *profile) (storage.Counts, bool) { return p.Counts, p.Counted })
 	define(c, storage.HandleLookups, handleKind, c.handle, c.readUserIDs)
 
 	c.blocks = source[storage.UserID, []storage.UserID]{new(fills[storage.UserID, []storage.UserID]), c, blocksKind, blocksKey, known(c, (*blockList).result), readFrom(c.Reader, storage.BlockLookups), c.keepBlocks, false}
@@ -93,6 +77,19 @@ func (c *Cache) keeps() {
 	storage.PostPageLookups.AtHandBy(a, c.postPagesAtHand)
 	c.lastPosts = newAnswers(c, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), c.readLastPosts)
 	c.searches = newAnswers(c, func(search) storage.PostID { return storage.PostID{} }, lists[storage.UserID](), c.readSearches)
+}
+
+// ofProfile has the cache answer what is a part of profiles in memory.
+func ofProfile[V any](c *Cache, kind *storage.LookupKind[storage.UserID, V], part func(*profile) (V, bool)) {
+	kind.AtHandBy(&c.Answering, func(ids []storage.UserID) []storage.Result[V] {
+		return each(c, profileKind, ids, func(id storage.UserID) (r storage.Result[V], ok bool) {
+			p, ok := get[*profile](c, profileKey(id))
+			if ok {
+				r.Value, r.Found = part(p)
+			}
+			return r, ok
+		})
+	})
 }
 
 // keepsLists has the cache answer what it has lists for.
