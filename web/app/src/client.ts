@@ -3,7 +3,7 @@
 import { cacheExchange } from '@urql/exchange-graphcache';
 import { createClient as createSocket } from 'graphql-ws';
 import { Client, fetchExchange, makeOperation, subscriptionExchange, type Exchange, type Operation, type OperationResult } from 'urql';
-import { filter, fromPromise, merge, mergeMap, pipe, share, tap } from 'wonka';
+import { filter, fromPromise, map, merge, mergeMap, pipe, share, tap } from 'wonka';
 import { cacheOptions } from './cache';
 import { StandingDocument, type RelationshipChangesSubscription } from './gql';
 import { endpoint, freshToken, refused, tokenOf } from './session';
@@ -14,7 +14,7 @@ export function makeClient(userId: string | undefined) {
     url: endpoint,
     preferGetMethod: false,
     fetch: fetchAs(userId, recentTokens()),
-    exchanges: [unblock, cacheExchange(cacheOptions(userId)), inTurn, fetchExchange, ...(userId ? [socketExchange(userId)] : [])],
+    exchanges: [apart, unblock, cacheExchange(cacheOptions(userId)), inTurn, fetchExchange, ...(userId ? [socketExchange(userId)] : [])],
   });
 }
 
@@ -58,28 +58,48 @@ function fetchAs(userId: string | undefined, recent: Tokens): typeof fetch {
 }
 
 /**
+ * apart gives each change a key of its own. By the library's keys, a change that is sent again before it has ended is the first one again, and
+ * the cache shows its outcome below those of the changes that came between.
+ */
+const apart: Exchange = ({ forward }) => {
+  const sent = new Map<number, Operation>();
+  let last = 0;
+  return operations =>
+    pipe(
+      operations,
+      map(op => {
+        if (op.kind !== 'mutation') return op;
+        sent.set(--last, op); // the library's keys are not negative
+        return makeOperation('mutation', { ...op, key: last }, op.context);
+      }),
+      forward,
+      map(result => {
+        const operation = sent.get(result.operation.key);
+        return operation && sent.delete(result.operation.key) ? { ...result, operation } : result;
+      }),
+    );
+};
+
+/**
  * unblock sends queries that the cache holds back. While a change is under way and its expected outcome
  * is shown already, the cache does not query the objects that it changes. It queries them when the change
  * has ended, unless a query has no answer at all yet: the client takes that query for one under way.
  */
 const unblock: Exchange = ({ client, forward }) => {
-  const changes = new Map<number, number>(); // how many with a key: the same change may be sent again before it ends
+  const changes = new Set<number>();
   const held = new Map<number, Operation>();
   return operations =>
     pipe(
       operations,
       tap(op => {
-        if (op.kind === 'mutation') changes.set(op.key, (changes.get(op.key) ?? 0) + 1);
+        if (op.kind === 'mutation') changes.add(op.key);
         else if (op.kind === 'teardown') held.delete(op.key);
         else if (op.kind === 'query' && changes.size > 0) held.set(op.key, op);
       }),
       forward,
       tap(({ operation }) => {
         held.delete(operation.key);
-        const left = (changes.get(operation.key) ?? 0) - 1;
-        if (left > 0) changes.set(operation.key, left);
-        else if (!changes.delete(operation.key)) return;
-        if (changes.size > 0) return;
+        if (!changes.delete(operation.key) || changes.size > 0) return;
         for (const op of held.values()) client.reexecuteOperation(makeOperation('query', op, { ...op.context, requestPolicy: 'network-only' }));
         held.clear();
       }),
