@@ -49,7 +49,7 @@ func TestWhatIsAtHandIsNotRead(t *testing.T) {
 		"Together": func(_ context.Context, l *loaders.Loaders, ids []storage.UserID) (users []storage.Result[storage.User]) {
 			l.Together(2, func(i int, r loaders.Reader) {
 				if i == 0 {
-					users = r.Users(t.Context(), ids)
+					users = storage.UserLookups.Read(t.Context(), r, ids...)
 				}
 			})
 			return users

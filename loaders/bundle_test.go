@@ -58,10 +58,10 @@ func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 	var edges []*loaders.Asked[storage.Pair, storage.Edge]
 	asked := []loaders.Question{users, counts}
 	for _, side := range storage.Sides {
-		edges = append(edges, l.Edges(side).Ask([]storage.Pair{pair}))
+		edges = append(edges, loaders.Of(l, storage.EdgeLookups[side]).Ask([]storage.Pair{pair}))
 		asked = append(asked, edges[side])
 	}
-	page := l.Pages(storage.Inverse).Ask([]storage.PageQuery{{Owner: 7, Limit: 3}})
+	page := loaders.Of(l, storage.PageLookups[storage.Inverse]).Ask([]storage.PageQuery{{Owner: 7, Limit: 3}})
 	l.Dispatch(append(asked, page)...)
 
 	if r := users.Results(); !r[0].Found || r[0].Value.ID != 1 || r[1].Value.ID != 3 {
@@ -89,7 +89,7 @@ func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 func TestBundleThatFailsHasNoAnswers(t *testing.T) {
 	for want, store := range map[string]*echoing{"panicked: no": {panics: true}, "unanswered": {forgets: true}} {
 		l := loaders.For(loaders.Attach(t.Context(), store))
-		users, edges := l.Users.Ask([]storage.UserID{2}), l.Edges(storage.Forward).Ask([]storage.Pair{{From: 2, To: 4}})
+		users, edges := l.Users.Ask([]storage.UserID{2}), loaders.Of(l, storage.EdgeLookups[storage.Forward]).Ask([]storage.Pair{{From: 2, To: 4}})
 		l.Dispatch(users, edges)
 		for _, err := range []error{users.Results()[0].Err, edges.Results()[0].Err} {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -105,8 +105,8 @@ func TestReaderRemembers(t *testing.T) {
 	ctx := loaders.Attach(t.Context(), store)
 	r := loaders.For(ctx).Reader()
 	pairs := []storage.Pair{{From: 1, To: 2}, {From: 3, To: 4}}
-	first := r.Edges(ctx, storage.Inverse, pairs)
-	if again := r.Edges(ctx, storage.Inverse, pairs[1:]); !reflect.DeepEqual(again, first[1:]) || len(store.seen) != 1 {
+	first := storage.EdgeLookups[storage.Inverse].Read(ctx, r, pairs...)
+	if again := storage.EdgeLookups[storage.Inverse].Read(ctx, r, pairs[1:]...); !reflect.DeepEqual(again, first[1:]) || len(store.seen) != 1 {
 		t.Errorf("asked %d times: %+v, then %+v", len(store.seen), first, again)
 	}
 }

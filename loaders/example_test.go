@@ -14,8 +14,8 @@ func ExampleLoaders_Together() {
 	ctx := loaders.Attach(context.Background(), store)
 	loaders.For(ctx).Together(2, func(i int, read loaders.Reader) {
 		ids := []storage.UserID{storage.UserID(2 * (i + 1))}
-		read.Counts(ctx, ids)
-		read.Users(ctx, ids)
+		storage.CountLookups.Read(ctx, read, ids...)
+		storage.UserLookups.Read(ctx, read, ids...)
 	})
 	fmt.Println(store.bundles, "bundles")
 	// Output:

@@ -204,7 +204,7 @@ func (h held) Bundle(ctx context.Context, b *storage.Bundle) {
 func TestLateKeysShareABatch(t *testing.T) {
 	store := &echoing{}
 	ctx := loaders.Attach(loaders.WithWait(t.Context(), time.Second), store)
-	edges := loaders.For(ctx).Edges(storage.Inverse)
+	edges := loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Inverse])
 	pair := func(from storage.UserID) storage.Pair { return storage.Pair{From: from, To: from % 2} }
 	primed := storage.Edge{From: 6, Type: storage.Following}
 	edges.Prime(pair(6), primed)

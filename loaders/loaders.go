@@ -31,7 +31,8 @@ type Loaders struct {
 
 	mu     sync.Mutex
 	beside []task // batches that the next one of the relations takes along
-	kept   []any  // other loaders, once they are needed, and values of packages: a few
+	kept   []any  // all loaders, once they are needed, and values of packages: a few
+	room   [8]any // for them
 }
 
 // init makes the loaders of one request. ctx is the request's context.
@@ -40,60 +41,13 @@ func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
 	l.Users.all, l.Users.kind = l, storage.UserLookups
 	l.Handles.all, l.Handles.kind = l, storage.HandleLookups
 	l.Counts.all, l.Counts.kind = l, storage.CountLookups
+	l.kept = append(l.room[:0], &l.Counts, &l.Users, &l.Handles)
 }
 
-// of is the loader of a kind, made when it is first needed.
-func of[K comparable, V any](l *Loaders, kind *storage.LookupKind[K, V]) *Loader[K, V] {
+// Of is the loader of a kind, made when it is first needed.
+func Of[K comparable, V any](l *Loaders, kind *storage.LookupKind[K, V]) *Loader[K, V] {
 	return once(l, func(made *Loader[K, V]) bool { return made.kind == kind },
 		func() *Loader[K, V] { return &Loader[K, V]{all: l, kind: kind} })
-}
-
-// Edges reads single edges from one side: Forward for `from → to` on the shard of
-// from, Inverse for `to ← from` on the shard of to.
-func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
-	return of(l, storage.EdgeLookups[side])
-}
-
-// Pages reads ranges of followings (Forward), of followers (Inverse) or of requests.
-func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
-	return of(l, storage.PageLookups[side])
-}
-
-// Loaders of one look-up each, as the methods of [storage.Reader] with their names say.
-
-func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
-	return of(l, storage.BlockLookups)
-}
-func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
-	return of(l, storage.SpecialLookups)
-}
-func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
-	return of(l, storage.MarkLookups)
-}
-func (l *Loaders) Messages() *Loader[storage.Pair, string] { return of(l, storage.MessageLookups) }
-
-func (l *Loaders) Posts() *Loader[storage.PostID, storage.Post] { return of(l, storage.PostLookups) }
-func (l *Loaders) PostPages() *Loader[storage.PostsQuery, []storage.Post] {
-	return of(l, storage.PostPageLookups)
-}
-func (l *Loaders) Comments() *Loader[storage.CommentID, storage.Comment] {
-	return of(l, storage.CommentLookups)
-}
-func (l *Loaders) CommentPages() *Loader[storage.CommentsQuery, []storage.Comment] {
-	return of(l, storage.CommentPageLookups)
-}
-
-func (l *Loaders) FavoritePages() *Loader[storage.FavoritesQuery, []storage.Edge] {
-	return of(l, storage.FavoritePageLookups)
-}
-func (l *Loaders) Details() *Loader[storage.Pair, storage.Detail] {
-	return of(l, storage.DetailLookups)
-}
-func (l *Loaders) KindCounts() *Loader[storage.OwnerKind, storage.KindCount] {
-	return of(l, storage.KindLookups)
-}
-func (l *Loaders) UserLists() *Loader[storage.ListsQuery, []storage.UserList] {
-	return of(l, storage.ListLookups)
 }
 
 // Kept is a package's own value for the duration of a request. It is found by its type: there is

@@ -124,7 +124,7 @@ func TestALargeLevelIsOneBatch(t *testing.T) {
 	for i := range pairs {
 		pairs[i] = storage.Pair{From: storage.UserID(i + 1), To: 7}
 	}
-	r := loaders.For(loaders.Attach(t.Context(), store)).Edges(storage.Forward).Fetch(pairs)
+	r := loaders.Of(loaders.For(loaders.Attach(t.Context(), store)), storage.EdgeLookups[storage.Forward]).Fetch(pairs)
 	if len(store.seen) != 1 {
 		t.Errorf("%d batches", len(store.seen))
 	}

@@ -133,18 +133,41 @@ func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
 // not read again.
 func (l *Loaders) Reader() Reader { return Reader{l, l.Dispatch} }
 
-// Reader is what [Loaders.Reader] returns. Each method answers the kind of
-// look-up that it is named after.
+// Reader is what [Loaders.Reader] returns.
 type Reader struct {
 	l   *Loaders
 	ask func(...Question) // has the keys read; returns when that is done
 }
 
-// Bundle implements [storage.Answerer], for callers that read users and edges from stores as well.
+// Bundle implements [storage.Answerer]. A user and its counts may be of two moments. Of lists and recommenders, what the store's memory
+// has is not remembered.
 func (r Reader) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.UserLookups.Instead(ctx, b, r.Users)
-	storage.EdgeLookups.Instead(ctx, b, r.Edges)
-	r.l.store.Bundle(ctx, b)
+	recall(r, b, idset.ListLookups...)
+	recall(r, b, idset.RecommenderLookups)
+	through(r, b, storage.CountLookups)
+	through(r, b, storage.EdgeLookups...)
+	through(r, b, storage.PageLookups...)
+	through(r, b, storage.UserLookups)
+	through(r, b, storage.RowLookups)
+	through(r, b, storage.KindLookups)
+	through(r, b, storage.DetailLookups)
+	through(r, b, storage.PackedLookups...)
+	through(r, b, storage.NeighbourLookups...)
+	if both := storage.ProfileLookups.In(b); both.Open() {
+		both.Results = r.profiles(both.Keys)
+	}
+	if b.Open() {
+		r.l.store.Bundle(ctx, b)
+	}
+}
+
+// through answers what a bundle asks of kinds by their loaders.
+func through[K comparable, V any](r Reader, b *storage.Bundle, kinds ...*storage.LookupKind[K, V]) {
+	for _, kind := range kinds {
+		if l := kind.In(b); l.Open() {
+			l.Results = fetch(r, Of(r.l, kind), l.Keys)
+		}
+	}
 }
 
 func fetch[K comparable, V any](r Reader, from *Loader[K, V], keys []K) []storage.Result[V] {
@@ -155,88 +178,29 @@ func fetch[K comparable, V any](r Reader, from *Loader[K, V], keys []K) []storag
 	return asked.Results()
 }
 
-// Counts answers look-ups.
-func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return fetch(r, &r.l.Counts, ids)
+// recall is through for what the store's memory need not be remembered of.
+func recall[K comparable, V any](r Reader, b *storage.Bundle, kinds ...*storage.LookupKind[K, V]) {
+	for _, kind := range kinds {
+		l := kind.In(b)
+		if !l.Open() {
+			continue
+		}
+		if r.l.store.AtHand(b); !l.Open() {
+			r.l.reads.InMemory(len(l.Keys))
+		}
+	}
+	through(r, b, kinds...)
 }
 
-// Profiles returns users with their counts, in the order of the ids.
-// For an id without a user it is the zero profile. A user and its counts may be of two moments.
-func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
+func (r Reader) profiles(ids []storage.UserID) []storage.Result[storage.Profile] {
 	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
 	r.ask(users, counts)
-	made, profiles := make([]storage.Profile, len(ids)), make([]*storage.Profile, len(ids))
-	known := counts.Results()
+	profiles, known := make([]storage.Result[storage.Profile], len(ids)), counts.Results()
 	for i, u := range users.Results() {
 		c := known[i]
-		if err := cmp.Or(u.Err, c.Err); err != nil {
-			return nil, err
+		profiles[i] = storage.Result[storage.Profile]{
+			Value: storage.Profile{User: u.Value, Exists: u.Found, Counts: c.Value, Counted: c.Found}, Found: u.Found || c.Found, Err: cmp.Or(u.Err, c.Err),
 		}
-		made[i] = storage.Profile{User: u.Value, Exists: u.Found, Counts: c.Value, Counted: c.Found}
-		profiles[i] = &made[i]
 	}
-	return profiles, nil
-}
-
-// recall is fetch for what the store's memory need not be remembered of.
-func recall[K comparable, V any](r Reader, kind *storage.LookupKind[K, V], keys []K) []storage.Result[V] {
-	var b storage.Bundle
-	known := kind.Ask(&b, keys...)
-	if r.l.store.AtHand(&b); known.Open() {
-		return fetch(r, of(r.l, kind), keys)
-	}
-	r.l.reads.InMemory(len(keys))
-	return known.Results
-}
-
-// Sets returns lists that the store keeps as sets. Other lists are not Found: their rows have to be
-// read.
-func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
-	return recall(r, idset.ListLookups[side], owners)
-}
-
-// Recommenders returns users as suggestions need them. Users whom the store does not keep in this
-// form are not Found: their profiles and lists have to be read.
-func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
-	return recall(r, idset.RecommenderLookups, ids)
-}
-
-// PackedNeighbours answers look-ups.
-func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, of(r.l, storage.PackedLookups[side]), owners)
-}
-
-// Users answers look-ups.
-func (r Reader) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return fetch(r, &r.l.Users, ids)
-}
-
-// Edges answers look-ups.
-func (r Reader) Edges(_ context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	return fetch(r, r.l.Edges(side), pairs)
-}
-
-// Pages answers look-ups.
-func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return fetch(r, r.l.Pages(side), queries)
-}
-
-// Details answers look-ups.
-func (r Reader) Details(_ context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
-	return fetch(r, r.l.Details(), pairs)
-}
-
-// KindCounts answers look-ups.
-func (r Reader) KindCounts(_ context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
-	return fetch(r, r.l.KindCounts(), of)
-}
-
-// AllRows answers look-ups.
-func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return fetch(r, of(r.l, storage.RowLookups), queries)
-}
-
-// Neighbours answers look-ups.
-func (r Reader) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, of(r.l, storage.NeighbourLookups[side]), owners)
+	return profiles
 }

@@ -25,12 +25,12 @@ func TestAnswersThatAreWorkedOutTogetherReadTogether(t *testing.T) {
 		l.Together(len(steps), func(i int, r loaders.Reader) {
 			for step, ids := range steps[i] {
 				if step%2 == 1 {
-					if got := r.Counts(t.Context(), ids); len(got) != len(ids) {
+					if got := storage.CountLookups.Read(t.Context(), r, ids...); len(got) != len(ids) {
 						t.Fatalf("%d counts of %v", len(got), ids)
 					}
 					continue
 				}
-				for k, one := range r.Users(t.Context(), ids) {
+				for k, one := range storage.UserLookups.Read(t.Context(), r, ids...) {
 					if !isUser(ids[k], one) {
 						t.Fatalf("the answer to %d is %+v", ids[k], one)
 					}

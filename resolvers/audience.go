@@ -170,7 +170,7 @@ func (e *access) audience() (*social.Audience, error) {
 	}
 	var blocks []storage.UserID
 	if e.viewer != 0 {
-		r := e.loaders.Blocks().Get(e.viewer)
+		r := loaders.Of(e.loaders, storage.BlockLookups).Get(e.viewer)
 		if r.Err != nil {
 			return nil, r.Err
 		}
@@ -211,7 +211,7 @@ func (e *access) fetchOpen(a *social.Audience, lists []social.List) {
 		}
 	}
 	if len(follows) > 0 {
-		l.Edges(storage.Forward).Fetch(follows)
+		loaders.Of(l, storage.EdgeLookups[storage.Forward]).Fetch(follows)
 	}
 }
 
@@ -291,7 +291,7 @@ func (e *access) look(list social.List) (bool, error) {
 	}
 	follows := false
 	if a.NeedsFollow(list, row.Value) {
-		r := e.loaders.Edges(storage.Forward).Get(storage.Pair{From: a.Viewer, To: list.Owner})
+		r := loaders.Of(e.loaders, storage.EdgeLookups[storage.Forward]).Get(storage.Pair{From: a.Viewer, To: list.Owner})
 		if r.Err != nil {
 			return false, r.Err
 		}

@@ -114,7 +114,7 @@ func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.l
 
 // miss reads what may have been done with the viewer's newest posts since the newest row that was sent.
 func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
-	page := loaders.For(ctx).PostPages().Get(storage.PostsQuery{Author: w.viewer, Limit: missedPosts})
+	page := loaders.Of(loaders.For(ctx), storage.PostPageLookups).Get(storage.PostsQuery{Author: w.viewer, Limit: missedPosts})
 	if page.Err != nil || len(page.Value) == 0 {
 		return nil, page.Err
 	}
@@ -156,7 +156,7 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 		posts[i], users[i] = w.news.facts(row).post, w.news.facts(row).by
 	}
 	l := loaders.For(ctx)
-	foundPosts, foundUsers := l.Posts().Fetch(posts), l.Users.Fetch(users)
+	foundPosts, foundUsers := loaders.Of(l, storage.PostLookups).Fetch(posts), l.Users.Fetch(users)
 	var shown []R
 	for i, row := range rows {
 		if err := cmp.Or(foundPosts[i].Err, foundUsers[i].Err); err != nil {
@@ -174,7 +174,7 @@ func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
 	posts, users := make([]storage.Post, len(rows)), make([]storage.UserID, len(rows))
 	for i, row := range rows {
 		f := w.news.facts(row)
-		posts[i], users[i] = l.Posts().Load(f.post).Value, f.by
+		posts[i], users[i] = loaders.Of(l, storage.PostLookups).Load(f.post).Value, f.by
 	}
 	fetch(ctx,
 		wantedUsers{ids: distinctOf(users), exist: true, on: w.news.onUsers(s)},
@@ -195,7 +195,7 @@ func (newFavorites) keyOf(e events.Event) (storage.Pair, bool) {
 }
 
 func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []storage.Edge, err error) {
-	for _, r := range loaders.For(ctx).Edges(storage.FavoriteInbox).Fetch(keys) {
+	for _, r := range loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.FavoriteInbox]).Fetch(keys) {
 		if r.Value.Type == storage.Favorited {
 			rows = append(rows, r.Value)
 		}
@@ -208,7 +208,7 @@ func (newFavorites) newest(ctx context.Context, posts []storage.PostID) (rows []
 	queries := storage.Each(posts, func(id storage.PostID) storage.PageQuery {
 		return storage.PageQuery{Owner: id.Author, Post: id.Number, Limit: maxFirst}
 	})
-	return joinPages(loaders.For(ctx).Pages(storage.FavoriteInbox).Fetch(queries))
+	return joinPages(loaders.Of(loaders.For(ctx), storage.PageLookups[storage.FavoriteInbox]).Fetch(queries))
 }
 
 func (newFavorites) facts(e storage.Edge) facts[storage.Pair] {
@@ -235,7 +235,7 @@ func (newComments) keyOf(e events.Event) (storage.CommentID, bool) {
 }
 
 func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []storage.Comment, err error) {
-	for _, r := range loaders.For(ctx).Comments().Fetch(keys) {
+	for _, r := range loaders.Of(loaders.For(ctx), storage.CommentLookups).Fetch(keys) {
 		if r.Found {
 			rows = append(rows, r.Value)
 		}
@@ -246,7 +246,7 @@ func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []s
 
 func (newComments) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Comment, err error) {
 	queries := storage.Each(posts, func(id storage.PostID) storage.CommentsQuery { return storage.CommentsQuery{Post: id, Limit: maxFirst} })
-	return joinPages(loaders.For(ctx).CommentPages().Fetch(queries))
+	return joinPages(loaders.Of(loaders.For(ctx), storage.CommentPageLookups).Fetch(queries))
 }
 
 func (newComments) facts(c storage.Comment) facts[storage.CommentID] {

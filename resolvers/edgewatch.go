@@ -52,7 +52,7 @@ func (n *edgeNews[A]) pagesOf(ctx context.Context, side storage.Side, query stor
 		queries[i] = query
 		queries[i].Owner, queries[i].Type = n.viewer, kind
 	}
-	return loaders.For(ctx).Pages(side).Fetch(queries)
+	return loaders.Of(loaders.For(ctx), storage.PageLookups[side]).Fetch(queries)
 }
 
 func (n *edgeNews[A]) read(ctx context.Context, e events.Event) (rows []storage.Edge, more bool, err error) {
@@ -145,7 +145,7 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 			if e.Edge.From == viewer {
 				side = storage.Requests
 			}
-			row := loaders.For(ctx).Edges(side).Get(e.Edge.Pair())
+			row := loaders.Of(loaders.For(ctx), storage.EdgeLookups[side]).Get(e.Edge.Pair())
 			if row.Err != nil || !row.Found || row.Value.Type == storage.None {
 				return nil, row.Err
 			}

@@ -17,12 +17,12 @@ import (
 
 var (
 	userFavorites = placeList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
-		kind: cursor.Favorites, of: userName, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace, ofUser: true,
+		kind: cursor.Favorites, of: userName, pages: storage.FavoritePageLookups, place: storage.FavoritePlace, ofUser: true,
 		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
 			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
 		},
 		ahead: func(e *access, a *social.Audience, rows []storage.Edge) error {
-			for _, r := range e.loaders.Posts().Fetch(postsOfFavorites(rows)) {
+			for _, r := range loaders.Of(e.loaders, storage.PostLookups).Fetch(postsOfFavorites(rows)) {
 				if r.Err != nil {
 					return r.Err
 				}
@@ -31,18 +31,14 @@ var (
 		},
 		shows: func(e *access, a *social.Audience, row storage.Edge) bool {
 			post := row.Pair().PostID()
-			return e.loaders.Posts().Load(post).Found && e.isShown(a, post.Author)
+			return loaders.Of(e.loaders, storage.PostLookups).Load(post).Found && e.isShown(a, post.Author)
 		},
 		below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
 			return wantedPosts{visiblePosts(ctx, a, postsOfFavorites(rows)), on}
 		},
 	}
 	favoritedBy = placeList[storage.Post, storage.PageQuery, storage.Edge]{
-		kind: cursor.FavoritedBy, of: postName,
-		pages: func(l *loaders.Loaders) *loaders.Loader[storage.PageQuery, []storage.Edge] {
-			return l.Pages(storage.FavoriteInbox)
-		},
-		place: social.FavoritedByPlace,
+		kind: cursor.FavoritedBy, of: postName, pages: storage.PageLookups[storage.FavoriteInbox], place: social.FavoritedByPlace,
 		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PageQuery {
 			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: positionAt(after), Limit: limit}
 		},
@@ -134,7 +130,7 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		if !f.Inverse {
 			d.late = d.token
 		}
-		loaders.For(ctx).Edges(storage.Favorites).Prime(f.Row.Pair(), f.Row)
+		loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Favorites]).Prime(f.Row.Pair(), f.Row)
 	}
 	r.await(ctx, d, s.readsInverse())
 	edge := s.below("favoriteEdge")

@@ -97,7 +97,7 @@ func onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, list *s
 		return nil, apierr.InvalidValue.Error("list and special cannot be given together").In("special")
 	case special:
 		return func(ctx context.Context) (*idset.Set, error) {
-			read := loaders.For(ctx).Specials().Get(viewer)
+			read := loaders.Of(loaders.For(ctx), storage.SpecialLookups).Get(viewer)
 			return idset.Of(read.Value), read.Err
 		}, nil
 	case list == nil:

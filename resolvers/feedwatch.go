@@ -150,14 +150,14 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 				return nil, err
 			}
 		}
-	} else if follow := l.Edges(storage.Forward).Load(storage.Pair{From: w.viewer, To: id.Author}); follow.Value.Type != storage.Following {
+	} else if follow := loaders.Of(l, storage.EdgeLookups[storage.Forward]).Load(storage.Pair{From: w.viewer, To: id.Author}); follow.Value.Type != storage.Following {
 		return nil, follow.Err
 	}
 	muted, err := social.New(l.Reader(), w.resolver.Budget, a).LeftOut(ctx, w.viewer, storage.FeedAnswers)
 	if err != nil || slices.Contains(muted, id.Author) {
 		return nil, err
 	}
-	r := l.Posts().Load(id)
+	r := loaders.Of(l, storage.PostLookups).Load(id)
 	if !r.Found {
 		return nil, r.Err
 	}

@@ -274,7 +274,7 @@ func (b *batch) run(ctx context.Context) {
 		asked = p.askAhead(asked, b.request, l, known)
 	}
 	if looksAtLists && b.viewer != 0 && known == nil {
-		asked = append(asked, l.Blocks().Ask([]storage.UserID{b.viewer}))
+		asked = append(asked, loaders.Of(l, storage.BlockLookups).Ask([]storage.UserID{b.viewer}))
 	}
 	l.Dispatch(asked...)
 	if looksAtLists {

@@ -135,7 +135,7 @@ func (p *listsOfSide) askAhead(asked []loaders.Question, r *requestState, l *loa
 		}
 	}
 	if len(p.ahead) > 0 {
-		p.read = l.Pages(p.side).Ask(p.ahead)
+		p.read = loaders.Of(l, storage.PageLookups[p.side]).Ask(p.ahead)
 		asked = append(asked, p.read)
 	}
 	return asked

@@ -72,7 +72,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		result.Value, result.Err = l.showChecked(ctx, read, a, query)
 	} else {
 		ahead := []storage.PageQuery{a.Ahead(query)}
-		result = social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, read.Pages(ctx, l.side, ahead))[0]
+		result = social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, storage.PageLookups[l.side].Read(ctx, read, ahead...))[0]
 	}
 	if result.Err != nil {
 		return p, result.Err
@@ -111,7 +111,7 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 	e, size := accessOf(ctx), q.Limit
 	more := func(after storage.Place, limit int) ([]storage.Edge, error) {
 		q.After, q.Limit = positionAt(after), limit
-		rows := read.Pages(ctx, l.side, []storage.PageQuery{q})[0]
+		rows := storage.PageLookups[l.side].Read(ctx, read, q)[0]
 		return rows.Value, cmp.Or(rows.Err, e.fetchShown(a, startsOf(rows.Value)))
 	}
 	rows, err := more(storage.Place{CreatedAt: q.After.UpdateTime, Number: int64(q.After.Peer)}, size+1)
@@ -171,7 +171,7 @@ func (l ownList) sizeCounted(ctx context.Context, r *Resolver, read loaders.Read
 		return pair
 	})
 	n := all - newer
-	for _, e := range read.Edges(ctx, l.side, pairs) {
+	for _, e := range storage.EdgeLookups[l.side].Read(ctx, read, pairs...) {
 		if e.Err != nil {
 			return size, e.Err
 		}
@@ -185,7 +185,7 @@ func (l ownList) sizeCounted(ctx context.Context, r *Resolver, read loaders.Read
 // count counts the edges of the list's kind that are newer than a time, hidden users included.
 func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, since storage.Micros) (int64, error) {
 	if l.item != 0 { // these are counted where they lie
-		n := read.KindCounts(ctx, []storage.OwnerKind{{Owner: l.owner, Kind: l.item}})[0]
+		n := storage.KindLookups.Read(ctx, read, storage.OwnerKind{Owner: l.owner, Kind: l.item})[0]
 		if l.side.IsInverse() {
 			return n.Value.Incoming, n.Err
 		}
@@ -200,7 +200,7 @@ func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, si
 func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
 	var after storage.Position
 	for examined := 0; examined < maxCounted; examined += countStep {
-		page := read.Pages(ctx, l.side, []storage.PageQuery{l.query(after, countStep)})[0]
+		page := storage.PageLookups[l.side].Read(ctx, read, l.query(after, countStep))[0]
 		if page.Err != nil {
 			return social.Size{}, page.Err
 		}

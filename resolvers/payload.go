@@ -152,5 +152,5 @@ func markOf(row storage.Row) consistency.Mark {
 }
 
 func remember(ctx context.Context, row storage.Edge) {
-	loaders.For(ctx).Edges(storage.Forward).Prime(row.Pair(), row)
+	loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Forward]).Prime(row.Pair(), row)
 }

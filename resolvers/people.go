@@ -65,7 +65,7 @@ func (r *Resolver) readMade(ctx context.Context, g *social.Graph, made []*social
 			if sees, err := r.seesEdges(ctx, kind, id.Owner); err != nil || !sees {
 				return false, err
 			}
-			n := loaders.For(ctx).KindCounts().Get(storage.OwnerKind{Owner: id.Owner, Kind: kind.Number})
+			n := loaders.Of(loaders.For(ctx), storage.KindLookups).Get(storage.OwnerKind{Owner: id.Owner, Kind: kind.Number})
 			if n.Err != nil || n.Value.Outgoing > storage.MaxMembers {
 				return false, cmp.Or(n.Err, error(apierr.OutOfRange.Error("user %s has more than %d edges of this kind", id.Owner, storage.MaxMembers).In("where")))
 			}

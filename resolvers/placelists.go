@@ -15,7 +15,7 @@ import (
 type placeList[O any, Q comparable, R any] struct {
 	kind  cursor.Kind
 	of    func(O) storage.PostID // whose list it is: a post, or a user without a number
-	pages func(*loaders.Loaders) *loaders.Loader[Q, []R]
+	pages *storage.LookupKind[Q, []R]
 	query func(e *access, of storage.PostID, after storage.Place, limit int) Q
 	place func(R) storage.Place
 	// ofUser says that who sees the list is decided here. Who sees a post sees its lists.
@@ -43,7 +43,7 @@ func (k *placeList[O, Q, R]) ask(_ context.Context, b *batch, f *selections.Fiel
 	if k.ofUser {
 		b.addOpens(storage.FavoriteInbox, storage.Each(of, func(id storage.PostID) storage.UserID { return id.Author }))
 	}
-	read := k.pages(b.loaders).Ask(storage.Each(of, func(of storage.PostID) Q { return k.query(b.access, of, args.after, args.size+1) }))
+	read := loaders.Of(b.loaders, k.pages).Ask(storage.Each(of, func(of storage.PostID) Q { return k.query(b.access, of, args.after, args.size+1) }))
 	b.ask(read)
 	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
 		results := read.Results()
@@ -89,7 +89,7 @@ func (k *placeList[O, Q, R]) page(e *access, a *social.Audience, of storage.Post
 	rows, err := ready(read)
 	if err == nil {
 		shown, err = social.Show(&e.allowance, rows, args.size+1, args.size, func(row R) bool { return k.shows(e, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
-			return ready(k.pages(e.loaders).Get(k.query(e, of, after, limit)))
+			return ready(loaders.Of(e.loaders, k.pages).Get(k.query(e, of, after, limit)))
 		})
 	}
 	p := pageOfPlaces(e.resolver, k.kind, shown, k.place)

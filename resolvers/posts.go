@@ -16,7 +16,7 @@ import (
 
 var (
 	userPosts = placeList[storage.UserID, storage.PostsQuery, storage.Post]{
-		kind: cursor.Posts, of: userName, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place, ofUser: true,
+		kind: cursor.Posts, of: userName, pages: storage.PostPageLookups, place: storage.Post.Place, ofUser: true,
 		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
 			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
 		},
@@ -26,7 +26,7 @@ var (
 		},
 	}
 	postComments = placeList[storage.Post, storage.CommentsQuery, storage.Comment]{
-		kind: cursor.Comments, of: postName, pages: (*loaders.Loaders).CommentPages, place: storage.Comment.Place,
+		kind: cursor.Comments, of: postName, pages: storage.CommentPageLookups, place: storage.Comment.Place,
 		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
 			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
 		},
@@ -67,7 +67,7 @@ type wantedPosts wantedRows[storage.Post]
 
 func (w wantedPosts) add(ctx context.Context, b *batch) {
 	if needsOf(ctx, w.on)&fields.Favorite != 0 && b.viewer != 0 {
-		b.ask(b.loaders.Edges(storage.Favorites).Ask(storage.Each(w.rows, func(p storage.Post) storage.Pair {
+		b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Favorites]).Ask(storage.Each(w.rows, func(p storage.Post) storage.Pair {
 			pair, _ := favoriteOf(ctx, p.PostID)
 			return pair
 		})))
@@ -93,7 +93,7 @@ func (w wantedPostIDs) add(_ context.Context, b *batch) {
 		return
 	}
 	b.addOpens(storage.FavoriteInbox, storage.Each(w.ids, func(id storage.PostID) storage.UserID { return id.Author }))
-	b.ask(b.loaders.Posts().Ask(w.ids))
+	b.ask(loaders.Of(b.loaders, storage.PostLookups).Ask(w.ids))
 	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
 		b.next = append(b.next, wantedPosts{visiblePosts(ctx, a, w.ids), w.on})
 	})
@@ -113,7 +113,7 @@ func showPostNode(ctx context.Context, id nodeID, on []*selections.Object, at pa
 func askCommentNodes(_ context.Context, b *batch, nodes []nodeID, on []*selections.Object) {
 	ids := storage.Each(nodes, nodeID.comment)
 	b.addOpens(storage.FavoriteInbox, storage.Each(nodes, nodeID.user))
-	b.ask(b.loaders.Comments().Ask(ids))
+	b.ask(loaders.Of(b.loaders, storage.CommentLookups).Ask(ids))
 	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
 		b.next = append(b.next, wantedComments{visibleComments(ctx, a, ids), on})
 	})
@@ -125,7 +125,7 @@ func showCommentNode(ctx context.Context, id nodeID, on []*selections.Object, at
 		return nil, err
 	}
 	_, err = accessOf(ctx).shows(a, id.comment().Author)
-	if err = cmp.Or(loaders.For(ctx).Comments().Load(id.comment()).Err, err); err != nil {
+	if err = cmp.Or(loaders.Of(loaders.For(ctx), storage.CommentLookups).Load(id.comment()).Err, err); err != nil {
 		failAt(ctx, at(0), err)
 	}
 	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil
@@ -241,7 +241,7 @@ func (w wantedComments) add(ctx context.Context, b *batch) {
 func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID) (rows []storage.Post) {
 	e := accessOf(ctx)
 	for _, id := range ids {
-		if r := e.loaders.Posts().Load(id); r.Found && e.isShown(a, id.Author) {
+		if r := loaders.Of(e.loaders, storage.PostLookups).Load(id); r.Found && e.isShown(a, id.Author) {
 			rows = append(rows, r.Value)
 		}
 	}
@@ -251,7 +251,7 @@ func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID)
 // postErr is why it is not known whether the audience sees a post.
 func postErr(ctx context.Context, a *social.Audience, id storage.PostID) error {
 	_, err := accessOf(ctx).shows(a, id.Author)
-	return cmp.Or(loaders.For(ctx).Posts().Load(id).Err, err)
+	return cmp.Or(loaders.Of(loaders.For(ctx), storage.PostLookups).Load(id).Err, err)
 }
 
 // visibleComments are the comments that the audience may see: the writer is not hidden, and the post
@@ -259,7 +259,7 @@ func postErr(ctx context.Context, a *social.Audience, id storage.PostID) error {
 func visibleComments(ctx context.Context, a *social.Audience, ids []storage.CommentID) (rows []storage.Comment) {
 	e := accessOf(ctx)
 	for _, id := range ids {
-		if r := e.loaders.Comments().Load(id); r.Found && e.isShown(a, id.Author) && !a.Hides(r.Value.By) {
+		if r := loaders.Of(e.loaders, storage.CommentLookups).Load(id); r.Found && e.isShown(a, id.Author) && !a.Hides(r.Value.By) {
 			rows = append(rows, r.Value)
 		}
 	}
@@ -278,6 +278,6 @@ func hasFavorited(ctx context.Context, post storage.PostID) (is storage.Result[b
 	if !signedIn {
 		return is
 	}
-	r := loaders.For(ctx).Edges(storage.Favorites).Load(pair)
+	r := loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Favorites]).Load(pair)
 	return storage.Result[bool]{Value: r.Value.Type == storage.Favorited, Found: true, Err: r.Err}
 }

@@ -86,7 +86,7 @@ func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storag
 		p.users = nil
 	}
 	if len(p.edges) > 0 {
-		read.Details(ctx, storage.Each(p.edges, storage.Edge.Pair))
+		storage.DetailLookups.Read(ctx, read, storage.Each(p.edges, storage.Edge.Pair)...)
 	}
 	return p, nil
 }
@@ -150,7 +150,7 @@ func (p *page) relations(ctx context.Context, f *selections.Field, side storage.
 	if items := f.Below[0].Items; items != nil && len(p.users) > 0 {
 		c.Nodes = usersOf(ctx, wantedUsers{ids: p.users, exist: true, on: items}, itemPaths(ctx, f))
 	}
-	details := loaders.For(ctx).Details().Fetch(storage.Each(p.edges, storage.Edge.Pair))
+	details := loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(p.edges, storage.Edge.Pair))
 	for _, d := range details {
 		if d.Err != nil {
 			return nil, d.Err
@@ -184,11 +184,11 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 		return nil, nil
 	}
 	pair, l := kind.Pair(obj.User.UserID, end), loaders.For(ctx)
-	row := l.Edges(storage.Relations).Get(pair)
+	row := loaders.Of(l, storage.EdgeLookups[storage.Relations]).Get(pair)
 	if row.Err != nil || row.Value.Type != storage.Related {
 		return nil, row.Err
 	}
-	detail := l.Details().Get(pair)
+	detail := loaders.Of(l, storage.DetailLookups).Get(pair)
 	if detail.Err != nil {
 		return nil, detail.Err
 	}

@@ -9,6 +9,7 @@ import (
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/loaders"
 	"kith/storage"
 )
 
@@ -57,7 +58,7 @@ func addMarks(ctx context.Context, list []*model.Relationship, at paths) {
 		if !e.isViewers(r.Pair) {
 			continue
 		}
-		mark := e.loaders.Marks().Load(r.Pair)
+		mark := loaders.Of(e.loaders, storage.MarkLookups).Load(r.Pair)
 		if mark.Err != nil {
 			failAt(ctx, at(i), mark.Err)
 			list[i] = nil
@@ -80,9 +81,9 @@ func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
 		}
 		for _, scope := range model.AllMuteScope { // of two, which an older version may have left, the later one is the wider one
 			pair := muteKinds[scope].Pair(r.Pair.From, r.Pair.To)
-			edge := e.loaders.Edges(storage.Relations).Load(pair)
+			edge := loaders.Of(e.loaders, storage.EdgeLookups[storage.Relations]).Load(pair)
 			if edge.Err == nil && edge.Value.Type == storage.Related {
-				detail := e.loaders.Details().Load(pair)
+				detail := loaders.Of(e.loaders, storage.DetailLookups).Load(pair)
 				edge.Err = detail.Err
 				r.Mute = &model.Mute{Scope: scope, EndsAt: detail.Value.EndsAt}
 			}
@@ -105,7 +106,7 @@ func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.N
 		if needs&edgeNeeds[side] == 0 {
 			continue
 		}
-		half := e.loaders.Edges(side).Load(side.Pair(p.From, p.To))
+		half := loaders.Of(e.loaders, storage.EdgeLookups[side]).Load(side.Pair(p.From, p.To))
 		if half.Err != nil {
 			return half.Err
 		}
@@ -207,7 +208,7 @@ func (w wantedPairs) add(ctx context.Context, b *batch) {
 	needs, pairs := needsOf(ctx, w.on), w.rows
 	for side, edge := range edgeNeeds {
 		if needs&edge != 0 {
-			b.ask(b.loaders.Edges(storage.Side(side)).Ask(seenFrom(storage.Side(side), pairs)))
+			b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Side(side)]).Ask(seenFrom(storage.Side(side), pairs)))
 		}
 	}
 	var own []storage.Pair
@@ -224,12 +225,12 @@ func (w wantedPairs) add(ctx context.Context, b *batch) {
 		b.opens = append(b.opens, bothLists(id)...)
 	}
 	if needs&fields.Mark != 0 {
-		b.ask(b.loaders.Marks().Ask(own))
+		b.ask(loaders.Of(b.loaders, storage.MarkLookups).Ask(own))
 	}
 	if needs&fields.Mute != 0 {
 		for _, k := range muteKinds {
 			mutes := storage.Each(own, func(p storage.Pair) storage.Pair { return k.Pair(p.From, p.To) })
-			b.ask(b.loaders.Edges(storage.Relations).Ask(mutes), b.loaders.Details().Ask(mutes))
+			b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Relations]).Ask(mutes), loaders.Of(b.loaders, storage.DetailLookups).Ask(mutes))
 		}
 	}
 	wantedRows[storage.Pair](w).add(ctx, b)

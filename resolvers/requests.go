@@ -102,7 +102,7 @@ func requestField(side storage.Side) *inset[storage.Pair, model.Relationship] {
 			if r == nil || !e.isViewers(r.Pair) {
 				continue
 			}
-			row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
+			row := loaders.Of(e.loaders, storage.EdgeLookups[side]).Load(side.Pair(r.Pair.From, r.Pair.To))
 			if row.Err != nil {
 				failAt(ctx, at(i), row.Err)
 			}
@@ -124,10 +124,10 @@ func requestField(side storage.Side) *inset[storage.Pair, model.Relationship] {
 var requestMessage = insetOf(
 	func(_ context.Context, b *batch, _ *selections.Field, rows []storage.Edge) {
 		pending := slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { return row.Type != storage.Pending })
-		b.ask(b.loaders.Messages().Ask(storage.Each(pending, storage.Edge.Pair)))
+		b.ask(loaders.Of(b.loaders, storage.MessageLookups).Ask(storage.Each(pending, storage.Edge.Pair)))
 	},
 	func(ctx context.Context, requests []*model.FriendRequest, _ []*selections.Field, at paths) {
-		messages := loaders.For(ctx).Messages()
+		messages := loaders.Of(loaders.For(ctx), storage.MessageLookups)
 		for i, request := range requests {
 			if request.Row.Type == storage.Pending {
 				m := messages.Load(request.Row.Pair())
@@ -144,7 +144,7 @@ func (b *batch) addRequests(side storage.Side, pairs []storage.Pair, on []*selec
 	if len(pairs) == 0 {
 		return
 	}
-	l := b.loaders.Edges(side)
+	l := loaders.Of(b.loaders, storage.EdgeLookups[side])
 	b.ask(l.Ask(pairs))
 	b.afterwards = append(b.afterwards, func(context.Context) {
 		var rows []storage.Edge
@@ -195,7 +195,7 @@ func requestOf(ctx context.Context, id storage.Pair, on []*selections.Object, at
 	e := accessOf(ctx)
 	for _, side := range requestSides {
 		for _, p := range e.requestsOn(side, []storage.Pair{id}) {
-			r := e.loaders.Edges(side).Load(p)
+			r := loaders.Of(e.loaders, storage.EdgeLookups[side]).Load(p)
 			if r.Err != nil {
 				failAt(ctx, at(0), r.Err)
 			}

@@ -153,7 +153,7 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 	if !s.nobody && !isAbsent(ctx, q.user) {
 		query.Words, query.Names, query.Special, query.Order = s.words, q.resolver.reads(), s.special, s.order
 		if viewer, ok := identity.Of(ctx); ok && (s.special != nil || s.order == social.Closest) {
-			specials := loaders.For(ctx).Specials().Get(viewer.ID)
+			specials := loaders.Of(loaders.For(ctx), storage.SpecialLookups).Get(viewer.ID)
 			if specials.Err != nil {
 				return page{}, specials.Err
 			}

@@ -101,21 +101,21 @@ func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[stora
 	l, on := loaders.For(ctx), payloadSelection(ctx).of("relationship")
 	pairs := storage.Each(others, func(id storage.UserID) storage.Pair { return storage.Pair{From: w.viewer, To: id} })
 	ties := make([]tie, len(others))
-	failed := cmp.Or(tied(ties, 0, l.Edges(storage.Forward).Fetch(pairs)), tied(ties, 1, l.Edges(storage.Inverse).Fetch(seenFrom(storage.Inverse, pairs))))
+	failed := cmp.Or(tied(ties, 0, loaders.Of(l, storage.EdgeLookups[storage.Forward]).Fetch(pairs)), tied(ties, 1, loaders.Of(l, storage.EdgeLookups[storage.Inverse]).Fetch(seenFrom(storage.Inverse, pairs))))
 	for i, side := range requestSides {
 		if payloadSelection(ctx).below("relationship").has([...]string{"sentRequest", "receivedRequest"}[i]) {
-			failed = cmp.Or(failed, tied(ties, 2+i, l.Edges(side).Fetch(seenFrom(side, pairs))))
+			failed = cmp.Or(failed, tied(ties, 2+i, loaders.Of(l, storage.EdgeLookups[side]).Fetch(seenFrom(side, pairs))))
 		}
 	}
 	needs := needsOf(ctx, on)
 	for i, scope := range model.AllMuteScope {
 		if needs&fields.Mute != 0 {
 			mutes := storage.Each(pairs, func(p storage.Pair) storage.Pair { return muteKinds[scope].Pair(p.From, p.To) })
-			failed = cmp.Or(failed, tied(ties, 4+i, l.Edges(storage.Relations).Fetch(mutes)), tied(ties, 6+i, l.Details().Fetch(mutes)))
+			failed = cmp.Or(failed, tied(ties, 4+i, loaders.Of(l, storage.EdgeLookups[storage.Relations]).Fetch(mutes)), tied(ties, 6+i, loaders.Of(l, storage.DetailLookups).Fetch(mutes)))
 		}
 	}
 	if needs&fields.Mark != 0 {
-		failed = cmp.Or(failed, tied(ties, 8, l.Marks().Fetch(pairs)))
+		failed = cmp.Or(failed, tied(ties, 8, loaders.Of(l, storage.MarkLookups).Fetch(pairs)))
 	}
 	changed := map[storage.UserID]tie{}
 	for i, id := range others {

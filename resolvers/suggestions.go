@@ -9,6 +9,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
@@ -28,7 +29,7 @@ var followSuggestions = setOf(
 			b.addOpens(storage.Inverse, users)
 		}
 		if args.text == "" {
-			b.ask(b.loaders.Pages(storage.Forward).Ask(storage.Each(users, social.PoolAhead)))
+			b.ask(loaders.Of(b.loaders, storage.PageLookups[storage.Forward]).Ask(storage.Each(users, social.PoolAhead)))
 		}
 	}, setQuestion.suggestions)
 

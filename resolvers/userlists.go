@@ -43,7 +43,7 @@ func oneList(id storage.ListID) storage.ListsQuery {
 func seenLists(ctx context.Context, ids []storage.ListID) []storage.Result[storage.UserList] {
 	lists := make([]storage.Result[storage.UserList], len(ids))
 	a, err := audienceOf(ctx)
-	for i, read := range loaders.For(ctx).UserLists().Fetch(storage.Each(ids, oneList)) {
+	for i, read := range loaders.Of(loaders.For(ctx), storage.ListLookups).Fetch(storage.Each(ids, oneList)) {
 		lists[i].Err = cmp.Or(err, read.Err)
 		for _, l := range read.Value {
 			if lists[i].Err == nil && l.ListID == ids[i] && !a.Hides(l.Owner) && (l.Public || isViewer(ctx, l.Owner)) {
@@ -90,7 +90,7 @@ func (r *Resolver) ownListOf(ctx context.Context, text string, objects int) (*st
 
 // userLists are the lists of a user that the viewer sees, newest first.
 var userLists = placeList[storage.UserID, storage.ListsQuery, storage.UserList]{
-	kind: cursor.Lists, of: userName, pages: (*loaders.Loaders).UserLists,
+	kind: cursor.Lists, of: userName, pages: storage.ListLookups,
 	place: func(l storage.UserList) storage.Place { return storage.Place{CreatedAt: storage.Micros(l.Number)} },
 	query: func(e *access, of storage.PostID, after storage.Place, limit int) storage.ListsQuery {
 		q := storage.ListsQuery{Owner: of.Author, UpTo: int64(after.CreatedAt) - 1, Public: of.Author != e.viewer, Limit: limit}
@@ -122,7 +122,7 @@ var listMembers = &setField[storage.UserList]{
 
 func askListNodes(_ context.Context, b *batch, nodes []nodeID, on []*selections.Object) {
 	ids := storage.Each(nodes, nodeID.list)
-	b.ask(b.loaders.UserLists().Ask(storage.Each(ids, oneList)))
+	b.ask(loaders.Of(b.loaders, storage.ListLookups).Ask(storage.Each(ids, oneList)))
 	b.seen = append(b.seen, func(ctx context.Context, _ *social.Audience) {
 		for _, l := range seenLists(ctx, ids) { // each field reports its error
 			if l.Found {

@@ -39,7 +39,7 @@ func TestAnswersOfARequestShareItsBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			counted := &countedRows{Answerer: store}
-			g := New(onRows{counted}, budget, nil)
+			g := New(counted, budget, nil)
 			request, complete := new(Allowance), 0
 			for id := storage.UserID(1); id <= stars; id++ {
 				whole, err := ask(g.Within(request), id)

@@ -85,13 +85,13 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 	for _, q := range questions {
 		for _, way := range []struct {
 			name string
-			Reader
+			storage.Answerer
 		}{{"rows", store}, {"packed", kept}} {
 			b.Run(q.name+"/"+way.name, func(b *testing.B) {
 				b.ReportAllocs()
 				began := cpuTime()
 				for b.Loop() {
-					if err := q.ask(New(way.Reader, 0, q.audience)); err != nil {
+					if err := q.ask(New(way.Answerer, 0, q.audience)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -125,11 +125,16 @@ func (a sortedHidden) IDs() []storage.UserID { return a.ids }
 
 // keptLists are lists that were built before.
 type keptLists struct {
-	Reader
+	storage.Answerer
 	lists [2]map[storage.UserID]*idset.List
 }
 
-func (k *keptLists) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
+func (k *keptLists) Bundle(ctx context.Context, b *storage.Bundle) {
+	idset.ListLookups.Instead(ctx, b, k.sets)
+	k.Answerer.Bundle(ctx, b)
+}
+
+func (k *keptLists) sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
 	lists := make([]storage.Result[*idset.List], len(owners))
 	for i, owner := range owners {
 		lists[i].Value, lists[i].Found = k.lists[side][owner]
@@ -140,12 +145,18 @@ func (k *keptLists) Sets(_ context.Context, side storage.Side, owners []storage.
 // readLists answers from slices, so that rows cost only what the rules
 // do with them.
 type readLists struct {
-	Reader
+	storage.Answerer
 	edges [2]map[storage.UserID][]storage.Edge   // newest first
 	peers [2]map[storage.UserID][]storage.UserID // ascending
 }
 
-func (r *readLists) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (r *readLists) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.NeighbourLookups.Instead(ctx, b, r.neighbours)
+	storage.PageLookups.Instead(ctx, b, r.pages)
+	r.Answerer.Bundle(ctx, b)
+}
+
+func (r *readLists) neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	answers := make([]storage.Result[[]storage.UserID], len(owners))
 	for i, owner := range owners {
 		answers[i] = storage.Result[[]storage.UserID]{Value: r.peers[side][owner], Found: true}
@@ -153,7 +164,7 @@ func (r *readLists) Neighbours(_ context.Context, side storage.Side, owners []st
 	return answers
 }
 
-func (r *readLists) Pages(_ context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (r *readLists) pages(_ context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	answers := make([]storage.Result[[]storage.Edge], len(queries))
 	for i, q := range queries {
 		rest := r.edges[side][q.Owner]
@@ -165,7 +176,7 @@ func (r *readLists) Pages(_ context.Context, side storage.Side, queries []storag
 	return answers
 }
 
-func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists) {
+func benchStore(b *testing.B, id func(n int) storage.UserID) (*readLists, *keptLists) {
 	random := rand.New(rand.NewPCG(43, 44))
 	store, dir := oracle.New(), idset.NewDirectory()
 	var edges []storage.Edge
@@ -189,8 +200,8 @@ func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists
 	}
 	dir.Learn(ids)
 	store.CreateUsers(b.Context(), users)
-	rows := &readLists{Reader: onRows{store}}
-	kept := &keptLists{Reader: rows}
+	rows := &readLists{Answerer: store}
+	kept := &keptLists{Answerer: rows}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		store.Apply(b.Context(), side, edges, storage.IfNewer)
 		rows.edges[side], rows.peers[side] = map[storage.UserID][]storage.Edge{}, map[storage.UserID][]storage.UserID{}
@@ -199,7 +210,7 @@ func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists
 			l := List{side, id(n)}
 			rows.edges[side][l.Owner] = storage.PageLookups[side].Read(b.Context(), store, storage.PageQuery{Owner: l.Owner, Limit: benchUsers})[0].Value
 			rows.peers[side][l.Owner] = storage.NeighbourLookups[side].Read(b.Context(), store, l.Owner)[0].Value
-			list := idset.New(dir, positionsOf(b.Context(), onRows{store}, l))
+			list := idset.New(dir, positionsOf(b.Context(), store, l))
 			kept.lists[side][l.Owner] = &list
 		}
 	}

@@ -13,7 +13,7 @@ func TestEdgesAmongAsksWhoFollowsWhom(t *testing.T) {
 	store := oracle.New()
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 5, To: 6, Type: storage.Following, UpdateTime: 1}, {From: 7, To: 5, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	var asked [][2]int
-	among, err := New(onRows{store}, 0, nil).EdgesAmong(t.Context(), []storage.UserID{5, 6, 7}, 10, func(from, to int) bool {
+	among, err := New(store, 0, nil).EdgesAmong(t.Context(), []storage.UserID{5, 6, 7}, 10, func(from, to int) bool {
 		asked = append(asked, [2]int{from, to})
 		return from == 2
 	})

@@ -11,86 +11,38 @@ import (
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // failing is a store: the first reads succeed, and then some fail. Reads of users do not fail: a user whose row
 // cannot be read stays in an answer.
 type failing struct {
-	Reader
+	storage.Answerer
 	good, bad int // how many reads succeed, and then fail
 	reads     int
 }
 
 var errRead = errors.New("the shard does not answer")
 
-// fails counts a read of so many keys. A read of no keys is not counted.
-func (f *failing) fails(keys int) bool {
-	if keys > 0 {
-		f.reads++
-	}
-	return keys > 0 && f.reads > f.good && f.reads <= f.good+f.bad
+// fails counts a read.
+func (f *failing) fails() bool {
+	f.reads++
+	return f.reads > f.good && f.reads <= f.good+f.bad
 }
 
-func failed[V any](n int) []storage.Result[V] {
-	results := make([]storage.Result[V], n)
-	for i := range results {
-		results[i].Err = errRead
+// Bundle implements [storage.Answerer]. A bundle of [Graph] has one kind.
+func (f *failing) Bundle(ctx context.Context, b *storage.Bundle) {
+	users, sets, recommenders := storage.UserLookups.In(b), idset.ListLookups[0].In(b) != nil || idset.ListLookups[1].In(b) != nil, idset.RecommenderLookups.In(b)
+	if users == nil && !sets && recommenders == nil && f.fails() {
+		b.Fail(errRead)
+		return
 	}
-	return results
-}
-
-func (f *failing) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	if f.fails(len(ids)) {
-		return failed[storage.Counts](len(ids))
-	}
-	return f.Reader.Counts(ctx, ids)
-}
-
-func (f *failing) Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
-	if f.fails(len(ids)) {
-		return nil, errRead
-	}
-	return f.Reader.Profiles(ctx, ids)
-}
-
-func (f *failing) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	if f.fails(len(pairs)) {
-		return failed[storage.Edge](len(pairs))
-	}
-	return f.Reader.Edges(ctx, side, pairs)
-}
-
-func (f *failing) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	if f.fails(len(queries)) {
-		return failed[[]storage.Edge](len(queries))
-	}
-	return f.Reader.Pages(ctx, side, queries)
-}
-
-func (f *failing) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	if f.fails(len(queries)) {
-		return failed[[]storage.Edge](len(queries))
-	}
-	return f.Reader.AllRows(ctx, queries)
-}
-
-func (f *failing) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if f.fails(len(owners)) {
-		return failed[[]storage.UserID](len(owners))
-	}
-	return f.Reader.Neighbours(ctx, side, owners)
-}
-
-func (f *failing) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if f.fails(len(owners)) {
-		return failed[[]storage.UserID](len(owners))
-	}
-	return f.Reader.PackedNeighbours(ctx, side, owners)
+	f.Answerer.Bundle(ctx, b)
 }
 
 // If the counts cannot be read, it is unknown whether an answer fits the budget.
 func TestFitsFailsWithItsRead(t *testing.T) {
-	f := &failing{Reader: onRows{oracle.New()}, bad: 1}
+	f := &failing{Answerer: oracle.New(), bad: 1}
 	if _, fits, err := New(f, 0, nil).Fits(t.Context(), Friends(1)); fits || !errors.Is(err, errRead) {
 		t.Errorf("fits: %t, %v", fits, err)
 	}
@@ -108,7 +60,7 @@ func TestSuggestionsFailWithOneRead(t *testing.T) {
 	}
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 	for good := 0; ; good++ {
-		f := &failing{Reader: onRows{store}, good: good, bad: 1}
+		f := &failing{Answerer: store, good: good, bad: 1}
 		g := New(f, 0, nil)
 		g.sizes.maxPool = 3 // whether the viewer follows a candidate is not known from the pool
 		_, err := g.Suggest(t.Context(), SuggestionQuery{User: 1, First: 5})
@@ -134,7 +86,7 @@ func TestAnswersFailWithTheirReads(t *testing.T) {
 		suggest := SuggestionQuery{User: storage.UserID(rapid.IntRange(1, people).Draw(t, "user")), Via: 2}
 		none := func(List) bool { return false }
 		for _, q := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), drawFilter(t, 2), none, suggest) {
-			f := &failing{Reader: onRows{store}, good: good, bad: bad}
+			f := &failing{Answerer: store, good: good, bad: bad}
 			answer, _, err := q.page(t.Context(), readBy(planner, f), nil, first)
 			if sizes, ok := answer.([]storage.Result[Size]); ok { // each has its own error
 				for _, s := range sizes {

@@ -20,7 +20,7 @@ func TestAListThatIsNamedTwiceIsReadOnce(t *testing.T) {
 	one := Filter{On: []List{{storage.Forward, 1}}}
 	query := PeopleQuery{Filter: Filter{Any: []Filter{one, one}}, First: 3}
 	for good, reads := 0, 2; good < 3; good++ {
-		f := &failing{Reader: onRows{store}, good: good, bad: 1}
+		f := &failing{Answerer: store, good: good, bad: 1}
 		g := New(f, 4, nil)
 		g.sizes.firstLook, g.sizes.packedFrom = 1, 1000
 		page, err := g.People(t.Context(), query)

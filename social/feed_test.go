@@ -57,7 +57,7 @@ func TestFeedsOfMany(t *testing.T) {
 	for _, p := range all {
 		some.Add(p)
 	}
-	g := New(onRows{store}, 0, nil)
+	g := New(store, 0, nil)
 	for name, f := range map[string]*Feeds{
 		"by the author":    {Store: store},
 		"by time":          {Store: store, fewAuthors: 1},
@@ -125,7 +125,7 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	feed := feedOf(t, &Feeds{Store: store, fewAuthors: 1, scansMost: 1}, New(onRows{store}, 0, nil))
+	feed := feedOf(t, &Feeds{Store: store, fewAuthors: 1, scansMost: 1}, New(store, 0, nil))
 	var after storage.Place
 	pages := 1
 	for ; ; pages++ {
@@ -182,7 +182,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mute := range []bool{true, false} {
-		feed := feedOf(t, &Feeds{Store: silent{store, mute}, Recent: posts}, New(onRows{store}, 0, nil))
+		feed := feedOf(t, &Feeds{Store: silent{store, mute}, Recent: posts}, New(store, 0, nil))
 		if page, err := feed.Page(t.Context(), storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("posts: %v: %+v, %v", mute, page, err)
 		}
@@ -216,14 +216,14 @@ func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
 func TestFollowingsArePacked(t *testing.T) {
 	store := oracle.New()
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}, {From: 1, To: 4, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
-	reader := &packingStore{Reader: onRows{store}, packed: func(storage.UserID) bool { return true }}
+	reader := &packingStore{Answerer: store, packed: func(storage.UserID) bool { return true }}
 	g := New(reader, 0, nil)
 	g.sizes.packedFrom = 2
 	set, whole, err := g.Followings(t.Context(), 1)
 	if err != nil || !whole || !slices.Equal(set.IDs(), []storage.UserID{2, 4}) || reader.packedLists != 1 || reader.rowLists != 0 {
 		t.Errorf("%v, whole: %v, %v; %d packed lists and %d of rows", set, whole, err, reader.packedLists, reader.rowLists)
 	}
-	f := &failing{Reader: onRows{store}, bad: 1}
+	f := &failing{Answerer: store, bad: 1}
 	if _, _, err := New(f, 0, nil).Followings(t.Context(), 1); !errors.Is(err, errRead) || f.reads != 1 {
 		t.Errorf("%v, after %d reads", err, f.reads)
 	}

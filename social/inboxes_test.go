@@ -50,7 +50,7 @@ func newBoxed(t testing.TB, store *oracle.Store, url, prefix string, hot int64, 
 	g.boxes = NewInboxes(inbox.New(inbox.Config{
 		Clock: epoch.NewClock(g.redis, runs, prefix), Counts: store, Recent: g.posts, Logger: logger,
 		Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
-	}), func(context.Context) *Graph { return New(onRows{store}, 0, nil) }, logger)
+	}), func(context.Context) *Graph { return New(store, 0, nil) }, logger)
 	g.boxes.Register(g.counts)
 	g.feeds = &Feeds{Store: store, Recent: g.posts, Inboxes: g.boxes}
 	return g
@@ -105,7 +105,7 @@ func (g *boxed) count(name string) int {
 
 func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []storage.PostAt) {
 	for {
-		feed, err := g.feeds.Of(g.t.Context(), New(onRows{g.store}, 0, nil), FeedOf{User: user})
+		feed, err := g.feeds.Of(g.t.Context(), New(g.store, 0, nil), FeedOf{User: user})
 		if err != nil {
 			g.t.Fatal(err)
 		}

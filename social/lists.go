@@ -50,7 +50,7 @@ func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []st
 		if len(open) == 0 {
 			break
 		}
-		for i, r := range g.store.Pages(ctx, side, more) {
+		for i, r := range storage.PageLookups[side].Read(ctx, g.store, more...) {
 			open[i].take(r, g.audience)
 			open[i].next.Limit = min(4*open[i].next.Limit, g.sizes.stride)
 		}
@@ -142,7 +142,7 @@ func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.U
 	hidden := int64(g.audience.HidesAtMost())
 	var lists []*neededList
 	var of, probed []int // indexes into sizes
-	for i, r := range g.store.Counts(ctx, owners) {
+	for i, r := range storage.CountLookups.Read(ctx, g.store, owners...) {
 		n := r.Value.Of(side)
 		sizes[i] = storage.Result[Size]{Value: Size{n, true}, Found: true, Err: r.Err}
 		if r.Err == nil && n > 0 && hidden > 0 {
@@ -190,7 +190,7 @@ func (g *Graph) subtractProbed(ctx context.Context, side storage.Side, owners []
 			pairs = append(pairs, side.Pair(owners[i], id))
 		}
 	}
-	for k, r := range g.store.Edges(ctx, side, pairs) {
+	for k, r := range storage.EdgeLookups[side].Read(ctx, g.store, pairs...) {
 		size := &sizes[which[k/len(hidden)]]
 		switch {
 		case r.Err != nil:

@@ -244,7 +244,7 @@ func (c *matches) fromBase(ctx context.Context, most int) (some []Match, end boo
 // read reads the next rows of the base.
 func (c *matches) read(ctx context.Context, most int) (positions []storage.Position, end bool, err error) {
 	c.graph.examine(most)
-	r := c.graph.store.Pages(ctx, c.Base.Side, []storage.PageQuery{{Owner: c.Base.Owner, After: c.decided, Limit: most}})[0]
+	r := storage.PageLookups[c.Base.Side].Read(ctx, c.graph.store, storage.PageQuery{Owner: c.Base.Owner, After: c.decided, Limit: most})[0]
 	c.examinable -= len(r.Value)
 	c.graph.examine(len(r.Value) - most)
 	positions = make([]storage.Position, 0, len(r.Value))

@@ -106,7 +106,7 @@ func (g *Graph) candidatesOn(ctx context.Context, q MemberQuery, named []storage
 		if len(named) == 0 {
 			return nil, true, nil
 		}
-		count := g.store.Counts(ctx, []storage.UserID{q.List.Owner})[0]
+		count := storage.CountLookups.Read(ctx, g.store, q.List.Owner)[0]
 		if length := count.Value.Of(q.List.Side); length > int64(g.sizes.maxMembers) || int64(len(named))*probeCost < length {
 			list, err = g.lookUpOn(ctx, q, named)
 			return list, true, err
@@ -116,7 +116,7 @@ func (g *Graph) candidatesOn(ctx context.Context, q MemberQuery, named []storage
 		p, err := g.Matches(ctx, MatchQuery{Base: q.List, Other: *q.Other, Absent: q.Absent}, MatchMark{}, g.sizes.maxMembers)
 		return p.Matches, p.Complete && !p.More, err
 	}
-	page := g.store.Pages(ctx, q.List.Side, []storage.PageQuery{{Owner: q.List.Owner, Limit: g.sizes.maxMembers + 1}})[0]
+	page := storage.PageLookups[q.List.Side].Read(ctx, g.store, storage.PageQuery{Owner: q.List.Owner, Limit: g.sizes.maxMembers + 1})[0]
 	for _, e := range page.Value[:min(g.sizes.maxMembers, len(page.Value))] {
 		at := storage.PositionOf(q.List.Side, e)
 		list = append(list, Match{ID: at.Peer, At: at})
@@ -157,7 +157,7 @@ func (g *Graph) lookUpOn(ctx context.Context, q MemberQuery, ids []storage.UserI
 
 // edgesOf looks users up on a list by key.
 func (g *Graph) edgesOf(ctx context.Context, l List, ids []storage.UserID) ([]storage.Result[storage.Edge], error) {
-	edges := g.store.Edges(ctx, l.Side, storage.Each(ids, func(id storage.UserID) storage.Pair { return l.Side.Pair(l.Owner, id) }))
+	edges := storage.EdgeLookups[l.Side].Read(ctx, g.store, storage.Each(ids, func(id storage.UserID) storage.Pair { return l.Side.Pair(l.Owner, id) })...)
 	for _, r := range edges {
 		if r.Err != nil {
 			return nil, r.Err
@@ -174,7 +174,7 @@ func (g *Graph) ranked(ctx context.Context, q MemberQuery, list []Match) ([]Memb
 	}
 	members := storage.Each(list, func(m Match) Member { return Member{Match: m} })
 	if q.Order == MostFollowed {
-		for i, r := range g.store.Counts(ctx, ids) {
+		for i, r := range storage.CountLookups.Read(ctx, g.store, ids...) {
 			if r.Err != nil {
 				return nil, r.Err
 			}

@@ -31,7 +31,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 		g := drawPlanner(t, store)
-		g = readBy(g, onRows{store})
+		g = readBy(g, store)
 		g.budget = 1000
 		q := NotFollowedBack(1)
 		want := matchesOf(store, g.audience, q)
@@ -64,7 +64,7 @@ func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
 		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
-	reader := &limitedReader{Reader: onRows{store}}
+	reader := &limitedReader{Answerer: store}
 	p, err := New(reader, 0, nil).Matches(t.Context(), NotFollowedBack(1), MatchMark{}, 100)
 	if err != nil || len(p.Matches) != 100 || !slices.Equal(reader.limits, []int{101}) {
 		t.Errorf("%d matches from pages of %v rows: %v", len(p.Matches), reader.limits, err)
@@ -73,15 +73,19 @@ func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
 
 // limitedReader notes the limits of the pages that are read.
 type limitedReader struct {
-	Reader
+	storage.Answerer
 	limits []int
 }
 
-func (r *limitedReader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	for _, q := range queries {
-		r.limits = append(r.limits, q.Limit)
+func (r *limitedReader) Bundle(ctx context.Context, b *storage.Bundle) {
+	for _, kind := range storage.PageLookups {
+		if l := kind.In(b); l.Open() {
+			for _, q := range l.Keys {
+				r.limits = append(r.limits, q.Limit)
+			}
+		}
 	}
-	return r.Reader.Pages(ctx, side, queries)
+	r.Answerer.Bundle(ctx, b)
 }
 
 // For a user who follows many and is followed by few, friends are found among the few, and come in
@@ -100,7 +104,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 		store := oracle.New()
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
-		g := readBy(drawPlanner(t, store), onRows{store})
+		g := readBy(drawPlanner(t, store), store)
 		g.budget = 1000
 		q := Friends(1)
 		want := matchesOf(store, g.audience, q)
@@ -135,7 +139,7 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	for _, wrong := range []int64{-3000, 3000} {
-		g := New(onRows{miscounted{store, wrong}}, 500_000, nil)
+		g := New(miscounted{store, wrong}, 500_000, nil)
 		n := 0
 		for from, pages := (MatchMark{}), 0; ; pages++ {
 			p, err := g.Matches(t.Context(), NotFollowedBack(1), from, 100)

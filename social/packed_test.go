@@ -18,14 +18,20 @@ import (
 // somePacked has lists of a store in memory, but answers only a share of the questions with them. So answers
 // that began with sets go on with rows, and the other way round.
 type somePacked struct {
-	Reader
+	storage.Answerer
 	share  float64
 	random *rand.Rand
 	dirs   []*idset.Directory
 	read   map[List][]storage.Position
 }
 
-func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
+func (p *somePacked) Bundle(ctx context.Context, b *storage.Bundle) {
+	idset.ListLookups.Instead(ctx, b, p.sets)
+	idset.RecommenderLookups.Instead(ctx, b, p.recommenders)
+	p.Answerer.Bundle(ctx, b)
+}
+
+func (p *somePacked) sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
 	lists := make([]storage.Result[*idset.List], len(owners))
 	for i, owner := range owners {
 		if p.random.Float64() >= p.share {
@@ -34,7 +40,7 @@ func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []stora
 		dir := p.dirs[p.random.IntN(len(p.dirs))]
 		l := List{side, owner}
 		if p.read[l] == nil {
-			p.read[l] = positionsOf(ctx, p.Reader, l)
+			p.read[l] = positionsOf(ctx, p.Answerer, l)
 		}
 		list := idset.New(dir, p.read[l])
 		lists[i] = storage.Result[*idset.List]{Value: &list, Found: true}
@@ -42,18 +48,18 @@ func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []stora
 	return lists
 }
 
-// Recommenders likewise has the followings of some users.
-func (p *somePacked) Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
+// recommenders likewise has the followings of some users.
+func (p *somePacked) recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
 	users := make([]storage.Result[idset.Recommender], len(ids))
-	profiles, err := p.Profiles(ctx, ids)
-	lists := p.Neighbours(ctx, storage.Forward, ids)
+	profiles := storage.ProfileLookups.Read(ctx, p, ids...)
+	lists := storage.NeighbourLookups[storage.Forward].Read(ctx, p, ids...)
 	for i := range ids {
-		if err != nil || lists[i].Err != nil || p.random.Float64() >= p.share {
+		if profiles[i].Err != nil || lists[i].Err != nil || p.random.Float64() >= p.share {
 			continue
 		}
 		dir := p.dirs[p.random.IntN(len(p.dirs))]
 		users[i] = storage.Result[idset.Recommender]{Found: true, Value: idset.Recommender{
-			Visibility: profiles[i].User.FollowingsVisibility, Following: profiles[i].Counts.Following,
+			Visibility: profiles[i].Value.User.FollowingsVisibility, Following: profiles[i].Value.Counts.Following,
 			Followings: idset.CompactOf(dir, lists[i].Value), Directory: dir,
 		}}
 	}
@@ -61,8 +67,8 @@ func (p *somePacked) Recommenders(ctx context.Context, ids []storage.UserID) []s
 }
 
 // positionsOf reads a list, newest first.
-func positionsOf(ctx context.Context, store Reader, l List) []storage.Position {
-	edges := store.Pages(ctx, l.Side, []storage.PageQuery{{Owner: l.Owner, Limit: 1 << 30}})[0].Value
+func positionsOf(ctx context.Context, store storage.Answerer, l List) []storage.Position {
+	edges := storage.PageLookups[l.Side].Read(ctx, store, storage.PageQuery{Owner: l.Owner, Limit: 1 << 30})[0].Value
 	positions := make([]storage.Position, len(edges))
 	for i, e := range edges {
 		positions[i] = storage.PositionOf(l.Side, e)
@@ -70,13 +76,13 @@ func positionsOf(ctx context.Context, store Reader, l List) []storage.Position {
 	return positions
 }
 
-func newPacked(store Reader, share float64, seed uint64, dirs ...*idset.Directory) *somePacked {
+func newPacked(store storage.Answerer, share float64, seed uint64, dirs ...*idset.Directory) *somePacked {
 	return &somePacked{store, share, rand.New(rand.NewPCG(seed, 0)), dirs, map[List][]storage.Position{}}
 }
 
 // drawPacked draws how much of a store is in memory. All lists are numbered by one directory, or each by one of
 // two directories that already know some users.
-func drawPacked(t *rapid.T, store Reader) *somePacked {
+func drawPacked(t *rapid.T, store storage.Answerer) *somePacked {
 	share := rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "share in memory")
 	p := newPacked(store, share, rapid.Uint64().Draw(t, "which"))
 	for range rapid.IntRange(1, 2).Draw(t, "directories") {
@@ -196,7 +202,7 @@ func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
 		drawPeople(t, store)
 		rows := drawPlanner(t, store)
 		rows.budget = 1_000_000
-		p := drawPacked(t, onRows{store})
+		p := drawPacked(t, store)
 		p.share = rapid.SampledFrom([]float64{0.7, 1}).Draw(t, "share of answers from memory")
 		none := storage.UserID(rapid.IntRange(0, people).Draw(t, "whose lists are empty"))
 		q := SuggestionQuery{
@@ -210,7 +216,7 @@ func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
 		}
 		f := drawFilter(t, 3)
 		for _, question := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), f, func(l List) bool { return l.Owner == none }, q) {
-			askBothWays(t, readBy(rows, onRows{store}), readBy(rows, p), question, 2000, func() int { return rapid.IntRange(0, 4).Draw(t, "first") })
+			askBothWays(t, readBy(rows, store), readBy(rows, p), question, 2000, func() int { return rapid.IntRange(0, 4).Draw(t, "first") })
 		}
 	})
 }
@@ -268,8 +274,8 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	}
 	for name, a := range audiences {
 		t.Run(name, func(t *testing.T) {
-			rows := New(onRows{store}, 100_000_000, a)
-			p := newPacked(onRows{store}, 1, 1, idset.NewDirectory())
+			rows := New(store, 100_000_000, a)
+			p := newPacked(store, 1, 1, idset.NewDirectory())
 			sizes := []int{0, 1, 20, 100, 300}
 			at := 0
 			size := func() int { at++; return sizes[at%len(sizes)] }
@@ -298,8 +304,8 @@ func TestListsInMemoryNeedNoBudget(t *testing.T) {
 		edges = append(edges, storage.Edge{From: id, To: 2, Type: storage.Following, UpdateTime: storage.Micros(id)})
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
-	rows := New(onRows{store}, 500, nil)
-	packed := readBy(rows, newPacked(onRows{store}, 1, 1, idset.NewDirectory()))
+	rows := New(store, 500, nil)
+	packed := readBy(rows, newPacked(store, 1, 1, idset.NewDirectory()))
 	a, b := List{storage.Inverse, 1}, List{storage.Inverse, 2}
 	common := PeopleQuery{Filter: Both(a, b), First: 10}
 	if c := peopleOf(t, rows, common); c.Complete {

@@ -161,7 +161,7 @@ func (g *Graph) LeftOut(ctx context.Context, user storage.UserID, of storage.Ans
 // Asked lists the users whom requests of a user to be friends wait for that are newer than a time, ascending.
 func (g *Graph) Asked(ctx context.Context, user storage.UserID, most int, since storage.Micros) (asked []storage.UserID, err error) {
 	q := storage.PageQuery{Owner: user, Type: storage.Pending, Limit: most, Before: storage.Position{UpdateTime: since, Peer: math.MaxInt64}}
-	page := g.store.Pages(ctx, storage.Requests, []storage.PageQuery{q})[0]
+	page := storage.PageLookups[storage.Requests].Read(ctx, g.store, q)[0]
 	if page.Err != nil {
 		return nil, fmt.Errorf("read requests of user %s: %w", user, page.Err)
 	}
@@ -174,7 +174,7 @@ func (g *Graph) Related(ctx context.Context, user storage.UserID, kinds ...stora
 		return storage.PageQuery{Owner: user, Post: k.Number, Limit: int(k.Max)}
 	})
 	var ends []storage.UserID
-	for _, r := range g.store.Pages(ctx, storage.Relations, queries) {
+	for _, r := range storage.PageLookups[storage.Relations].Read(ctx, g.store, queries...) {
 		if r.Err != nil {
 			return nil, fmt.Errorf("read relations of user %s: %w", user, r.Err)
 		}

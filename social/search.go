@@ -87,7 +87,7 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 	}
 	found = make([]Found, len(ids))
 	others := len(ids) // whom the viewer does not follow
-	for i, r := range g.store.Counts(ctx, ids) {
+	for i, r := range storage.CountLookups.Read(ctx, g.store, ids...) {
 		if r.Err != nil {
 			return nil, false, r.Err
 		}

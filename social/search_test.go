@@ -220,7 +220,7 @@ func (namesFail) HaveWord(_ context.Context, _ string, ids []storage.UserID) []s
 }
 
 func TestAnIndexThatCannotBeReadFailsTheSearch(t *testing.T) {
-	g := New(onRows{oracle.New()}, 0, NewAudience(1, nil, nil))
+	g := New(oracle.New(), 0, NewAudience(1, nil, nil))
 	if _, _, err := g.Search(t.Context(), SearchQuery{Words: []string{"a"}, Names: namesFail{}}); !errors.Is(err, errRead) {
 		t.Error(err)
 	}

@@ -23,7 +23,7 @@ func (g *Graph) Similar(ctx context.Context, user storage.UserID) (list []storag
 }
 
 func (g *Graph) similar(ctx context.Context, user storage.UserID) ([]storage.UserID, bool, error) {
-	read := g.store.Pages(ctx, storage.Inverse, []storage.PageQuery{{Owner: user, Limit: walkExamined}})[0]
+	read := storage.PageLookups[storage.Inverse].Read(ctx, g.store, storage.PageQuery{Owner: user, Limit: walkExamined})[0]
 	if read.Err != nil {
 		return nil, false, read.Err
 	}
@@ -45,7 +45,7 @@ func (g *Graph) similar(ctx context.Context, user storage.UserID) ([]storage.Use
 	}
 	ids := storage.Each(best, func(s Suggestion) storage.UserID { return s.ID })
 	alike := make(map[storage.UserID]float64, len(ids))
-	for i, r := range g.store.Counts(ctx, ids) {
+	for i, r := range storage.CountLookups.Read(ctx, g.store, ids...) {
 		if r.Err != nil {
 			return nil, false, r.Err
 		}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/cache/idset"
 )
 
 // Budget is how many rows one answer may examine. An answer that needs more stops early, reports
@@ -24,41 +23,18 @@ type Budget int
 // DefaultBudget reads two lists of a quarter of a million each.
 const DefaultBudget Budget = 500_000
 
-// Reader is what the rules need of a store.
-type Reader interface {
-	// Answers to the look-ups with these names.
-
-	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
-	Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts]
-	Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge]
-	Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge]
-	Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID]
-	PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID]
-	AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge]
-
-	// Profiles returns users with their counts, in the order of the ids, which must not be
-	// changed. For an id without a user it is the zero profile.
-	Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error)
-	// Sets returns lists that the store keeps as sets. Other lists are not
-	// Found; errors are reported when their rows are read.
-	Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*idset.List]
-	// Recommenders returns users as suggestions need them, if the store keeps them in this form.
-	// Other users are not Found; Profiles and Sets have them.
-	Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender]
-}
-
 // Graph answers questions about the edges of a store.
 type Graph struct {
-	store    Reader
+	store    storage.Answerer
 	budget   Budget
 	request  *Allowance // what all answers of the request have examined; nil: this is the only one
 	audience *Audience  // hidden users are left out; nil: nobody is hidden
 	sizes    sizes
 }
 
-// New makes a graph over a store, as an audience may see it. A budget of 0 means
+// New makes a graph over a store, of which lists and recommenders are Found if it keeps them, as an audience may see it. A budget of 0 means
 // [DefaultBudget].
-func New(store Reader, budget Budget, audience *Audience) *Graph {
+func New(store storage.Answerer, budget Budget, audience *Audience) *Graph {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}

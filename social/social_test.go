@@ -11,7 +11,6 @@ import (
 	"kith/internal/properties"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
-	"kith/storage/cache/idset"
 )
 
 // people is how many users the random graphs have. They are few, so that lists overlap.
@@ -54,58 +53,8 @@ type hiddenUsers []storage.UserID
 func (a hiddenUsers) Has(id storage.UserID) bool { return slices.Contains(a, id) }
 func (a hiddenUsers) IDs() []storage.UserID      { return a }
 
-// onRows reads only rows: nothing is kept as a set.
-type onRows struct{ storage.Answerer }
-
-func (o onRows) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return storage.UserLookups.Read(ctx, o, ids...)
-}
-
-func (o onRows) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return storage.CountLookups.Read(ctx, o, ids...)
-}
-
-func (o onRows) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	return storage.EdgeLookups[side].Read(ctx, o, pairs...)
-}
-
-func (o onRows) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return storage.PageLookups[side].Read(ctx, o, queries...)
-}
-
-func (o onRows) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return storage.NeighbourLookups[side].Read(ctx, o, owners...)
-}
-
-func (o onRows) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return storage.PackedLookups[side].Read(ctx, o, owners...)
-}
-
-func (o onRows) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return storage.RowLookups.Read(ctx, o, queries...)
-}
-
-func (o onRows) Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
-	profiles := make([]*storage.Profile, len(ids))
-	for i, r := range storage.ProfileLookups.Read(ctx, o, ids...) {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		profiles[i] = &r.Value
-	}
-	return profiles, nil
-}
-
-func (onRows) Sets(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
-	return make([]storage.Result[*idset.List], len(owners))
-}
-
-func (onRows) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
-	return make([]storage.Result[idset.Recommender], len(ids))
-}
-
 // readBy is a copy of a graph that reads through another reader.
-func readBy(g *Graph, r Reader) *Graph {
+func readBy(g *Graph, r storage.Answerer) *Graph {
 	other := *g
 	other.store = r
 	return &other

@@ -49,10 +49,7 @@ func missing(parts []*neededList, side storage.Side) (some []*neededList, owners
 func (g *Graph) recall(ctx context.Context, parts []*neededList) {
 	for _, side := range sides {
 		some, owners := missing(parts, side)
-		if len(some) == 0 {
-			continue
-		}
-		for i, r := range g.store.Sets(ctx, side, owners) {
+		for i, r := range idset.ListLookups[side].Read(ctx, g.store, owners...) {
 			if list, p := r.Value, some[i]; list != nil {
 				p.set, p.order, p.length = list.Peers, list.Order, int64(list.Len())
 			}
@@ -68,10 +65,7 @@ func (g *Graph) measure(ctx context.Context, parts []*neededList) {
 			owners = append(owners, p.Owner)
 		}
 	}
-	if len(owners) == 0 {
-		return
-	}
-	counts := g.store.Counts(ctx, owners)
+	counts := storage.CountLookups.Read(ctx, g.store, owners...)
 	for _, p := range parts {
 		if p.set == nil {
 			p.length, p.err = counts[0].Value.Of(p.Side), counts[0].Err
@@ -89,31 +83,22 @@ func (g *Graph) unpack(ctx context.Context, parts []*neededList) {
 			long, users = append(long, p), users+p.length
 		}
 	}
-	readWhole(ctx, long, g.store.PackedNeighbours)
+	g.readWhole(ctx, long, storage.PackedLookups, func(int) {})
 }
 
 // read reads lists whole, from their rows.
 func (g *Graph) read(ctx context.Context, parts []*neededList) {
-	readWhole(ctx, parts, func(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-		some, _ := missing(parts, side)
-		for _, p := range some {
-			g.examine(int(p.length))
-		}
-		lists := g.store.Neighbours(ctx, side, owners)
-		for i, p := range some { // nobody has measured some
-			g.examine(len(lists[i].Value) - int(p.length))
-		}
-		return lists
-	})
+	g.readWhole(ctx, parts, storage.NeighbourLookups, g.examine)
 }
 
-func readWhole(ctx context.Context, parts []*neededList, read func(context.Context, storage.Side, []storage.UserID) []storage.Result[[]storage.UserID]) {
+func (g *Graph) readWhole(ctx context.Context, parts []*neededList, kinds storage.SideLookups[storage.UserID, []storage.UserID], examine func(rows int)) {
 	for _, side := range sides {
 		some, owners := missing(parts, side)
-		if len(some) == 0 {
-			continue
+		for _, p := range some {
+			examine(int(p.length))
 		}
-		for i, r := range read(ctx, side, owners) {
+		for i, r := range kinds[side].Read(ctx, g.store, owners...) {
+			examine(len(r.Value) - int(some[i].length)) // nobody has measured some
 			if some[i].err = r.Err; r.Found {
 				some[i].set = idset.Of(r.Value)
 			}
@@ -125,7 +110,7 @@ func readWhole(ctx context.Context, parts []*neededList, read func(context.Conte
 // covers: the greatest id if the list has ended.
 func (g *Graph) readRange(ctx context.Context, p *neededList, after storage.UserID, rows int) (upTo storage.UserID) {
 	g.examine(rows)
-	r := g.store.AllRows(ctx, []storage.RowsQuery{{Side: p.Side, Owner: p.Owner, After: after, Limit: rows}})[0]
+	r := storage.RowLookups.Read(ctx, g.store, storage.RowsQuery{Side: p.Side, Owner: p.Owner, After: after, Limit: rows})[0]
 	if p.err = r.Err; r.Err != nil {
 		return after
 	}
@@ -177,7 +162,7 @@ func (g *Graph) lookUpSome(ctx context.Context, side storage.Side, probes []*pro
 		return false
 	}
 	g.examine(len(pairs))
-	for i, r := range g.store.Edges(ctx, side, pairs) {
+	for i, r := range storage.EdgeLookups[side].Read(ctx, g.store, pairs...) {
 		p := of[i]
 		if r.Err != nil {
 			p.err = r.Err

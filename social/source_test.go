@@ -13,35 +13,38 @@ import (
 
 // packingStore is a store with some packed lists.
 type packingStore struct {
-	Reader
+	storage.Answerer
 	packed func(storage.UserID) bool
 
 	rowLists, packedLists int // how many were asked for
 }
 
 // drawStore draws which lists a store has packed, or that it packs none.
-func drawStore(t *rapid.T, store storage.Answerer) Reader {
+func drawStore(t *rapid.T, store storage.Answerer) storage.Answerer {
 	mod := storage.UserID(rapid.IntRange(0, 3).Draw(t, "packed"))
 	if mod == 0 {
-		return onRows{store}
+		return store
 	}
-	return &packingStore{Reader: onRows{store}, packed: func(id storage.UserID) bool { return id%mod == 0 }}
+	return &packingStore{Answerer: store, packed: func(id storage.UserID) bool { return id%mod == 0 }}
 }
 
-func (s *packingStore) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	s.rowLists += len(owners)
-	return s.Reader.Neighbours(ctx, side, owners)
-}
-
-func (s *packingStore) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	s.packedLists += len(owners)
-	lists := s.Reader.Neighbours(ctx, side, owners)
-	for i, id := range owners {
-		if !s.packed(id) {
-			lists[i] = storage.Result[[]storage.UserID]{}
+func (s *packingStore) Bundle(ctx context.Context, b *storage.Bundle) {
+	for side, kind := range storage.NeighbourLookups {
+		if l := kind.In(b); l.Open() {
+			s.rowLists += len(l.Keys)
 		}
+		storage.PackedLookups[side].Instead(ctx, b, func(ctx context.Context, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+			s.packedLists += len(owners)
+			lists := kind.Read(ctx, s.Answerer, owners...)
+			for i, id := range owners {
+				if !s.packed(id) {
+					lists[i] = storage.Result[[]storage.UserID]{}
+				}
+			}
+			return lists
+		})
 	}
-	return lists
+	s.Answerer.Bundle(ctx, b)
 }
 
 // A list that a filter names more than once is read once.
@@ -55,7 +58,7 @@ func TestEachListOfAFilterIsReadOnce(t *testing.T) {
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	a, b := Filter{On: []List{{storage.Inverse, 1}}}, Filter{On: []List{{storage.Inverse, 2}}}
-	reader := &packingStore{Reader: onRows{store}, packed: func(storage.UserID) bool { return false }}
+	reader := &packingStore{Answerer: store, packed: func(storage.UserID) bool { return false }}
 	got := peopleOf(t, New(reader, 0, nil), PeopleQuery{Filter: Filter{All: []Filter{a, {Any: []Filter{a, b}}, b, b}}, First: 5})
 	if got.Total != 20 || reader.rowLists != 2 {
 		t.Errorf("%+v, from %d lists", got, reader.rowLists)
@@ -95,7 +98,7 @@ func TestLongListsArePacked(t *testing.T) {
 		{"one packed", 1, 2, []storage.UserID{1}, 4000, 6000, 3000, true, 1, 2},
 		{"a short one is looked up in the other", 1, 3, []storage.UserID{1}, 2000, 6000, 300, true, 1, 0},
 	} {
-		reader := &packingStore{Reader: onRows{store}, packed: func(id storage.UserID) bool { return slices.Contains(c.packed, id) }}
+		reader := &packingStore{Answerer: store, packed: func(id storage.UserID) bool { return slices.Contains(c.packed, id) }}
 		g := New(reader, c.budget, nil)
 		g.sizes.packedFrom, g.sizes.packedMost = 1000, c.most
 		got := peopleOf(t, g, PeopleQuery{Filter: Both(followers(c.a), followers(c.b)), First: 5})

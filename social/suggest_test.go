@@ -175,7 +175,7 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}}
 	store.CreateUsers(t.Context(), rows)
 	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 3, Followers: 8}, {User: 1, Followers: 7}, {User: 6, Followers: 6}, {User: 2, Followers: 5}, {User: 4, Followers: 5}, {User: 7, Followers: 0}}}
-	g := New(onRows{store}, 0, NewAudience(1, nil, []storage.UserID{6}))
+	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
 	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: NewPopular(source, time.Now, nil).Users}
 	var got []storage.UserID
 	for {
@@ -236,7 +236,7 @@ func TestThePinnedComeFirst(t *testing.T) {
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}, {ID: 8, Handle: "h"}})
 	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 2, Followers: 8}, {User: 8, Followers: 7}}}
 	from := NewPopular(source, time.Now, func() []storage.UserID { return []storage.UserID{7, 3, 999, 1, 6, 4, 2} })
-	g := New(onRows{store}, 0, NewAudience(1, nil, []storage.UserID{6}))
+	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
 	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: from.Users}
 	var got []storage.UserID
 	var pins []bool
@@ -266,7 +266,7 @@ func TestPoolsAreReadInTwoSteps(t *testing.T) {
 		edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: storage.Micros(id)})
 	}
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-	reader := &limitedReader{Reader: onRows{store}}
+	reader := &limitedReader{Answerer: store}
 	g := New(reader, 0, nil)
 	g.sizes.maxPool = 300
 	edges, err := g.newest(t.Context(), 1, storage.Position{})
@@ -291,7 +291,7 @@ func TestCandidatesAreReadForThePage(t *testing.T) {
 	}
 	store.CreateUsers(t.Context(), rows)
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-	reader := &userReads{Reader: onRows{store}}
+	reader := &userReads{Answerer: store}
 	s, err := New(reader, 0, nil).Suggest(t.Context(), SuggestionQuery{User: 1, First: 19})
 	if err != nil || len(s.Suggestions) != 19 || s.Suggestions[0].ID != 110 || !s.More {
 		t.Fatalf("%+v, %v", s, err)
@@ -304,11 +304,13 @@ func TestCandidatesAreReadForThePage(t *testing.T) {
 
 // userReads notes how many users each read asks for.
 type userReads struct {
-	Reader
+	storage.Answerer
 	keys []int
 }
 
-func (r *userReads) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	r.keys = append(r.keys, len(ids))
-	return r.Reader.Users(ctx, ids)
+func (r *userReads) Bundle(ctx context.Context, b *storage.Bundle) {
+	if l := storage.UserLookups.In(b); l.Open() {
+		r.keys = append(r.keys, len(l.Keys))
+	}
+	r.Answerer.Bundle(ctx, b)
 }

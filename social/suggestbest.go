@@ -42,7 +42,7 @@ const (
 // addFans finds out how many followers each user has, as far as they are walked to.
 func (g *Graph) addFans(ctx context.Context, users []recommender) error {
 	ids := storage.Each(users, func(u recommender) storage.UserID { return u.id })
-	for i, r := range g.store.Counts(ctx, ids) {
+	for i, r := range storage.CountLookups.Read(ctx, g.store, ids...) {
 		if r.Err != nil {
 			return r.Err
 		}
@@ -131,7 +131,7 @@ func (g *Graph) fansOf(ctx context.Context, q SuggestionQuery) (*idset.Set, erro
 	if !q.OpenFollowers {
 		return nil, nil
 	}
-	count := g.store.Counts(ctx, []storage.UserID{q.User})[0]
+	count := storage.CountLookups.Read(ctx, g.store, q.User)[0]
 	if n := count.Value.Follower; count.Err != nil || n > min(boostFans, int64(g.budget)) {
 		return nil, count.Err
 	}

@@ -183,7 +183,7 @@ func TestOnlyTheBestAreOrderedByActivity(t *testing.T) {
 	}}
 	var got []storage.UserID
 	for more := true; more; {
-		s, err := New(onRows{store}, 0, nil).Suggest(t.Context(), q)
+		s, err := New(store, 0, nil).Suggest(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestTheWalkSeesNoHiddenEdge(t *testing.T) {
 		}
 		ask := func() (answers []any) {
 			for id := storage.UserID(1); id <= people; id++ {
-				g := New(onRows{store}, 0, audience)
+				g := New(store, 0, audience)
 				if id != audience.Viewer && rows[id].FollowingsVisibility != storage.ToEveryone {
 					continue
 				}

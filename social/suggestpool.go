@@ -34,13 +34,13 @@ func PoolAhead(user storage.UserID) storage.PageQuery {
 func (g *Graph) newest(ctx context.Context, user storage.UserID, after storage.Position) ([]storage.Edge, error) {
 	q := PoolAhead(user)
 	q.After, q.Limit = after, min(g.sizes.firstPool, g.sizes.maxPool+1)
-	r := g.store.Pages(ctx, storage.Forward, []storage.PageQuery{q})[0]
+	r := storage.PageLookups[storage.Forward].Read(ctx, g.store, q)[0]
 	if n := len(r.Value); r.Err != nil || n < q.Limit || n > g.sizes.maxPool {
 		return r.Value, r.Err
 	}
 	first := r.Value
 	q.After, q.Limit = storage.PositionOf(storage.Forward, first[len(first)-1]), g.sizes.maxPool+1-len(first)
-	r = g.store.Pages(ctx, storage.Forward, []storage.PageQuery{q})[0]
+	r = storage.PageLookups[storage.Forward].Read(ctx, g.store, q)[0]
 	return slices.Concat(first, r.Value), r.Err
 }
 
@@ -120,22 +120,18 @@ func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recom
 	users := make([]recommender, len(ids))
 	var others []storage.UserID
 	var of []int
-	for i, r := range g.store.Recommenders(ctx, ids) {
+	for i, r := range idset.RecommenderLookups.Read(ctx, g.store, ids...) {
 		if !r.Found { // errors are those of the reads that follow
 			others, of = append(others, ids[i]), append(of, i)
 			continue
 		}
 		users[i] = recommender{id: ids[i], visibility: r.Value.Visibility, degree: r.Value.Following, kept: r.Value.Followings, directory: r.Value.Directory}
 	}
-	if len(others) == 0 {
-		return users, nil
-	}
-	profiles, err := g.store.Profiles(ctx, others)
-	if err != nil {
-		return nil, err
-	}
-	for k, p := range profiles {
-		users[of[k]] = recommender{id: others[k], visibility: p.User.ListVisibility(storage.Forward), degree: p.Counts.Following}
+	for k, r := range storage.ProfileLookups.Read(ctx, g.store, others...) {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		users[of[k]] = recommender{id: others[k], visibility: r.Value.User.ListVisibility(storage.Forward), degree: r.Value.Counts.Following}
 	}
 	return users, nil
 }
@@ -176,7 +172,7 @@ func (g *Graph) viewerFollows(ctx context.Context, users []recommender) (func(st
 		}
 	}
 	followed := make(map[storage.UserID]bool, len(pairs))
-	for i, r := range g.store.Edges(ctx, storage.Forward, pairs) {
+	for i, r := range storage.EdgeLookups[storage.Forward].Read(ctx, g.store, pairs...) {
 		if r.Err != nil {
 			return nil, r.Err
 		}

@@ -55,7 +55,7 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 		batch := r[:min(max(want-len(kept), 8), len(r))]
 		r = r[len(batch):]
 		ids := storage.Each(batch, func(c Suggestion) storage.UserID { return c.ID })
-		rows := s.graph.store.Users(ctx, ids)
+		rows := storage.UserLookups.Read(ctx, s.graph.store, ids...)
 		edges, err := s.outside(ctx, ids, rows)
 		if err != nil {
 			return nil, err
@@ -89,7 +89,7 @@ func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID, row
 			pairs, at = append(pairs, storage.Pair{From: s.user, To: id}), append(at, i)
 		}
 	}
-	for k, e := range s.graph.store.Edges(ctx, storage.Forward, pairs) {
+	for k, e := range storage.EdgeLookups[storage.Forward].Read(ctx, s.graph.store, pairs...) {
 		if e.Err != nil {
 			return nil, e.Err
 		}

@@ -14,7 +14,7 @@ func (g *Graph) OnLists(ctx context.Context, lists []storage.ListID) (sets []*id
 	queries := storage.Each(lists, func(id storage.ListID) storage.PageQuery {
 		return storage.PageQuery{Owner: id.Owner, Post: id.Kind().Number, Limit: storage.MaxMembers}
 	})
-	for i, r := range g.store.Pages(ctx, storage.Relations, queries) {
+	for i, r := range storage.PageLookups[storage.Relations].Read(ctx, g.store, queries...) {
 		if r.Err != nil {
 			return nil, fmt.Errorf("read who is on list %d of user %s: %w", lists[i].Number, lists[i].Owner, r.Err)
 		}

@@ -79,6 +79,11 @@ func (l *Lookup[K, V]) answer(ctx context.Context, read func(context.Context, []
 	l.Results = read(ctx, l.Keys)
 }
 
+// Open reports whether a look-up is open.
+func (b *Bundle) Open() bool {
+	return slices.ContainsFunc(b.lookups, func(l asked) bool { return l.Open() })
+}
+
 // Fail answers all open look-ups with an error.
 func (b *Bundle) Fail(err error) {
 	for _, l := range b.lookups {

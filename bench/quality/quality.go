@@ -13,7 +13,6 @@ import (
 	"kith/files/graphfile"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/cache/idset"
 )
 
 // Config says whom to ask, and how much to hold out.
@@ -60,7 +59,7 @@ func Measure(ctx context.Context, edges io.Reader, c Config) (r Recall, err erro
 		of := slices.Clone(g.lists[storage.Forward][id])
 		random.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 		n := max(1, (len(of)*c.Share+50)/100)
-		asked := without{nil, g, id, slices.Sorted(slices.Values(of[n:]))}
+		asked := without{graph: g, user: id, left: slices.Sorted(slices.Values(of[n:]))}
 		for order, sum := range []*float64{&r.SharedCount, &r.Best} {
 			s, err := social.New(asked, 0, nil).Suggest(ctx, social.SuggestionQuery{User: id, First: atMost, Best: order == 1, OpenFollowers: true})
 			if err != nil {
@@ -107,10 +106,9 @@ func read(edges io.Reader) (*graph, error) {
 	return g, lines.Err()
 }
 
-// without is the graph in which a user follows only some. It has the methods that suggestions call while all of a user's followings are
-// in one pool.
+// without is the graph in which a user follows only some. It answers what suggestions ask while all of a user's followings are in one pool.
 type without struct {
-	social.Reader
+	storage.Answering // of nothing
 	*graph
 	user storage.UserID
 	left []storage.UserID
@@ -123,28 +121,38 @@ func (w without) list(side storage.Side, owner storage.UserID) []storage.UserID 
 	return w.lists[side][owner]
 }
 
-func (w without) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+// Bundle implements [storage.Answerer].
+func (w without) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.NeighbourLookups.Instead(ctx, b, w.neighbours)
+	storage.CountLookups.Instead(ctx, b, w.counts)
+	storage.UserLookups.Instead(ctx, b, w.users)
+	storage.ProfileLookups.Instead(ctx, b, w.profiles)
+	storage.PageLookups.Instead(ctx, b, w.pages)
+	w.Answering.Bundle(ctx, b)
+}
+
+func (w without) neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return found(owners, func(id storage.UserID) []storage.UserID { return w.list(side, id) })
 }
 
-func (w without) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+func (w without) counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return found(ids, func(id storage.UserID) storage.Counts { return w.profile(id).Counts })
 }
 
-func (w without) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+func (w without) users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return found(ids, func(id storage.UserID) storage.User { return storage.User{ID: id} })
 }
 
-func (w without) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
-	return storage.Each(ids, w.profile), nil
+func (w without) profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return found(ids, w.profile)
 }
 
-func (w without) profile(id storage.UserID) *storage.Profile {
-	return &storage.Profile{User: storage.User{ID: id}, Counts: storage.Counts{
+func (w without) profile(id storage.UserID) storage.Profile {
+	return storage.Profile{User: storage.User{ID: id}, Counts: storage.Counts{
 		Following: int64(len(w.list(storage.Forward, id))), Follower: int64(len(w.list(storage.Inverse, id)))}}
 }
 
-func (w without) Pages(_ context.Context, _ storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (w without) pages(_ context.Context, _ storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	return found(queries, func(q storage.PageQuery) (edges []storage.Edge) {
 		for _, to := range slices.Backward(w.list(storage.Forward, q.Owner)) {
 			if at := (storage.Position{UpdateTime: 1, Peer: to}); len(edges) < q.Limit && (q.After == storage.Position{} || at.Compare(q.After) > 0) {
@@ -153,18 +161,6 @@ func (w without) Pages(_ context.Context, _ storage.Side, queries []storage.Page
 		}
 		return edges
 	})
-}
-
-func (without) Edges(context.Context, storage.Side, []storage.Pair) []storage.Result[storage.Edge] {
-	return nil // all lists are open
-}
-
-func (without) Sets(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[*idset.List] {
-	return make([]storage.Result[*idset.List], len(owners))
-}
-
-func (without) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
-	return make([]storage.Result[idset.Recommender], len(ids))
 }
 
 func found[K, V any](keys []K, of func(K) V) []storage.Result[V] {
