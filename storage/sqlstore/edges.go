@@ -110,7 +110,7 @@ func haveOneOwner(side storage.Side, pairs []storage.Pair) bool {
 
 // Bounds on the pairs of few owners in one statement.
 const (
-	maxDense = 20_000 // pairs; an engine takes 32,766 values
+	maxDense = 20_000 // pairs; an engine takes 32,766 values, and 500 SELECTs in a UNION ALL
 	dense    = 32     // pairs of an owner, on average, that are worth a SELECT of their own
 )
 
@@ -133,7 +133,7 @@ func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 		return few
 	}
 	owners := len(ownersIn(side, pairs))
-	if owners*dense <= len(pairs) && owners+maxDense/s.sql.MaxKeys <= s.sql.MaxPages {
+	if owners*dense <= len(pairs) && owners+maxDense/s.sql.MaxKeys <= 500 {
 		return maxDense
 	}
 	return few

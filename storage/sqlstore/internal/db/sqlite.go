@@ -27,9 +27,11 @@ var sqliteDialect = &Dialect{
 	name:  "sqlite",
 	goose: database.DialectSQLite3,
 
-	MaxKeys:  900,
-	MaxPairs: 450,
-	MaxPages: 500, // SQLITE_MAX_COMPOUND_SELECT
+	// SQLite compares each argument of a statement with all before it whenever it plans one. Within these bounds statements have
+	// at most [prepared.Longest] arguments: they are planned once.
+	MaxKeys:  prepared.Longest,
+	MaxPairs: prepared.Longest / 2,
+	MaxPages: 32,
 	MaxRows:  250,
 
 	Limited: "SELECT * FROM (%s)",
@@ -147,8 +149,8 @@ func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 	return &Shard{Name: path, Read: read, Write: write, migrations: write, dialect: sqliteDialect}, nil
 }
 
-// plannedOnce hides from the planner that a LIMIT is a parameter. It would look at the value, and plan a statement that is
-// kept anew whenever a value is bound (sqlite3ExprIsInteger in SQLite's expr.c): a third of the time of a page.
+// plannedOnce hides from the planner that a LIMIT is a parameter. It would look at the value, and plan the statement
+// again whenever one is bound, also one that comes only once (sqlite3ExprIsInteger in SQLite's expr.c): a third of the time of a page.
 func plannedOnce(text string) string { return strings.ReplaceAll(text, "LIMIT ?", "LIMIT ? + 0") }
 
 // makeSQLite makes the file by connecting to it. Changing a new file's journal to a WAL does not

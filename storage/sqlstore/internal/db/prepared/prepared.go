@@ -43,7 +43,7 @@ type Database struct {
 	// Implicit: with autocommit off, a transaction begins with its first statement, so connections begin
 	// theirs like that.
 	Implicit bool
-	// Text is how a statement is written when it is kept; nil: as it is sent once.
+	// Text is how a statement is written for the driver; nil: as it came.
 	Text func(string) string
 }
 
@@ -125,7 +125,7 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 	if s := c.prepared(ctx, text, len(args)); s != nil {
 		return s.QueryContext(ctx, args)
 	}
-	return c.connection.QueryContext(ctx, text, args)
+	return c.connection.QueryContext(ctx, c.written(text), args)
 }
 
 // ExecContext implements [driver.ExecerContext].
@@ -136,7 +136,7 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 	if s := c.prepared(ctx, text, len(args)); s != nil {
 		return s.ExecContext(ctx, args)
 	}
-	return c.connection.ExecContext(ctx, text, args)
+	return c.connection.ExecContext(ctx, c.written(text), args)
 }
 
 // prepared returns the statement of a text, nil if the text is to be sent without preparing it.
@@ -160,11 +160,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		c.came[hash]++
 		return nil
 	}
-	written := text
-	if c.of.Text != nil {
-		written = c.of.Text(text)
-	}
-	made, err := c.PrepareContext(ctx, written)
+	made, err := c.PrepareContext(ctx, c.written(text))
 	if err != nil {
 		c.no++ // there are too many, or the statement is wrong; then its answer will say so
 		return nil
@@ -181,6 +177,13 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 	}
 	c.kept[text] = c.order.PushFront(&keptStatement{text, whole})
 	return whole
+}
+
+func (c *conn) written(text string) string {
+	if c.of.Text == nil {
+		return text
+	}
+	return c.of.Text(text)
 }
 
 func (c *conn) drop(at *list.Element) {

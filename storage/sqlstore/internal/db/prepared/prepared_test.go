@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+	"modernc.org/sqlite"
 
 	"kith/internal/testenv"
 	"kith/storage/sqlstore/internal/db/prepared"
@@ -211,5 +212,20 @@ func TestWhatCannotBeEndedIsNotContinued(t *testing.T) {
 	}
 	if got := word(t, db, 1); got != "one" {
 		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// What is written for the driver is so the first time too: a statement that comes once is planned once.
+func TestTextIsWrittenEachTime(t *testing.T) {
+	db := sql.OpenDB(prepared.Connector(prepared.Location(&sqlite.Driver{}, ":memory:"), prepared.Database{
+		Text: func(text string) string { return strings.ReplaceAll(text, "LIMIT ?", "LIMIT ? + 1") },
+	}))
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for i := range 3 {
+		var n int
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM (SELECT 1 UNION ALL SELECT 1 LIMIT ?)", 1).Scan(&n); err != nil || n != 2 {
+			t.Errorf("time %d: %d rows, %v", i+1, n, err)
+		}
 	}
 }
