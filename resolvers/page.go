@@ -214,6 +214,7 @@ type pageNeeds struct {
 	total   bool // totalCount
 	cursors bool // `cursor` of the edges
 	around  bool // pageInfo
+	details bool // `until` and `attributes` of the edges
 }
 
 // pageNeedsOf is what fields with one answer need together.
@@ -222,11 +223,11 @@ func pageNeedsOf(aliases ...*selections.Field) pageNeeds {
 	for _, f := range aliases {
 		needs |= f.Below[0].Needs(true)
 	}
-	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0, needs&fields.Around != 0}
+	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0, needs&fields.Around != 0, needs&fields.Details != 0}
 }
 
 func (n pageNeeds) with(m pageNeeds) pageNeeds {
-	return pageNeeds{n.rows || m.rows, n.total || m.total, n.cursors || m.cursors, n.around || m.around}
+	return pageNeeds{n.rows || m.rows, n.total || m.total, n.cursors || m.cursors, n.around || m.around, n.details || m.details}
 }
 
 // edges makes the edges of a page, in one piece of memory.

@@ -85,7 +85,7 @@ func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storag
 	if p.kind = &kind; kind.To != "" && !list.side.IsInverse() {
 		p.users = nil
 	}
-	if len(p.edges) > 0 {
+	if n.details && len(p.edges) > 0 {
 		storage.DetailLookups.Read(ctx, read, storage.Each(p.edges, storage.Edge.Pair)...)
 	}
 	return p, nil
@@ -150,7 +150,10 @@ func (p *page) relations(ctx context.Context, f *selections.Field, side storage.
 	if items := f.Below[0].Items; items != nil && len(p.users) > 0 {
 		c.Nodes = usersOf(ctx, wantedUsers{ids: p.users, exist: true, on: items}, itemPaths(ctx, f))
 	}
-	details := loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(p.edges, storage.Edge.Pair))
+	details := make([]storage.Result[storage.Detail], len(p.edges))
+	if pageNeedsOf(f).details {
+		details = loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(p.edges, storage.Edge.Pair))
+	}
 	for _, d := range details {
 		if d.Err != nil {
 			return nil, d.Err

@@ -56,7 +56,7 @@ type Field struct {
 var ChosenBy = []string{"filter", "orderBy", "acceptFollowRequests", "list"}
 
 // Needs is what has to be read of an object before one of its fields can be answered.
-type Needs uint16
+type Needs uint32
 
 const (
 	Row      Needs = 1 << iota // of a user: its row
@@ -71,6 +71,7 @@ const (
 	Total                      // of a page: how long the list is
 	Cursors                    // of a page: the positions of the users on it
 	Around                     // of a page: where it begins and ends, and what is before and behind it
+	Details                    // of a page of edges: what a row of its own says of each
 
 	OpenFollowings // whether the user's followings are open to the viewer
 	OpenFollowers  // whether its followers are
@@ -195,8 +196,8 @@ var (
 	relationEdge = with(edgeOf("RelationEdge", func(e *model.RelationEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
 		"endId":      {Value: text(func(e *model.RelationEdge) string { return e.EndID })},
 		"since":      {Value: moment(func(e *model.RelationEdge) time.Time { return e.Since })},
-		"until":      {Weight: 2, Value: optionalMoment((*model.RelationEdge).Until)},
-		"attributes": {Weight: 10, Value: attributes((*model.RelationEdge).Attributes)},
+		"until":      {Weight: 2, Needs: Details, Value: optionalMoment((*model.RelationEdge).Until)},
+		"attributes": {Weight: 10, Needs: Details, Value: attributes((*model.RelationEdge).Attributes)},
 	})
 	relatePayload = made("RelatePayload", "viewer", "outcomes")
 	relateOutcome = made("RelateOutcome", "id", "changed", "error")

@@ -26,6 +26,9 @@ import (
 type Memo struct {
 	mu   sync.Mutex
 	made atomic.Pointer[[]memoized] // replaced as a whole: every request reads it, the first few write it
+
+	walk       sync.Once // over the document, not again for each of its selections
+	directives bool
 }
 
 // most is how many values one document may have. They are searched one by one; selections beyond
@@ -245,7 +248,7 @@ func Of(ctx context.Context, reads Reads) *Plan {
 		p.add(op, p.Root, running.Field)
 	}
 	p.same, p.reads = nil, nil
-	if p.size <= mostKept && !varies(op.Doc) {
+	if p.size <= mostKept && !memo.varies(op.Doc) {
 		memo.Put(planKey{}, sel, p)
 	}
 	return p
@@ -269,11 +272,17 @@ func hasOneKey(sel ast.SelectionSet, key *string) bool {
 	})
 }
 
-// varies reports whether the selections of a document depend on variables.
-func varies(doc *ast.QueryDocument) bool {
-	in := func(sel ast.SelectionSet) bool { return slices.ContainsFunc(sel, hasDirectives) }
-	return slices.ContainsFunc(doc.Operations, func(o *ast.OperationDefinition) bool { return in(o.SelectionSet) }) ||
-		slices.ContainsFunc(doc.Fragments, func(f *ast.FragmentDefinition) bool { return in(f.SelectionSet) })
+// varies reports whether the selections of the document depend on variables. Without a memo, they may.
+func (m *Memo) varies(doc *ast.QueryDocument) bool {
+	if m == nil {
+		return true
+	}
+	m.walk.Do(func() {
+		in := func(sel ast.SelectionSet) bool { return slices.ContainsFunc(sel, hasDirectives) }
+		m.directives = slices.ContainsFunc(doc.Operations, func(o *ast.OperationDefinition) bool { return in(o.SelectionSet) }) ||
+			slices.ContainsFunc(doc.Fragments, func(f *ast.FragmentDefinition) bool { return in(f.SelectionSet) })
+	})
+	return m.directives
 }
 
 func hasDirectives(s ast.Selection) bool {
@@ -332,7 +341,7 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 			o.Items = append(o.Items, below)
 		case fields.Edges:
 			o.Items = append(o.Items, below.Items...)
-			*to |= below.always & fields.Cursors
+			*to |= below.always & (fields.Cursors | fields.Details)
 		}
 	}
 }

@@ -34,8 +34,9 @@ func templateOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *temp
 	if known, ok := memo.Get(t, sel); ok {
 		return known.(*template)
 	}
-	p := compile(graphql.GetOperationContext(ctx), t, sel)
-	if p != nil && p.fixed {
+	op := graphql.GetOperationContext(ctx)
+	p := compile(op, t, sel)
+	if p != nil && (p.fixed || !memo.varies(op.Doc)) {
 		memo.Put(t, sel, p)
 	}
 	return p
@@ -67,7 +68,6 @@ func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet)
 	if err != nil {
 		return nil
 	}
-	p.fixed = !varies(op.Doc)
 	for _, f := range all {
 		if !p.add(op, t, f.Field, f.Selections) {
 			return nil
@@ -214,7 +214,7 @@ func mixedOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *mixed {
 		return known.(*mixed)
 	}
 	op := graphql.GetOperationContext(ctx)
-	if memo == nil || isByGqlgen(ctx) || varies(op.Doc) {
+	if isByGqlgen(ctx) || memo.varies(op.Doc) {
 		return nil
 	}
 	m := separate(op, t, sel)
