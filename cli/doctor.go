@@ -18,6 +18,7 @@ import (
 	"kith/gateway/traces"
 	"kith/replication/binlog"
 	"kith/storage/doctor"
+	"kith/storage/feed/inbox"
 	"kith/storage/sqlstore"
 )
 
@@ -63,7 +64,7 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 		if mode := settings.Redundancy; scheme == "mysql" && (mode == cluster.Binlog || mode == auto && several) {
 			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"), mode != auto)...)
 		}
-		all = append(all, settings.cluster().ExamineRedis(ctx, settings.Feed != cluster.Pull)...)
+		all = append(all, settings.cluster().ExamineRedis(ctx, settings.Feed != inbox.Pull)...)
 	}
 	report := doctorReport{ThisBuild().Version, all.Count(doctor.Warn), all.Count(doctor.Fail), all}
 	if c.Quiet {

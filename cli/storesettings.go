@@ -17,6 +17,7 @@ import (
 	"kith/cluster"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/feed/inbox"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
@@ -55,7 +56,7 @@ func (s *StoreSettings) check(location, redis string) (name string, err error) {
 		return "suggest", errors.New("a user's id is greater than 0")
 	case s.FeedActiveDays > mostDays:
 		return "feed-active-days", fmt.Errorf("it must be at most %d", mostDays)
-	case s.Feed != cluster.Pull && redis == "":
+	case s.Feed != inbox.Pull && redis == "":
 		return "feed", fmt.Errorf("%s needs a Redis (--redis)", s.Feed)
 	}
 	return "", nil

@@ -160,30 +160,30 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 // openFeeds makes the home feeds, and begins to copy posts in the modes that do so.
 func (c *ServeCmd) openFeeds(settings *Settings, p *services) {
 	p.feeds = &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()}
-	if settings.Feed == cluster.Pull {
+	if settings.Feed == inbox.Pull {
 		return
 	}
 	config := inbox.Config{Logger: p.logger, Bounds: func() (hot int64, active time.Duration) {
 		now := settings.now.Load()
-		if settings.Feed == cluster.Hybrid {
+		if settings.Feed == inbox.Hybrid {
 			hot = now.FeedHot
 		}
 		return hot, time.Duration(now.FeedActiveDays) * 24 * time.Hour
 	}}
+	p.feeds.Inboxes = p.caches.OpenInboxes(config, p.registry)
 	graph := func(ctx context.Context) *social.Graph {
 		return social.New(loaders.For(loaders.Attach(ctx, p.caches.Reader())).Reader(), c.budget(), nil)
 	}
-	p.feeds.Inboxes = social.NewInboxes(p.caches.OpenInboxes(config, p.registry), graph, p.logger)
 	p.closers = append(p.closers,
-		cluster.InBackground(p.feeds.Inboxes.Boxes.Run),
-		cluster.InBackground(func(ctx context.Context) { p.feeds.Inboxes.Run(ctx, p.feeds) }))
+		cluster.InBackground(p.feeds.Inboxes.Run),
+		cluster.InBackground(func(ctx context.Context) { p.feeds.BuildInboxes(ctx, graph) }))
 }
 
 // signedIn notes that a user has signed in.
 func (p *services) signedIn(id storage.UserID) {
 	p.activity.Note(id)
 	if p.feeds.Inboxes != nil {
-		p.feeds.Inboxes.Active(id)
+		p.feeds.Inboxes.Ask(id)
 	}
 }
 

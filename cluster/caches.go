@@ -14,6 +14,7 @@ import (
 	"kith/storage/cache/rediscache"
 	"kith/storage/epoch"
 	"kith/storage/events"
+	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
 	"kith/storage/sqlstore"
 )
@@ -136,6 +137,12 @@ func (c *Caches) RecentPosts() *recent.Posts {
 		return nil
 	}
 	return c.feed.Posts
+}
+
+// OpenInboxes makes the inboxes, with what cfg does not have from these caches. It needs a Redis, and recent posts in memory.
+func (c *Caches) OpenInboxes(cfg inbox.Config, registerer prometheus.Registerer) *inbox.Boxes {
+	cfg.Clock, cfg.Counts, cfg.Recent = c.clock, c.store, c.feed.Posts
+	return inbox.New(cfg, registerer)
 }
 
 // Exact reads from the store itself, and reports to the caches what it has read.

@@ -19,11 +19,10 @@ import (
 // copies gives the gateway inboxes.
 func (g *feedGateway) copies(t *testing.T, logger *slog.Logger) {
 	boxes := g.caches.OpenInboxes(inbox.Config{Bounds: func() (int64, time.Duration) { return 3, time.Hour }, Lag: 100 * time.Millisecond, Logger: logger}, g.registry)
-	inboxes := social.NewInboxes(boxes, g.graph, logger)
-	g.feeds = &social.Feeds{Store: g.caches.FeedStore(), Recent: g.caches.RecentPosts(), Inboxes: inboxes}
+	g.feeds = &social.Feeds{Store: g.caches.FeedStore(), Recent: g.caches.RecentPosts(), Inboxes: boxes}
 	g.stop = InBackground(boxes.Run)
 	t.Cleanup(g.stop)
-	t.Cleanup(InBackground(func(ctx context.Context) { inboxes.Run(ctx, g.feeds) }))
+	t.Cleanup(InBackground(func(ctx context.Context) { g.feeds.BuildInboxes(ctx, g.graph) }))
 }
 
 func (g *feedGateway) graph(ctx context.Context) *social.Graph {

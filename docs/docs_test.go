@@ -322,7 +322,7 @@ func metrics(t *testing.T) []metric {
 	rediscache.New(nil, nil, nil, &r)
 	localcache.NewMetrics(&r)
 	(&recent.Follower{}).Register(&r)
-	(&inbox.Boxes{}).Register(&r)
+	inbox.New(inbox.Config{Recent: recent.New(0, time.Now)}, &r)
 	(*trusted.Documents)(nil).Register(&r)
 	return r.metrics
 }

@@ -33,7 +33,7 @@ func loaded() *recent.Posts { return recent.NewSince(1<<20, time.Now, 0) }
 // feedWay is a way of finding home feeds. A test sets one of them before it asks.
 type feedWay struct {
 	recent  *recent.Posts
-	inboxes *social.Inboxes
+	inboxes *inbox.Boxes
 }
 
 func waysOf(feeds *social.Feeds) map[string]feedWay {
@@ -63,17 +63,17 @@ func addInboxes(t *testing.T, ways map[string]feedWay, posts *recent.Posts, stor
 		t.Cleanup(func() { client.Close() })
 		clock := epoch.NewClock(client, runs, "kith:"+t.Name()+name)
 		logger := slog.New(slog.DiscardHandler)
-		c := &copying{posts: posts, reads: prometheus.NewRegistry(), boxes: inbox.New(inbox.Config{
+		c := &copying{posts: posts, reads: prometheus.NewRegistry()}
+		c.boxes = inbox.New(inbox.Config{
 			Clock: clock, Counts: store, Recent: posts, Logger: logger,
 			Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
-		})}
-		c.boxes.Register(c.reads)
+		}, c.reads)
 		graph := func(ctx context.Context) *social.Graph {
 			return social.New(loaders.For(loaders.Attach(ctx, store)).Reader(), 0, nil)
 		}
-		c.feeds = &social.Feeds{Store: store.(social.FeedStore), Recent: posts, Inboxes: social.NewInboxes(c.boxes, graph, logger)}
-		t.Cleanup(inBackground(func(ctx context.Context) { c.feeds.Inboxes.Run(ctx, c.feeds) }))
-		ways[name] = feedWay{posts, c.feeds.Inboxes}
+		c.feeds = &social.Feeds{Store: store.(social.FeedStore), Recent: posts, Inboxes: c.boxes}
+		t.Cleanup(inBackground(func(ctx context.Context) { c.feeds.BuildInboxes(ctx, graph) }))
+		ways[name] = feedWay{posts, c.boxes}
 		all = append(all, c)
 	}
 	return all

@@ -11,6 +11,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/cache/idset"
+	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
 )
 
@@ -21,7 +22,7 @@ import (
 //
 // A page is found in the first of these ways that reaches far enough back:
 //
-//   - in the viewer's inbox, and among the newest posts in memory: see [Inboxes];
+//   - in the viewer's inbox, and among the newest posts in memory: see inboxes.go;
 //   - among the recent posts in memory;
 //   - by author: which followings have posted before that time, and when last, then posts of those
 //     with the latest of these times;
@@ -41,7 +42,7 @@ type FeedStore interface {
 type Feeds struct {
 	Store   FeedStore
 	Recent  *recent.Posts // nil: all is read from the store
-	Inboxes *Inboxes      // nil: there are none; they need Recent
+	Inboxes *inbox.Boxes  // nil: there are none; they need Recent
 
 	// Values that tests change: they replace maxFeedAuthors and byTimeMost, unless zero.
 	fewAuthors, scansMost int
@@ -197,9 +198,8 @@ func (g *Graph) Followings(ctx context.Context, user storage.UserID) (set *idset
 // feedWalk goes back through a feed.
 type feedWalk struct {
 	*Feed
-	until storage.Place  // only posts that are newer, unless zero
-	since storage.Micros // only posts in memory that are newer
-	inbox *inboxWalk     // nil: the viewer's inbox is not used, or not any more
+	until storage.Place // only posts that are newer, unless zero
+	inbox *inboxOf      // nil: the viewer's inbox is not used, or not any more
 
 	at       storage.Place // posts ahead of it have been returned
 	ended    bool          // there are no more
@@ -214,7 +214,7 @@ func (f *Feed) walk(after storage.Place) *feedWalk {
 	}
 	w := &feedWalk{Feed: f, at: after, ended: f.authors.Len() == 0 && !f.unread}
 	if f.Only == nil {
-		w.inbox = f.Inboxes.walk(f.User, f.authors, f.whole)
+		w.inbox = f.inbox()
 	}
 	return w
 }
@@ -225,7 +225,7 @@ func (w *feedWalk) next(ctx context.Context, wanted int) (rows []storage.Post, e
 		if rows, ok, err := w.inInbox(ctx, wanted); ok || err != nil {
 			return rows, err
 		}
-		w.inbox, w.since = nil, 0
+		w.inbox = nil
 	}
 	return w.pull(ctx, wanted)
 }
@@ -233,7 +233,9 @@ func (w *feedWalk) next(ctx context.Context, wanted int) (rows []storage.Post, e
 // pull is next without an inbox.
 func (w *feedWalk) pull(ctx context.Context, wanted int) (rows []storage.Post, err error) {
 	if w.reaches() {
-		return w.inMemory(ctx, wanted)
+		rows, further, err := w.inMemory(ctx, wanted, 0)
+		w.tooFar = !further // the store gets further
+		return rows, err
 	}
 	if w.Recent != nil {
 		w.Recent.Beyond()
@@ -258,24 +260,38 @@ func (w *feedWalk) reaches() bool {
 	return floor < math.MaxInt64 && (w.at == (storage.Place{}) || w.at.CreatedAt > floor+1)
 }
 
-func (w *feedWalk) inMemory(ctx context.Context, wanted int) ([]storage.Post, error) {
-	found := w.Recent.Page(recent.Query{Authors: w.authors, Hides: w.hides, After: w.at, Since: w.since, Limit: wanted})
-	reached := storage.Place{}
-	if n := len(found.Posts); n == wanted {
-		reached = found.Posts[n-1].Place()
-	} else if found.Through < math.MaxInt64 { // otherwise they are being loaded again
-		reached = storage.Place{CreatedAt: found.Through + 1} // ahead of all posts of that time
-	}
-	if w.tooFar = w.at != (storage.Place{}) && reached.Compare(w.at) <= 0; w.tooFar { // the store gets further
-		return nil, nil
-	}
-	w.at = reached
+// inMemory returns posts in memory that come next, of those that are newer than a time, unless they do not reach further.
+func (w *feedWalk) inMemory(ctx context.Context, wanted int, since storage.Micros) (rows []storage.Post, further bool, err error) {
+	q := w.query(wanted)
+	q.Since = since
+	found := w.Recent.Page(q)
 	if found.Ended {
 		w.scans++
 	}
+	return w.take(ctx, found, wanted, w.Recent.Remove)
+}
+
+// query asks for the posts that come next.
+func (w *feedWalk) query(wanted int) recent.Query {
+	return recent.Query{Authors: w.authors, Hides: w.hides, After: w.at, Limit: wanted}
+}
+
+// take returns the posts of a page that was found, and moves behind them. gone is called for those that no longer exist.
+func (w *feedWalk) take(ctx context.Context, found recent.Page, wanted int, gone func(storage.PostID)) (rows []storage.Post, further bool, err error) {
+	reached := storage.Place{CreatedAt: found.Through}
+	if n := len(found.Posts); n == wanted {
+		reached = found.Posts[n-1].Place()
+	} else if found.Through < math.MaxInt64 { // otherwise they are being loaded again
+		reached.CreatedAt++ // ahead of all posts of that time
+	}
+	if reached.Compare(w.at) <= 0 {
+		return nil, false, nil
+	}
+	w.at = reached
 	posts := newerThan(found.Posts, w.until, storage.PostAt.Place)
 	w.ended = w.isBehind(w.at) || len(posts) < len(found.Posts)
-	return w.read(ctx, posts, func(gone storage.PostID) { w.Recent.Remove(gone) })
+	rows, err = w.read(ctx, posts, gone)
+	return rows, true, err
 }
 
 // isBehind reports whether the walk need not go further than to a place.
@@ -473,8 +489,9 @@ func (w *feedWalk) byTime(ctx context.Context, wanted int) ([]storage.Post, erro
 	}
 	slices.SortFunc(list, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
 	list = slices.Compact(list)
+	asked := w.query(wanted)
 	list = slices.DeleteFunc(list, func(p storage.PostAt) bool {
-		return !w.authors.Contains(p.Author) || w.hides(p.Author) || end != (storage.Place{}) && p.Place().Compare(end) > 0
+		return !asked.Has(p.Author) || end != (storage.Place{}) && p.Place().Compare(end) > 0
 	})
 	if len(list) > wanted {
 		list = list[:wanted]

@@ -197,17 +197,17 @@ func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 	store := oracle.New()
 	w := &feedWalk{
 		Feed:  &Feed{Feeds: &Feeds{Store: silent{Store: store}}, hides: func(storage.UserID) bool { return false }},
-		inbox: &inboxWalk{hot: idset.Of([]storage.UserID{2})},
+		inbox: &inboxOf{hot: idset.Of([]storage.UserID{2})}, at: storage.Place{CreatedAt: 1},
 	}
-	if rows, ok, err := w.pullHot(t.Context(), storage.Place{CreatedAt: 1}, 5); ok || !errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("%v, %v, %v", rows, ok, err)
+	if rows, err := w.addHot(t.Context(), nil, storage.Place{CreatedAt: 9}, 5); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("%v, %v", rows, err)
 	}
 }
 
 // If posts are being loaded again during a walk through a feed, the walk does not move on: the store has the posts.
 func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
 	w := &feedWalk{Feed: &Feed{Feeds: &Feeds{Recent: recent.New(1<<20, time.Now)}, authors: idset.Of([]storage.UserID{2}), hides: func(storage.UserID) bool { return false }}}
-	if rows, err := w.inMemory(t.Context(), 5); len(rows) > 0 || err != nil || w.at != (storage.Place{}) {
+	if rows, further, err := w.inMemory(t.Context(), 5, 0); len(rows) > 0 || further || err != nil || w.at != (storage.Place{}) {
 		t.Errorf("%v, %v, at %+v", rows, err, w.at)
 	}
 }

@@ -30,7 +30,7 @@ type boxed struct {
 	t      testing.TB
 	store  *oracle.Store
 	posts  *recent.Posts
-	boxes  *Inboxes
+	boxes  *inbox.Boxes
 	feeds  *Feeds
 	redis  *redis.Client
 	prefix string
@@ -47,11 +47,10 @@ func newBoxed(t testing.TB, store *oracle.Store, url, prefix string, hot int64, 
 	g := &boxed{t: t, store: store, redis: redis.NewClient(options), prefix: prefix, counts: prometheus.NewRegistry(), posts: recent.NewSince(1<<20, time.Now, floor)}
 	t.Cleanup(func() { g.redis.Close() })
 	logger := slog.New(slog.DiscardHandler)
-	g.boxes = NewInboxes(inbox.New(inbox.Config{
+	g.boxes = inbox.New(inbox.Config{
 		Clock: epoch.NewClock(g.redis, runs, prefix), Counts: store, Recent: g.posts, Logger: logger,
 		Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
-	}), func(context.Context) *Graph { return New(store, 0, nil) }, logger)
-	g.boxes.Register(g.counts)
+	}, g.counts)
 	g.feeds = &Feeds{Store: store, Recent: g.posts, Inboxes: g.boxes}
 	return g
 }
@@ -74,10 +73,10 @@ func (g *boxed) copied(upTo storage.Micros) {
 // built builds the inboxes that have been asked for.
 func (g *boxed) built() {
 	g.t.Helper()
-	for len(g.boxes.queue) > 0 {
-		one := <-g.boxes.queue
+	for len(g.boxes.Asked) > 0 {
+		one := <-g.boxes.Asked
 		for range 5 { // a pause may have to end first
-			err := g.boxes.build(g.t.Context(), g.feeds, one)
+			err := g.feeds.buildInbox(g.t.Context(), New(g.store, 0, nil), one)
 			if err == nil {
 				break
 			}
@@ -279,8 +278,8 @@ func (g *boxed) dies(random *rand.Rand) {
 	for range 2 {
 		g.boxes.Tick(ctx)
 	}
-	if len(g.boxes.queue) > 0 && random.IntN(2) == 0 {
-		g.boxes.build(ctx, g.feeds, <-g.boxes.queue)
+	if len(g.boxes.Asked) > 0 && random.IntN(2) == 0 {
+		g.feeds.buildInbox(ctx, New(g.store, 0, nil), <-g.boxes.Asked)
 	}
 }
 

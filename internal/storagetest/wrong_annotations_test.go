@@ -8,7 +8,12 @@ import (
 )
 
 // Mistakes about what is stored beside edges.
-var besideMistakes = []mistake{
+var besideMistakes = []struct {
+	mistake string
+	open    func(*oracle.Store) storage.Store
+	broken  string
+	caught  caught
+}{
 	{"pages of marks begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "beside/EveryRowComesInKeyOrder", promiseOnly},

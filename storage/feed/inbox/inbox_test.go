@@ -16,6 +16,7 @@ import (
 	"kith/internal/storagetest/oracle"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/cache/idset"
 	"kith/storage/epoch"
 	"kith/storage/feed/recent"
 )
@@ -42,7 +43,7 @@ func open(t *testing.T, hot int64) *fixture {
 	f.Boxes = New(Config{
 		Clock: epoch.NewClock(f.client, runs, "kith"), Counts: store, Recent: recent.NewSince(1<<20, time.Now, 0),
 		Logger: slog.New(slog.DiscardHandler), Bounds: func() (int64, time.Duration) { return hot, 48 * time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
-	})
+	}, nil)
 	f.copy()
 	return f
 }
@@ -76,30 +77,37 @@ func (f *fixture) copy() {
 func (f *fixture) build(user storage.UserID, followings ...storage.UserID) {
 	f.t.Helper()
 	time.Sleep(3 * time.Millisecond) // the pause
-	if err := f.Build(f.t.Context(), f.Current(), user, followings, pulled(nil, 0)); err != nil {
+	if err := f.Build(f.t.Context(), user, followings, pulled(nil, 0)); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-func pulled(posts []storage.PostAt, floor storage.Micros) func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
-	return func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
-		return posts, floor, nil
+func pulled(posts []storage.PostAt, floor storage.Micros) func(context.Context, []storage.UserID) (recent.Page, error) {
+	return func(context.Context, []storage.UserID) (recent.Page, error) {
+		return recent.Page{Posts: posts, Through: floor}, nil
 	}
+}
+
+// page reads a page from the newest post on.
+func (f *fixture) page(user storage.UserID, n int, followings []storage.UserID) (recent.Page, bool) {
+	q := recent.Query{Authors: idset.Of(followings), After: storage.Place{CreatedAt: f.now + 1}, Limit: n}
+	return f.Page(f.t.Context(), f.Current(), user, q)
 }
 
 // is reads a whole inbox and checks it.
 func (f *fixture) is(user storage.UserID, want []storage.PostAt, floor storage.Micros, followings ...storage.UserID) {
 	f.t.Helper()
-	posts, end, ok := f.Read(f.t.Context(), f.Current(), user, followings, 0, 2*Capacity)
-	if !ok || end != floor || !slices.Equal(posts, want) {
-		f.t.Errorf("%v, %d posts down to %d, want %d down to %d", ok, len(posts), end, len(want), floor)
+	slices.Sort(followings)
+	page, ok := f.page(user, 2*Capacity, followings)
+	if !ok || page.Through != floor || !slices.Equal(page.Posts, want) {
+		f.t.Errorf("%v, %d posts down to %d, want %d down to %d", ok, len(page.Posts), page.Through, len(want), floor)
 	}
 }
 
 func (f *fixture) none(user storage.UserID, followings ...storage.UserID) {
 	f.t.Helper()
-	if posts, _, ok := f.Read(f.t.Context(), f.Current(), user, followings, 0, 1); ok {
-		f.t.Errorf("user %s has an inbox with %v", user, posts)
+	if page, ok := f.page(user, 1, followings); ok {
+		f.t.Errorf("user %s has an inbox with %v", user, page.Posts)
 	}
 }
 
@@ -133,7 +141,7 @@ func TestKeysWrittenForAPost(t *testing.T) {
 	posts := f.publish(2, 1)
 	f.publish(3, 1)
 	f.copy()
-	if n := testutil.ToFloat64(f.metrics.written); n != active {
+	if n := testutil.ToFloat64(f.written); n != active {
 		t.Errorf("%g inboxes were written for %d fans", n, active)
 	}
 	f.is(100+active-1, posts, 0, 2)
@@ -155,10 +163,10 @@ func TestKeysWrittenForAPost(t *testing.T) {
 			break
 		}
 	}
-	before := testutil.ToFloat64(f.metrics.written)
+	before := testutil.ToFloat64(f.written)
 	f.publish(2, 1)
 	f.copy()
-	if n := testutil.ToFloat64(f.metrics.written) - before; n != 10 {
+	if n := testutil.ToFloat64(f.written) - before; n != 10 {
 		t.Errorf("%g inboxes were written for 10 fans", n)
 	}
 	f.none(100, 2)
@@ -183,9 +191,9 @@ func TestOnlyTheLastBuildCounts(t *testing.T) {
 	f := open(t, 0)
 	posts := f.publish(3, 2)
 	f.copy()
-	err := f.Build(t.Context(), f.Current(), 1, []storage.UserID{2}, func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
+	err := f.Build(t.Context(), 1, []storage.UserID{2}, func(context.Context, []storage.UserID) (recent.Page, error) {
 		time.Sleep(3 * time.Millisecond)
-		return nil, 0, f.Build(t.Context(), f.Current(), 1, []storage.UserID{3}, pulled(posts, 0))
+		return recent.Page{}, f.Build(t.Context(), 1, []storage.UserID{3}, pulled(posts, 0))
 	})
 	if !errors.Is(err, ErrNotNow) {
 		t.Error(err)
@@ -198,21 +206,21 @@ func TestOnlyTheLastBuildCounts(t *testing.T) {
 func TestPostsOfABuild(t *testing.T) {
 	f := open(t, 0)
 	var posts []storage.PostAt
-	err := f.Build(t.Context(), f.Current(), 1, []storage.UserID{2}, func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
+	err := f.Build(t.Context(), 1, []storage.UserID{2}, func(context.Context, []storage.UserID) (recent.Page, error) {
 		posts = f.publish(2, 3)
 		f.copy()
-		return nil, 0, nil
+		return recent.Page{}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.is(1, posts, 0, 2)
-	err = f.Build(t.Context(), f.Current(), 5, []storage.UserID{2}, pulled(posts, 0))
+	err = f.Build(t.Context(), 5, []storage.UserID{2}, pulled(posts, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Recent.Settle(f.now - 1) // like a gateway whose memory is behind
-	if err := f.Build(t.Context(), f.Current(), 6, []storage.UserID{2}, pulled(nil, 0)); !errors.Is(err, ErrNotNow) {
+	if err := f.Build(t.Context(), 6, []storage.UserID{2}, pulled(nil, 0)); !errors.Is(err, ErrNotNow) {
 		t.Error(err)
 	}
 }
@@ -255,9 +263,9 @@ func TestInboxesEnd(t *testing.T) {
 			f.Tick(t.Context())
 			f.publish(2, 1)
 			f.copy()
-			posts, _, ok := f.Read(t.Context(), f.Current(), 1, []storage.UserID{2}, 0, 1)
+			page, ok := f.page(1, 1, []storage.UserID{2})
 			if ok != (name == "nothing") {
-				t.Errorf("%v: %v", ok, posts)
+				t.Errorf("%v: %v", ok, page.Posts)
 			}
 		})
 	}
@@ -267,7 +275,7 @@ func TestInboxesEnd(t *testing.T) {
 func TestOneGatewayCopies(t *testing.T) {
 	f := open(t, 0)
 	other := *f
-	other.Boxes = New(f.Config)
+	other.Boxes = New(f.Config, nil)
 	f.now++
 	other.now = f.now
 	f.Recent.Settle(f.now)
@@ -289,10 +297,11 @@ func TestOneGatewayCopies(t *testing.T) {
 	}
 	cancel()
 	<-ended
+	f.client.Del(t.Context(), f.leaseKey()) // it ends by itself, some seconds later
 	other.now++
 	other.copy()
-	if mine, err := f.lead(t.Context(), other.Current(), "renew"); mine || err != nil {
-		t.Error(mine, err)
+	if err := f.step(t.Context(), other.Current()); !errors.Is(err, ErrNotNow) {
+		t.Error(err)
 	}
 }
 

@@ -13,9 +13,10 @@ type counters struct {
 	pages, missed, builds, posts, written, failures prometheus.Counter
 }
 
-func newCounters() *counters {
-	made := metrics.In(nil)
-	return &counters{
+// count registers the metrics.
+func (b *Boxes) count(registerer prometheus.Registerer) {
+	made := metrics.In(registerer)
+	b.counters = counters{
 		pages:    made.Counter("kith_feed_inbox_pages_total", "Pages of home feeds that were read from a valid inbox."),
 		missed:   made.Counter("kith_feed_inbox_missed_total", "Reads of inboxes that were not there, or for other followings: the page was pulled."),
 		builds:   made.Counter("kith_feed_inbox_builds_total", "Inboxes that this gateway has built."),
@@ -23,29 +24,17 @@ func newCounters() *counters {
 		written:  made.Counter("kith_feed_inbox_writes_total", "Inboxes that were written while copying posts, once for all posts of an author in a round."),
 		failures: made.Counter("kith_feed_inbox_failures_total", "Times that inboxes went out of use because Redis did not answer."),
 	}
-}
-
-// Register registers the metrics. There is one Boxes in a process.
-func (b *Boxes) Register(registerer prometheus.Registerer) {
-	m := b.metrics
-	if m == nil {
-		m = newCounters()
-	}
-	registerer.MustRegister(m.pages, m.missed, m.builds, m.posts, m.written, m.failures)
-	gauge := func(name, help string, of func(*State) float64) {
-		metrics.In(registerer).GaugeOf(name, help, func() float64 {
-			if s := b.Current(); s != nil {
-				return of(s)
-			}
-			return 0
-		})
-	}
-	gauge("kith_feed_inbox_lag_seconds", "How long ago the newest post was published that inboxes have for sure. 0 while they are not used.", func(s *State) float64 {
-		return time.Since(s.Done.Time()).Seconds()
+	made.GaugeOf("kith_feed_inbox_lag_seconds", "How long ago the newest post was published that inboxes have for sure. 0 while they are not used.", func() float64 {
+		if s := b.Current(); s != nil {
+			return time.Since(s.Done.Time()).Seconds()
+		}
+		return 0
 	})
-	gauge("kith_feed_hot_authors", "Authors whose posts are not copied into inboxes.", func(s *State) (hot float64) {
-		for _, n := range s.turns {
-			hot += float64(n % 2)
+	made.GaugeOf("kith_feed_hot_authors", "Authors whose posts are not copied into inboxes.", func() (hot float64) {
+		if s := b.Current(); s != nil {
+			for _, n := range s.turns {
+				hot += float64(n % 2)
+			}
 		}
 		return hot
 	})

@@ -10,11 +10,16 @@ import (
 
 // Query asks for recent posts of some authors, newest first.
 type Query struct {
-	Authors *idset.Set
+	Authors *idset.Set                       // nil: all
 	Hides   func(author storage.UserID) bool // whose posts are left out; nil: nobody's
 	After   storage.Place                    // only posts strictly behind it (older), unless zero
 	Since   storage.Micros                   // only posts that are newer
 	Limit   int                              // how many at most, ≥ 1
+}
+
+// Has reports whether posts of an author are asked for.
+func (q *Query) Has(author storage.UserID) bool {
+	return (q.Authors == nil || q.Authors.Contains(author)) && (q.Hides == nil || !q.Hides(author))
 }
 
 // Page is an answer to a [Query].
@@ -52,19 +57,28 @@ func (p *Posts) Page(q Query) Page {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if n := q.Authors.Len(); n > mergeTo {
-		if page := p.scan(q, scanMost, n/mergeEach); !page.Ended {
+		if page := p.scan(&q, scanMost, n/mergeEach); !page.Ended {
 			return page
 		}
 	}
-	if page, near := p.merge(q); near {
+	if page, near := p.merge(&q); near {
 		return page
 	}
-	return p.scan(q, scanMost, math.MaxInt)
+	return p.scan(&q, scanMost, math.MaxInt)
+}
+
+// Between lists the posts that are newer than a time and not newer than another, newest first. It returns false if
+// some of them are no longer here. O(posts that are newer than since).
+func (p *Posts) Between(since, upTo storage.Micros) (list []storage.PostAt, all bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	q := &Query{After: storage.Place{CreatedAt: upTo + 1}, Since: since, Limit: math.MaxInt32}
+	return p.scan(q, math.MaxInt, math.MaxInt).Posts, since >= p.floor
 }
 
 // merge merges the chains of those authors who have the newest posts, as many as posts are wanted.
 // near is false if it gave up because the place is too far back in a chain.
-func (p *Posts) merge(q Query) (page Page, near bool) {
+func (p *Posts) merge(q *Query) (page Page, near bool) {
 	var chains heads
 	floor := max(p.floor, q.Since)
 	for _, id := range q.Authors.IDs() {
@@ -137,7 +151,7 @@ func (h *heads) offer(one head, most int) {
 
 // scan goes back through the log, over so many entries at most. It gives up early if a sample of the
 // entries predicts that it would look up more authors than is worthwhile.
-func (p *Posts) scan(q Query, most, worth int) (page Page) {
+func (p *Posts) scan(q *Query, most, worth int) (page Page) {
 	floor := max(p.floor, q.Since)
 	page.Through = floor
 	asked, found := 0, 0
@@ -162,7 +176,7 @@ func (p *Posts) scan(q Query, most, worth int) (page Page) {
 				continue
 			}
 			asked++
-			if id := p.authors.ids[c.authors[i]]; q.Authors.Contains(id) && (q.Hides == nil || !q.Hides(id)) {
+			if q.Has(p.authors.ids[c.authors[i]]) {
 				found++
 				page.insert(p.post(at), q.Limit)
 			}

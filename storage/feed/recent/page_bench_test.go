@@ -68,8 +68,8 @@ func BenchmarkPage(b *testing.B) {
 		}
 		for name, find := range map[string]func(Query){
 			"page":  func(q Query) { p.Page(q) },
-			"merge": func(q Query) { p.merge(q) },
-			"scan":  func(q Query) { p.scan(q, scanMost, math.MaxInt) },
+			"merge": func(q Query) { p.merge(&q) },
+			"scan":  func(q Query) { p.scan(&q, scanMost, math.MaxInt) },
 		} {
 			kind := map[bool]string{true: "active", false: "quiet"}[active]
 			b.Run(fmt.Sprintf("%d %s/%s", max(followings, -followings), kind, name), func(b *testing.B) {

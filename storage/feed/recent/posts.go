@@ -30,10 +30,9 @@ type Posts struct {
 	mu sync.RWMutex
 	content
 	loading bool
-	waiting []change       // what has changed since loading began
-	through storage.Micros // see Through
-	late    func()
+	waiting []change // what has changed since loading began
 
+	through, late atomic.Int64 // see Through, Late
 	pages, beyond atomic.Int64 // pages found here; pages for which the store had to be asked
 }
 
@@ -71,6 +70,16 @@ func (p *Posts) Floor() storage.Micros {
 	return p.floor
 }
 
+// Through is the time up to which all posts are known, for code that copies them elsewhere: each shard has been read since, and the time
+// within which a post may come late has passed. 0: nothing is known yet. If a post comes later nevertheless, [Posts.Late] rises.
+func (p *Posts) Through() storage.Micros { return storage.Micros(p.through.Load()) }
+
+// Settle sets the time that Through returns.
+func (p *Posts) Settle(through storage.Micros) { p.through.Store(int64(through)) }
+
+// Late is how many posts were not newer than Through when they came.
+func (p *Posts) Late() int64 { return p.late.Load() }
+
 // Len is how many posts are here.
 func (p *Posts) Len() int {
 	p.mu.RLock()
@@ -97,8 +106,8 @@ func (p *Posts) Add(post storage.PostAt) bool {
 	defer p.mu.Unlock()
 	p.note(change{PostAt: post})
 	added := p.add(post)
-	if p.late != nil && post.CreatedAt <= p.through && (added || post.CreatedAt <= p.floor) {
-		p.late()
+	if post.CreatedAt <= p.Through() && (added || post.CreatedAt <= p.floor) {
+		p.late.Add(1)
 	}
 	if added {
 		p.trim()

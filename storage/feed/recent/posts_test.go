@@ -121,14 +121,14 @@ func checkPages(t *rapid.T, p *Posts, known map[storage.PostID]storage.PostAt, a
 				want = append(want, one)
 			}
 		}
-		merged, near := p.merge(q)
-		for name, got := range map[string][]storage.PostAt{"page": p.Page(q).Posts, "scan": p.scan(q, math.MaxInt, math.MaxInt).Posts, "merge": merged.Posts} {
+		merged, near := p.merge(&q)
+		for name, got := range map[string][]storage.PostAt{"page": p.Page(q).Posts, "scan": p.scan(&q, math.MaxInt, math.MaxInt).Posts, "merge": merged.Posts} {
 			if (name != "merge" || near) && !slices.Equal(got, want) {
 				t.Fatalf("%s behind %v, floor %d: got %v, want %v", name, q.After, floor, got, want)
 			}
 		}
 		// A scan that is cut off has everything down to the point where it ended.
-		part := p.scan(q, random.IntN(3000), cmp.Or(random.IntN(3)*500, math.MaxInt))
+		part := p.scan(&q, random.IntN(3000), cmp.Or(random.IntN(3)*500, math.MaxInt))
 		if part.Ended {
 			want = slices.DeleteFunc(want, func(one storage.PostAt) bool { return one.CreatedAt <= part.Through })
 		}

@@ -12,8 +12,6 @@ import (
 func TestBetween(t *testing.T) {
 	began := storage.MicrosOf(day0)
 	p := NewSince(1<<20, func() time.Time { return day0 }, began)
-	late := 0
-	p.OnLate(func() { late++ })
 	var all []storage.PostAt
 	for i := range 3 * chunkLen {
 		at := began + storage.Micros(1+(i*7)%(3*chunkLen))
@@ -21,7 +19,7 @@ func TestBetween(t *testing.T) {
 		all = append(all, one)
 		p.Add(one)
 	}
-	slices.SortFunc(all, func(a, b storage.PostAt) int { return b.Place().Compare(a.Place()) })
+	slices.SortFunc(all, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
 	for _, from := range []storage.Micros{began, began + 5000} {
 		want := slices.DeleteFunc(slices.Clone(all), func(one storage.PostAt) bool { return one.CreatedAt <= from || one.CreatedAt > from+1000 })
 		if got, ok := p.Between(from, from+1000); !ok || !slices.Equal(got, want) {
@@ -32,14 +30,14 @@ func TestBetween(t *testing.T) {
 		t.Error("it reaches beyond the floor")
 	}
 	p.Settle(began + 100)
-	p.Add(all[0])
+	p.Add(all[len(all)-1])
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -1}, CreatedAt: began + 101})
-	if late != 0 || p.Through() != began+100 {
-		t.Errorf("%d posts are late, through %d", late, p.Through())
+	if p.Late() != 0 || p.Through() != began+100 {
+		t.Errorf("%d posts are late, through %d", p.Late(), p.Through())
 	}
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -2}, CreatedAt: began + 100})
 	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -3}, CreatedAt: began - 100})
-	if late != 2 {
-		t.Errorf("%d posts are late", late)
+	if p.Late() != 2 {
+		t.Errorf("%d posts are late", p.Late())
 	}
 }
