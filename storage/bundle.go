@@ -327,8 +327,8 @@ func (s SideLookups[K, V]) Instead(ctx context.Context, b *Bundle, read func(con
 	}
 }
 
-// EachKind calls visit with the name of each kind, with what has a bundle ask for it, by a *[Lookup] without keys, and with whether only
-// caches have it.
+// EachKind calls visit with the name of each kind, with what returns a bundle's *[Lookup] of it, to which it adds one without keys if there
+// is none, and with whether only caches have it.
 func EachKind(visit func(name string, ask func(*Bundle) any, cached bool)) {
 	for _, k := range kinds {
 		visit(k.name, k.ask, k.cached)
@@ -338,7 +338,12 @@ func EachKind(visit func(name string, ask func(*Bundle) any, cached bool)) {
 // NewLookupKind adds a kind. It is for variables of packages.
 func NewLookupKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
 	k := &LookupKind[K, V]{len(kinds), owner}
-	kinds = append(kinds, kind{name: name, ask: func(b *Bundle) any { return k.Ask(b) }})
+	kinds = append(kinds, kind{name: name, ask: func(b *Bundle) any {
+		if l := k.In(b); l != nil {
+			return l
+		}
+		return k.Ask(b)
+	}})
 	return k
 }
 

@@ -5617,7 +5617,10 @@ type SuggestionEdge {
   "Why the user is suggested."
   reason: SuggestionReason!
   "Followings of the user who follow this one, by ascending id; ` + "`" + `sharedCount` + "`" + ` is how many there are."
-  via(first: Int = 3): [User] @semanticNonNull(levels: [0, 1])
+  via(
+    "How many of them at most: 0 to 100."
+    first: Int = 3
+  ): [User] @semanticNonNull(levels: [0, 1])
 }
 `, BuiltIn: false},
 	{Name: "../schema/user.graphqls", Input: `"Somebody who follows, and is followed."

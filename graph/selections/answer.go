@@ -8,10 +8,12 @@ package selections
 // fields with resolvers, and values that failed to load.
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -273,9 +275,35 @@ func ReadList[T any](ctx context.Context, v any, one func(context.Context, any) 
 	return list, nil
 }
 
-// Schema takes @defer out of a schema: the parser declares it in every one, and no transport
-// here answers in parts.
+// Schema completes a schema that was parsed: what all lists have alike is described here, once. And it takes @defer out, which the parser
+// declares in every one: no transport here answers in parts.
 func Schema(schema *ast.Schema) *ast.Schema {
 	delete(schema.Directives, "defer")
+	for _, d := range schema.Types {
+		for _, f := range d.Fields {
+			if strings.HasSuffix(d.Name, "Connection") || strings.HasSuffix(d.Name, "Edge") {
+				f.Description = cmp.Or(f.Description, ofEveryList[f.Name])
+			}
+			for _, a := range f.Arguments {
+				a.Description = cmp.Or(a.Description, ofEveryPage[a.Name])
+			}
+		}
+	}
 	return schema
+}
+
+var ofEveryList = map[string]string{
+	"edges":    "The rows of the page, each with its cursor, and what the list knows about it.",
+	"nodes":    "What the rows of the page lead to: `node` of each edge.",
+	"pageInfo": "Where the page begins and ends, and whether the list goes on.",
+	"complete": "False if the list is longer than one answer looks at; then the page may hold less than there is.",
+	"cursor":   "The position in the list: `after` of the next page, where a page shall begin behind this row.",
+	"node":     "What the row leads to.",
+}
+
+var ofEveryPage = map[string]string{
+	"first":  "How many rows at most, from the beginning or behind `after`: 0 to 100, 20 unless given.",
+	"after":  "The cursor behind which the page begins.",
+	"last":   "How many rows at most, up to the end or before `before`: 0 to 100.",
+	"before": "The cursor before which the page ends.",
 }

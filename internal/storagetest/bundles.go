@@ -19,13 +19,13 @@ type bundles struct{ *harness }
 func (s bundles) EachKeyIsAnsweredAsAlone(t *testing.T) {
 	keys := s.bundleKeys(t)
 	for i := range allKinds() {
-		s.wantBundle(t, keys, 3*len(keys.users), func(at int) bool { return at == i }, nil)
+		s.wantBundle(t, keys, 4*len(keys.users), func(at int) bool { return at == i }, nil)
 	}
 }
 
 func (s bundles) KindsTogetherAreAnsweredAsApart(t *testing.T) {
 	keys := s.bundleKeys(t)
-	s.wantBundle(t, keys, 3*len(keys.users), func(int) bool { return true }, nil)
+	s.wantBundle(t, keys, 4*len(keys.users), func(int) bool { return true }, nil)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 150 { // a few kinds with a few keys may be one statement
 		few := 1 + random.IntN(5)
@@ -78,6 +78,47 @@ func (s bundles) AtHandIsAllOrNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each kind is asked twice, and what it answers is changed in between.
+func (s bundles) AnswersAreOfNow(t *testing.T) {
+	keys, before, now := s.bundleKeys(t), new(storage.Bundle), new(storage.Bundle)
+	n := 2 * len(keys.pairs)
+	was := fillBundle(before, keys, n, func(int) bool { return true }, nil)
+	is := fillBundle(now, keys, n, func(int) bool { return true }, nil)
+	s.store.Bundle(t.Context(), before)
+
+	user, other, nobody := keys.users[1], keys.users[2], keys.users[6]
+	s.register(t, person(nobody))
+	special := true
+	s.mark(t, storage.Pair{From: user, To: keys.users[4]}, storage.MarkChange{Special: &special}, storage.EdgeMark{Special: true})
+	s.act(t, storage.Pair{From: other, To: keys.users[4]}, storage.Accepted, 900)
+	for _, side := range storage.AllSides {
+		pair, back := storage.Pair{From: user, To: other}, storage.Pair{From: other, To: user}
+		if side.HasItem() {
+			pair.Post, back.Post = 1, 1
+		}
+		ends := storage.Pair{From: keys.users[3], To: other}
+		s.apply(t, side, pair.Edge(storage.Following, at(1000)), back.Edge(storage.Following, at(1000)), ends.Edge(storage.None, at(1000)))
+	}
+	s.apply(t, storage.Forward, storage.Edge{From: user, To: nobody, Type: storage.Blocking, UpdateTime: at(1001)})
+	relations(s).change(t, keys.users[0], storage.ChangeOptions{}, relations(s).make(s.relationOf(keys.users), 1000, storage.DetailChange{EndsAt: at(5000)}))
+	text := "edited"
+	_, _, err := s.store.EditPost(t.Context(), keys.posts[2], storage.PostChange{Text: &text}, at(1000))
+	wantIs(t, err, nil)
+	comments(s).delete(t, keys.comments[1], user, true)
+	userLists(s).createList(t, user, 1, "another")
+
+	s.store.Bundle(t.Context(), now)
+	for i, kind := range is {
+		if !kind.isOptional() && shown(kind.results()) == shown(was[i].results()) {
+			t.Errorf("%s: nothing has changed", kind.name)
+		}
+	}
+}
+
+func (s bundles) relationOf(users []storage.UserID) storage.Pair {
+	return storage.Pair{From: users[0], To: users[1], Post: 1}
 }
 
 func (s bundles) ErrorsAreOfEveryKey(t *testing.T) {
@@ -186,22 +227,31 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 	special := true
 	s.mark(t, storage.Pair{From: users[1].ID, To: users[2].ID}, storage.MarkChange{Special: &special}, storage.EdgeMark{Special: true})
 	s.ask(t, storage.Pair{From: users[2].ID, To: users[4].ID}, 1, "hello")
+	s.apply(t, storage.Inbox, storage.Pair{From: users[2].ID, To: users[4].ID}.Edge(storage.Pending, at(1)))
+	s.apply(t, storage.FavoriteInbox, storage.Pair{From: users[2].ID, To: users[4].ID, Post: 1}.Edge(storage.Favorited, at(1)))
 	ids := append(idsOf(users), s.id()) // nobody has the last id
 	for _, id := range ids {
 		keys.users = append(keys.users, id)
 		keys.handles = append(keys.handles, person(id).Handle)
 		keys.pairs = append(keys.pairs, storage.Pair{From: ids[1], To: id}, storage.Pair{From: id, To: ids[2]})
 	}
-	keys.pairs = append(keys.pairs, storage.Pair{From: ids[2], To: ids[4]})
+	some := []storage.Pair{{}, s.relationOf(keys.users), {From: ids[2], To: ids[4]}} // a favorite, a relation and a request
 	for i, u := range users {
 		post := s.post(t, u.ID, i).PostID
 		keys.posts = append(keys.posts, post, storage.PostID{Author: u.ID, Number: s.number()})
 		keys.comments = append(keys.comments, s.comment(t, post, s.id(), i).CommentID)
 		for _, by := range users[1:5] { // the user is in a block with one of the others
 			favorites(s).favorite(t, by.ID, favorite(post, i), storage.ChangeOptions{})
-			s.apply(t, storage.FavoriteInbox, storage.Edge{From: by.ID, To: post.Author, Post: post.Number, Type: storage.Favorited, UpdateTime: at(i)})
+			liked := storage.Pair{From: by.ID, To: post.Author, Post: post.Number}
+			s.apply(t, storage.FavoriteInbox, liked.Edge(storage.Favorited, at(i)))
+			some[0] = liked
 		}
+		relation := s.relationOf(keys.users[i:])
+		relations(s).change(t, u.ID, storage.ChangeOptions{}, relations(s).make(relation, i, storage.DetailChange{EndsAt: at(4000 + i)}))
+		s.apply(t, storage.RelationInbox, relation.Edge(storage.Related, at(i)))
+		userLists(s).createList(t, u.ID, 1, "list")
 	}
+	keys.pairs = append(some, keys.pairs...)
 	return keys
 }
 
@@ -209,7 +259,7 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 	keys := reflect.MakeSlice(reflect.SliceOf(t), 0, n)
 	for i := range n {
-		if random != nil {
+		if i %= (2*n + 2) / 3; random != nil {
 			i = random.IntN(100)
 		}
 		user := k.users[i%len(k.users)]
@@ -240,7 +290,7 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 		case reflect.TypeFor[storage.FavoritesQuery]():
 			key = storage.FavoritesQuery{User: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.OwnerKind]():
-			key = storage.OwnerKind{Owner: user, Kind: int64(1 + i%3)}
+			key = storage.OwnerKind{Owner: user, Kind: int64(1 + i%2)}
 		case reflect.TypeFor[storage.ListsQuery]():
 			key = storage.ListsQuery{Owner: user, UpTo: int64(1 + i), Public: i%2 == 1, Limit: 2 + i%3}
 		default:

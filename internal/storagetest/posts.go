@@ -40,6 +40,7 @@ func (s posts) EveryFieldComesBack(t *testing.T) {
 			Name: strings.Repeat("ё", storage.MaxMediaNameLength), URL: "https://" + strings.Repeat(`<&"\`, storage.MaxMediaURLLength/4-2), Kind: storage.Cover,
 		})
 	}
+	longest.Media[0].Kind = storage.Image
 	shortest := storage.NewPost{PostID: storage.PostID{Author: author, Number: s.number()}, Key: "1", At: at(2)}
 	for _, n := range []storage.NewPost{longest, shortest} {
 		want := storage.Post{PostID: n.PostID, Text: n.Text, Media: n.Media, CreatedAt: n.At, Counts: storage.PostCounts{Version: 1}}
@@ -90,6 +91,12 @@ func (s posts) PagesRunNewestFirst(t *testing.T) {
 		all = append(all, s.post(t, users[0], i/3)) // three at the same time
 		s.post(t, users[1], i)
 	}
+	one, media := all[7].PostID, []storage.Media{{URL: "https://example.org/a"}, {URL: "https://example.org/b"}}
+	_, _, err := s.store.EditPost(t.Context(), one, storage.PostChange{Attributes: values("a", "1"), Media: &media}, at(50))
+	wantIs(t, err, nil)
+	s.comment(t, one, users[1], 51)
+	s.apply(t, storage.FavoriteInbox, storage.Pair{From: users[1], To: one.Author, Post: one.Number}.Edge(storage.Favorited, at(52)))
+	all[7] = found(t, storage.PostLookups.Read(t.Context(), s.store, one), 1)[0]
 	newestFirst(all)
 	for _, limit := range []int{1, 7, 30, 31} {
 		var got []storage.Post

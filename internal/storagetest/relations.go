@@ -43,6 +43,7 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 			wantWritten(t, "written", got.Written(), []storage.Written{{Row: storage.Row{Side: storage.Relations, Edge: want.row}}})
 		}
 	}
+	wantEqual(t, "row", s.edgeOf(t, storage.Relations, pair), pair.Edge(storage.Related, at(8)))
 	other := pair
 	other.Post = anotherKind
 	wantMissing(t, storage.EdgeLookups[storage.Relations].Read(t.Context(), s.store, other), 1)
@@ -97,24 +98,31 @@ func (s relations) ABlockForbidsThoseOfPeace(t *testing.T) {
 	found(t, s.change(t, users[0], storage.ChangeOptions{}, make), 1)
 }
 
+// So are pages of those who favorite one post.
 func (s relations) PagesAreOfOneKind(t *testing.T) {
-	users := idsOf(s.newUsers(t, 1))
-	var rows []storage.Edge
-	for i, to := range s.ids(9) {
-		for _, kind := range []int64{oneKind, anotherKind} {
-			row := found(t, s.change(t, users[0], storage.ChangeOptions{}, s.make(storage.Pair{From: users[0], To: to, Post: kind}, i/2, storage.DetailChange{})), 1)[0].Row
-			if kind == oneKind {
-				rows = append(rows, row)
+	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox, storage.FavoriteInbox} {
+		owner := s.id()
+		var rows []storage.Edge
+		for i, peer := range s.ids(9) {
+			for _, item := range []int64{oneKind, anotherKind} {
+				pair := side.Pair(owner, peer)
+				pair.Post = item
+				row := pair.Edge(storage.Related, at(i/2))
+				if s.apply(t, side, row); item == oneKind {
+					rows = append(rows, row)
+				}
 			}
 		}
+		position := func(e storage.Edge) storage.Position { return storage.PositionOf(side, e) }
+		slices.SortFunc(rows, func(a, b storage.Edge) int { return position(a).Compare(position(b)) })
+		q := storage.PageQuery{Owner: owner, Post: oneKind, Limit: 4}
+		wantList(t, "first", s.page(t, side, q), rows[:4])
+		q.Backward = true
+		wantList(t, "last", s.page(t, side, q), rows[5:])
+		q.Before = position(rows[5])
+		wantList(t, "before", s.page(t, side, q), rows[1:5])
+		wantList(t, "next", s.page(t, side, storage.PageQuery{Owner: owner, Post: oneKind, Limit: 4, After: position(rows[3])}), rows[4:8])
 	}
-	slices.SortFunc(rows, func(a, b storage.Edge) int {
-		return storage.PositionOf(storage.Relations, a).Compare(storage.PositionOf(storage.Relations, b))
-	})
-	q := storage.PageQuery{Owner: users[0], Post: oneKind, Limit: 4}
-	wantList(t, "first", s.page(t, storage.Relations, q), rows[:4])
-	q.After = storage.PositionOf(storage.Relations, rows[3])
-	wantList(t, "next", s.page(t, storage.Relations, q), rows[4:8])
 }
 
 // A relation ends once its time has come, and not if that has been changed meanwhile.

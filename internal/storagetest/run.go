@@ -17,7 +17,8 @@ import (
 	"kith/storage"
 )
 
-// Run runs the suite, or only some topics of it, by their names. Open returns an empty store, which the
+// Run runs the suite, or only some of it: topics, by their names, or promises, as topic/promise, up to the
+// first promise of a topic that fails. Open returns an empty store, which the
 // suite closes; it is called about forty times.
 func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 	topics := []func(*harness) any{
@@ -82,26 +83,41 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		h := new(harness)
 		promises := topic(h)
 		name := strings.TrimPrefix(fmt.Sprintf("%T", promises), "storagetest.")
-		if names = append(names, name); len(only) > 0 && !slices.Contains(only, name) {
+		names = append(names, name)
+		wanted := wantedOf(name, only)
+		if wanted == nil {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			h.store = opened(t, open)
-			runPromises(t, promises)
+			runPromises(t, promises, len(only) > 0, wanted)
 		})
 	}
 	for _, name := range only {
-		if !slices.Contains(names, name) {
+		if name, _, _ = strings.Cut(name, "/"); !slices.Contains(names, name) {
 			t.Errorf("there is no topic %q", name)
 		}
 	}
 }
 
-// runPromises runs every exported method of a topic, in the order of their names.
-func runPromises(t *testing.T, topic any) {
+// wantedOf says which promises of a topic are asked for; nil: none.
+func wantedOf(topic string, only []string) func(promise string) bool {
+	if len(only) == 0 || slices.Contains(only, topic) {
+		return func(string) bool { return true }
+	}
+	if slices.ContainsFunc(only, func(one string) bool { return strings.HasPrefix(one, topic+"/") }) {
+		return func(promise string) bool { return slices.Contains(only, topic+"/"+promise) }
+	}
+	return nil
+}
+
+// runPromises runs the wanted ones among the exported methods of a topic, in the order of their names.
+func runPromises(t *testing.T, topic any, some bool, wanted func(string) bool) {
 	value := reflect.ValueOf(topic)
 	for i := range value.NumMethod() {
-		t.Run(value.Type().Method(i).Name, value.Method(i).Interface().(func(*testing.T)))
+		if name := value.Type().Method(i).Name; wanted(name) && !(some && t.Failed()) {
+			t.Run(name, value.Method(i).Interface().(func(*testing.T)))
+		}
 	}
 }
 

@@ -30,13 +30,18 @@ func (s profiles) AUserComesWithItsCounts(t *testing.T) {
 			s.apply(t, storage.Inverse, follow(storage.Inverse, full.ID, peer, i))
 		}
 	}
+	post := s.post(t, full.ID, 1).PostID
+	for _, by := range []storage.UserID{full.ID, plain.ID} {
+		favorites(s).favorite(t, by, favorite(post, 1), storage.ChangeOptions{Inverse: s.local(t, by, full.ID)})
+		s.apply(t, storage.FavoriteInbox, storage.Pair{From: by, To: full.ID, Post: post.Number}.Edge(storage.Favorited, at(1)))
+	}
 	got := found(t, storage.ProfileLookups.Read(t.Context(), s.store, full.ID, plain.ID), 2)
 	for i, user := range []storage.User{full, plain} {
 		wantEqual(t, "profile", got[i], storage.Profile{User: user, Exists: true, Counts: s.countsOf(t, user.ID), Counted: true})
 	}
 	counts := got[0].Counts
 	counts.Version = 0
-	wantEqual(t, "counts", counts, storage.Counts{Following: 3, Follower: 4, Friend: 2})
+	wantEqual(t, "counts", counts, storage.Counts{Following: 3, Follower: 4, Friend: 2, Posts: 1, Favorites: 1, Favorited: 2})
 }
 
 func (s profiles) OnlyCountsMayBeThere(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"kith/internal/storagetest/oracle"
@@ -123,39 +122,14 @@ func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change
 }
 
 // profileKeepsVersion subtracts from versions what changes of profiles have added.
-type profileKeepsVersion struct {
-	*oracle.Store
-	mu     sync.Mutex
-	raised map[storage.UserID]int64
-}
+type profileKeepsVersion struct{ *counting }
 
-func newProfileKeepsVersion(s *oracle.Store) storage.Store {
-	return &profileKeepsVersion{Store: s, raised: map[storage.UserID]int64{}}
-}
-
-func (s *profileKeepsVersion) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s profileKeepsVersion) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
 	user, changed, err := s.Store.UpdateProfile(ctx, id, change, at)
 	if changed {
-		s.raised[id]++
+		s.add(id, -1)
 	}
 	return user, changed, err
-}
-
-func (s *profileKeepsVersion) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	for i, id := range ids {
-		results[i].Value.Version -= s.raised[id]
-	}
-	return results
-}
-
-func (s *profileKeepsVersion) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.counts)
-	s.Store.Bundle(ctx, b)
 }
 
 // anotherSlot gives an owner who has a slot the next one.

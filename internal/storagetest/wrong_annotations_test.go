@@ -8,12 +8,7 @@ import (
 )
 
 // Mistakes about what is stored beside edges.
-var besideMistakes = []struct {
-	mistake string
-	open    func(*oracle.Store) storage.Store
-	broken  string
-	caught  caught
-}{
+var besideMistakes = []mistake{
 	{"pages of marks begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "beside/EveryRowComesInKeyOrder", promiseOnly},

@@ -10,18 +10,21 @@ import (
 )
 
 // Mistakes about attributes, and about the first time of a follow.
-var attributeMistakes = []struct {
-	mistake string
-	open    func(*oracle.Store) storage.Store
-	broken  string
-	caught  caught
-}{
+var attributeMistakes = []mistake{
 	{"attributes are replaced as a whole", func(s *oracle.Store) storage.Store { return attributesReplaced{s} }, "attributes/AChangeMergesThem", promiseOnly},
 	{"long attributes are left out", func(s *oracle.Store) storage.Store { return attributesLeftOut{s} }, "attributes/TooLongTheyAreRefused", promiseOnly},
 	{"deleted posts are not listed", momentsWith(func(m *wrongMoment) {
 		m.post = func(p storage.PostRow) bool { return !p.Deleted }
 	}), "attributes/ADeletedPostHasNone", promiseOnly},
-	{"the first time is forgotten", func(s *oracle.Store) storage.Store { return firstForgotten{s} }, "marks/TheFirstTimeStays", promiseOnly},
+	{"the first time is forgotten", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+		marks := storage.MarkLookups.Read(ctx, s, pairs...)
+		for i, edge := range storage.EdgeLookups[storage.Forward].Read(ctx, s, pairs...) {
+			if marks[i].Value.FirstAt > 0 {
+				marks[i].Value.FirstAt = edge.Value.UpdateTime
+			}
+		}
+		return marks
+	}, storage.MarkLookups), "marks/TheFirstTimeStays", promiseOnly},
 	{"first follows need no edge", func(s *oracle.Store) storage.Store { return firstOfNothing{s} }, "beside/AFirstFollowNeedsAnEdge", promiseOnly},
 }
 
@@ -47,23 +50,6 @@ func (s attributesLeftOut) SetMark(ctx context.Context, pair storage.Pair, chang
 		return s.Store.SetMark(ctx, pair, storage.MarkChange{})
 	}
 	return mark, changed, err
-}
-
-type firstForgotten struct{ *oracle.Store }
-
-func (s firstForgotten) marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	marks := storage.MarkLookups.Read(ctx, s.Store, pairs...)
-	for i, edge := range storage.EdgeLookups[storage.Forward].Read(ctx, s, pairs...) {
-		if marks[i].Value.FirstAt > 0 {
-			marks[i].Value.FirstAt = edge.Value.UpdateTime
-		}
-	}
-	return marks
-}
-
-func (s firstForgotten) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.MarkLookups.Instead(ctx, b, s.marks)
-	s.Store.Bundle(ctx, b)
 }
 
 type firstOfNothing struct{ *oracle.Store }

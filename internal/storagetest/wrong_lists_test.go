@@ -10,16 +10,16 @@ import (
 
 // Mistakes about the lists of users.
 
-var listMistakes = []struct {
-	mistake string
-	open    func(*oracle.Store) storage.Store
-	broken  string
-	caught  caught
-}{
+var listMistakes = []mistake{
 	{"every update of a list is a change", func(s *oracle.Store) storage.Store { return updatesAgain{s} }, "userLists/TheyAreCreatedChangedAndDeleted", promiseOnly},
 	{"a list is created again", func(s *oracle.Store) storage.Store { return createsAgain{s} }, "userLists/OneIsCreatedOnce", promiseOnly},
-	{"private lists are among the public ones", func(s *oracle.Store) storage.Store { return nothingPrivate{s} }, "userLists/TheNewestComeFirst", promiseOnly},
-	{"anything may have members", func(s *oracle.Store) storage.Store { return anyMembers{s} }, "userLists/MembersNeedAList", promiseOnly},
+	{"anything may have members", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, side, user, changes, o)
+		for i := range results {
+			results[i].Err = nil
+		}
+		return results
+	}), "userLists/MembersNeedAList", promiseOnly},
 	{"lists have no limit", func(s *oracle.Store) storage.Store { return listsUnlimited{s} }, "userLists/TheirNumberIsBounded", promiseOnly},
 	{"anybody has lists", func(s *oracle.Store) storage.Store { return anybodysLists{s} }, "userLists/NobodyHasLists", promiseOnly},
 	{"lists are restored over those that there are", func(s *oracle.Store) storage.Store { return restoresOver{s} }, "userLists/TheyAreRestored", promiseOnly},
@@ -45,33 +45,6 @@ func (s createsAgain) CreateList(ctx context.Context, list storage.UserList) (st
 		made = list
 	}
 	return made, created, err
-}
-
-type nothingPrivate struct{ *oracle.Store }
-
-func (s nothingPrivate) userLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
-	return storage.ListLookups.Read(ctx, s.Store, storage.Each(queries, func(q storage.ListsQuery) storage.ListsQuery {
-		q.Public = false
-		return q
-	})...)
-}
-
-func (s nothingPrivate) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.ListLookups.Instead(ctx, b, s.userLists)
-	s.Store.Bundle(ctx, b)
-}
-
-type anyMembers struct{ *oracle.Store }
-
-func (s anyMembers) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
-	if !side.HasItem() {
-		return s.Store.ChangeEdges(ctx, side, user, changes, o)
-	}
-	results := s.Store.ChangeEdges(ctx, side, user, changes, o)
-	for i := range results {
-		results[i].Err = nil
-	}
-	return results
 }
 
 type listsUnlimited struct{ *oracle.Store }

@@ -8,12 +8,7 @@ import (
 	"kith/storage"
 )
 
-var moderationMistakes = []struct {
-	mistake string
-	open    func(*oracle.Store) storage.Store
-	broken  string
-	caught  caught
-}{
+var moderationMistakes = []mistake{
 	{"a suspension is a state", func(s *oracle.Store) storage.Store { return moderates{s, suspendsByState} }, "moderation/ASuspensionLeavesTheState", promiseOnly},
 	{"suspended again is an entry", func(s *oracle.Store) storage.Store { return moderates{s, addsAlways} }, "moderation/TheSameAgainChangesNothing", promiseOnly},
 	{"entries have the gateway's time", func(s *oracle.Store) storage.Store { return moderates{s, byClock} }, "moderation/TimesRise", promiseOnly},

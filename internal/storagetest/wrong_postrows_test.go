@@ -8,12 +8,7 @@ import (
 )
 
 // Mistakes with posts and comments that are restored.
-var postRowMistakes = []struct {
-	mistake string
-	open    func(*oracle.Store) storage.Store
-	broken  string
-	caught  caught
-}{
+var postRowMistakes = []mistake{
 	{"deleted posts are left out", momentsWith(func(m *wrongMoment) {
 		m.post = func(p storage.PostRow) bool { return !p.Deleted }
 	}), "postRows/EveryRowComesInKeyOrder", promiseOnly},

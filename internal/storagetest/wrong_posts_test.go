@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 
 	"kith/internal/storagetest/oracle"
@@ -14,32 +13,27 @@ import (
 
 // Mistakes about posts and comments.
 
-var postMistakes = []struct {
-	mistake string
-	open    func(*oracle.Store) storage.Store
-	broken  string
-	caught  caught
-}{
-	{"posts have no media", func(s *oracle.Store) storage.Store { return noMedia{s} }, "posts/EveryFieldComesBack", promiseOnly},
-	{"a post twice is answered once", func(s *oracle.Store) storage.Store { return postsOnce{s} }, "posts/ManyAreRead", promiseOnly},
+var postMistakes = []mistake{
 	{"keys of posts are ignored", func(s *oracle.Store) storage.Store { return keysIgnored{s} }, "posts/PublishedAgainItIsTheSame", promiseOnly},
-	{"posts after a place include its own", func(s *oracle.Store) storage.Store { return placeIncluded{s} }, "posts/PagesRunNewestFirst", promiseOnly},
+	{"posts after a place include its own", asks(func(q *storage.PostsQuery) {
+		if q.After.Number > 0 {
+			q.After.Number++
+		}
+	}, storage.PostPageLookups), "posts/PagesRunNewestFirst", promiseOnly},
 	{"the latest posts begin anew", func(s *oracle.Store) storage.Store { return latestAgain{s} }, "posts/TheLatestAreOfAllAuthors", promiseOnly},
 	{"recent posts are older than asked for", func(s *oracle.Store) storage.Store { return recentOld{s} }, "posts/TheRecentOnesOfEachShardAreListed", promiseOnly},
 	{"the last post is the newest of all", func(s *oracle.Store) storage.Store { return lastOfAll{s} }, "posts/TheLastOfEachAuthorIsFound", promiseOnly},
-	{"deleted posts are counted", func(s *oracle.Store) storage.Store {
-		return &deletedCounted{Store: s, deleted: map[storage.UserID]int64{}}
-	}, "posts/TheyAreCounted", promiseOnly},
+	{"deleted posts are counted", func(s *oracle.Store) storage.Store { return deletedCounted{newCounting(s, postsOf)} }, "posts/TheyAreCounted", promiseOnly},
 	{"what is not given is removed", func(s *oracle.Store) storage.Store { return editsAll{s} }, "posts/OnlyWhatIsGivenIsEdited", promiseOnly},
 	{"deleted posts can be published again", func(s *oracle.Store) storage.Store { return keyForgotten{s} }, "posts/WhatIsDeletedIsGone", promiseOnly},
 	{"anybody publishes", func(s *oracle.Store) storage.Store { return anybodyPublishes{s} }, "posts/NobodyPublishesNothing", promiseOnly},
 	{"a key is looked up without a lock", func(s *oracle.Store) storage.Store {
 		return &unlockedKeys{Store: s, keys: map[string]storage.PostID{}}
 	}, "posts/OneKeyIsPublishedOnce", lostRace},
-	{"comments have no writer", func(s *oracle.Store) storage.Store { return anonymous{s} }, "comments/EveryFieldComesBack", promiseOnly},
 	{"keys of comments are ignored", func(s *oracle.Store) storage.Store { return commentKeysIgnored{s} }, "comments/AddedAgainItIsTheSame", promiseOnly},
-	{"comments run oldest first", func(s *oracle.Store) storage.Store { return oldestComments{s} }, "comments/PagesRunNewestFirst", promiseOnly},
-	{"comments are counted for ever", func(s *oracle.Store) storage.Store { return commentsForEver{s} }, "comments/TheyAreCounted", promiseOnly},
+	{"comments are counted for ever", answers(func(_ *oracle.Store, _ storage.Side, _ storage.PostID, r *storage.Result[storage.Post]) {
+		r.Value.Counts.Comments = r.Value.Counts.Version - 1
+	}, storage.PostLookups), "comments/TheyAreCounted", promiseOnly},
 	{"anybody deletes comments", func(s *oracle.Store) storage.Store { return anybodyDeletes{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
 	{"an author cannot delete comments", func(s *oracle.Store) storage.Store { return onlyItsWriter{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
 	{"comments outlive their posts", func(s *oracle.Store) storage.Store {
@@ -57,60 +51,11 @@ var postMistakes = []struct {
 
 func init() { wrongStores = append(wrongStores, postMistakes...) }
 
-type noMedia struct{ *oracle.Store }
-
-func (s noMedia) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := storage.PostLookups.Read(ctx, s.Store, ids...)
-	for i := range results {
-		results[i].Value.Media = nil
-	}
-	return results
-}
-
-func (s noMedia) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PostLookups.Instead(ctx, b, s.posts)
-	s.Store.Bundle(ctx, b)
-}
-
-type postsOnce struct{ *oracle.Store }
-
-func (s postsOnce) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := storage.PostLookups.Read(ctx, s.Store, ids...)
-	for i, id := range ids {
-		if slices.Index(ids, id) < i {
-			results[i] = storage.Result[storage.Post]{}
-		}
-	}
-	return results
-}
-
-func (s postsOnce) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PostLookups.Instead(ctx, b, s.posts)
-	s.Store.Bundle(ctx, b)
-}
-
 type keysIgnored struct{ *oracle.Store }
 
 func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
 	n.Key = storage.UserID(n.Number).String()
 	return s.Store.Publish(ctx, n)
-}
-
-type placeIncluded struct{ *oracle.Store }
-
-func (s placeIncluded) postPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
-	queries = slices.Clone(queries)
-	for i := range queries {
-		if queries[i].After.Number > 0 {
-			queries[i].After.Number++
-		}
-	}
-	return storage.PostPageLookups.Read(ctx, s.Store, queries...)
-}
-
-func (s placeIncluded) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PostPageLookups.Instead(ctx, b, s.postPages)
-	s.Store.Bundle(ctx, b)
 }
 
 type latestAgain struct{ *oracle.Store }
@@ -132,30 +77,14 @@ func (s lastOfAll) LastPosts(ctx context.Context, authors []storage.UserID, _ st
 	return s.Store.LastPosts(ctx, authors, math.MaxInt64)
 }
 
-type deletedCounted struct {
-	*oracle.Store
-	deleted map[storage.UserID]int64
-}
+type deletedCounted struct{ *counting }
 
-func (s *deletedCounted) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+func (s deletedCounted) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
 	changed, err := s.Store.DeletePost(ctx, id)
 	if changed {
-		s.deleted[id.Author]++
+		s.add(id.Author, 1)
 	}
 	return changed, err
-}
-
-func (s *deletedCounted) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	for i, id := range ids {
-		results[i].Value.Posts += s.deleted[id]
-	}
-	return results
-}
-
-func (s *deletedCounted) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.counts)
-	s.Store.Bundle(ctx, b)
 }
 
 type editsAll struct{ *oracle.Store }
@@ -210,56 +139,11 @@ func (s *unlockedKeys) Publish(ctx context.Context, n storage.NewPost) (storage.
 	return s.Store.Publish(ctx, n)
 }
 
-type anonymous struct{ *oracle.Store }
-
-func (s anonymous) comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
-	results := storage.CommentLookups.Read(ctx, s.Store, ids...)
-	for i := range results {
-		results[i].Value.By = 0
-	}
-	return results
-}
-
-func (s anonymous) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CommentLookups.Instead(ctx, b, s.comments)
-	s.Store.Bundle(ctx, b)
-}
-
 type commentKeysIgnored struct{ *oracle.Store }
 
 func (s commentKeysIgnored) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
 	n.Key = storage.UserID(n.Number).String()
 	return s.Store.AddComment(ctx, n)
-}
-
-type oldestComments struct{ *oracle.Store }
-
-func (s oldestComments) commentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
-	results := storage.CommentPageLookups.Read(ctx, s.Store, queries...)
-	for i := range results {
-		slices.Reverse(results[i].Value)
-	}
-	return results
-}
-
-func (s oldestComments) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CommentPageLookups.Instead(ctx, b, s.commentPages)
-	s.Store.Bundle(ctx, b)
-}
-
-type commentsForEver struct{ *oracle.Store }
-
-func (s commentsForEver) posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	results := storage.PostLookups.Read(ctx, s.Store, ids...)
-	for i := range results {
-		results[i].Value.Counts.Comments = results[i].Value.Counts.Version - 1
-	}
-	return results
-}
-
-func (s commentsForEver) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.PostLookups.Instead(ctx, b, s.posts)
-	s.Store.Bundle(ctx, b)
 }
 
 type anybodyDeletes struct{ *oracle.Store }

@@ -9,12 +9,7 @@ import (
 )
 
 // Mistakes in reading whole shards.
-var shardReaderMistakes = []struct {
-	mistake string
-	open    func(*oracle.Store) storage.Store
-	broken  string
-	caught  caught
-}{
+var shardReaderMistakes = []mistake{
 	{"a shard is read as it becomes", func(s *oracle.Store) storage.Store { return readsOnAndOn{s} }, "shardReader/AllIsOfOneMoment", promiseOnly},
 	{"history is left out", momentsWith(func(m *wrongMoment) {
 		m.row = func(e storage.Edge) bool { return e.Type != storage.None }

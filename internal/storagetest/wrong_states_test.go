@@ -52,35 +52,14 @@ func (s statesOfNobody) SetState(ctx context.Context, user storage.UserID, state
 }
 
 // statesKeepVersion subtracts from versions what changes of states have added.
-type statesKeepVersion struct {
-	*oracle.Store
-	mu     sync.Mutex
-	raised map[storage.UserID]int64
-}
+type statesKeepVersion struct{ *counting }
 
-func (s *statesKeepVersion) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s statesKeepVersion) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	changed, err := s.Store.SetState(ctx, user, state, at)
 	if changed {
-		s.raised[user]++
+		s.add(user, -1)
 	}
 	return changed, err
-}
-
-func (s *statesKeepVersion) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	for i, id := range ids {
-		results[i].Value.Version -= s.raised[id]
-	}
-	return results
-}
-
-func (s *statesKeepVersion) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.counts)
-	s.Store.Bundle(ctx, b)
 }
 
 // statesByClock reports the times that were given.
@@ -124,52 +103,6 @@ func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state
 	time.Sleep(time.Millisecond) // as between two statements
 	_, err := s.Store.SetState(ctx, user, state, at)
 	return err == nil && before != state, err
-}
-
-type rowsToTheEnd struct{ *oracle.Store }
-
-func (s rowsToTheEnd) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	queries = slices.Clone(queries)
-	for i := range queries {
-		queries[i].Limit = 1 << 30
-	}
-	return storage.RowLookups.Read(ctx, s.Store, queries...)
-}
-
-func (s rowsToTheEnd) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.RowLookups.Instead(ctx, b, s.allRows)
-	s.Store.Bundle(ctx, b)
-}
-
-type rowsOfTypeOne struct{ *oracle.Store }
-
-func (s rowsOfTypeOne) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	results := storage.RowLookups.Read(ctx, s.Store, queries...)
-	for i := range results {
-		results[i].Value = slices.DeleteFunc(results[i].Value, func(e storage.Edge) bool { return e.Type != 1 })
-	}
-	return results
-}
-
-func (s rowsOfTypeOne) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.RowLookups.Instead(ctx, b, s.allRows)
-	s.Store.Bundle(ctx, b)
-}
-
-// oneTableEach answers queries about several tables from the first one's table.
-type oneTableEach struct{ *oracle.Store }
-
-func (s oneTableEach) allRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	queries = slices.Clone(queries)
-	for i := range queries {
-		queries[i].Side = queries[0].Side
-	}
-	return storage.RowLookups.Read(ctx, s.Store, queries...)
-}
-
-func (s oneTableEach) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.RowLookups.Instead(ctx, b, s.allRows)
-	s.Store.Bundle(ctx, b)
 }
 
 // endsOwnRows does not end the other sides.

@@ -29,27 +29,6 @@ func (s alwaysActive) Popular(ctx context.Context, _ storage.Day, limit int) ([]
 	return s.Store.Popular(ctx, 1, limit)
 }
 
-type followersOfOld struct{ *oracle.Store }
-
-func (s followersOfOld) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	edges = slices.Clone(edges)
-	for i := range edges {
-		if side == storage.Inverse {
-			edges[i].UpdateTime = 1
-		}
-	}
-	return s.Store.Apply(ctx, side, edges, rule)
-}
-
-type endsAreActivity struct{ *oracle.Store }
-
-func (s endsAreActivity) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	for _, e := range edges {
-		s.MarkActive(ctx, []storage.UserID{e.To}, storage.DayOf(e.UpdateTime))
-	}
-	return s.Store.Apply(ctx, side, edges, rule)
-}
-
 type readersAreIdle struct{ *oracle.Store }
 
 func (s readersAreIdle) MarkActive(context.Context, []storage.UserID, storage.Day) error { return nil }

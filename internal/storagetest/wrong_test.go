@@ -1,11 +1,14 @@
 package storagetest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,31 +28,83 @@ const (
 	lostRace                   // its promise fails if a race is lost, which depends on luck
 )
 
-// The suite is worth as much as it catches. Here it runs over stores that are the reference engine
-// with one mistake each, and must name the broken promise.
-var wrongStores = []struct {
+// A mistake is a wrong store, and what has to notice it.
+type mistake struct {
 	mistake string
-	open    func(*oracle.Store) storage.Store
+	open    opener
 	broken  string // topic/promise
 	caught  caught
-}{
+}
+
+// The suite is worth as much as it catches. Here it runs over stores that are the reference engine
+// with one mistake each, and must name the broken promise.
+var wrongStores = []mistake{
 	{"nothing", func(s *oracle.Store) storage.Store { return s }, "", promiseOnly},
 
-	{"text of three bytes a character", func(s *oracle.Store) storage.Store { return threeByteText{s} }, "creation/EveryFieldComesBack", historiesToo},
-	{"a key twice is answered once", func(s *oracle.Store) storage.Store { return answersOnce{s} }, "users/AKeyThatOccursTwiceIsAnsweredTwice", historiesToo},
-	{"handles are patterns", func(s *oracle.Store) storage.Store { return handlePatterns{s} }, "users/HandlesAreComparedExactly", promiseOnly},
-	{"the end of a batch is lost", func(s *oracle.Store) storage.Store { return shortBatches{s} }, "edges/ALargeBatchIsAnswered", promiseOnly},
-	{"one table for both sides", func(s *oracle.Store) storage.Store { return oneTable{s} }, "edges/TheSidesAreApart", historiesToo},
-	{"edges of one time ascend", func(s *oracle.Store) storage.Store { return equalTimesAscend{s} }, "pages/OfOneTimeTheGreaterPeerComesFirst", historiesToo},
+	{"text of three bytes a character", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.User]) {
+		r.Value.Name = strings.Map(func(r rune) rune {
+			if r > 0xffff {
+				return '?'
+			}
+			return r
+		}, r.Value.Name)
+	}, storage.UserLookups), "creation/EveryFieldComesBack", historiesToo},
+	{"handles are patterns", answers(func(s *oracle.Store, _ storage.Side, handle string, r *storage.Result[storage.UserID]) {
+		for _, user := range s.Snapshot().Users {
+			if like, _ := path.Match(strings.ReplaceAll(handle, "_", "?"), user.Handle); like {
+				*r = storage.Result[storage.UserID]{Value: user.ID, Found: true}
+				break
+			}
+		}
+	}, storage.HandleLookups), "users/HandlesAreComparedExactly", promiseOnly},
+	{"the end of a batch is lost", shortens(1000, storage.EdgeLookups...), "edges/ALargeBatchIsAnswered", promiseOnly},
+	{"one table for both sides", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+		return storage.EdgeLookups[storage.Forward].Read(ctx, s, pairs...)
+	}, storage.EdgeLookups...), "edges/TheSidesAreApart", historiesToo},
+	{"edges of one time ascend", answers(func(_ *oracle.Store, side storage.Side, _ storage.PageQuery, r *storage.Result[[]storage.Edge]) {
+		slices.SortFunc(r.Value, func(a, b storage.Edge) int {
+			if a.UpdateTime != b.UpdateTime {
+				return int(b.UpdateTime - a.UpdateTime)
+			}
+			if side.Peer(a.Pair()) < side.Peer(b.Pair()) {
+				return -1
+			}
+			return 1
+		})
+	}, storage.PageLookups...), "pages/OfOneTimeTheGreaterPeerComesFirst", historiesToo},
 	{"tombstones are listed", func(s *oracle.Store) storage.Store { return listsType{s, oracle.New(), storage.None} }, "pages/OnlyFollowsAreListed", historiesToo},
 	{"blocks are listed", func(s *oracle.Store) storage.Store { return listsType{s, oracle.New(), storage.Blocking} }, "pages/OnlyFollowsAreListed", historiesToo},
-	{"after includes its row", func(s *oracle.Store) storage.Store { return afterIncludes{s} }, "pages/AfterStartsBehindIt", historiesToo},
-	{"before is ignored", func(s *oracle.Store) storage.Store { return beforeIgnored{s} }, "pages/BeforeEndsAheadOfIt", historiesToo},
-	{"backward comes oldest first", func(s *oracle.Store) storage.Store { return backwardReversed{s} }, "pages/BackwardTakesTheFarEnd", historiesToo},
-	{"one limit for each owner", func(s *oracle.Store) storage.Store { return oneLimit{s} }, "pages/AQueryThatOccursTwiceIsAnsweredTwice", historiesToo},
-	{"a boundary must be listed", func(s *oracle.Store) storage.Store { return boundaryListed{s} }, "pages/ABoundaryMayBeGone", historiesToo},
-	{"neighbours descend", func(s *oracle.Store) storage.Store { return neighboursDescend{s} }, "neighbours/TheyAscend", historiesToo},
-	{"ended contexts are served", func(s *oracle.Store) storage.Store { return deaf{s} }, "cancellation/ReadsAreRefused", promiseOnly},
+	{"after includes its row", asks(func(q *storage.PageQuery) {
+		if q.After != (storage.Position{}) {
+			q.After.Peer++
+		}
+	}, storage.PageLookups...), "pages/AfterStartsBehindIt", historiesToo},
+	{"backward comes oldest first", answers(func(_ *oracle.Store, _ storage.Side, q storage.PageQuery, r *storage.Result[[]storage.Edge]) {
+		if q.Backward {
+			slices.Reverse(r.Value)
+		}
+	}, storage.PageLookups...), "pages/BackwardTakesTheFarEnd", historiesToo},
+	{"one limit for each owner", reads(func(ctx context.Context, s *oracle.Store, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+		queries = slices.Clone(queries)
+		limits := map[storage.UserID]int{}
+		for i, q := range queries {
+			if limits[q.Owner] == 0 {
+				limits[q.Owner] = q.Limit
+			}
+			queries[i].Limit = limits[q.Owner]
+		}
+		return storage.PageLookups[side].Read(ctx, s, queries...)
+	}, storage.PageLookups...), "pages/AQueryThatOccursTwiceIsAnsweredTwice", historiesToo},
+	{"a boundary must be listed", reads(func(ctx context.Context, s *oracle.Store, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+		queries = slices.Clone(queries)
+		for i, q := range queries {
+			row := storage.EdgeLookups[side].Read(ctx, s, side.Pair(q.Owner, q.After.Peer))[0].Value
+			if row.Type != storage.Following || row.UpdateTime != q.After.UpdateTime {
+				queries[i].After = storage.Position{}
+			}
+		}
+		return storage.PageLookups[side].Read(ctx, s, queries...)
+	}, storage.PageLookups...), "pages/ABoundaryMayBeGone", historiesToo},
 	{"edges make it not empty", func(s *oracle.Store) storage.Store { return emptyByCounts{s} }, "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
 
 	{"a taken identity is given", func(s *oracle.Store) storage.Store { return identitiesGiven{s} }, "identities/ItStaysThatOfItsUser", promiseOnly},
@@ -72,37 +127,207 @@ var wrongStores = []struct {
 
 	{"handles are not unique", func(s *oracle.Store) storage.Store { return handleForAll{s} }, "creation/ATakenHandleIsRefused", historiesToo},
 	{"existing users are overwritten", func(s *oracle.Store) storage.Store { return newOverwrites(s) }, "creation/AnExistingUserIsNotChanged", historiesToo},
-	{"new users have no counts", func(s *oracle.Store) storage.Store { return countsByEdges{s} }, "creation/CountsAreMadeWithTheUser", historiesToo},
-	{"counts belong to users", func(s *oracle.Store) storage.Store { return countsOfUsers{s} }, "applyCounts/OwnersWithoutAUserAreCounted", historiesToo},
+	{"new users have no counts", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Counts]) {
+		r.Found = r.Value.Version > 0
+	}, storage.CountLookups), "creation/CountsAreMadeWithTheUser", historiesToo},
+	{"counts belong to users", reads(func(ctx context.Context, s *oracle.Store, _ storage.Side, ids []storage.UserID) []storage.Result[storage.Counts] {
+		results := storage.CountLookups.Read(ctx, s, ids...)
+		for i, user := range storage.UserLookups.Read(ctx, s, ids...) {
+			if !user.Found {
+				results[i] = storage.Result[storage.Counts]{}
+			}
+		}
+		return results
+	}, storage.CountLookups), "applyCounts/OwnersWithoutAUserAreCounted", historiesToo},
 	{"blocks are counted", func(s *oracle.Store) storage.Store { return newMiscounts(s, countBlocks) }, "applyCounts/CountsFollowTheType", historiesToo},
 	{"edges given twice are counted twice", func(s *oracle.Store) storage.Store { return newMiscounts(s, countTwice) }, "applyCounts/EdgesOfOnePairAreCountedOnce", historiesToo},
 	{"any tombstone counts down", func(s *oracle.Store) storage.Store { return newMiscounts(s, countTombstones) }, "applyCounts/ATombstoneForNothingCountsNothing", historiesToo},
-	{"the version stays", func(s *oracle.Store) storage.Store { return versionStays{s} }, "applyCounts/TheVersionRisesWithEveryChange", historiesToo},
-	{"the version always rises", func(s *oracle.Store) storage.Store { return newVersionRises(s) }, "applyCounts/TheVersionRisesForChangedOwnersOnly", historiesToo},
-	{"the same time is newer", func(s *oracle.Store) storage.Store { return sameTimeIsNewer{s} }, "apply/AnEdgeOfTheSameTimeIsIgnored", historiesToo},
-	{"tombstones are absent", func(s *oracle.Store) storage.Store { return tombstonesAreAbsent{s} }, "apply/IfAbsentYieldsToAnyRow", historiesToo},
-	{"a tombstone for nothing is dropped", func(s *oracle.Store) storage.Store { return dropsTombstones{s} }, "apply/AMissingEdgeIsWritten", historiesToo},
-	{"both sides are written", func(s *oracle.Store) storage.Store { return writesBoth{s} }, "apply/TheSidesAreIndependent", historiesToo},
-	{"only the last of a pair is judged", func(s *oracle.Store) storage.Store { return lastOfPair{s} }, "apply/EdgesOfOnePairAreJudgedInTurn", historiesToo},
+	{"the version stays", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Counts]) {
+		r.Value.Version = min(r.Value.Version, 1)
+	}, storage.CountLookups), "applyCounts/TheVersionRisesWithEveryChange", historiesToo},
+	{"the version always rises", func(s *oracle.Store) storage.Store { return versionRises{newCounting(s, version)} }, "applyCounts/TheVersionRisesForChangedOwnersOnly", historiesToo},
+	{"the same time is newer", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			if rule == storage.IfNewer && e.UpdateTime == results[i].Value.Row.UpdateTime {
+				results[i].Value = storage.Applied{Row: e, Changed: true}
+			}
+		}
+		return results
+	}), "apply/AnEdgeOfTheSameTimeIsIgnored", historiesToo},
+	{"tombstones are absent", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			if rule == storage.IfAbsent && results[i].Value.Row.Type == storage.None {
+				results[i] = s.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
+			}
+		}
+		return results
+	}), "apply/IfAbsentYieldsToAnyRow", historiesToo},
+	{"a tombstone for nothing is dropped", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		results := make(applieds, len(edges))
+		for i, e := range edges {
+			there := storage.EdgeLookups[side].Read(ctx, s, e.Pair())[0].Found
+			if e.Type != storage.None || there {
+				results[i] = s.Apply(ctx, side, []storage.Edge{e}, rule)[0]
+			}
+		}
+		return results
+	}), "apply/AMissingEdgeIsWritten", historiesToo},
+	{"both sides are written", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		s.Apply(ctx, side^1, edges, rule)
+		return s.Apply(ctx, side, edges, rule)
+	}), "apply/TheSidesAreIndependent", historiesToo},
+	{"only the last of a pair is judged", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		results := make(applieds, len(edges))
+		for i, e := range edges {
+			later := slices.ContainsFunc(edges[i+1:], func(l storage.Edge) bool { return l.Pair() == e.Pair() })
+			if !later {
+				results[i] = s.Apply(ctx, side, []storage.Edge{e}, rule)[0]
+			}
+		}
+		return results
+	}), "apply/EdgesOfOnePairAreJudgedInTurn", historiesToo},
 	{"counts without a lock", func(s *oracle.Store) storage.Store { return newUnlockedCounts(s) }, "concurrency/ApplyKeepsRowsAndCountsExact", lostRace},
 	{"handles are claimed without a lock", func(s *oracle.Store) storage.Store { return unlockedClaim{s} }, "concurrency/OneHandleGoesToOneUser", lostRace},
 
-	{"following again moves the edge", func(s *oracle.Store) storage.Store { return followsAgain{s} }, "changes/ARowOfTheWantedTypeKeepsItsTimeAndPosition", historiesToo},
-	{"the clock alone gives the time", func(s *oracle.Store) storage.Store { return clockOnly{s} }, "changes/TheTimeRisesWhenTheClockGoesBack", historiesToo},
-	{"ending nothing leaves a tombstone", func(s *oracle.Store) storage.Store { return endsNothing{s} }, "changes/EndingNothingWritesNothing", historiesToo},
-	{"only the last change of a user is judged", func(s *oracle.Store) storage.Store { return lastChange{s} }, "changes/ChangesOfOneUserAreJudgedInTurn", historiesToo},
-	{"the limit refuses whole calls", func(s *oracle.Store) storage.Store { return wholeCallLimited{s} }, "changes/OnlyWhatIsBeyondTheLimitIsRefused", historiesToo},
-	{"the limit of blocks counts nothing", func(s *oracle.Store) storage.Store { return unlimitedBlocks{s} }, "blocking/OnlyBlocksBeyondTheLimitAreRefused", historiesToo},
-	{"the version rises with every call", func(s *oracle.Store) storage.Store { return newChangesRaise(s) }, "changes/TheVersionRisesOnceWithACall", historiesToo},
-	{"each change is a transaction", func(s *oracle.Store) storage.Store { return oneByOne{s} }, "changes/TheVersionRisesOnceWithACall", promiseOnly},
-	{"anybody changes edges", func(s *oracle.Store) storage.Store { return anybodyChanges{s} }, "changes/NobodyChangesNothing", historiesToo},
-	{"the inverse is always written", func(s *oracle.Store) storage.Store { return alwaysInverse{s} }, "inverse/WithoutTheOptionItIsNotWritten", historiesToo},
-	{"the inverse is reported but not written", func(s *oracle.Store) storage.Store { return inverseClaimed{s} }, "inverse/WhatIsLocalIsWritten", historiesToo},
-	{"the inverse is written but not reported", func(s *oracle.Store) storage.Store { return inverseUnreported{s} }, "inverse/WhatIsLocalIsWritten", historiesToo},
-	{"the inverse is written over newer rows", func(s *oracle.Store) storage.Store { return inverseOverwrites{s} }, "inverse/ANewerRowStays", historiesToo},
-	{"the limit is judged without a lock", func(s *oracle.Store) storage.Store { return unlockedLimit{s} }, "changesAtOnce/TheLimitHolds", lostRace},
-	{"callers hear of deadlocks", func(s *oracle.Store) storage.Store { return reportsDeadlocks{s, new(sync.Mutex)} }, "changesAtOnce/ManyMayFollowMany", lostRace},
-	{"edges are judged without a lock", func(s *oracle.Store) storage.Store { return staleRows{s} }, "changesAtOnce/OnePairHasOneStateAfterAnother", lostRace},
+	{"following again moves the edge", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i, change := range changes {
+			row := &results[i].Value.Row
+			if !results[i].Value.Changed && row.Type == storage.Following && change.At > row.UpdateTime {
+				row.UpdateTime = change.At
+				s.Apply(ctx, storage.Forward, []storage.Edge{*row}, storage.IfNewer)
+			}
+		}
+		return results
+	}), "changes/ARowOfTheWantedTypeKeepsItsTimeAndPosition", historiesToo},
+	{"the clock alone gives the time", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i, change := range changes {
+			if results[i].Value.Changed {
+				results[i].Value.Row.UpdateTime = change.At
+			}
+		}
+		return results
+	}), "changes/TheTimeRisesWhenTheClockGoesBack", historiesToo},
+	{"ending nothing leaves a tombstone", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i, change := range changes {
+			if results[i].Found && results[i].Value.Row.UpdateTime == 0 {
+				tombstone := storage.Edge{From: from, To: change.To, UpdateTime: change.At}
+				s.Apply(ctx, storage.Forward, []storage.Edge{tombstone}, storage.IfNewer)
+			}
+		}
+		return results
+	}), "changes/EndingNothingWritesNothing", historiesToo},
+	{"only the last change of a user is judged", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		last := slices.Clone(changes)
+		for i := range last {
+			for _, later := range changes[i+1:] {
+				if later.To == last[i].To {
+					last[i].Type = later.Type
+				}
+			}
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, last, o)
+	}), "changes/ChangesOfOneUserAreJudgedInTurn", historiesToo},
+	{"the limit refuses whole calls", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		follows := storage.CountLookups.Read(ctx, s, from)[0].Value.Following
+		for _, change := range changes {
+			follows += int64(change.Type & 1)
+		}
+		if o.MaxFollowing == 0 || follows <= o.MaxFollowing {
+			return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		}
+		results := make(changeds, len(changes))
+		for i := range results {
+			results[i].Err = storage.ErrLimitReached
+		}
+		return results
+	}), "changes/OnlyWhatIsBeyondTheLimitIsRefused", historiesToo},
+	{"the limit of blocks counts nothing", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It are blocks without a limit.
+		o.MaxBlocks = 0
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "blocking/OnlyBlocksBeyondTheLimitAreRefused", historiesToo},
+	{"the version rises with every call", func(s *oracle.Store) storage.Store { return changesRaise{newCounting(s, version)} }, "changes/TheVersionRisesOnceWithACall", historiesToo},
+	{"each change is a transaction", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := make(changeds, 0, len(changes))
+		for _, change := range changes {
+			results = append(results, s.ChangeEdges(ctx, storage.Forward, from, edgeChanges{change}, o)...)
+		}
+		return results
+	}), "changes/TheVersionRisesOnceWithACall", promiseOnly},
+	{"anybody changes edges", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		if !storage.CountLookups.Read(ctx, s, from)[0].Found {
+			s.CreateUsers(ctx, []storage.User{{ID: from, Handle: from.String()}})
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "changes/NobodyChangesNothing", historiesToo},
+	{"the inverse is always written", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: o.MaxFollowing, Inverse: true})
+		for i := range results {
+			results[i].Value.Inverse = results[i].Value.Inverse && o.Inverse
+		}
+		return results
+	}), "inverse/WithoutTheOptionItIsNotWritten", historiesToo},
+	{"the inverse is reported but not written", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: o.MaxFollowing})
+		for i := range results {
+			results[i].Value.Inverse = results[i].Value.Changed && o.Inverse
+		}
+		return results
+	}), "inverse/WhatIsLocalIsWritten", historiesToo},
+	{"the inverse is written but not reported", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i := range results {
+			results[i].Value.Inverse = false
+		}
+		return results
+	}), "inverse/WhatIsLocalIsWritten", historiesToo},
+	{"the inverse is written over newer rows", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It writes the inverse row even over a newer one, by using the time of that
+		// row.
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i := range results {
+			if changed := &results[i].Value; o.Inverse && changed.Changed && !changed.Inverse {
+				row := storage.EdgeLookups[storage.Inverse].Read(ctx, s, changed.Row.Pair())[0].Value
+				row.Type, row.UpdateTime = changed.Row.Type, row.UpdateTime+1
+				s.Apply(ctx, storage.Inverse, []storage.Edge{row}, storage.IfNewer)
+				changed.Inverse = true
+			}
+		}
+		return results
+	}), "inverse/ANewerRowStays", historiesToo},
+	{"the limit is judged without a lock", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It looks at the count before it writes.
+		if o.MaxFollowing == 0 {
+			return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		}
+		room := o.MaxFollowing - storage.CountLookups.Read(ctx, s, from)[0].Value.Following
+		// Others may write now, as between two statements.
+		time.Sleep(time.Millisecond)
+		now := storage.CountLookups.Read(ctx, s, from)[0].Value.Following
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, options{MaxFollowing: max(1, now+room), Inverse: o.Inverse})
+	}), "changesAtOnce/TheLimitHolds", lostRace},
+	{"callers hear of deadlocks", reportsDeadlocks, "changesAtOnce/ManyMayFollowMany", lostRace},
+	{"edges are judged without a lock", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It judges by rows that it read before the lock: two writers of the same change both
+		// write it.
+		if len(changes) != 1 {
+			return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		}
+		pair := storage.Pair{From: from, To: changes[0].To}
+		before := storage.EdgeLookups[storage.Forward].Read(ctx, s, pair)[0].Value
+		time.Sleep(300 * time.Microsecond)
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		if changed := &results[0].Value; !changed.Changed && before.Type != changes[0].Type && results[0].Err == nil {
+			changed.Row.UpdateTime++
+			changed.Changed = s.Apply(ctx, storage.Forward, []storage.Edge{changed.Row}, storage.IfNewer)[0].Value.Changed
+		}
+		return results
+	}), "changesAtOnce/OnePairHasOneStateAfterAnother", lostRace},
 	{"claims never lapse", func(s *oracle.Store) storage.Store { return claimsNeverLapse{s} }, "accounts/AnOldClaimWithoutAUserIsTakenOver", promiseOnly},
 	{"claims lapse at once", func(s *oracle.Store) storage.Store { return claimsLapseAtOnce{s} }, "accounts/AYoungClaimWithoutAUserIsKept", promiseOnly},
 	{"old users lose their handles", func(s *oracle.Store) storage.Store { return oldUsersLoseHandles{s} }, "accounts/AnOldClaimWithAUserIsKept", historiesToo},
@@ -114,7 +339,7 @@ var wrongStores = []struct {
 	{"nobody hears of a password", func(s *oracle.Store) storage.Store { return passwordsInSilence{s} }, "accounts/ChangedPasswordsAreListed", historiesToo},
 	{"nobody may have a password", func(s *oracle.Store) storage.Store { return passwordsOfNobody{s} }, "accounts/NobodyHasNoPasswordToReplace", historiesToo},
 	{"an empty text is none", func(s *oracle.Store) storage.Store { return emptyIsNil{s} }, "accounts/AnEmptyTextIsAText", historiesToo},
-	{"profiles leave the version", func(s *oracle.Store) storage.Store { return newProfileKeepsVersion(s) }, "accounts/TheVersionRisesWithTheProfile", historiesToo},
+	{"profiles leave the version", func(s *oracle.Store) storage.Store { return profileKeepsVersion{newCounting(s, version)} }, "accounts/TheVersionRisesWithTheProfile", historiesToo},
 	{"an owner gets another slot", func(s *oracle.Store) storage.Store { return anotherSlot{s} }, "leases/AnOwnerKeepsItsSlot", promiseOnly},
 	{"leases last for ever", func(s *oracle.Store) storage.Store { return leasesLastForEver{s} }, "leases/AnExpiredSlotIsTaken", promiseOnly},
 	{"a release takes the slot from its next owner", func(s *oracle.Store) storage.Store { return releasesSlot{s} }, "leases/AReleasedSlotIsTaken", promiseOnly},
@@ -149,55 +374,199 @@ var wrongStores = []struct {
 	{"pruned entries are skipped", func(s *oracle.Store) storage.Store { return prunedInSilence{s} }, "relationLog/PrunedEntriesAreMissed", promiseOnly},
 	{"an emptied log misses nothing", func(s *oracle.Store) storage.Store { return emptiedInSilence{s} }, "relationLog/AnEmptiedLogKnowsWhatIsMissing", promiseOnly},
 	{"the log is read to its end", func(s *oracle.Store) storage.Store { return readsToTheEnd{s} }, "relationLog/ReadingStopsAtTheLimit", promiseOnly},
-	{"blockers follow whom they block", func(s *oracle.Store) storage.Store { return blockersFollow{s} }, "blocking/FollowsAreRefusedBothWays", historiesToo},
+	{"blockers follow whom they block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It follows the users whom it blocks.
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i, change := range changes {
+			pair := storage.Pair{From: from, To: change.To}
+			if errors.Is(results[i].Err, storage.ErrForbidden) && rowOf(ctx, s, storage.Forward, pair).Type == storage.Blocking {
+				row := overwrite(ctx, s, storage.Forward, pair, storage.Following)
+				results[i] = storage.Result[storage.Changed]{Value: storage.Changed{Row: row, Changed: true}, Found: true}
+			}
+		}
+		return results
+	}), "blocking/FollowsAreRefusedBothWays", historiesToo},
 	{"what follows from a block is not reported", func(s *oracle.Store) storage.Store { return blocksAreSecret{s} }, "blocking/AnAppliedBlockEndsTheFollowBack", historiesToo},
-	{"what followed is reported once", func(s *oracle.Store) storage.Store { return reportedOnce{s} }, "blocking/ARedeliveredBlockReportsAgain", historiesToo},
-	{"what is past reports nothing", func(s *oracle.Store) storage.Store { return pastIsSilent{s} }, "blocking/ABlockThatIsPastReportsWhatItHasEnded", promiseOnly},
-	{"late blocks end follows", func(s *oracle.Store) storage.Store { return remoteUndo{s} }, "blocking/ALateBlockDoesNothing", historiesToo},
+	{"what followed is reported once", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It reports nothing a second time.
+		results := s.Apply(ctx, side, edges, rule)
+		for i := range results {
+			if !results[i].Value.Changed {
+				results[i].Value.Also = nil
+			}
+		}
+		return results
+	}), "blocking/ARedeliveredBlockReportsAgain", historiesToo},
+	{"what is past reports nothing", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It does not report what has followed from an edge that a newer edge has replaced.
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			if results[i].Value.Row.UpdateTime > e.UpdateTime {
+				results[i].Value.Also = nil
+			}
+		}
+		return results
+	}), "blocking/ABlockThatIsPastReportsWhatItHasEnded", promiseOnly},
+	{"late blocks end follows", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It ends the follow back whenever it receives a block, even one that is out of date.
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			if back := backOf(side, e); side == storage.Inverse && e.Type == storage.Blocking && !results[i].Value.Changed &&
+				rowOf(ctx, s, storage.Forward, back).Type == storage.Following {
+				overwrite(ctx, s, storage.Forward, back, storage.None)
+			}
+		}
+		return results
+	}), "blocking/ALateBlockDoesNothing", historiesToo},
 	{"own blocks keep requests", func(s *oracle.Store) storage.Store { return keepsOwnRequests{keepsRequests{s}} }, "blocking/AnOwnBlockCancelsThePendingRequest", historiesToo},
 	{"applied blocks keep requests", func(s *oracle.Store) storage.Store { return keepsBlockedRequests{keepsRequests{s}} }, "blocking/AnAppliedBlockCancelsThePendingRequest", historiesToo},
-	{"an unfollow ends a block", func(s *oracle.Store) storage.Store { return unfollowEndsBlocks{s} }, "blocking/AnUnfollowDoesNotEndABlock", historiesToo},
-	{"what no longer waits is accepted", func(s *oracle.Store) storage.Store { return acceptsAnything{s} }, "followRequests/EveryChangeFromEveryType", historiesToo},
-	{"requests have no limit", func(s *oracle.Store) storage.Store { return requestsUnlimited{s} }, "followRequests/TheyCountForTheLimit", historiesToo},
-	{"an unblock ends a follow", func(s *oracle.Store) storage.Store { return unblockEndsFollows{s} }, "blocking/AnUnblockDoesNotEndAFollow", historiesToo},
-	{"imports write follows of a blocker", func(s *oracle.Store) storage.Store { return importsAnything{s} }, "blocking/AForwardFollowOfABlockedOwnerIsNotWritten", historiesToo},
-	{"local blocks do not report the follow back", func(s *oracle.Store) storage.Store { return inlineStopsShort{s} }, "blocking/WhatIsLocalEndsAtOnce", historiesToo},
+	{"an unfollow ends a block", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// An unfollow ends blocks.
+		for i := range changes {
+			if changes[i].Ends != storage.Blocking {
+				return endsAnything(ctx, s, from, changes, o)
+			}
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "blocking/AnUnfollowDoesNotEndABlock", historiesToo},
+	{"what no longer waits is accepted", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It accepts also what does not wait.
+		changes = slices.Clone(changes)
+		for i := range changes {
+			if changes[i].Type == storage.Following {
+				changes[i].Ends = storage.None
+			}
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "followRequests/EveryChangeFromEveryType", historiesToo},
+	{"requests have no limit", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It forgets the limit if one of the changes is a request for a follow.
+		if slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Requested }) {
+			o.MaxFollowing = 0
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "followRequests/TheyCountForTheLimit", historiesToo},
+	{"an unblock ends a follow", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// An unblock ends follows.
+		for i := range changes {
+			if changes[i].Ends == storage.Blocking {
+				return endsAnything(ctx, s, from, changes, o)
+			}
+		}
+		return s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+	}), "blocking/AnUnblockDoesNotEndAFollow", historiesToo},
+	{"imports write follows of a blocker", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It writes forward follows also if the followed user blocks the follower, by
+		// forgetting the block.
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			there := rowOf(ctx, s, side, e.Pair())
+			if side == storage.Forward && e.Type == storage.Following && !results[i].Value.Changed && e.UpdateTime > there.UpdateTime {
+				overwrite(ctx, s, storage.Inverse, storage.Pair{From: e.To, To: e.From}, storage.None)
+				results[i] = s.Apply(ctx, side, []storage.Edge{e}, rule)[0]
+			}
+		}
+		return results
+	}), "blocking/AForwardFollowOfABlockedOwnerIsNotWritten", historiesToo},
+	{"local blocks do not report the follow back", follows(func(ctx context.Context, s *oracle.Store, from storage.UserID, changes edgeChanges, o options) changeds {
+		// It writes the other side of a block, but not what follows from it.
+		results := s.ChangeEdges(ctx, storage.Forward, from, changes, o)
+		for i := range results {
+			changed := &results[i].Value
+			changed.Also = slices.DeleteFunc(slices.Clone(changed.Also), func(row storage.Written) bool { return row.Edge.From != from })
+		}
+		return results
+	}), "blocking/WhatIsLocalEndsAtOnce", historiesToo},
 	{"the log has follows only", func(s *oracle.Store) storage.Store { return logsFollowsOnly{s} }, "relationLog/EveryRowOfARequestIsThereOnce", historiesToo},
-	{"lists have one type", func(s *oracle.Store) storage.Store { return oneTypeOnly{s} }, "pages/TheTypeSelectsTheList", historiesToo},
-	{"friends are as many as they could be", func(s *oracle.Store) storage.Store { return friendsByMinimum{s} }, "friendCounts/EveryWriteKeepsThem", historiesToo},
-	{"large batches make no friends", func(s *oracle.Store) storage.Store { return bulkForgetsFriends{s, map[storage.UserID]int64{}} }, "friendCounts/BatchesCountEachFriendOnce", promiseOnly},
+	{"friends are as many as they could be", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Counts]) {
+		// It counts as friends as many as there could be.
+		r.Value.Friend = min(r.Value.Following, r.Value.Follower)
+	}, storage.CountLookups), "friendCounts/EveryWriteKeepsThem", historiesToo},
+	{"large batches make no friends", func(s *oracle.Store) storage.Store { return bulkForgetsFriends{newCounting(s, friends)} }, "friendCounts/BatchesCountEachFriendOnce", promiseOnly},
 
-	{"requests last for ever", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *options) { o.TTL = 1 << 60 }}
-	}, "requests/ARequestExpires", historiesToo},
-	{"there is no pause", func(s *oracle.Store) storage.Store { return changedOptions{s, func(o *options) { o.Pause = 0 }} }, "requests/AfterADeclineThereIsAPause", promiseOnly},
-	{"any number may be pending", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *options) { o.MaxPending = 0 }}
-	}, "requests/SoManyMayBePending", historiesToo},
-	{"friends are beyond the limit", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *options) { o.MaxFollowing = 0 }}
-	}, "requests/TheLimitOfFollowingsHolds", promiseOnly},
-	{"requests stay on their side", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *options) { o.Inverse = false }}
-	}, "friendships/WhatIsLocalIsWrittenAtOnce", historiesToo},
-	{"requests are always local", func(s *oracle.Store) storage.Store {
-		return changedOptions{s, func(o *options) { o.Inverse = true }}
-	}, "friendships/WithoutTheOptionTheInboxIsNotWritten", historiesToo},
-	{"asking again makes a new request", func(s *oracle.Store) storage.Store { return asksAgain{s} }, "requests/EveryActFromEveryState", historiesToo},
-	{"accepting twice is a mistake", func(s *oracle.Store) storage.Store { return acceptsOnce{s} }, "requests/EveryActFromEveryState", historiesToo},
-	{"removing leaves the own follow", func(s *oracle.Store) storage.Store { return removesHalf{s} }, "requests/RemovingEndsTheFollow", historiesToo},
+	{"requests last for ever", acts(func(o *options) { o.TTL = 1 << 60 }), "requests/ARequestExpires", historiesToo},
+	{"there is no pause", acts(func(o *options) { o.Pause = 0 }), "requests/AfterADeclineThereIsAPause", promiseOnly},
+	{"any number may be pending", acts(func(o *options) { o.MaxPending = 0 }), "requests/SoManyMayBePending", historiesToo},
+	{"friends are beyond the limit", acts(func(o *options) { o.MaxFollowing = 0 }), "requests/TheLimitOfFollowingsHolds", promiseOnly},
+	{"requests stay on their side", acts(func(o *options) { o.Inverse = false }), "friendships/WhatIsLocalIsWrittenAtOnce", historiesToo},
+	{"requests are always local", acts(func(o *options) { o.Inverse = true }), "friendships/WithoutTheOptionTheInboxIsNotWritten", historiesToo},
+	{"asking again makes a new request", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+		// It replaces a pending request with a new one.
+		got, err := storagetest.Request(ctx, s, request, change, o)
+		if change.Type == storage.Pending && err == nil && !got.Changed && got.Row.Type == storage.Pending {
+			got.Row, got.Changed = overwrite(ctx, s, storage.Requests, request, storage.Pending), true
+		}
+		return got, err
+	}), "requests/EveryActFromEveryState", historiesToo},
+	{"accepting twice is a mistake", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+		// It treats a second click as a mistake.
+		got, err := storagetest.Request(ctx, s, request, change, o)
+		if change.Type == storage.Accepted && err == nil && !got.Changed {
+			return storage.Changed{}, storage.ErrNoRequest
+		}
+		return got, err
+	}), "requests/EveryActFromEveryState", historiesToo},
+	{"removing leaves the own follow", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+		// It leaves the follow of the user who removes.
+		got, err := storagetest.Request(ctx, s, request, change, o)
+		if change.Type == storage.Removed && got.Changed {
+			overwrite(ctx, s, storage.Forward, request, storage.Following)
+			got.Also = nil
+		}
+		return got, err
+	}), "requests/RemovingEndsTheFollow", historiesToo},
 	{"messages stay", func(s *oracle.Store) storage.Store {
 		return longMessages{s, new(sync.Mutex), map[storage.Pair]string{}}
 	}, "requests/TheMessageStaysWhileItIsPending", promiseOnly},
-	{"requests are judged without a lock", func(s *oracle.Store) storage.Store { return unlockedRequests{s} }, "requests/OneOfManyActsWins", lostRace},
-	{"friends ask each other", func(s *oracle.Store) storage.Store { return friendsAsk{s} }, "requests/FriendsByTwoFollowsDoNotAsk", promiseOnly},
-	{"accepted requests make nobody follow", func(s *oracle.Store) storage.Store { return acceptedInVain{s} }, "friendships/AnAcceptedRequestMakesTheOtherFollow", historiesToo},
+	{"requests are judged without a lock", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+		// It judges by a row that it read before the lock.
+		before := rowOf(ctx, s, storage.Requests, request)
+		time.Sleep(300 * time.Microsecond)
+		got, err := storagetest.Request(ctx, s, request, change, o)
+		if before.Type == storage.Pending && errors.Is(err, storage.ErrNoRequest) {
+			return storage.Changed{Row: before, Changed: true}, nil
+		}
+		return got, err
+	}), "requests/OneOfManyActsWins", lostRace},
+	{"friends ask each other", requests(func(ctx context.Context, s *oracle.Store, request storage.Pair, change storage.EdgeChange, o options) (storage.Changed, error) {
+		// It makes a request between friends who never had one.
+		got, err := storagetest.Request(ctx, s, request, change, o)
+		if change.Type == storage.Pending && err == nil && !got.Changed && got.Row.Type == storage.None {
+			got.Row, got.Changed = overwrite(ctx, s, storage.Requests, request, storage.Pending), true
+		}
+		return got, err
+	}), "requests/FriendsByTwoFollowsDoNotAsk", promiseOnly},
+	{"accepted requests make nobody follow", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It leaves out the follow that an acceptance makes.
+		results := s.Apply(ctx, side, edges, rule)
+		for i := range results {
+			if also := results[i].Value.Also; side == storage.Inbox && results[i].Value.Changed {
+				for _, row := range also {
+					if row.Edge.Type == storage.Following && row.Side == storage.Forward {
+						overwrite(ctx, s, storage.Forward, row.Edge.Pair(), storage.None)
+					}
+				}
+				results[i].Value.Also = nil
+			}
+		}
+		return results
+	}), "friendships/AnAcceptedRequestMakesTheOtherFollow", historiesToo},
 	{"accepted requests make the other follow again", func(s *oracle.Store) storage.Store { return eventsInsist{s, storage.Accepted, true} }, "friendships/ItDoesSoOnce", historiesToo},
 	{"late removals end newer follows", func(s *oracle.Store) storage.Store { return eventsInsist{s, storage.Removed, false} }, "friendships/LateEventsUndoNothing", historiesToo},
 	{"accepted requests are stronger than blocks", func(s *oracle.Store) storage.Store { return eventsInsist{s, storage.Accepted, false} }, "friendships/ABlockIsStronger", historiesToo},
 	{"crossing requests wait", func(*oracle.Store) storage.Store { return oracle.New(oracle.RequestTTL(-time.Hour)) }, "friendships/RequestsThatCrossAcceptEachOther", historiesToo},
 	{"crossing requests do not expire", func(*oracle.Store) storage.Store { return oracle.New(oracle.RequestTTL(1 << 60)) }, "friendships/AnExpiredRequestDoesNotCross", historiesToo},
-	{"accepted requests talk for ever", func(s *oracle.Store) storage.Store { return endlessTalk{s} }, "settling/OnceAllHasArrivedItFitsTogether", promiseOnly},
+	{"accepted requests talk for ever", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+		// It lets each of two accepted requests report the other, without end.
+		results := s.Apply(ctx, side, edges, rule)
+		for i, e := range edges {
+			own := rowOf(ctx, s, storage.Requests, backOf(side, e))
+			if side == storage.Inbox && e.Type == storage.Accepted && !results[i].Value.Changed && own.Type == storage.Accepted {
+				results[i].Value.Also = append(slices.Clone(results[i].Value.Also), storage.Written{Row: storage.Row{Side: storage.Requests, Edge: own}})
+			}
+		}
+		return results
+	}), "settling/OnceAllHasArrivedItFitsTogether", promiseOnly},
 	{"blocks are not reported where users act at once", func(s *oracle.Store) storage.Store { return blocksAreSecret{s} }, "settling/SoItDoesWhereManyActAtOnce", lostRace},
 }
 

@@ -60,38 +60,6 @@ func (s *overwrites) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
 }
 
-type countsByEdges struct{ *oracle.Store }
-
-func (s countsByEdges) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	for i := range results {
-		results[i].Found = results[i].Value.Version > 0
-	}
-	return results
-}
-
-func (s countsByEdges) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.counts)
-	s.Store.Bundle(ctx, b)
-}
-
-type countsOfUsers struct{ *oracle.Store }
-
-func (s countsOfUsers) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	for i, user := range storage.UserLookups.Read(ctx, s, ids...) {
-		if !user.Found {
-			results[i] = storage.Result[storage.Counts]{}
-		}
-	}
-	return results
-}
-
-func (s countsOfUsers) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.counts)
-	s.Store.Bundle(ctx, b)
-}
-
 // miscounts adds to the counts what a rule computes from every call to Apply.
 type miscounts struct {
 	*oracle.Store
@@ -153,110 +121,13 @@ func (s *miscounts) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
 }
 
-type versionStays struct{ *oracle.Store }
+type versionRises struct{ *counting }
 
-func (s versionStays) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	for i := range results {
-		results[i].Value.Version = min(results[i].Value.Version, 1)
-	}
-	return results
-}
-
-func (s versionStays) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.counts)
-	s.Store.Bundle(ctx, b)
-}
-
-type versionRises struct {
-	*oracle.Store
-	mu      sync.Mutex
-	applied map[storage.UserID]int64
-}
-
-func newVersionRises(s *oracle.Store) storage.Store {
-	return &versionRises{Store: s, applied: map[storage.UserID]int64{}}
-}
-
-func (s *versionRises) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s versionRises) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	for _, e := range edges {
-		s.applied[side.Owner(e.Pair())]++
+		s.add(side.Owner(e.Pair()), 1)
 	}
 	return s.Store.Apply(ctx, side, edges, rule)
-}
-
-func (s *versionRises) counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	results := storage.CountLookups.Read(ctx, s.Store, ids...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, id := range ids {
-		results[i].Value.Version += s.applied[id]
-	}
-	return results
-}
-
-func (s *versionRises) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.CountLookups.Instead(ctx, b, s.counts)
-	s.Store.Bundle(ctx, b)
-}
-
-type sameTimeIsNewer struct{ *oracle.Store }
-
-func (s sameTimeIsNewer) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := s.Store.Apply(ctx, side, edges, rule)
-	for i, e := range edges {
-		if rule == storage.IfNewer && e.UpdateTime == results[i].Value.Row.UpdateTime {
-			results[i].Value = storage.Applied{Row: e, Changed: true}
-		}
-	}
-	return results
-}
-
-type tombstonesAreAbsent struct{ *oracle.Store }
-
-func (s tombstonesAreAbsent) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := s.Store.Apply(ctx, side, edges, rule)
-	for i, e := range edges {
-		if rule == storage.IfAbsent && results[i].Value.Row.Type == storage.None {
-			results[i] = s.Store.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
-		}
-	}
-	return results
-}
-
-type dropsTombstones struct{ *oracle.Store }
-
-func (s dropsTombstones) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := make([]storage.Result[storage.Applied], len(edges))
-	for i, e := range edges {
-		there := storage.EdgeLookups[side].Read(ctx, s, e.Pair())[0].Found
-		if e.Type != storage.None || there {
-			results[i] = s.Store.Apply(ctx, side, []storage.Edge{e}, rule)[0]
-		}
-	}
-	return results
-}
-
-type writesBoth struct{ *oracle.Store }
-
-func (s writesBoth) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	s.Store.Apply(ctx, side^1, edges, rule)
-	return s.Store.Apply(ctx, side, edges, rule)
-}
-
-type lastOfPair struct{ *oracle.Store }
-
-func (s lastOfPair) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := make([]storage.Result[storage.Applied], len(edges))
-	for i, e := range edges {
-		later := slices.ContainsFunc(edges[i+1:], func(l storage.Edge) bool { return l.Pair() == e.Pair() })
-		if !later {
-			results[i] = s.Store.Apply(ctx, side, []storage.Edge{e}, rule)[0]
-		}
-	}
-	return results
 }
 
 // unlockedCounts computes differences from rows that it read before it wrote.
