@@ -1,19 +1,16 @@
 package oracle
 
 import (
-	"context"
 	"slices"
 
 	"kith/storage"
 	"kith/storage/judge"
 )
 
-// readFavoritePages answers [storage.FavoritePageLookups].
-func (s *Store) readFavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
-	return lookUp(ctx, s, queries, func(q storage.FavoritesQuery) ([]storage.Edge, bool) {
-		list := slices.DeleteFunc(s.byPeer(storage.Favorites, q.User), func(e storage.Edge) bool { return e.Type != storage.Favorited })
-		return pageOf(list, storage.FavoritePlace, q.After, q.Limit), true
-	})
+// findFavoritePages answers [storage.FavoritePageLookups].
+func (s *Store) findFavoritePages(q storage.FavoritesQuery) ([]storage.Edge, bool) {
+	list := slices.DeleteFunc(s.byPeer(storage.Favorites, q.User), func(e storage.Edge) bool { return e.Type != storage.Favorited })
+	return pageOf(list, storage.FavoritePlace, q.After, q.Limit), true
 }
 
 // counted is what an edge adds to its owner's count on a side.

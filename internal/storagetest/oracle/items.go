@@ -29,17 +29,9 @@ func (s *Store) DueRelations(ctx context.Context, _ int, after storage.RelationR
 	return due[:min(limit, len(due))], nil
 }
 
-// readDetails answers [storage.DetailLookups].
-func (s *Store) readDetails(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
-	return lookUp(ctx, s, pairs, func(p storage.Pair) (storage.Detail, bool) {
-		d, found := s.details[p]
-		return d, found
-	})
-}
-
-// readKindCounts answers [storage.KindLookups].
-func (s *Store) readKindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
-	return lookUp(ctx, s, of, func(k storage.OwnerKind) (storage.KindCount, bool) { return s.kinds[k], true })
+// findKindCounts answers [storage.KindLookups].
+func (s *Store) findKindCounts(k storage.OwnerKind) (storage.KindCount, bool) {
+	return s.kinds[k], true
 }
 
 // itemCount is what is counted of an item on a side: the number of its edges, and what the store has.

@@ -10,17 +10,15 @@ import (
 	"kith/storage"
 )
 
-// readUserLists answers [storage.ListLookups].
-func (s *Store) readUserLists(ctx context.Context, queries []storage.ListsQuery) []storage.Result[[]storage.UserList] {
-	return lookUp(ctx, s, queries, func(q storage.ListsQuery) (page []storage.UserList, found bool) {
-		for _, l := range s.lists {
-			if l.Owner == q.Owner && l.Number <= q.UpTo && (l.Public || !q.Public) {
-				page = append(page, l)
-			}
+// findUserLists answers [storage.ListLookups].
+func (s *Store) findUserLists(q storage.ListsQuery) (page []storage.UserList, found bool) {
+	for _, l := range s.lists {
+		if l.Owner == q.Owner && l.Number <= q.UpTo && (l.Public || !q.Public) {
+			page = append(page, l)
 		}
-		storage.SortLists(page)
-		return page[:min(q.Limit, len(page))], true
-	})
+	}
+	storage.SortLists(page)
+	return page[:min(q.Limit, len(page))], true
 }
 
 // CreateList implements [storage.ListStore].

@@ -9,15 +9,13 @@ import (
 	"kith/storage/judge"
 )
 
-// readMarks answers [storage.MarkLookups].
-func (s *Store) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.EdgeMark, bool) {
-		if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
-			return storage.EdgeMark{}, false
-		}
-		mark := s.mark(pair)
-		return mark, mark != storage.EdgeMark{}
-	})
+// findMarks answers [storage.MarkLookups].
+func (s *Store) findMarks(pair storage.Pair) (storage.EdgeMark, bool) {
+	if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
+		return storage.EdgeMark{}, false
+	}
+	mark := s.mark(pair)
+	return mark, mark != storage.EdgeMark{}
 }
 
 func (s *Store) mark(pair storage.Pair) storage.EdgeMark {
@@ -26,11 +24,9 @@ func (s *Store) mark(pair storage.Pair) storage.EdgeMark {
 	return mark
 }
 
-// readSpecials answers [storage.SpecialLookups].
-func (s *Store) readSpecials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return lookUp(ctx, s, users, func(user storage.UserID) ([]storage.UserID, bool) {
-		return s.specials(user), true
-	})
+// findSpecials answers [storage.SpecialLookups].
+func (s *Store) findSpecials(user storage.UserID) ([]storage.UserID, bool) {
+	return s.specials(user), true
 }
 
 func (s *Store) specials(user storage.UserID) []storage.UserID {
@@ -44,12 +40,10 @@ func (s *Store) specials(user storage.UserID) []storage.UserID {
 	return list
 }
 
-// readMessages answers [storage.MessageLookups].
-func (s *Store) readMessages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
-	return lookUp(ctx, s, requests, func(request storage.Pair) (string, bool) {
-		message := s.messages[request]
-		return message, message != ""
-	})
+// findMessages answers [storage.MessageLookups].
+func (s *Store) findMessages(request storage.Pair) (string, bool) {
+	message := s.messages[request]
+	return message, message != ""
 }
 
 // SetMark implements [storage.MarkWriter].

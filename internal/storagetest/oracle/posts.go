@@ -24,21 +24,17 @@ type comment struct {
 
 func (c comment) on() storage.PostID { return storage.PostID{Author: c.Author, Number: c.Post} }
 
-// readPosts answers [storage.PostLookups].
-func (s *Store) readPosts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	return lookUp(ctx, s, ids, func(id storage.PostID) (storage.Post, bool) {
-		if p := s.posts[id]; p != nil && !p.deleted {
-			return p.Post, true
-		}
-		return storage.Post{}, false
-	})
+// findPosts answers [storage.PostLookups].
+func (s *Store) findPosts(id storage.PostID) (storage.Post, bool) {
+	if p := s.posts[id]; p != nil && !p.deleted {
+		return p.Post, true
+	}
+	return storage.Post{}, false
 }
 
-// readPostPages answers [storage.PostPageLookups].
-func (s *Store) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
-	return lookUp(ctx, s, queries, func(q storage.PostsQuery) ([]storage.Post, bool) {
-		return s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.Author == q.Author }), true
-	})
+// findPostPages answers [storage.PostPageLookups].
+func (s *Store) findPostPages(q storage.PostsQuery) ([]storage.Post, bool) {
+	return s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.Author == q.Author }), true
 }
 
 // LatestPosts implements [storage.PostReader].
@@ -184,28 +180,24 @@ func (s *Store) deletePost(id storage.PostID) (changed bool) {
 	return true
 }
 
-// readComments answers [storage.CommentLookups].
-func (s *Store) readComments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
-	return lookUp(ctx, s, ids, func(id storage.CommentID) (storage.Comment, bool) {
-		c, exists := s.comments[id]
-		if _, err := s.post(c.on()); !exists || err != nil {
-			return storage.Comment{}, false
-		}
-		return c.Comment, true
-	})
+// findComments answers [storage.CommentLookups].
+func (s *Store) findComments(id storage.CommentID) (storage.Comment, bool) {
+	c, exists := s.comments[id]
+	if _, err := s.post(c.on()); !exists || err != nil {
+		return storage.Comment{}, false
+	}
+	return c.Comment, true
 }
 
-// readCommentPages answers [storage.CommentPageLookups].
-func (s *Store) readCommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
-	return lookUp(ctx, s, queries, func(q storage.CommentsQuery) ([]storage.Comment, bool) {
-		var list []storage.Comment
-		for _, c := range s.comments {
-			if c.on() == q.Post {
-				list = append(list, c.Comment)
-			}
+// findCommentPages answers [storage.CommentPageLookups].
+func (s *Store) findCommentPages(q storage.CommentsQuery) ([]storage.Comment, bool) {
+	var list []storage.Comment
+	for _, c := range s.comments {
+		if c.on() == q.Post {
+			list = append(list, c.Comment)
 		}
-		return pageOf(list, storage.Comment.Place, q.After, q.Limit), true
-	})
+	}
+	return pageOf(list, storage.Comment.Place, q.After, q.Limit), true
 }
 
 // AddComment implements [storage.CommentWriter].

@@ -22,6 +22,24 @@ func lookUp[K, V any](ctx context.Context, s *Store, keys []K, find func(K) (V, 
 	return results
 }
 
+// each looks keys up one by one, onSide on one side, and in in a map.
+func each[K, V any](s *Store, find func(K) (V, bool)) func(context.Context, []K) []storage.Result[V] {
+	return func(ctx context.Context, keys []K) []storage.Result[V] { return lookUp(ctx, s, keys, find) }
+}
+
+func onSide[K, V any](s *Store, find func(storage.Side, K) (V, bool)) func(context.Context, storage.Side, []K) []storage.Result[V] {
+	return func(ctx context.Context, side storage.Side, keys []K) []storage.Result[V] {
+		return lookUp(ctx, s, keys, func(key K) (V, bool) { return find(side, key) })
+	}
+}
+
+func in[K comparable, V any](values map[K]V) func(K) (V, bool) {
+	return func(key K) (V, bool) {
+		value, found := values[key]
+		return value, found
+	}
+}
+
 // refuse answers every key with the same error.
 func refuse[V any](results []storage.Result[V], err error) []storage.Result[V] {
 	for i := range results {
@@ -30,66 +48,35 @@ func refuse[V any](results []storage.Result[V], err error) []storage.Result[V] {
 	return results
 }
 
-// readUsers answers [storage.UserLookups].
-func (s *Store) readUsers(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.User, bool) {
-		user, ok := s.users[id]
-		return user, ok
-	})
+// findUserIDs answers [storage.HandleLookups].
+func (s *Store) findUserIDs(handle string) (storage.UserID, bool) {
+	claim, ok := s.handles[handle]
+	return claim.owner, ok
 }
 
-// readUserIDs answers [storage.HandleLookups].
-func (s *Store) readUserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	return lookUp(ctx, s, handles, func(handle string) (storage.UserID, bool) {
-		claim, ok := s.handles[handle]
-		return claim.owner, ok
-	})
+// findPages answers [storage.PageLookups].
+func (s *Store) findPages(side storage.Side, q storage.PageQuery) ([]storage.Edge, bool) {
+	return s.page(side, q), true
 }
 
-// readCounts answers [storage.CountLookups].
-func (s *Store) readCounts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.Counts, bool) {
-		counts, ok := s.counts[id]
-		return counts, ok
+// findAllRows answers [storage.RowLookups].
+func (s *Store) findAllRows(q storage.RowsQuery) ([]storage.Edge, bool) {
+	rows := slices.DeleteFunc(s.byPeer(q.Side, q.Owner), func(e storage.Edge) bool {
+		behind := cmp.Or(cmp.Compare(q.Side.Peer(e.Pair()), q.After), cmp.Compare(e.Post, q.Post))
+		return e.Type == storage.None || behind <= 0
 	})
+	return rows[:min(q.Limit, len(rows))], true
 }
 
-// readEdges answers [storage.EdgeLookups].
-func (s *Store) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.Edge, bool) {
-		return s.edge(side, pair)
-	})
-}
-
-// readPages answers [storage.PageLookups].
-func (s *Store) readPages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return lookUp(ctx, s, queries, func(q storage.PageQuery) ([]storage.Edge, bool) {
-		return s.page(side, q), true
-	})
-}
-
-// readAllRows answers [storage.RowLookups].
-func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return lookUp(ctx, s, queries, func(q storage.RowsQuery) ([]storage.Edge, bool) {
-		rows := slices.DeleteFunc(s.byPeer(q.Side, q.Owner), func(e storage.Edge) bool {
-			behind := cmp.Or(cmp.Compare(q.Side.Peer(e.Pair()), q.After), cmp.Compare(e.Post, q.Post))
-			return e.Type == storage.None || behind <= 0
-		})
-		return rows[:min(q.Limit, len(rows))], true
-	})
-}
-
-// readNeighbours answers [storage.NeighbourLookups].
-func (s *Store) readNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return lookUp(ctx, s, owners, func(owner storage.UserID) ([]storage.UserID, bool) {
-		var peers []storage.UserID
-		for _, edge := range s.byPeer(side, owner) {
-			if edge.Type == storage.Following {
-				peers = append(peers, side.Peer(edge.Pair()))
-			}
+// findNeighbours answers [storage.NeighbourLookups].
+func (s *Store) findNeighbours(side storage.Side, owner storage.UserID) ([]storage.UserID, bool) {
+	var peers []storage.UserID
+	for _, edge := range s.byPeer(side, owner) {
+		if edge.Type == storage.Following {
+			peers = append(peers, side.Peer(edge.Pair()))
 		}
-		return peers, true
-	})
+	}
+	return peers, true
 }
 
 // page selects the edges between the bounds, and then one end of these.
@@ -158,27 +145,27 @@ func (s *Store) readPackedNeighbours(_ context.Context, _ storage.Side, owners [
 // answer has each kind of look-up read by its function.
 func (s *Store) answer() {
 	a := &s.Answering
-	storage.UserLookups.AnsweredBy(a, s.readUsers)
-	storage.HandleLookups.AnsweredBy(a, s.readUserIDs)
-	storage.CountLookups.AnsweredBy(a, s.readCounts)
-	storage.ProfileLookups.AnsweredBy(a, s.readProfiles)
-	storage.EdgeLookups.AnsweredBy(a, s.readEdges)
-	storage.PageLookups.AnsweredBy(a, s.readPages)
-	storage.RowLookups.AnsweredBy(a, s.readAllRows)
-	storage.NeighbourLookups.AnsweredBy(a, s.readNeighbours)
+	storage.UserLookups.AnsweredBy(a, each(s, in(s.users)))
+	storage.HandleLookups.AnsweredBy(a, each(s, s.findUserIDs))
+	storage.CountLookups.AnsweredBy(a, each(s, in(s.counts)))
+	storage.ProfileLookups.AnsweredBy(a, each(s, s.findProfiles))
+	storage.EdgeLookups.AnsweredBy(a, onSide(s, s.edge))
+	storage.PageLookups.AnsweredBy(a, onSide(s, s.findPages))
+	storage.RowLookups.AnsweredBy(a, each(s, s.findAllRows))
+	storage.NeighbourLookups.AnsweredBy(a, onSide(s, s.findNeighbours))
 	storage.PackedLookups.AnsweredBy(a, s.readPackedNeighbours)
-	storage.SnapshotLookups.AnsweredBy(a, s.readLists)
-	storage.EdgeCountLookups.AnsweredBy(a, s.readCountEdges)
-	storage.BlockLookups.AnsweredBy(a, s.readBlocks)
-	storage.MarkLookups.AnsweredBy(a, s.readMarks)
-	storage.MessageLookups.AnsweredBy(a, s.readMessages)
-	storage.SpecialLookups.AnsweredBy(a, s.readSpecials)
-	storage.DetailLookups.AnsweredBy(a, s.readDetails)
-	storage.KindLookups.AnsweredBy(a, s.readKindCounts)
-	storage.ListLookups.AnsweredBy(a, s.readUserLists)
-	storage.PostLookups.AnsweredBy(a, s.readPosts)
-	storage.PostPageLookups.AnsweredBy(a, s.readPostPages)
-	storage.CommentLookups.AnsweredBy(a, s.readComments)
-	storage.CommentPageLookups.AnsweredBy(a, s.readCommentPages)
-	storage.FavoritePageLookups.AnsweredBy(a, s.readFavoritePages)
+	storage.SnapshotLookups.AnsweredBy(a, onSide(s, s.findLists))
+	storage.EdgeCountLookups.AnsweredBy(a, onSide(s, s.findCountEdges))
+	storage.BlockLookups.AnsweredBy(a, each(s, s.findBlocks))
+	storage.MarkLookups.AnsweredBy(a, each(s, s.findMarks))
+	storage.MessageLookups.AnsweredBy(a, each(s, s.findMessages))
+	storage.SpecialLookups.AnsweredBy(a, each(s, s.findSpecials))
+	storage.DetailLookups.AnsweredBy(a, each(s, in(s.details)))
+	storage.KindLookups.AnsweredBy(a, each(s, s.findKindCounts))
+	storage.ListLookups.AnsweredBy(a, each(s, s.findUserLists))
+	storage.PostLookups.AnsweredBy(a, each(s, s.findPosts))
+	storage.PostPageLookups.AnsweredBy(a, each(s, s.findPostPages))
+	storage.CommentLookups.AnsweredBy(a, each(s, s.findComments))
+	storage.CommentPageLookups.AnsweredBy(a, each(s, s.findCommentPages))
+	storage.FavoritePageLookups.AnsweredBy(a, each(s, s.findFavoritePages))
 }
