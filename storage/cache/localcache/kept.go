@@ -202,9 +202,12 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	rest = rest[4*8:]
 	l.others, rest = taken[storage.Edge](rest, int(others>>1))
 	l.ended, rest = taken[endedEdge](rest, int(ended))
-	var ok bool
-	l.follows, ok = idset.FlatList(c.directory.Load(), rest)
-	return l, ok
+	follows, ok := idset.FlatList(c.directory.Load(), rest)
+	if !ok {
+		return nil, false
+	}
+	l.follows = follows
+	return l, true
 }
 
 // bytesOf are the bytes of values without pointers.
