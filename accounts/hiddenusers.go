@@ -280,7 +280,7 @@ func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 // missing. If its subscription was too slow, it subscribes again.
 func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
 	for {
-		changes := hub.SubscribeTo(ctx, events.StateChanged)
+		changes := hub.SubscribeTo(ctx, events.UserChanged, storage.Standing)
 		for range changes.Events() {
 			select {
 			case a.waking <- struct{}{}:

@@ -19,9 +19,7 @@ type States struct {
 	Store       storage.StateStore
 	Relations   Ender
 	HiddenUsers *HiddenUsers
-	// Notify lets other gateways know that a user's state has changed. It must not wait.
-	Notify func(storage.UserID)
-	Now    func() time.Time
+	Now         func() time.Time
 }
 
 // Ender ends everything between a user and others, see [kith/social.Relations.EndAll].
@@ -133,9 +131,6 @@ func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added
 	if state, unknown := stateOf(ctx, s.Store, e.User); changed && unknown == nil {
 		s.HiddenUsers.Note(e.User, state, e.Until)
 	}
-	if changed {
-		s.Notify(e.User)
-	}
 	return added, changed, nil
 }
 
@@ -151,7 +146,7 @@ func (s *States) Delete(ctx context.Context, user storage.UserID) (complete bool
 	return s.finish(ctx, user) == nil, nil
 }
 
-// set changes a state, and publishes the change.
+// set changes a state.
 func (s *States) set(ctx context.Context, user storage.UserID, state storage.UserState) (changed bool, err error) {
 	changed, err = s.Store.SetState(ctx, user, state, storage.MicrosOf(s.Now()))
 	switch {
@@ -162,9 +157,6 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 		return false, fmt.Errorf("set the state of user %s: %w", user, err)
 	}
 	s.HiddenUsers.Note(user, state, 0)
-	if changed {
-		s.Notify(user)
-	}
 	return changed, nil
 }
 
@@ -177,6 +169,5 @@ func (s *States) finish(ctx context.Context, user storage.UserID) error {
 		return fmt.Errorf("erase user %s: %w", user, err)
 	}
 	s.HiddenUsers.Note(user, storage.Deleted, 0)
-	s.Notify(user)
 	return nil
 }

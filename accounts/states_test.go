@@ -19,6 +19,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/internal/storagetest/oracle"
+	"kith/internal/storagetest/watch"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
@@ -43,11 +44,9 @@ func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 	t.Helper()
 	g := &gateway{hub: events.NewHub(nil)}
 	g.hiddenUsers = accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
+	watched := watch.Watch(store, func(_ context.Context, c storage.Change) { g.hub.Publish(events.Of(c)...) })
 	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: rulesOnly{}, HiddenUsers: g.hiddenUsers, Now: now})
-	g.states = &accounts.States{
-		Store: store, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now,
-		Notify: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
-	}
+	g.states = &accounts.States{Store: watched, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now}
 	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Shards: store.Shards, Logger: slog.New(slog.DiscardHandler)}
 	return g
 }

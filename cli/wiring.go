@@ -102,7 +102,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { settings.watch(ctx, p.store, p.redis, p.logger, forAll, forGateways) }))
 	c.startCaches(settings, p)
 	p.identity.Limits.CountAll = p.redis.CountAll(p.store)
-	return c.openRelations(ctx, settings, p, bus)
+	return c.openRelations(ctx, settings, p)
 }
 
 // startCaches returns when other gateways know of this one.
@@ -119,7 +119,7 @@ func (c *ServeCmd) startCaches(settings *Settings, p *services) {
 
 // openRelations loads the hidden users, and makes the rules that need them. Background work
 // ends before the mode that propagates its rows.
-func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *services, bus *events.Bus) error {
+func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *services) error {
 	p.hiddenUsers = accounts.NewHiddenUsers(p.store, accounts.NewMetrics(p.registry), time.Now)
 	if err := p.hiddenUsers.Refresh(ctx); err != nil {
 		return Misset("store", err)
@@ -131,20 +131,14 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
 		Rules: &settings.rules,
 	})
-	p.states = &accounts.States{
-		Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
-		Notify: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
-	}
+	p.states = &accounts.States{Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
 	p.closers = append(p.closers, cluster.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
 		Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: p.identity.Issuer,
 		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities,
-		Changed: func(id storage.UserID, at storage.Micros) {
-			p.hiddenUsers.Passwords.Note(id, at)
-			bus.Send(ctx, events.State(id))
-		},
-		Active: p.signedIn,
+		Changed: p.hiddenUsers.Passwords.Note,
+		Active:  p.signedIn,
 	}
 	p.posts = &social.Posts{Store: p.store, IDs: p.ids, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	c.openFeeds(settings, p)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +64,7 @@ func (d Config) OpenCaches(cfg CacheConfig) *Caches {
 	c.unlogged = c.clock != nil && d.Redundancy != Binlog
 	var source storage.Bundler = cfg.Store
 	if d.RedisCache && c.clock != nil {
-		c.redis = rediscache.New(c.clock, cfg.Store, func(users []storage.UserID) { corrected(cfg.Bus, users) }, cfg.Registerer)
+		c.redis = rediscache.New(c.clock, cfg.Store, func(users []storage.UserID) { cfg.Bus.Send(context.Background(), missed(users)) }, cfg.Registerer)
 		source = c.redis
 	}
 	if cfg.Bytes > 0 {
@@ -158,44 +159,29 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 		c.redis.Changed(ctx, w.Users)
 	}
 	if c.local != nil {
-		c.local.Wrote(w)
+		c.local.Apply(ctx, w, true)
 	}
 	if c.feed != nil {
-		for _, p := range w.Published {
-			c.feed.Posts.Add(p) // before the writer gets its answer
-		}
-		for _, id := range w.Deleted {
-			c.feed.Posts.Remove(id)
+		for _, p := range w.Posts {
+			c.feed.Posts.Apply(p) // before the writer gets its answer
 		}
 	}
-	c.bus.Send(ctx, eventsOf(w)...)
+	// Whoever propagates a row publishes it once it is on both sides.
+	w.Rows = slices.DeleteFunc(slices.Clone(w.Rows), func(r storage.Row) bool { return r.Side.IsInverse() })
+	c.bus.Send(ctx, w)
 }
 
-// eventsOf are the events of a change, except those of rows: a row has its event when it is on both sides.
-func eventsOf(w storage.Change) (list []events.Event) {
-	for _, id := range w.Profiles {
-		list = append(list, events.User(id).Since(w.Version(id)))
-	}
-	reported := make(map[storage.PostID]bool, len(w.Posts))
-	ofPost := func(id storage.PostID, e ...events.Event) {
-		if !reported[id] {
-			reported[id] = true
-			list = append(list, e...)
+// heard reports a change that this process has not made itself to Redis, because gateways read there next, and then to everybody. If
+// Redis cannot be emptied, that is an error: it is emptied later, and gateways forget everything again.
+func (c *Caches) heard(ctx context.Context, w storage.Change) (err error) {
+	if c.redis != nil {
+		if w.Gap {
+			err = c.redis.Empty(ctx)
 		}
+		c.redis.Changed(ctx, w.Users)
 	}
-	for _, p := range w.Published {
-		ofPost(p.PostID, events.Counts(p.Author).Since(w.Version(p.Author)), events.Published(p))
-	}
-	for _, id := range w.Deleted {
-		ofPost(id, events.Counts(id.Author).Since(w.Version(id.Author)), events.Deleted(id))
-	}
-	for _, id := range w.Posts {
-		ofPost(id, events.Changed(id))
-	}
-	for _, id := range w.Beside {
-		list = append(list, events.Counts(id).Since(w.Version(id)))
-	}
-	return append(list, storage.Each(w.Comments, events.Commented)...)
+	c.bus.Send(ctx, w)
+	return err
 }
 
 // Arrived reports to the caches rows that were read from the store itself: later answers must not be
@@ -214,7 +200,7 @@ func (c *Caches) Required(ctx context.Context, what storage.Change) {
 		if c.redis != nil {
 			c.redis.Changed(ctx, users)
 		}
-		c.local.Wrote(storage.Change{Users: users})
+		c.local.Apply(ctx, storage.Change{Users: users}, true)
 	}
 }
 

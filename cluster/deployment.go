@@ -8,11 +8,11 @@
 //     that the write has left. Redis comes first because every process that hears of the change
 //     reads there, and must not find the old value. If the change cannot be delivered, this process
 //     does not read Redis until it has been, and then notifies all processes of what was old there
-//     (events.Corrected).
+//     (storage.Missed).
 //  2. The cache in its own memory, before the writer gets its answer: so the writer sees its own
 //     writes.
-//  3. The bus, for subscriptions and for the caches of the other processes. A row is
-//     published once it is on both sides, and a user at once.
+//  3. The bus, for subscriptions and for the caches of the other processes, with counts and profiles, so that these
+//     need not be read again. An inverse row is published by whoever propagates it: then it is on both sides.
 //
 // A writer may be killed between its commit and its report. In the mode binlog the log takes the
 // writer's place: the replicator sees each change, reports it to Redis once more, propagates the

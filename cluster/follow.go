@@ -10,7 +10,6 @@ import (
 
 	"kith/replication/binlog"
 	"kith/storage"
-	"kith/storage/events"
 	"kith/storage/sleep"
 )
 
@@ -87,14 +86,14 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *
 	return nil
 }
 
-// logNews are the events of one log that have not been passed on. A server logs a transaction before others can read what it has
+// logNews is what one log has shown and has not been passed on. A server logs a transaction before others can read what it has
 // written. They become visible in the order of the log: if what the last one leaves can be read, all of them can.
 type logNews struct {
 	caches *Caches
 	came   chan struct{}
 
 	mu   sync.Mutex
-	list []events.Event
+	sum  storage.Change
 	last binlog.Left // by the last transaction
 }
 
@@ -105,13 +104,13 @@ const (
 	longest        = time.Second
 )
 
-// mostNews is how many events wait. If there are more, all is forgotten instead.
+// mostNews is how many rows wait. If there are more, all is forgotten instead.
 const mostNews = 1 << 16
 
-func (n *logNews) add(list []events.Event, left binlog.Left) {
+func (n *logNews) add(c storage.Change, left binlog.Left) {
 	n.mu.Lock()
-	if n.list = append(n.list, list...); len(n.list) > mostNews {
-		n.list = []events.Event{{Kind: events.Gap}}
+	if n.sum.Add(c); len(n.sum.Rows)+len(n.sum.Users)+len(n.sum.Posts) > mostNews {
+		n.sum = storage.Change{Gap: true}
 	}
 	n.last = left
 	n.mu.Unlock()
@@ -121,7 +120,7 @@ func (n *logNews) add(list []events.Event, left binlog.Left) {
 	}
 }
 
-// pass passes events on, all that have come together, until the context is done.
+// pass passes on all that has come together, until the context is done.
 func (n *logNews) pass(ctx context.Context) {
 	for {
 		select {
@@ -130,15 +129,15 @@ func (n *logNews) pass(ctx context.Context) {
 			return
 		}
 		n.mu.Lock()
-		list, last := n.list, n.last
-		n.list = nil
+		sum, last := n.sum, n.last
+		n.sum = storage.Change{}
 		n.mu.Unlock()
 		if last.Author == 0 {
 			_ = sleep.For(ctx, becomesVisible)
 		}
 		for end := time.Now().Add(longest); !n.visible(ctx, last) && time.Now().Before(end) && sleep.For(ctx, time.Millisecond) == nil; {
 		}
-		n.caches.bus.Send(ctx, list...)
+		n.caches.bus.Send(ctx, sum)
 	}
 }
 

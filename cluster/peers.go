@@ -80,7 +80,7 @@ func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
 	c, close, err := d.connectPeers(ctx, store)
 	defer close()
 	if c != nil {
-		return c.forgetAll(ctx)
+		return c.heard(ctx, storage.Change{Gap: true})
 	}
 	if err == nil {
 		appear(ctx, store)

@@ -104,7 +104,7 @@ func (t telling) Propagate(ctx context.Context, written []storage.Written) error
 		for _, w := range written {
 			users = append(users, w.Edge.From, w.Edge.To)
 		}
-		corrected(t.bus, users)
+		t.bus.Send(ctx, missed(users))
 	}
 	return err
 }

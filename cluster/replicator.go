@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"kith/replication"
 	"kith/replication/binlog"
-	"kith/storage/events"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -29,10 +28,7 @@ type Replicator struct {
 // NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and Watch of cfg,
 // and no other field.
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
-	cfg.Events = with.Bus
-	if with.Caches.redis != nil {
-		cfg.Events, cfg.Changed = emptying{with.Caches}, with.Caches.redis.Changed
-	}
+	cfg.Changed = func(ctx context.Context, c storage.Change) { _ = with.Caches.heard(ctx, c) }
 	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
 	r := &Replicator{store: with.Store, cfg: cfg, applying: replication.Config{
 		Store: with.Store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
@@ -40,16 +36,6 @@ func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	}}
 	r.begin()
 	return r
-}
-
-// emptying empties the cache in Redis before gateways hear of a gap, because they read there next.
-type emptying struct{ *Caches }
-
-func (e emptying) Send(ctx context.Context, list ...events.Event) {
-	if slices.ContainsFunc(list, func(one events.Event) bool { return one.Kind == events.Gap }) {
-		_ = e.redis.Empty(ctx) // otherwise Redis is emptied later, and gateways forget everything again
-	}
-	e.bus.Send(ctx, list...)
 }
 
 // begin makes the parts for the shards that the store has now.

@@ -69,7 +69,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	if r := s.dead(t).ChangeEdges(t.Context(), storage.Forward, s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.EdgeChanged && e.Edge.Type == storage.None })
+	await(t, s.heard, func(e events.Event) bool { return e.Side == storage.Inverse && e.Edge.Type == storage.None })
 	if from, _ := s.profiles(t); from.Counts.Following != 0 {
 		t.Errorf("Redis has %+v", from)
 	}
@@ -97,7 +97,7 @@ func TestARequiredRowPassesARedisThatIsBehind(t *testing.T) {
 	if r := dead.Apply(t.Context(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0]; changed.Err != nil || r.Err != nil {
 		t.Fatal(changed.Err, r.Err)
 	}
-	s.caches.bus.Send(t.Context(), events.Edge(changed.Value.Row))
+	s.caches.bus.Send(t.Context(), storage.Change{Rows: rows})
 	for deadline := time.Now().Add(10 * time.Second); len(s.caches.local.Unreported(false, rows)) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the event has not come")
@@ -188,11 +188,9 @@ func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind stor
 	}
 	propagated, counts := false, map[storage.UserID]bool{}
 	await(t, s.heard, func(e events.Event) bool {
-		switch e.Kind {
-		case events.EdgeChanged:
-			propagated = true
-		case events.CountsChanged:
-			counts[e.User] = true
+		propagated = propagated || e.Side == storage.Inverse
+		if e.Has(storage.Beside) { // only the log says so
+			counts[e.User.User] = true
 		}
 		return propagated && (!s.binlog || counts[s.from] && counts[s.to])
 	})

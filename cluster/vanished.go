@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/events"
 )
 
 // A process may be killed between a commit and its report. In the mode binlog the log reports in its place. In the other modes
@@ -24,18 +23,9 @@ func (c *Caches) vanished(ctx context.Context) bool {
 	if first, err := c.clock.Redis.SetNX(ctx, c.clock.Prefix+":forgot", "", forgetEvery).Result(); err != nil || !first {
 		return false
 	}
-	_ = c.forgetAll(ctx) // what could not be done is done when Redis is back
+	_ = c.heard(ctx, storage.Change{Gap: true}) // what could not be done is done when Redis is back
 	slog.WarnContext(ctx, "a process of the store died: all caches are emptied, as it may have changed what they hold")
 	return true
-}
-
-// forgetAll empties the cache in Redis, and has all gateways forget what they keep.
-func (c *Caches) forgetAll(ctx context.Context) (err error) {
-	if c.redis != nil {
-		err = c.redis.Empty(ctx)
-	}
-	corrected(c.bus, nil)
-	return err
 }
 
 // lateCommits are the times after a commit without an answer at which its users are reported: the database may still have to
@@ -46,28 +36,25 @@ var lateCommits = [...]time.Duration{0, 2 * time.Second, 10 * time.Second, 30 * 
 func (c *Caches) doubt(w storage.Change) {
 	var doubted storage.Change
 	for _, u := range w.Users {
-		doubted.AddProfile(u.User)
+		doubted.AddUser(u.User, storage.Missed)
 	}
 	for _, p := range w.Posts {
-		doubted.AddProfile(p.Author)
+		doubted.AddUser(p.Author, storage.Missed)
 	}
 	for _, after := range lateCommits {
 		c.doubts.Add(1)
 		time.AfterFunc(after, func() {
 			defer c.doubts.Add(-1)
-			if c.redis != nil {
-				c.redis.Changed(context.Background(), doubted.Users)
-			}
-			corrected(c.bus, doubted.Profiles)
+			_ = c.heard(context.Background(), doubted)
 		})
 	}
 }
 
-// corrected notifies all gateways that they may have old data of users; of all users, if none are given.
-func corrected(bus *events.Bus, users []storage.UserID) {
-	list := storage.Each(users, func(id storage.UserID) events.Event { return events.Event{Kind: events.Corrected, User: id} })
-	if len(users) == 0 {
-		list = []events.Event{{Kind: events.Gap}}
+// missed is a change of users of whom gateways may have old data; of all users, if none are given.
+func missed(users []storage.UserID) storage.Change {
+	c := storage.Change{Gap: len(users) == 0}
+	for _, id := range users {
+		c.AddUser(id, storage.Missed)
 	}
-	bus.Send(context.Background(), list...)
+	return c
 }

@@ -167,7 +167,7 @@ func (s *awayStore) Holders(ctx context.Context, kind string) (map[string]storag
 	return s.Store.Holders(ctx, kind)
 }
 
-var changedUser = storage.Change{Users: []storage.UserChange{{User: 1}}, Profiles: []storage.UserID{1}}
+var changedUser = storage.Change{Users: []storage.UserChange{{User: 1, What: storage.Whole}}}
 
 // TestAProcessThatIsBehindKeepsItsLease: it gives its lease back at its end only if it has reported everything.
 func TestAProcessThatIsBehindKeepsItsLease(t *testing.T) {

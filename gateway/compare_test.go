@@ -94,10 +94,11 @@ func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer stora
 		}
 	}
 	all := []events.Event{
-		events.Edge(storage.Edge{From: 2, To: viewer, Type: storage.Following, UpdateTime: ahead}),
-		events.Edge(storage.Edge{From: 6, To: viewer, Type: storage.Requested, UpdateTime: ahead}),
-		{Kind: events.RequestChanged, Edge: asks}, {Kind: events.FavoriteChanged, Edge: favorite},
-		events.Published(storage.PostAt{PostID: post.PostID, CreatedAt: ahead}), events.Commented(comment.ID()),
+		{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 2, To: viewer, Type: storage.Following, UpdateTime: ahead}}},
+		{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 6, To: viewer, Type: storage.Requested, UpdateTime: ahead}}},
+		{Row: storage.Row{Side: storage.Inbox, Edge: asks}}, {Row: storage.Row{Side: storage.FavoriteInbox, Edge: favorite}},
+		{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: post.PostID, CreatedAt: ahead}, News: storage.PostPublished}},
+		{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: comment.Post}, News: storage.PostCommented, Comment: comment.Number}},
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	ended := make(chan struct{})

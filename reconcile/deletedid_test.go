@@ -33,7 +33,7 @@ func TestAUserWithTheIDOfADeletedOneIsDeletedAgain(t *testing.T) {
 			again, gone := g.apart[0], g.apart[1]
 			hidden := accounts.NewHiddenUsers(g, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 			relations := social.NewRelations(social.RelationsConfig{Store: g, Redundancy: rulesOnly{}, HiddenUsers: hidden})
-			states := &accounts.States{Store: g, Relations: relations, HiddenUsers: hidden, Now: time.Now, Notify: func(storage.UserID) {}}
+			states := &accounts.States{Store: g, Relations: relations, HiddenUsers: hidden, Now: time.Now}
 			if complete, err := states.Delete(t.Context(), gone); err != nil || !complete {
 				t.Fatal(complete, err)
 			}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/events"
 	"kith/storage/sleep"
 )
 
@@ -64,12 +63,11 @@ func ReadLog(ctx context.Context, log LogStore, shard int, after, upTo int64, ta
 
 // A Sender publishes what has changed.
 type Sender interface {
-	Send(ctx context.Context, list ...events.Event)
+	Send(ctx context.Context, c storage.Change)
 }
 
 // FollowLogs follows the relation_logs of all shards from their present end until the context is done. So rows that an import
-// or another gateway on the same file writes reach subscriptions and caches as well. Rows of
-// inverse tables become events: by then both sides have them. The states of users are not in the
+// or another gateway on the same file writes reach subscriptions and caches as well. The states of users are not in the
 // log; gateways read those again every second.
 func FollowLogs(ctx context.Context, log LogStore, to Sender, logger *slog.Logger) {
 	var wg sync.WaitGroup
@@ -112,7 +110,7 @@ func (f *logFollower) follow(ctx context.Context) error {
 		}
 		if f.position = last; f.missed {
 			f.missed = false
-			f.to.Send(ctx, events.Event{Kind: events.Gap})
+			f.to.Send(ctx, storage.Change{Gap: true})
 		}
 	}
 	err := ReadLog(ctx, f.log, f.shard, f.position, -1, func(entries []storage.LogEntry) error { return f.take(ctx, entries) })
@@ -124,15 +122,7 @@ func (f *logFollower) follow(ctx context.Context) error {
 
 // take publishes entries, and removes old ones.
 func (f *logFollower) take(ctx context.Context, entries []storage.LogEntry) error {
-	var list []events.Event
-	for _, e := range entries {
-		if e.Side.IsInverse() {
-			list = append(list, events.Row(storage.Row{Side: e.Side.Truth(), Edge: e.Edge}))
-		}
-	}
-	if len(list) > 0 {
-		f.to.Send(ctx, list...)
-	}
+	f.to.Send(ctx, storage.Change{Rows: storage.Each(entries, func(e storage.LogEntry) storage.Row { return e.Row })})
 	f.position = entries[len(entries)-1].Position
 	if f.position <= keptRows || time.Since(f.pruned) < pruneEvery {
 		return nil

@@ -11,20 +11,18 @@ import (
 
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
 
-type collected chan events.Event
+type collected chan storage.Row
 
-func (c collected) Send(_ context.Context, list ...events.Event) {
-	for _, e := range list {
-		c <- e
+func (c collected) Send(_ context.Context, change storage.Change) {
+	for _, r := range change.Rows {
+		c <- r
 	}
 }
 
-// Rows that another program writes to the same file are published, once they are on both sides, in
-// order. Rows that existed before are not published.
+// Rows that another program writes to the same file are published in order. Rows that existed before are not published.
 func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	path := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	open := func() *sqlstore.Store {
@@ -57,26 +55,26 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	defer func() { stop(); <-done }()
 
 	// The tail follows from the end of the log at its first look, so the test writes until an event comes.
-	var first events.Event
-	for at := storage.Micros(2); first == (events.Event{}); at++ {
+	var first storage.Row
+	for at := storage.Micros(2); first == (storage.Row{}); at++ {
 		write(storage.Inverse, edge(3, at))
 		select {
 		case first = <-published:
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	var want []events.Event
+	var want []storage.Row
 	for to := 10; to < 60; to++ {
-		write(storage.Forward, edge(to, 5))
-		write(storage.Inverse, edge(to, 5))
-		want = append(want, events.Edge(edge(to, 5)))
+		rows := []storage.Row{{Side: storage.Forward, Edge: edge(to, 5)}, {Side: storage.Inverse, Edge: edge(to, 5)}}
 		if to%10 == 0 {
-			write(storage.Requests, edge(to, 6))
-			write(storage.Inbox, edge(to, 6))
-			want = append(want, events.Event{Kind: events.RequestChanged, Edge: edge(to, 6)})
+			rows = append(rows, storage.Row{Side: storage.Requests, Edge: edge(to, 6)}, storage.Row{Side: storage.Inbox, Edge: edge(to, 6)})
 		}
+		for _, r := range rows {
+			write(r.Side, r.Edge)
+		}
+		want = append(want, rows...)
 	}
-	var got []events.Event
+	var got []storage.Row
 	for len(got) < len(want) {
 		select {
 		case e := <-published:
@@ -84,7 +82,7 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 				got = append(got, e)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatalf("%d of %d events were published", len(got), len(want))
+			t.Fatalf("%d of %d rows were published", len(got), len(want))
 		}
 	}
 	if !slices.Equal(got, want) {

@@ -57,7 +57,7 @@ func authorSubscribes[K comparable, R any, A sent](ctx context.Context, r *Resol
 	w := &authorWatch[K, R, A]{viewer: viewer, news: news}
 	concerns := func(e events.Event) bool {
 		_, is := news.keyOf(e)
-		return is && e.Edge.From != viewer || e.Kind == events.Corrected
+		return is && e.Edge.From != viewer
 	}
 	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, concerns, viewer), watchNews(w))
 }
@@ -191,7 +191,7 @@ func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
 type newFavorites struct{}
 
 func (newFavorites) keyOf(e events.Event) (storage.Pair, bool) {
-	return e.Edge.Pair(), e.Kind == events.FavoriteChanged && e.Edge.Type == storage.Favorited
+	return e.Edge.Pair(), e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Favorited
 }
 
 func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []storage.Edge, err error) {
@@ -231,7 +231,7 @@ func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edg
 type newComments struct{}
 
 func (newComments) keyOf(e events.Event) (storage.CommentID, bool) {
-	return e.Comment, e.Kind == events.CommentAdded
+	return storage.CommentID{Author: e.Post.Author, Number: e.Post.Comment}, e.Post.News == storage.PostCommented
 }
 
 func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []storage.Comment, err error) {

@@ -24,7 +24,7 @@ var deeds = []struct {
 		"favoriteAdded { edge { user: node { handle } } post { id } }",
 		func(v *village, by storage.UserID, post string) { v.favorites(by, "favorite", post) },
 		func(v *village, by storage.UserID, post string) events.Event {
-			return events.Row(v.writeFavorite(by, post, storage.Favorited))
+			return events.Event{Row: storage.Row{Side: storage.FavoriteInbox, Edge: v.writeFavorite(by, post, storage.Favorited).Edge}}
 		},
 		func(v *village, by storage.UserID, post string, _ events.Event) {
 			v.writeFavorite(by, post, storage.None)
@@ -42,10 +42,10 @@ var deeds = []struct {
 			if err != nil {
 				v.t.Fatal(err)
 			}
-			return events.Commented(c.CommentID)
+			return events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: id}, News: storage.PostCommented, Comment: c.Number}}
 		},
 		func(v *village, by storage.UserID, _ string, e events.Event) {
-			if _, err := v.store.DeleteComment(v.t.Context(), e.Comment, by); err != nil {
+			if _, err := v.store.DeleteComment(v.t.Context(), storage.CommentID{Author: e.Post.Author, Number: e.Post.Comment}, by); err != nil {
 				v.t.Fatal(err)
 			}
 		},
@@ -150,7 +150,7 @@ func TestAuthorsHear(t *testing.T) {
 // Events that were missed in a gap are sent, oldest first and once, even if the store does not answer at first.
 func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 	for _, deed := range deeds {
-		for _, kind := range []events.Kind{events.Gap, events.Corrected} {
+		for _, kind := range []events.Kind{events.Gap, events.UserChanged} {
 			t.Run(fmt.Sprint(deed.field[:10], kind), func(t *testing.T) {
 				store := newFlaky(oracle.New(), "users")
 				v := settle(t, store, apitest.Options{})
@@ -177,8 +177,8 @@ func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 				}
 				store.left.Store(2)
 				hidden := events.Event{Kind: kind}
-				if kind == events.Corrected {
-					hidden.User = v.a
+				if kind == events.UserChanged {
+					hidden.User = &storage.UserChange{User: v.a, What: storage.Missed}
 				}
 				v.hub.Publish(hidden)
 				v.hub.Publish(hidden)

@@ -226,8 +226,8 @@ func TestFriendRequestChanged(t *testing.T) {
 		out := fmt.Sprintf("req_%s_%s", v.a, v.d)
 		want(out, "PENDING", "null")
 		row := storage.EdgeLookups[storage.Requests].Read(t.Context(), v.store, storage.Pair{From: v.a, To: v.d})[0].Value
-		v.hub.Publish(events.Row(storage.Row{Side: storage.Requests, Edge: row})) // an event that comes twice is sent once
-		v.does(v.b, "requestFriend", v.d)                                         // it is between other users
+		v.hub.Publish(events.Event{Row: storage.Row{Side: storage.Inbox, Edge: row}}) // an event that comes twice is sent once
+		v.does(v.b, "requestFriend", v.d)                                             // it is between other users
 		v.does(v.d, "block", v.a)
 		want(out, "CANCELLED", "null")
 

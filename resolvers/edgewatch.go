@@ -11,7 +11,7 @@ import (
 	"kith/storage/events"
 )
 
-// edgeNews are edges of the viewer that begin or change, each sent as an A. After a gap or a correction they are read
+// edgeNews are edges of the viewer that begin or change, each sent as an A. After a gap they are read
 // on the viewer's own shard.
 type edgeNews[A any] struct {
 	viewer storage.UserID
@@ -56,7 +56,7 @@ func (n *edgeNews[A]) pagesOf(ctx context.Context, side storage.Side, query stor
 }
 
 func (n *edgeNews[A]) read(ctx context.Context, e events.Event) (rows []storage.Edge, more bool, err error) {
-	if e.Kind == events.Gap || e.Kind == events.Corrected {
+	if e.Kind == events.Gap {
 		rows, more, err = n.missed(ctx)
 	} else {
 		rows, err = n.of(ctx, e)
@@ -133,14 +133,11 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 	if err != nil {
 		return nil, err
 	}
-	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged || e.Kind == events.Corrected }
+	ofRequests := func(e events.Event) bool { return e.Side == storage.Inbox }
 	n := &edgeNews[*model.FriendRequestChanged]{
 		viewer: viewer, sides: requestSides[:],
 		types: []storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed},
 		of: func(ctx context.Context, e events.Event) ([]storage.Edge, error) {
-			if e.Kind != events.RequestChanged {
-				return nil, nil
-			}
 			side := storage.Inbox
 			if e.Edge.From == viewer {
 				side = storage.Requests
@@ -189,7 +186,7 @@ func towardsViewer[A sent](
 	ctx context.Context, r *Resolver, viewer storage.UserID, kind storage.EdgeType, answer func(row storage.Edge, node *model.User, self *model.Viewer) A,
 ) (<-chan A, error) {
 	begins := func(e events.Event) bool {
-		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer && e.Edge.Type == kind
+		return e.Side == storage.Inverse && e.Edge.To == viewer && e.Edge.Type == kind
 	}
 	n := &edgeNews[A]{
 		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{kind},

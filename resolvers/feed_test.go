@@ -366,7 +366,7 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			publish(t, v.api, author, "new", fmt.Sprint(k))
 			edge := storage.EdgeLookups[c.side].Read(t.Context(), v.store, id)[0].Value
 			edge.UpdateTime += storage.Micros(c.ahead.Microseconds())
-			v.hub.Publish(events.Row(storage.Row{Side: c.side, Edge: edge}))
+			v.hub.Publish(events.Event{Row: storage.Row{Side: c.side.Replica(), Edge: edge}})
 			for got := ""; !strings.Contains(got, `"new"`); { // those of the known author may come late
 				select {
 				case got = <-answers:

@@ -44,18 +44,16 @@ type feedWatch struct {
 }
 
 func (w *feedWatch) concerns(e events.Event) bool {
-	switch e.Kind {
-	case events.PostPublished:
+	switch {
+	case e.Post.News == storage.PostPublished:
 		follows := w.follows.Load()
 		return follows == nil || follows.Contains(e.Post.Author)
-	case events.EdgeChanged:
+	case e.Side == storage.Inverse:
 		return w.list == nil && e.Edge.From == w.viewer
-	case events.RelationChanged:
+	case e.Side == storage.RelationInbox:
 		return w.list != nil && e.Edge.From == w.listID.Owner && e.Edge.Post == w.listID.Kind().Number
-	case events.Corrected:
-		return e.User == w.viewer || w.list != nil && e.User == w.listID.Owner
 	}
-	return false
+	return e.Has(storage.Missed) && (e.User.User == w.viewer || w.list != nil && e.User.User == w.listID.Owner)
 }
 
 func (w *feedWatch) begin(ctx context.Context) error {
@@ -96,7 +94,7 @@ func (w *feedWatch) learn(ctx context.Context) (only *idset.Set, err error) {
 }
 
 func (w *feedWatch) read(ctx context.Context, e events.Event) (rows []storage.Post, more bool, err error) {
-	if e.Kind == events.PostPublished {
+	if e.Kind == events.PostChanged {
 		rows, err = w.post(ctx, e.Post.PostID)
 	} else if only, failed := w.learn(ctx); failed != nil {
 		err = failed

@@ -120,7 +120,7 @@ func TestMutesEnd(t *testing.T) {
 		later := func() time.Time { return until.Add(time.Second) }
 		relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: nobodyElse{}, Now: later})
 		states := &accounts.States{
-			Store: store, Relations: relations, Now: later, Notify: func(storage.UserID) {},
+			Store: store, Relations: relations, Now: later,
 			HiddenUsers: accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), later),
 		}
 		sweeper := &accounts.Sweeper{States: states, Leaser: store, Shards: store.Shards}

@@ -164,9 +164,8 @@ type news struct {
 // last one, by user 2.
 func newsOf(viewer storage.UserID) (all []news) {
 	var follows, requests, favorites, comments, posts []events.Event
-	edge := func(of events.Kind, by storage.UserID, post int64, kind storage.EdgeType) events.Event {
-		e := events.Event{Kind: of, Edge: storage.Edge{From: by, To: viewer, Post: post, Type: kind, UpdateTime: apitest.Epoch}}
-		return e
+	edge := func(on storage.Side, by storage.UserID, post int64, kind storage.EdgeType) events.Event {
+		return events.Event{Row: storage.Row{Side: on, Edge: storage.Edge{From: by, To: viewer, Post: post, Type: kind, UpdateTime: apitest.Epoch}}}
 	}
 	for i, by := range []storage.UserID{2, 4, 5, 6, 7, 8, 9, 10, 2} {
 		last := i == 8
@@ -174,17 +173,19 @@ func newsOf(viewer storage.UserID) (all []news) {
 		if last {
 			post += 20
 		}
-		follow := edge(events.EdgeChanged, by, 0, storage.Following)
-		request := edge(events.RequestChanged, by, 0, storage.Pending)
+		follow := edge(storage.Inverse, by, 0, storage.Following)
+		request := edge(storage.Inbox, by, 0, storage.Pending)
 		if last {
 			// Of another user, or a first event that still waits takes it up, and it comes before those between them.
 			follow.Edge.From, follow.Edge.UpdateTime = 4-viewer, ahead
 			request.Edge.From, request.Edge.To = viewer, 2
 		}
 		follows, requests = append(follows, follow), append(requests, request)
-		favorites = append(favorites, edge(events.FavoriteChanged, by, post, storage.Favorited))
-		comments = append(comments, events.Commented(storage.CommentID{Author: viewer, Number: 1000 + number}))
-		posts = append(posts, events.Published(storage.PostAt{PostID: storage.PostID{Author: by, Number: number}, CreatedAt: ahead}))
+		favorites = append(favorites, edge(storage.FavoriteInbox, by, post, storage.Favorited))
+		comments = append(comments, events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{
+			PostAt: storage.PostAt{PostID: storage.PostID{Author: viewer, Number: post}}, News: storage.PostCommented, Comment: 1000 + number,
+		}})
+		posts = append(posts, events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: storage.PostID{Author: by, Number: number}, CreatedAt: ahead}, News: storage.PostPublished}})
 	}
 	post := fmt.Sprintf(`"last":{"id":"post_%d_%d"}`, viewer, viewer+20)
 	return []news{
@@ -221,7 +222,7 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 	apply(storage.Favorites, all[2].of)
 	for i, e := range all[3].of {
 		favorite, post := all[2].of[i].Edge, all[4].of[i].Post
-		c := storage.NewComment{Post: storage.PostID{Author: viewer, Number: favorite.Post}, Number: e.Comment.Number, By: favorite.From, Key: fmt.Sprint(i), Text: "x", At: ahead}
+		c := storage.NewComment{Post: storage.PostID{Author: viewer, Number: favorite.Post}, Number: e.Post.Comment, By: favorite.From, Key: fmt.Sprint(i), Text: "x", At: ahead}
 		if _, _, err := store.AddComment(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

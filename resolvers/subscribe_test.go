@@ -62,7 +62,7 @@ func TestSubscriptionsReadAGapAgain(t *testing.T) {
 // A writer that dies before it reports a change also leaves a gap: the users of the change are
 // reported as corrected.
 func TestSubscriptionsReadACorrectedUserAgain(t *testing.T) {
-	subscriptionsReadAgain(t, events.Event{Kind: events.Corrected, User: 1})
+	subscriptionsReadAgain(t, events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Missed}})
 }
 
 func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
@@ -124,7 +124,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 					first.Type = storage.None
 				}
 				write(first)
-				hub.Publish(events.Row(storage.Row{Side: c.side, Edge: first}))
+				hub.Publish(events.Event{Row: storage.Row{Side: c.side.Replica(), Edge: first}})
 			})
 			for len(answers) > 0 {
 				<-answers
@@ -188,7 +188,7 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 				}
 				return row
 			}
-			publish := func(row storage.Edge) { hub.Publish(events.Row(storage.Row{Side: c.side, Edge: row})) }
+			publish := func(row storage.Edge) { hub.Publish(events.Event{Row: storage.Row{Side: c.side.Replica(), Edge: row}}) }
 			last := storage.UserID(20)
 			until(t, answers, func(int) { last++; at++; publish(write(last, at)) })
 			publish(write(10, at+storage.Micros(time.Hour/time.Microsecond)))

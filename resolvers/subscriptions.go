@@ -51,7 +51,7 @@ type watch struct {
 type tie [9]any
 
 func (w *watch) concerns(e events.Event) bool {
-	return e.Kind == events.Corrected || e.Kind == events.CountsChanged && e.User == w.viewer || w.others[w.peer(e.Edge)]
+	return e.Has(storage.Beside) || e.Side.IsInverse() && w.others[w.peer(e.Edge)]
 }
 
 // peer is the user of an edge who is not the viewer.
@@ -72,7 +72,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	on := s.of("relationship")
 	others := []storage.UserID{w.peer(e.Edge)}
 	switch {
-	case e.Kind == events.CountsChanged && needsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
+	case e.User != nil && needsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
 		return nil, false, nil
 	case others[0] == 0:
 		others = slices.Collect(maps.Keys(w.others))

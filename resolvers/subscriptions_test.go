@@ -43,7 +43,7 @@ func TestEventsAreAnsweredAsQueriesAre(t *testing.T) {
 			answers := api.For(t).Subscribe(t.Context(), over, event, vars)
 			got := until(t, answers, func(int) {
 				at++
-				hub.Publish(events.Edge(storage.Edge{From: other, To: viewer, Type: storage.Following, UpdateTime: at}))
+				hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: other, To: viewer, Type: storage.Following, UpdateTime: at}}})
 			})
 			var a struct {
 				Data struct {
@@ -154,7 +154,7 @@ func TestRelationshipChanged(t *testing.T) {
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"FOLLOWED_BY","to":{"handle":"u3"}}}}}`)
 	follow(1, "follow", "3")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"MUTUAL","to":{"handle":"u3"}}}}}`)
-	hub.Publish(events.Edge(storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 1})) // an old event, sent once more
+	hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 1}}}) // an old event, sent once more
 	follow(3, "unfollow", "1")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"FOLLOWING","to":{"handle":"u3"}}}}}`)
 
@@ -178,7 +178,7 @@ func TestNewFollowers(t *testing.T) {
 	follow(3, "follow")
 	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u3","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
 	row := storage.EdgeLookups[storage.Inverse].Read(t.Context(), store, storage.Pair{From: 3, To: 1})[0].Value
-	hub.Publish(events.Edge(row)) // an event that comes twice is sent once
+	hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: row}}) // an event that comes twice is sent once
 	api.As(1).Ask(`mutation { follow(userId: 4) { changed } }`, nil).Whole()
 	follow(4, "follow")
 	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u4","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
@@ -254,7 +254,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following}
 	for i := range 1000 { // far more events than there is room for
 		edge.UpdateTime = storage.Micros(i)
-		hub.Publish(events.Edge(edge))
+		hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: edge}})
 	}
 	for deadline := time.Now().Add(generous); store.waiting.Load() == 0; {
 		if time.Now().After(deadline) {

@@ -25,7 +25,7 @@ type warmStore struct {
 func newWarmStore(t testing.TB, store *sqlstore.Store) *warmStore {
 	c := localcache.New(localcache.Config{Source: store, Rows: store, Store: store, Bytes: 64 << 20})
 	t.Cleanup(c.Close)
-	return &warmStore{watch.Watch(store, func(_ context.Context, w storage.Change) { c.Wrote(w) }), c}
+	return &warmStore{watch.Watch(store, func(ctx context.Context, w storage.Change) { c.Apply(ctx, w, true) }), c}
 }
 
 func (w *warmStore) AtHand(b *storage.Bundle)                      { w.cache.AtHand(b) }

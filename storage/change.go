@@ -10,36 +10,28 @@ type Committer interface {
 	OnCommit(report func(context.Context, Change))
 }
 
-// Change is what one transaction has changed.
+// Change is what has changed: by one transaction, or as far as it is known. In this form a process reports it to its caches and to other
+// processes, and the logs of the engines show it.
 type Change struct {
 	// Rows are rows of edges as they are now, each on the side that was written. Rows that were there before are among them if their
-	// writer may have died before it could report them.
+	// writer may have died before it could report them. A row of an inverse side is on both sides.
 	Rows []Row
 	// Users are those of whom something has changed, each once.
 	Users []UserChange
-	// Profiles are users who were created, erased or changed otherwise than by edges, marks and counts.
-	Profiles []UserID
-	// Beside are users of whom something beside rows of edges has changed: a mark, or a relation's detail.
-	Beside []UserID
-	// Published are posts that can be read, and Deleted posts that no longer exist.
-	Published []PostAt
-	Deleted   []PostID
-	// Posts were published, edited or deleted, or their number of comments has changed. The number 0 stands for all posts of the
-	// author. Rows say which posts were favorited.
-	Posts []PostID
-	// Comments can be read.
-	Comments []CommentID
+	// Posts are those of which something has changed. Rows say which posts were favorited.
+	Posts []ChangedPost
+	// Gap means that other changes may have been missed: anything may have changed.
+	Gap bool
 	// InDoubt means that the commit had no answer: all this may have changed, or may still change.
 	InDoubt bool
 
 	index map[UserID]int // of Users
 }
 
-// UserChange is what one transaction has changed about a user, for caches.
+// UserChange is what has changed about a user.
 type UserChange struct {
-	User    UserID
-	Forward bool // edges that leave it have changed
-	Inverse bool // edges that enter it have changed
+	User UserID
+	What Aspects
 
 	// Counts are the user's counts after the transaction. If Version is 0, they are not known, and
 	// anything about the user may have changed.
@@ -53,6 +45,40 @@ type UserChange struct {
 	Profile *User
 }
 
+// Aspects say what has changed about a user. Messages between gateways contain these bits.
+type Aspects uint8
+
+const (
+	Leaving  Aspects = 1 << iota // edges that leave it
+	Entering                     // edges that enter it
+	Whole                        // it was created, erased, or changed otherwise than by edges, marks and counts
+	Beside                       // something beside rows of edges: a mark, or a relation's detail
+	Standing                     // it was deactivated, has come back, is being deleted, or has another password
+	Missed                       // anything, some time ago: caches may have kept what is old, also of its lists and posts
+
+	Everything = Leaving | Entering | Whole | Standing
+)
+
+// Has reports whether one of some aspects is among them.
+func (a Aspects) Has(some Aspects) bool { return a&some != 0 }
+
+// ChangedPost is what has happened to a post.
+type ChangedPost struct {
+	PostAt  // CreatedAt is known of a published post. The number 0 stands for all posts of the author.
+	News    PostNews
+	Comment int64 // that was added
+}
+
+// PostNews says what has happened to a post. Messages between gateways contain these numbers.
+type PostNews uint8
+
+const (
+	PostEdited    PostNews = iota // or its number of comments has changed
+	PostPublished                 // it can be read
+	PostDeleted                   // it no longer exists
+	PostCommented                 // a comment can be read
+)
+
 // ChangedRows is a change of rows, after which the counts of their owners are not known.
 func ChangedRows(rows ...Row) (c Change) {
 	for _, r := range rows {
@@ -64,28 +90,40 @@ func ChangedRows(rows ...Row) (c Change) {
 // AddRow adds the row of an edge on a side.
 func (c *Change) AddRow(side Side, e Edge) {
 	c.Rows = append(c.Rows, Row{Side: side, Edge: e})
-	owner := c.user(side.Owner(e.Pair()))
-	owner.Forward, owner.Inverse = owner.Forward || side == Forward, owner.Inverse || side == Inverse
+	what := Aspects(0)
+	if side <= Inverse {
+		what = Leaving << side
+	}
+	c.AddUser(side.Owner(e.Pair()), what)
 }
 
 // AddCounts adds counts that are left. A later call with the same user adds to what an earlier one has changed.
 func (c *Change) AddCounts(left UserChange) {
+	if left.Profile != nil {
+		left.What |= Whole
+	}
 	one := c.user(left.User)
-	left.Forward, left.Inverse = left.Forward || one.Forward, left.Inverse || one.Inverse
+	left.What |= one.What
 	if one.Counts.Version > 0 {
 		left = one.And(left)
 	}
 	*one = left
-	if left.Profile != nil {
-		c.Profiles = append(c.Profiles, left.User)
-	}
 }
 
+// AddUser adds aspects of a user that have changed.
+func (c *Change) AddUser(id UserID, what Aspects) { c.user(id).What |= what }
+
 // AddProfile adds a user of whom anything may have changed.
-func (c *Change) AddProfile(id UserID) {
-	one := c.user(id)
-	one.Forward, one.Inverse = true, true
-	c.Profiles = append(c.Profiles, id)
+func (c *Change) AddProfile(id UserID) { c.AddUser(id, Leaving|Entering|Whole) }
+
+// AddPost adds what has happened to a post.
+func (c *Change) AddPost(news PostNews, post PostAt) {
+	c.Posts = append(c.Posts, ChangedPost{PostAt: post, News: news})
+}
+
+// Add adds another change. Then a user may be among Users twice.
+func (c *Change) Add(d Change) {
+	c.Rows, c.Users, c.Posts, c.Gap = append(c.Rows, d.Rows...), append(c.Users, d.Users...), append(c.Posts, d.Posts...), c.Gap || d.Gap
 }
 
 func (c *Change) user(id UserID) *UserChange {
@@ -101,17 +139,9 @@ func (c *Change) user(id UserID) *UserChange {
 	return &c.Users[at]
 }
 
-// Version is that of the counts of a user, as they are left; 0: not known.
-func (c Change) Version(id UserID) int64 {
-	if at, known := c.index[id]; known {
-		return c.Users[at].Counts.Version
-	}
-	return 0
-}
-
 // IsEmpty reports whether nothing has changed.
 func (c Change) IsEmpty() bool {
-	return len(c.Users)+len(c.Published)+len(c.Deleted)+len(c.Posts)+len(c.Comments) == 0
+	return len(c.Rows)+len(c.Users)+len(c.Posts) == 0 && !c.Gap
 }
 
 // And combines two changes of one user into one. Anything may have changed between the two, unless the later one
@@ -120,7 +150,7 @@ func (c UserChange) And(d UserChange) UserChange {
 	if c.Counts.Version > d.Counts.Version {
 		c, d = d, c
 	}
-	d.Forward, d.Inverse = c.Forward || d.Forward, c.Inverse || d.Inverse
+	d.What |= c.What
 	switch {
 	case c.Counts.Version == 0:
 		d.Counts, d.Before, d.Profile = Counts{}, 0, nil

@@ -170,8 +170,7 @@ type LogReader interface {
 // LogEntry is one change of a row.
 type LogEntry struct {
 	Position int64
-	Side     Side
-	Edge     Edge // the row as it was written
+	Row      // as it was written
 }
 
 // IDs makes the ids of users and posts, which are unique in the store.

@@ -116,24 +116,13 @@ func New(t T, store storage.Store, o Options) *API {
 	o.Feeds.Store = store
 	recent := o.Feeds.Recent
 	watched := watch.Watch(store, func(_ context.Context, w storage.Change) {
-		for _, p := range w.Published {
+		for _, p := range w.Posts {
 			if recent != nil {
-				recent.Add(p)
+				recent.Apply(p)
 			}
-			o.Hub.Publish(events.Published(p))
 		}
-		for _, id := range w.Deleted {
-			if recent != nil {
-				recent.Remove(id)
-			}
-			o.Hub.Publish(events.Deleted(id))
-		}
-		for _, id := range w.Beside {
-			o.Hub.Publish(events.Counts(id))
-		}
-		for _, id := range w.Comments {
-			o.Hub.Publish(events.Commented(id))
-		}
+		w.Rows = nil // the mode publishes them
+		o.Hub.Publish(events.Of(w)...)
 	})
 	if o.Redundancy == nil {
 		sync := replication.NewSynchronous(store, toHub{o.Hub}, prometheus.NewRegistry(), logger)
@@ -152,10 +141,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Store: watched, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
 		Rules: social.NewRules(social.Rules{MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause}), Now: o.Now,
 	})
-	states := &accounts.States{
-		Store: watched, Relations: relations, HiddenUsers: hiddenUsers, Now: now,
-		Notify: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
-	}
+	states := &accounts.States{Store: watched, Relations: relations, HiddenUsers: hiddenUsers, Now: now}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
 	if o.Declared == nil {
 		o.Declared = declared.Nothing
@@ -214,7 +200,7 @@ type toHub struct{ hub *events.Hub }
 
 func (p toHub) Publish(_ context.Context, rows []storage.Row) {
 	for _, row := range rows {
-		p.hub.Publish(events.Row(row))
+		p.hub.Publish(events.Event{Row: storage.Row{Side: row.Side.Replica(), Edge: row.Edge}})
 	}
 }
 

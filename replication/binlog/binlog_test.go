@@ -16,7 +16,6 @@ import (
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
-	"kith/storage/events"
 )
 
 func TestFollowsReachTheInverseSide(t *testing.T) {
@@ -40,7 +39,7 @@ func TestFollowsReachTheInverseSide(t *testing.T) {
 	w.write(t, gone, block)
 	w.settle(t)
 	within(t, func() error {
-		if !r.published(gone) || !r.published(block) || !r.saw(events.Counts(3)) {
+		if !r.published(gone) || !r.published(block) || !r.saw(3, storage.Beside) {
 			return errNotYet
 		}
 		return nil
@@ -311,7 +310,7 @@ func TestRotationAndPurge(t *testing.T) {
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
 	w.settle(t)
-	if !r.saw(events.Event{Kind: events.Gap}) {
+	if !r.sawGap() {
 		t.Error("caches were not notified of the gap")
 	}
 }

@@ -171,11 +171,17 @@ func (r row) number(c column) int64 {
 
 // counted reads a row of user_counts; before is nil if it was inserted.
 func (r row) counted(before row) storage.UserChange {
-	return storage.UserChange{User: storage.UserID(r.number(user)), Before: before.number(version), Counts: storage.Counts{
+	return storage.UserChange{User: storage.UserID(r.number(user)), What: storage.Beside, Before: before.number(version), Counts: storage.Counts{
 		Following: r.number(followingCount), Follower: r.number(followerCount), Friend: r.number(friendCount),
 		Posts: r.number(postCount), Favorites: r.number(favoriteCount), Favorited: r.number(totalFavorited),
 		Version: r.number(version),
 	}}
+}
+
+// post reads a row of post_counts or comment.
+func (r row) post(news storage.PostNews) storage.ChangedPost {
+	id := storage.PostID{Author: storage.UserID(r.number(author)), Number: r.number(post)}
+	return storage.ChangedPost{PostAt: storage.PostAt{PostID: id}, News: news, Comment: r.number(comment)}
 }
 
 // edge reads a row of a table of edges.

@@ -3,14 +3,10 @@ package binlog
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"kith/replication"
-	"kith/storage"
-	"kith/storage/events"
 	"kith/storage/sleep"
 )
 
@@ -74,19 +70,13 @@ func (t *tail) rotated(ctx context.Context) error {
 // complete implements [sink]: replication has no end.
 func (t *tail) complete() bool { return false }
 
-// take implements [sink]: it passes a transaction to the applier, and changes that concern caches to the
-// events.
+// take implements [sink]: it reports what a transaction has changed, and passes its rows to the applier.
 func (t *tail) take(ctx context.Context, done *transaction) error {
 	if done.skips > 0 {
 		t.server.log().Warn("replication: skipped what cannot be followed", "transaction", done.gtid.String(), "first", done.skipped, "count", done.skips)
 	}
-	if t.server.cfg.Changed != nil {
-		if list := changed(done); len(list) > 0 {
-			t.server.cfg.Changed(ctx, list)
-		}
-	}
-	if list := stale(done); len(list) > 0 {
-		t.server.cfg.Events.Send(ctx, list...)
+	if c := done.change(); !c.IsEmpty() {
+		t.server.cfg.Changed(ctx, c)
 	}
 	err := t.feed.Submit(ctx, replication.Batch{
 		Rows:      done.rows,
@@ -97,45 +87,4 @@ func (t *tail) take(ctx context.Context, done *transaction) error {
 		t.advance(done)
 	}
 	return err
-}
-
-// stale lists the users whose profiles, counts or states a transaction changed, the posts, and new comments.
-func stale(t *transaction) []events.Event {
-	list := make([]events.Event, 0, len(t.users)+len(t.counts)+len(t.states)+len(t.posts)+len(t.comments))
-	versions := make(map[storage.UserID]int64, len(t.counts))
-	for _, c := range t.counts {
-		versions[c.User] = c.Counts.Version
-		list = append(list, events.Counts(c.User).Since(c.Counts.Version))
-	}
-	for _, id := range t.users {
-		list = append(list, events.User(id).Since(versions[id]))
-	}
-	list = append(list, storage.Each(t.states, events.State)...)
-	list = append(list, storage.Each(t.posts, events.Changed)...)
-	return append(list, storage.Each(t.comments, events.Commented)...)
-}
-
-// changed lists what a transaction has changed about users. If a user's own row has changed as
-// well, the counts alone are not enough.
-func changed(t *transaction) []storage.UserChange {
-	of := make(map[storage.UserID]storage.UserChange, len(t.counts))
-	for _, c := range t.counts {
-		c.Inverse = c.Inverse || t.inverse
-		if before, again := of[c.User]; again {
-			c = c.And(before)
-		}
-		of[c.User] = c
-	}
-	for _, r := range t.rows {
-		if c, counted := of[r.Edge.From]; counted && r.Side == storage.Forward {
-			c.Forward = true
-			of[c.User] = c
-		}
-	}
-	for _, id := range t.users {
-		c := of[id]
-		c.User, c.Before = id, c.Counts.Version
-		of[id] = c
-	}
-	return slices.Collect(maps.Values(of))
 }

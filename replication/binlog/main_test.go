@@ -20,7 +20,6 @@ import (
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
-	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
 
@@ -94,9 +93,10 @@ func (l *lines) String() string {
 
 // witness is a publisher that remembers what was published.
 type witness struct {
-	mu     sync.Mutex
-	rows   map[storage.Row]int
-	events map[events.Event]int
+	mu    sync.Mutex
+	rows  map[storage.Row]int
+	users map[storage.UserID]storage.Aspects // that have changed
+	gap   bool
 }
 
 func (w *witness) Publish(_ context.Context, rows []storage.Row) {
@@ -107,18 +107,26 @@ func (w *witness) Publish(_ context.Context, rows []storage.Row) {
 	}
 }
 
-func (w *witness) Send(_ context.Context, list ...events.Event) {
+func (w *witness) changed(_ context.Context, c storage.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range list {
-		w.events[e]++
+	w.gap = w.gap || c.Gap
+	for _, u := range c.Users {
+		w.users[u.User] |= u.What
 	}
 }
 
-func (w *witness) saw(e events.Event) bool {
+// saw reports whether something about a user has changed.
+func (w *witness) saw(id storage.UserID, what storage.Aspects) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.events[e] > 0
+	return w.users[id].Has(what)
+}
+
+func (w *witness) sawGap() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gap
 }
 
 func (w *witness) published(e storage.Edge) bool {
@@ -147,7 +155,7 @@ func (w *world) replicate(t testing.TB, change ...func(*binlog.Config)) *running
 func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(*binlog.Config)) *running {
 	t.Helper()
 	r := &running{
-		witness: &witness{rows: map[storage.Row]int{}, events: map[events.Event]int{}},
+		witness: &witness{rows: map[storage.Row]int{}, users: map[storage.UserID]storage.Aspects{}},
 		ended:   make(chan struct{}),
 	}
 	logger := slog.New(slog.NewTextHandler(w.log, nil))
@@ -155,7 +163,7 @@ func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(
 		Store: to, Shards: len(w.dsns), Publisher: r.witness, Logger: logger,
 	})
 	cfg := binlog.Config{
-		DSNs: w.dsns, Applier: r.applier, Checkpoints: w.store, Events: r.witness, Logger: logger,
+		DSNs: w.dsns, Applier: r.applier, Checkpoints: w.store, Changed: r.changed, Logger: logger,
 	}
 	for _, f := range change {
 		f(&cfg)

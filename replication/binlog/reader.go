@@ -10,7 +10,6 @@ import (
 	"kith/replication"
 	"kith/replication/binlog/replica"
 	"kith/storage"
-	"kith/storage/events"
 )
 
 // A Reader reads the changes of all tables of edges from the binlogs of a store's
@@ -149,11 +148,10 @@ func (r *reading) give(rows []storage.Row) error {
 	return r.each(rows, func() (string, error) { return r.text(r.tail.at) })
 }
 
-// Follow passes what is committed from now on to take, as events of caches and subscriptions, until the context or the connection
-// ends. A row has its event when it is on both sides. A transaction is in the log a moment before others can read what it has written:
+// Follow passes what is committed from now on to take, until the context or the connection ends. A transaction is in the log a moment before others can read what it has written:
 // left shows when they can. heard is called once, when the log has been heard: nothing is missed
 // from then on. Its errors are those of Read; it does not return nil.
-func (l *Log) Follow(ctx context.Context, heard func(), take func(list []events.Event, left Left)) error {
+func (l *Log) Follow(ctx context.Context, heard func(), take func(c storage.Change, left Left)) error {
 	set, err := l.server.serverPosition(ctx)
 	if err != nil {
 		return err
@@ -162,11 +160,11 @@ func (l *Log) Follow(ctx context.Context, heard func(), take func(list []events.
 	return f.tail.connection(ctx, f)
 }
 
-// passing is one stream of a log that is passed on as events.
+// passing is one stream of a log that is passed on.
 type passing struct {
 	tail  tail
 	heard func() // nil once it has been called
-	pass  func([]events.Event, Left)
+	pass  func(storage.Change, Left)
 }
 
 // complete implements [sink].
@@ -186,18 +184,8 @@ func (f *passing) rotated(context.Context) error { return nil }
 // take implements [sink].
 func (f *passing) take(_ context.Context, done *transaction) error {
 	f.tail.advance(done)
-	list := stale(done)
-	for _, r := range done.rows {
-		switch {
-		case r.Edge.UpdateTime == 0: // somebody has deleted or changed it by hand
-			list = append(list, events.Event{Kind: events.Corrected, User: r.Side.Owner(r.Edge.Pair())})
-		case r.Side.IsInverse():
-			list = append(list, events.Row(storage.Row{Side: r.Side.Truth(), Edge: r.Edge}))
-		}
+	if c := done.change(); !c.IsEmpty() {
+		f.pass(c, done.left)
 	}
-	if len(list) == 0 {
-		return nil
-	}
-	f.pass(list, done.left)
 	return nil
 }

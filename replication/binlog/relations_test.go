@@ -16,7 +16,6 @@ import (
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
-	"kith/storage/events"
 )
 
 // The first time of a follow is a column of its table that the other side has not: rows with it are read like those without, and an import
@@ -341,7 +340,7 @@ func TestDeletionsThatAreMeant(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(t, func() error {
-		if !r.saw(events.State(a)) {
+		if !r.saw(a, storage.Standing) {
 			return errNotYet
 		}
 		return nil
@@ -367,7 +366,7 @@ func TestDeletionsThatAreMeant(t *testing.T) {
 	w.change(t, a+1, b, storage.Following)
 	w.settle(t)
 	within(t, func() error {
-		if !r.saw(events.User(a)) || !r.saw(events.Counts(a)) {
+		if !r.saw(a, storage.Whole) || !r.saw(a, storage.Beside) {
 			return errNotYet
 		}
 		return nil

@@ -10,14 +10,7 @@ import (
 
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/events"
 )
-
-// Events publishes changes that concern caches, except those of edges, which the applier's
-// publisher publishes. [events.Bus] is one.
-type Events interface {
-	Send(ctx context.Context, list ...events.Event)
-}
 
 // Config says what to replicate and how.
 type Config struct {
@@ -30,12 +23,8 @@ type Config struct {
 	// Checkpoints stores the positions.
 	Checkpoints storage.Checkpoints
 
-	// Events publishes users, counts and states that have changed, and gaps. Defaults to none.
-	Events Events
-
-	// Changed gets what each transaction has changed about users, before Events
-	// does; nil: none.
-	Changed func(ctx context.Context, users []storage.UserChange)
+	// Changed reports what each transaction has changed, and gaps. Defaults to nobody.
+	Changed func(context.Context, storage.Change)
 
 	// Skip names transactions by GTID. Events in them that cannot be followed are skipped, so that
 	// replication can continue after a [StopError].
@@ -84,15 +73,11 @@ func New(cfg Config) *Replicator {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	if cfg.Events == nil {
-		cfg.Events = nobody{}
+	if cfg.Changed == nil {
+		cfg.Changed = func(context.Context, storage.Change) {}
 	}
 	return &Replicator{cfg: cfg}
 }
-
-type nobody struct{}
-
-func (nobody) Send(context.Context, ...events.Event) {}
 
 // Run replicates until the context ends, and then returns nil. If a server cannot be followed, the
 // others go on; once none is left, Run returns why. If a server is away, it waits for it.

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"kith/replication"
-	"kith/storage/events"
+	"kith/storage"
 	"kith/storage/sleep"
 )
 
@@ -315,7 +315,7 @@ func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 			if at, err = s.begin(ctx); err != nil {
 				return err
 			}
-			s.cfg.Events.Send(ctx, events.Event{Kind: events.Gap})
+			s.cfg.Changed(ctx, storage.Change{Gap: true})
 		}
 		if err := s.try(ctx); err != nil {
 			return err

@@ -15,15 +15,12 @@ import (
 // A transaction is what one committed transaction of the binlog means to Kith.
 type transaction struct {
 	gtid        replica.GTID
-	print       uint32         // of its first and last event
-	committed   storage.Micros // when it was
-	rows        []storage.Row  // of edges, in order; a row that was deleted has type None at time 0
-	users       []storage.UserID
-	counts      []storage.UserChange // rows of user_counts; see changed
+	print       uint32               // of its first and last event
+	committed   storage.Micros       // when it was
+	rows        []storage.Row        // of edges, in order; a row that was deleted has type None at time 0
+	users       []storage.UserChange // by row of a table
 	inverse     bool                 // it may have rows of follower
-	states      []storage.UserID
-	posts       []storage.PostID    // whose rows of post_counts were written
-	comments    []storage.CommentID // that were written
+	posts       []storage.ChangedPost
 	left        Left
 	tried       []string // databases of which it has a test write, see [server.try]
 	bookkeeping bool     // nothing but checkpoints, leases and the like
@@ -45,7 +42,36 @@ type Left struct {
 
 // ours reports whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
-	return len(t.rows)+len(t.users)+len(t.counts)+len(t.states)+len(t.posts)+len(t.comments) > 0
+	return len(t.rows)+len(t.users)+len(t.posts) > 0
+}
+
+// change is what the transaction has changed. The log does not tell whether a mark has changed.
+func (t *transaction) change() storage.Change {
+	c := storage.Change{Posts: t.posts}
+	for _, u := range t.users {
+		switch {
+		case u.Counts.Version == 0:
+			c.AddUser(u.User, u.What)
+		case t.inverse:
+			u.What |= storage.Entering
+			fallthrough
+		default:
+			c.AddCounts(u)
+		}
+	}
+	for _, r := range t.rows {
+		if r.Edge.UpdateTime == 0 { // somebody has deleted or changed it by hand
+			c.AddUser(r.Side.Owner(r.Edge.Pair()), storage.Missed)
+		} else {
+			c.AddRow(r.Side, r.Edge)
+		}
+	}
+	for i := range c.Users {
+		if u := &c.Users[i]; u.What.Has(storage.Whole) { // the counts alone are not enough
+			u.Before = u.Counts.Version
+		}
+	}
+	return c
 }
 
 // An assembler puts the events of a stream together into transactions. Rows count only once their
@@ -296,21 +322,21 @@ func (a *assembler) value(what replica.Operation, t table, before, is row) {
 	switch {
 	case t == postCounts:
 		if is[author].OK && is[post].OK {
-			to.posts = append(to.posts, storage.PostID{Author: storage.UserID(is[author].N), Number: is[post].N})
+			to.posts = append(to.posts, is.post(storage.PostEdited))
 		}
 	case t == comments:
 		if is[author].OK && is[comment].OK && what == replica.Inserted {
-			to.comments = append(to.comments, storage.CommentID{Author: storage.UserID(is[author].N), Number: is[comment].N})
+			to.posts = append(to.posts, is.post(storage.PostCommented))
 		}
 	case !ok, id == nobodysID:
 	case t == users:
-		to.users = append(to.users, storage.UserID(id))
+		to.users = append(to.users, storage.UserChange{User: storage.UserID(id), What: storage.Whole})
 	case t == userStates:
-		to.states = append(to.states, storage.UserID(id))
+		to.users = append(to.users, storage.UserChange{User: storage.UserID(id), What: storage.Standing})
 	case what == replica.Deleted:
-		to.counts = append(to.counts, storage.UserChange{User: storage.UserID(id), Forward: true, Inverse: true})
+		to.users = append(to.users, storage.UserChange{User: storage.UserID(id), What: storage.Leaving | storage.Entering})
 	default:
-		to.counts = append(to.counts, is.counted(before))
+		to.users = append(to.users, is.counted(before))
 	}
 }
 

@@ -46,8 +46,7 @@ type BusConfig struct {
 	Metrics *Metrics
 }
 
-// maxQueued is how many events wait, 48 bytes each, while the other gateways cannot be reached: 3
-// MB. If there are more, they are dropped, and the others will notice that they missed some.
+// maxQueued is how many events wait, 104 bytes each and some more, while the other gateways cannot be reached. If there are more, they are dropped, and the others will notice that they missed some.
 const maxQueued = 1 << 16
 
 // NewBus makes the bus that feeds a hub. Its Run does the work.
@@ -82,16 +81,20 @@ func (b *Bus) hear(is bool) {
 	}
 }
 
-// Publish reports rows that are on both sides to this and all other gateways. Like Send, it does
+// Publish reports rows of forward sides that are on both sides to this and all other gateways. Like Send, it does
 // not wait.
 func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
-	list := storage.Each(rows, Row)
-	b.Send(ctx, list...)
+	var c storage.Change
+	for _, r := range rows {
+		c.Rows = append(c.Rows, storage.Row{Side: r.Side.Replica(), Edge: r.Edge})
+	}
+	b.Send(ctx, c)
 }
 
-// Send reports events to this gateway's hub before it returns, and to the other gateways as soon as
+// Send reports a change to this gateway's hub before it returns, and to the other gateways as soon as
 // they can be reached. It does not wait for them.
-func (b *Bus) Send(_ context.Context, list ...Event) {
+func (b *Bus) Send(_ context.Context, c storage.Change) {
+	list := Of(c)
 	if len(list) == 0 {
 		return
 	}

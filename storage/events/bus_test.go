@@ -3,6 +3,7 @@ package events_test
 import (
 	"context"
 	"encoding/binary"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/wire"
 )
 
 func connect(t testing.TB, server *testenv.RedisServer) redis.UniversalClient {
@@ -226,15 +226,18 @@ func TestABusThatIsBehindSaysSo(t *testing.T) {
 	}
 }
 
+// form is the version of messages.
+const form = 3
+
 func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	g := start(t, client)
 	message := func(number uint64, from byte) string {
-		text := binary.BigEndian.AppendUint64([]byte{wire.Version}, 4711)
+		text := binary.BigEndian.AppendUint64([]byte{form}, 4711)
 		text = binary.AppendUvarint(text, number)
-		return string(append(text, 0, from, 1, byte(storage.Following), 2)) // an edge, time 1
+		return string(append(text, byte(events.RowChanged), byte(storage.Inverse), from, 1, byte(storage.Following), 2)) // time 1
 	}
-	newer := string(rune(wire.Version+1)) + message(9, 1)[1:]
+	newer := string(rune(form+1)) + message(9, 1)[1:]
 	gaps := g.gapsSoFar()
 	for i, c := range []struct {
 		name, text string
@@ -258,8 +261,8 @@ func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 		if c.gap {
 			gaps++
 		}
-		other := binary.BigEndian.AppendUint64([]byte{wire.Version}, uint64(marker))
-		other = append(other, 1, 0, byte(marker), 1, byte(storage.Following), 2)
+		other := binary.BigEndian.AppendUint64([]byte{form}, uint64(marker))
+		other = append(other, 1, byte(events.RowChanged), byte(storage.Inverse), byte(marker), 1, byte(storage.Following), 2)
 		if err := client.Publish(t.Context(), "kith:events", other).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -278,8 +281,7 @@ func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 	}
 }
 
-// TestEveryKindComesOver, and has the same meaning there. Gateways of different versions exchange the
-// numbers of kinds.
+// TestEveryKindComesOver, with all that is known of it.
 func TestEveryKindComesOver(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	hub := events.NewHub(nil)
@@ -305,22 +307,32 @@ func TestEveryKindComesOver(t *testing.T) {
 	}
 
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 9}}
-	favorite := storage.Row{Side: storage.Favorites, Edge: storage.Edge{From: 3, To: 4, Post: 5, Type: storage.Favorited, UpdateTime: 9}}
-	sent := []events.Event{events.Row(following(1, 2)), events.User(5), events.Counts(6), {Kind: events.Gap}, events.Row(request), events.State(7), {Kind: events.Corrected, User: 8},
-		events.Published(storage.PostAt{PostID: storage.PostID{Author: 9, Number: 10}, CreatedAt: 11}), events.Deleted(storage.PostID{Author: 12, Number: 13}), events.Row(favorite), events.Changed(storage.PostID{Author: 14, Number: 15}),
-		events.Commented(storage.CommentID{Author: 16, Number: 17})}
+	favorite := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 3, To: 4, Post: 5, Type: storage.Favorited, UpdateTime: 9}}
+	counts := storage.Counts{Following: 1, Follower: 2, Friend: 3, Posts: 4, Favorites: 5, Favorited: 6, Version: 7}
+	user := storage.User{ID: 5, Handle: "five", Name: "Five", Locked: true, Attributes: `{"a":1}`, CreatedAt: 8, UpdatedAt: 9}
+	sent := storage.Change{
+		Gap:  true,
+		Rows: []storage.Row{following(1, 2), request, favorite},
+		Users: []storage.UserChange{
+			{User: 5, What: storage.Leaving | storage.Whole, Counts: counts, Before: 7, Profile: &user}, {User: 6, What: storage.Beside, Counts: counts, Before: 6},
+			{User: 7, What: storage.Standing}, {User: 8, What: storage.Missed},
+		},
+		Posts: []storage.ChangedPost{
+			{PostAt: storage.PostAt{PostID: storage.PostID{Author: 9, Number: 10}, CreatedAt: 11}, News: storage.PostPublished},
+			{PostAt: storage.PostAt{PostID: storage.PostID{Author: 12}}}, {PostAt: storage.PostAt{PostID: storage.PostID{Author: 16, Number: 1}}, News: storage.PostCommented, Comment: 17},
+		},
+	}
 	other := events.NewBus(events.NewHub(nil), events.BusConfig{Redis: client})
-	other.Send(t.Context(), sent...)
+	other.Send(t.Context(), sent)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	other.Run(ctx) // sends what is queued
-	for n, want := range sent {
-		if want.Kind != events.Kind(n) {
-			t.Errorf("%+v has another number", want)
-		}
-		if e := next(); e != want {
-			t.Errorf("got %+v, want %+v", e, want)
-		}
+	var came storage.Change
+	for range events.Of(sent) {
+		next().AddTo(&came)
+	}
+	if !reflect.DeepEqual(came, sent) {
+		t.Errorf("got %+v, want %+v", came, sent)
 	}
 }
 

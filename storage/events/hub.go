@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"kith/storage"
@@ -18,7 +17,7 @@ var (
 	ErrClosed = errors.New("subscription is closed")
 )
 
-// How many events wait for a subscriber, 96 bytes each. One more ends the subscription: a publisher
+// How many events wait for a subscriber, 104 bytes each. One more ends the subscription: a publisher
 // does not wait for subscribers.
 const (
 	buffered    = 128
@@ -56,9 +55,10 @@ func (h *Hub) Subscribe(ctx context.Context, users ...storage.UserID) *Subscript
 	return h.start(ctx, &Subscription{users: users, events: make(chan Event, room)})
 }
 
-// SubscribeTo subscribes to all events of some kinds: others take no room in the buffer. Gaps always pass.
-func (h *Hub) SubscribeTo(ctx context.Context, kinds ...Kind) *Subscription {
-	keep := func(e Event) bool { return slices.Contains(kinds, e.Kind) }
+// SubscribeTo subscribes to all events of a kind, of users only to those of some aspects: others take no room in the buffer. Gaps always
+// pass.
+func (h *Hub) SubscribeTo(ctx context.Context, kind Kind, what storage.Aspects) *Subscription {
+	keep := func(e Event) bool { return e.Kind == kind && (e.User == nil || e.Has(what)) }
 	return h.start(ctx, &Subscription{keep: keep, events: make(chan Event, bufferedAll)})
 }
 
@@ -107,7 +107,13 @@ func (h *Hub) publish(e Event, slow []*Subscription) []*Subscription {
 		}
 		return slow
 	}
+	for s := range h.all {
+		offer(s)
+	}
 	users := e.concerns()
+	if e.Has(storage.Missed) {
+		e = Event{Kind: Gap}
+	}
 	first := h.byUser[users[0]]
 	for s := range first {
 		offer(s)
@@ -116,9 +122,6 @@ func (h *Hub) publish(e Event, slow []*Subscription) []*Subscription {
 		if _, twice := first[s]; !twice {
 			offer(s)
 		}
-	}
-	for s := range h.all {
-		offer(s)
 	}
 	return slow
 }

@@ -15,8 +15,18 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 func edge(from, to storage.UserID) events.Event {
-	return events.Edge(storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 7})
+	return events.Event{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 7}}}
 }
+
+// user is the event of a user, one and the same for each.
+func user(id storage.UserID) events.Event { return users[id] }
+
+var users = func() (all [10]events.Event) {
+	for id := range all {
+		all[id] = events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: storage.UserID(id), What: storage.Standing}}
+	}
+	return all
+}()
 
 // taken returns the events that wait for a subscriber.
 func taken(s *events.Subscription) []events.Event {
@@ -50,36 +60,45 @@ func TestEventsReachWhomTheyConcern(t *testing.T) {
 	hub := events.NewHub(nil)
 	one, both, all := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 1, 2), hub.Subscribe(t.Context())
 	gap := events.Event{Kind: events.Gap}
-	hub.Publish(edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), edge(3, 4), gap)
+	hub.Publish(edge(1, 2), edge(2, 3), edge(3, 1), user(2), user(1), edge(3, 4), gap)
 
-	equal(t, taken(one), edge(1, 2), edge(3, 1), events.Counts(1), gap)
-	equal(t, taken(both), edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), gap)
-	equal(t, taken(all), edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), edge(3, 4), gap)
+	equal(t, taken(one), edge(1, 2), edge(3, 1), user(1), gap)
+	equal(t, taken(both), edge(1, 2), edge(2, 3), edge(3, 1), user(2), user(1), gap)
+	equal(t, taken(all), edge(1, 2), edge(2, 3), edge(3, 1), user(2), user(1), edge(3, 4), gap)
 }
 
 // Rows of friend_request concern both users, like rows of following. A state concerns its user.
 func TestRequestsAndStatesReachWhomTheyConcern(t *testing.T) {
 	hub := events.NewHub(nil)
 	one, three := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 3)
-	row := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 1, Type: storage.Pending, UpdateTime: 7}}
-	follow := edge(3, 1).Edge
-	hub.Publish(events.Row(row), events.State(1), events.Row(storage.Row{Side: storage.Forward, Edge: follow}))
+	request := events.Event{Row: storage.Row{Side: storage.Inbox, Edge: storage.Edge{From: 3, To: 1, Type: storage.Pending, UpdateTime: 7}}}
+	hub.Publish(request, user(1), edge(3, 1))
 
-	request := events.Event{Kind: events.RequestChanged, Edge: row.Edge}
-	equal(t, taken(one), request, events.State(1), edge(3, 1))
+	equal(t, taken(one), request, user(1), edge(3, 1))
 	equal(t, taken(three), request, edge(3, 1))
+}
+
+// What was missed of a user is a gap to those who subscribe to that user, and to nobody else.
+func TestMissedChangesOfAUserAreAGap(t *testing.T) {
+	hub := events.NewHub(nil)
+	one, two, all := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 2), hub.Subscribe(t.Context())
+	missed := events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Missed}}
+	hub.Publish(missed)
+	equal(t, taken(one), events.Event{Kind: events.Gap})
+	equal(t, taken(two))
+	equal(t, taken(all), missed)
 }
 
 func TestWhatIsNotWantedTakesNoRoom(t *testing.T) {
 	hub := events.NewHub(nil)
 	from5 := hub.SubscribeNewest(t.Context(), func(e events.Event) bool { return e.Edge.From == 5 }, 1)
-	states := hub.SubscribeTo(t.Context(), events.StateChanged, events.UserChanged)
+	states := hub.SubscribeTo(t.Context(), events.UserChanged, storage.Standing)
 	for range 100_000 {
 		hub.Publish(edge(2, 1))
 	}
-	hub.Publish(edge(5, 1), events.State(7), events.User(8), events.Event{Kind: events.Gap})
+	hub.Publish(edge(5, 1), user(7), user(8), events.Event{Kind: events.Gap})
 	equal(t, taken(from5), edge(5, 1), events.Event{Kind: events.Gap})
-	equal(t, taken(states), events.State(7), events.User(8), events.Event{Kind: events.Gap})
+	equal(t, taken(states), user(7), user(8), events.Event{Kind: events.Gap})
 }
 
 func TestSlowSubscribersAreDropped(t *testing.T) {
@@ -114,14 +133,14 @@ func TestEventsAboutTheSameAreOne(t *testing.T) {
 	}
 	gap := events.Event{Kind: events.Gap}
 	for i := range 1000 { // far more than fit into the queue
-		hub.Publish(at(edge(1, 2), storage.Micros(1+i)), at(edge(2, 1), 5), events.User(1), gap)
+		hub.Publish(at(edge(1, 2), storage.Micros(1+i)), at(edge(2, 1), 5), user(1), gap)
 	}
 	hub.Publish(at(edge(1, 2), 7)) // this event is late
 	waiting := taken(s)
 	if len(waiting) != 4 || s.Err() != nil {
 		t.Fatalf("%d events wait: %v", len(waiting), s.Err())
 	}
-	for i, want := range []events.Event{at(edge(1, 2), 1000), at(edge(2, 1), 5), events.User(1), gap} {
+	for i, want := range []events.Event{at(edge(1, 2), 1000), at(edge(2, 1), 5), user(1), gap} {
 		if got := s.Newest(waiting[i]); got != want {
 			t.Errorf("got %v, want %v", got, want)
 		}

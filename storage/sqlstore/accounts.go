@@ -200,6 +200,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 			if now.ChangedAt, err = w.writePasswordTime(id, change.At); err != nil {
 				return err
 			}
+			w.change.AddUser(id, storage.Standing)
 		}
 		now.Hash = change.New
 		w.change.AddProfile(id) // its UpdatedAt

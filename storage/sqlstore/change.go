@@ -216,7 +216,7 @@ func (c *edgeChange) actor(user storage.UserID) (by *judge.Actor, err error) {
 func (c *edgeChange) save() error {
 	for _, j := range c.jobs {
 		if j.result.Value.Kept {
-			c.change.Beside = append(c.change.Beside, j.user)
+			c.change.AddUser(j.user, storage.Beside)
 		}
 	}
 	if len(c.Owners()) > 0 {

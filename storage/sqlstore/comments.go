@@ -113,7 +113,8 @@ func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, adde
 	})
 	if err != nil || c.Number != 0 {
 		if err == nil { // its writer may have been killed before it reported it
-			w.change.Comments, w.change.Posts = append(w.change.Comments, c.CommentID), append(w.change.Posts, comment.Post)
+			w.commented(c)
+			w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: comment.Post})
 		}
 		return c, false, err
 	}
@@ -129,11 +130,17 @@ func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, adde
 		Post:      post, By: comment.By, Text: comment.Text, CreatedAt: comment.At,
 	}
 	w.touchComment(c.CommentID)
-	w.change.Comments = append(w.change.Comments, c.CommentID)
+	w.commented(c)
 	if _, err := w.Exec(1, sqlInsertComment, commentColumns(&comment)...); err != nil {
 		return c, false, err
 	}
 	return c, true, w.countComments(comment.Post, 1)
+}
+
+// commented notes a comment that can be read.
+func (w *writer) commented(c storage.Comment) {
+	on := storage.PostAt{PostID: storage.PostID{Author: c.Author, Number: c.Post}}
+	w.change.Posts = append(w.change.Posts, storage.ChangedPost{PostAt: on, News: storage.PostCommented, Comment: c.Number})
 }
 
 func (w *writer) touchComment(id storage.CommentID) {

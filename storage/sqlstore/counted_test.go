@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 
@@ -52,7 +53,7 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 				defer mu.Unlock()
 				for _, one := range c.Users {
 					if one.Counts.Version > 0 {
-						one.Forward, one.Inverse, one.Profile = false, false, nil
+						one.What, one.Profile = 0, nil
 						left[one.User] = one
 					}
 				}
@@ -83,7 +84,8 @@ func TestEachOfAGroupIsReported(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range c.Rows {
-				follows[r.Edge.From] = follows[r.Edge.From] || r.Side == storage.Forward && c.Version(r.Edge.From) > 0
+				counted := slices.ContainsFunc(c.Users, func(u storage.UserChange) bool { return u.User == r.Edge.From && u.Counts.Version > 0 })
+				follows[r.Edge.From] = follows[r.Edge.From] || r.Side == storage.Forward && counted
 			}
 		})
 		var followers sync.WaitGroup
@@ -110,17 +112,34 @@ func TestEachCommitIsReported(t *testing.T) {
 		store.OnCommit(func(_ context.Context, c storage.Change) {
 			mu.Lock()
 			defer mu.Unlock()
-			seen.Rows, seen.Profiles = append(seen.Rows, c.Rows...), append(seen.Profiles, c.Profiles...)
-			seen.Published, seen.Deleted = append(seen.Published, c.Published...), append(seen.Deleted, c.Deleted...)
-			seen.Posts, seen.Comments = append(seen.Posts, c.Posts...), append(seen.Comments, c.Comments...)
+			seen.Rows, seen.Posts = append(seen.Rows, c.Rows...), append(seen.Posts, c.Posts...)
+			for _, u := range c.Users {
+				if what := u.What & (storage.Whole | storage.Standing); what != 0 {
+					seen.Users = append(seen.Users, storage.UserChange{User: u.User, What: what})
+				}
+			}
 		})
 		follow := storage.Edge{From: 2, To: 3, Type: storage.Following, UpdateTime: 5}
 		row := storage.Row{Side: storage.Inverse, Edge: follow}
 		post := storage.PostID{Author: 2, Number: 7}
-		published := []storage.PostAt{{PostID: post, CreatedAt: 6}}
 		comment := storage.NewComment{Post: post, Number: 9, By: 2, Key: "c", Text: "c", At: 7}
 		text, name := "edited", "another"
-		of := func(id storage.UserID) storage.Change { return storage.Change{Profiles: []storage.UserID{id}} }
+		of := func(id storage.UserID, what storage.Aspects) storage.Change {
+			return storage.Change{Users: []storage.UserChange{{User: id, What: what}}}
+		}
+		posts := func(news ...storage.PostNews) (c storage.Change) {
+			for _, n := range news {
+				one := storage.ChangedPost{PostAt: storage.PostAt{PostID: post}, News: n}
+				switch n {
+				case storage.PostPublished:
+					one.CreatedAt = 6
+				case storage.PostCommented:
+					one.Comment = 9
+				}
+				c.Posts = append(c.Posts, one)
+			}
+			return c
+		}
 		removal := storage.ModerationEntry{Owner: post.Author, User: post.Author, Number: post.Number, Action: storage.PostRemoved, At: 9, By: "operator", Reason: "spam"}
 		suspension := storage.ModerationEntry{Owner: 5, User: 5, Action: storage.Suspended, At: 9, By: "operator", Reason: "spam", Until: 99}
 		for _, step := range []struct {
@@ -128,7 +147,7 @@ func TestEachCommitIsReported(t *testing.T) {
 			do   func() error
 			want storage.Change
 		}{
-			{"a user", func() error { return store.CreateUsers(t.Context(), []storage.User{{ID: 90, Handle: "ninety"}})[0].Err }, of(90)},
+			{"a user", func() error { return store.CreateUsers(t.Context(), []storage.User{{ID: 90, Handle: "ninety"}})[0].Err }, of(90, storage.Whole)},
 			{"a row", func() error {
 				return store.Apply(t.Context(), storage.Inverse, []storage.Edge{follow}, storage.IfNewer)[0].Err
 			}, storage.Change{Rows: []storage.Row{row}}},
@@ -138,22 +157,22 @@ func TestEachCommitIsReported(t *testing.T) {
 			{"a profile", func() error {
 				_, _, err := store.UpdateProfile(t.Context(), 4, storage.ProfileChange{Name: &name}, 9)
 				return err
-			}, of(4)},
-			{"a post", func() error { return publish(t, store, post) }, storage.Change{Published: published, Posts: []storage.PostID{post}}},
-			{"the same post", func() error { return publish(t, store, post) }, storage.Change{Published: published, Posts: []storage.PostID{post}}},
+			}, of(4, storage.Whole)},
+			{"a post", func() error { return publish(t, store, post) }, posts(storage.PostPublished)},
+			{"the same post", func() error { return publish(t, store, post) }, posts(storage.PostPublished)},
 			{"an edit", func() error {
 				_, _, err := store.EditPost(t.Context(), post, storage.PostChange{Text: &text}, 8)
 				return err
-			}, storage.Change{Posts: []storage.PostID{post}}},
-			{"a comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, storage.Change{Posts: []storage.PostID{post}, Comments: []storage.CommentID{comment.ID()}}},
-			{"the same comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, storage.Change{Posts: []storage.PostID{post}, Comments: []storage.CommentID{comment.ID()}}},
-			{"the comment is gone", func() error { _, err := store.DeleteComment(t.Context(), comment.ID(), 2); return err }, storage.Change{Posts: []storage.PostID{post}}},
-			{"the post is gone", func() error { _, err := store.DeletePost(t.Context(), post); return err }, storage.Change{Deleted: []storage.PostID{post}, Posts: []storage.PostID{post}}},
-			{"gone by an operator", moderate(store, removal), storage.Change{Deleted: []storage.PostID{post}, Posts: []storage.PostID{post}}},
-			{"a suspension", moderate(store, suspension), of(5)},
-			{"the same suspension", moderate(store, suspension), of(5)},
-			{"a state", func() error { _, err := store.SetState(t.Context(), 5, storage.Deleting, 10); return err }, of(5)},
-			{"an erased user", func() error { return store.Erase(t.Context(), 5, 11) }, storage.Change{Profiles: []storage.UserID{5}, Posts: []storage.PostID{{Author: 5}}}},
+			}, posts(storage.PostEdited)},
+			{"a comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, posts(storage.PostCommented, storage.PostEdited)},
+			{"the same comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, posts(storage.PostCommented, storage.PostEdited)},
+			{"the comment is gone", func() error { _, err := store.DeleteComment(t.Context(), comment.ID(), 2); return err }, posts(storage.PostEdited)},
+			{"the post is gone", func() error { _, err := store.DeletePost(t.Context(), post); return err }, posts(storage.PostDeleted, storage.PostEdited)},
+			{"gone by an operator", moderate(store, removal), posts(storage.PostDeleted)},
+			{"a suspension", moderate(store, suspension), of(5, storage.Whole|storage.Standing)},
+			{"the same suspension", moderate(store, suspension), of(5, storage.Whole|storage.Standing)},
+			{"a state", func() error { _, err := store.SetState(t.Context(), 5, storage.Deleting, 10); return err }, of(5, storage.Whole|storage.Standing)},
+			{"an erased user", func() error { return store.Erase(t.Context(), 5, 11) }, storage.Change{Users: of(5, storage.Whole|storage.Standing).Users, Posts: []storage.ChangedPost{{PostAt: storage.PostAt{PostID: storage.PostID{Author: 5}}}}}},
 		} {
 			seen = storage.Change{}
 			if err := step.do(); err != nil {

@@ -205,8 +205,8 @@ func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (m
 	if err != nil || old.State == storage.Deleted {
 		return false, err
 	}
-	w.change.AddProfile(user)
-	w.change.Posts = []storage.PostID{{Author: user}}
+	w.change.AddUser(user, storage.Everything)
+	w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: storage.PostID{Author: user}})
 	for _, side := range db.Follows { // before the first part is removed
 		if err := w.packed.Unpack(w.Tx, side, []storage.UserID{user}); err != nil {
 			return false, err

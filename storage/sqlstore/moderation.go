@@ -94,7 +94,7 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 		e.User, changed = c.By, c.Number != 0
 	default:
 		if user, err = w.lockState(e.User); err == nil {
-			w.change.AddProfile(e.User) // as in SetState
+			w.change.AddUser(e.User, storage.Everything) // as in SetState
 			_, err = w.readOne(sqlSuspension, []any{int64(e.User)}, &now.Until, &now.Reason)
 		}
 		if err == nil {
@@ -189,7 +189,7 @@ func (w *writer) restoreModeration(e storage.ModerationEntry, at storage.Micros)
 		return true, nil
 	}
 	if err == nil {
-		w.change.AddProfile(e.User)
+		w.change.AddUser(e.User, storage.Everything)
 		e, err = w.lastModeration(e.Owner, storage.Reinstated)
 	}
 	if err != nil {

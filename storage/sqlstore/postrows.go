@@ -77,11 +77,12 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 		}
 		there[p.Number], taken[p.Key] = true, true
 		results[i].Found, results[i].Value = true, true
-		w.change.Posts = append(w.change.Posts, p.PostID)
+		news := storage.PostDeleted
 		if !p.Deleted {
 			published++
-			w.change.Published = append(w.change.Published, storage.PostAt{PostID: p.PostID, CreatedAt: p.At})
+			news = storage.PostPublished
 		}
+		w.change.AddPost(news, storage.PostAt{PostID: p.PostID, CreatedAt: p.At})
 		rows = append(rows, postColumns(&p)...)
 		counts = append(counts, int64(author), p.Number)
 	}

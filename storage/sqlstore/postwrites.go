@@ -113,7 +113,7 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 
 // published notes a post that can be read, also one that was there before: its writer may have been killed before it reported it.
 func (w *writer) published(p storage.Post) {
-	w.change.Published, w.change.Posts = append(w.change.Published, p.At()), append(w.change.Posts, p.PostID)
+	w.change.AddPost(storage.PostPublished, p.At())
 }
 
 // countPosts changes the number of an author's posts, and how often they have been favorited. The
@@ -159,7 +159,7 @@ func (w *writer) touchPost(id storage.PostID) {
 // countComments changes the number of comments on a post, whose counts are locked, and raises the
 // post's version.
 func (w *writer) countComments(id storage.PostID, by int64) error {
-	w.change.Posts = append(w.change.Posts, id)
+	w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: id})
 	_, err := w.Exec(1, sqlCountComments, by, int64(id.Author), id.Number)
 	return err
 }
@@ -174,7 +174,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 			return err
 		}
 		if p, changed, err = judge.EditPost(old, change, at); !changed {
-			w.change.Posts = append(w.change.Posts, id) // its writer may have been killed before it reported it
+			w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: id}) // its writer may have been killed before it reported it
 			return err
 		}
 		if _, err := w.Exec(1, sqlEditPost, p.Text, mediaColumn(p.Media), int64(p.EditedAt), string(p.Attributes), int64(id.Author), id.Number); err != nil {
@@ -205,12 +205,12 @@ func (w *writer) deletePost(id storage.PostID) (changed bool, err error) {
 	switch {
 	case isPostUnknown(err):
 		w.unchanged(nil)
-		w.change.Deleted, w.change.Posts = append(w.change.Deleted, id), append(w.change.Posts, id) // see published
+		w.change.AddPost(storage.PostDeleted, storage.PostAt{PostID: id}) // see published
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	w.change.Deleted = append(w.change.Deleted, id)
+	w.change.AddPost(storage.PostDeleted, storage.PostAt{PostID: id})
 	if _, err := w.Exec(1, sqlDeletePost, int64(id.Author), id.Number); err != nil {
 		return false, err
 	}

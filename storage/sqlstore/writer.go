@@ -101,7 +101,7 @@ func (w *writer) unchanged(diffs judge.Diffs) {
 // raiseVersion raises the version of a user, whose counts are locked, because something beside its edges has changed.
 func (w *writer) raiseVersion(user storage.UserID) error {
 	w.leaves(user, judge.Diff{}, nil)
-	w.change.Beside = append(w.change.Beside, user)
+	w.change.AddUser(user, storage.Beside)
 	_, err := w.Exec(1, sqlRaiseVersion, int64(user))
 	return err
 }

@@ -98,6 +98,30 @@ func ParseWhole(id storage.UserID, text string) (storage.Profile, error) {
 	return p, r.End()
 }
 
+// AppendUserChange writes what has changed about a user: its id, the aspects, the version before and, after its length, what is known of
+// it now.
+func AppendUserChange(to []byte, u storage.UserChange) []byte {
+	known := storage.Profile{Counts: u.Counts, Counted: u.Counts.Version > 0, Exists: u.Profile != nil}
+	if known.Exists {
+		known.User = *u.Profile
+	}
+	to = append(binary.AppendUvarint(to, uint64(u.User)), byte(u.What))
+	return appendText(binary.AppendVarint(to, u.Before), string(AppendWhole(nil, known)))
+}
+
+// UserChange reads what has changed about a user.
+func (r *Decoder) UserChange() storage.UserChange {
+	u := storage.UserChange{User: r.UserID(), What: storage.Aspects(r.Byte()), Before: r.varint()}
+	known, err := ParseWhole(u.User, r.text())
+	if err != nil {
+		r.fail()
+	}
+	if u.Counts = known.Counts; known.Exists {
+		u.Profile = &known.User
+	}
+	return u
+}
+
 func (r *Decoder) profile(id storage.UserID) storage.Profile {
 	flags := r.Byte()
 	p := storage.Profile{Exists: flags&flagExists != 0, Counted: flags&flagCounted != 0}

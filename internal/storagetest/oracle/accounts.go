@@ -71,6 +71,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 			state.User, state.At = id, max(change.At, state.At+1)
 			state.PasswordAt = state.At
 			s.states[id] = state
+			s.change.AddUser(id, storage.Standing)
 		}
 		now = s.passwordOf(id)
 		return nil

@@ -51,7 +51,7 @@ func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind,
 func (s *Store) besideChanged(user storage.UserID) {
 	s.raiseVersion(user)
 	counts := s.counts[user]
-	s.change.Beside = append(s.change.Beside, user)
+	s.change.AddUser(user, storage.Beside)
 	s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 }
 

@@ -17,7 +17,7 @@ type relationLog struct {
 
 func (l *relationLog) add(side storage.Side, edge storage.Edge) {
 	l.last++
-	l.entries = append(l.entries, storage.LogEntry{Position: l.last, Side: side, Edge: edge})
+	l.entries = append(l.entries, storage.LogEntry{Position: l.last, Row: storage.Row{Side: side, Edge: edge}})
 }
 
 // HasLog reports that there is a relation_log.

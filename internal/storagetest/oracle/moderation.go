@@ -47,7 +47,7 @@ func (s *Store) moderate(e *storage.ModerationEntry) (changed bool, err error) {
 	if _, exists := s.users[e.User]; !exists && state.State != storage.Deleted {
 		return false, fmt.Errorf("suspend user %d: %w", e.User, storage.ErrUserUnknown)
 	}
-	s.change.AddProfile(e.User)
+	s.change.AddUser(e.User, storage.Everything)
 	return judge.Suspension(state.State, state.SuspendedUntil, *e)
 }
 
@@ -109,7 +109,7 @@ func (s *Store) RestoreModeration(ctx context.Context, entries []storage.Moderat
 		results[i].Value = true
 		s.moderation = append(s.moderation, e)
 		if _, exists := s.users[e.User]; exists && e.Action <= storage.Reinstated {
-			s.change.AddProfile(e.User)
+			s.change.AddUser(e.User, storage.Everything)
 			s.suspend(e.User, s.lastSuspension(e.User).Until, at)
 		}
 	}

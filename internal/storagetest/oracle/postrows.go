@@ -45,11 +45,12 @@ func (s *Store) restorePost(row storage.PostRow) storage.Result[bool] {
 		Post: storage.Post{PostID: row.PostID, Text: row.Text, Media: slices.Clone(row.Media), CreatedAt: row.At, EditedAt: row.EditedAt, Counts: storage.PostCounts{Version: 1}, Attributes: row.Attributes},
 		key:  row.Key, deleted: row.Deleted,
 	}
-	s.change.Posts = append(s.change.Posts, row.PostID)
+	news := storage.PostDeleted
 	if !row.Deleted {
-		s.change.Published = append(s.change.Published, storage.PostAt{PostID: row.PostID, CreatedAt: row.At})
 		s.countPosts(row.Author, 1)
+		news = storage.PostPublished
 	}
+	s.change.AddPost(news, storage.PostAt{PostID: row.PostID, CreatedAt: row.At})
 	return storage.Result[bool]{Value: true, Found: true}
 }
 

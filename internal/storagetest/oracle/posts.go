@@ -119,7 +119,7 @@ func (s *Store) Publish(ctx context.Context, n storage.NewPost) (storage.Post, b
 }
 
 func (s *Store) published(p storage.Post) {
-	s.change.Published, s.change.Posts = append(s.change.Published, p.At()), append(s.change.Posts, p.PostID)
+	s.change.AddPost(storage.PostPublished, p.At())
 }
 
 func (s *Store) countPosts(author storage.UserID, by int64) {
@@ -154,7 +154,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	}
 	p.Media = slices.Clone(p.Media)
 	s.posts[id].Post = p
-	s.change.Posts = append(s.change.Posts, id)
+	s.change.AddPost(storage.PostEdited, storage.PostAt{PostID: id})
 	return p, changed, nil
 }
 
@@ -168,7 +168,7 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 }
 
 func (s *Store) deletePost(id storage.PostID) (changed bool) {
-	s.change.Deleted, s.change.Posts = append(s.change.Deleted, id), append(s.change.Posts, id)
+	s.change.AddPost(storage.PostDeleted, storage.PostAt{PostID: id})
 	if _, err := s.post(id); err != nil {
 		return false
 	}
@@ -229,15 +229,15 @@ func (s *Store) AddComment(ctx context.Context, n storage.NewComment) (storage.C
 }
 
 func (s *Store) commented(c storage.Comment) {
-	s.change.Comments = append(s.change.Comments, c.CommentID)
-	s.change.Posts = append(s.change.Posts, storage.PostID{Author: c.Author, Number: c.Post})
+	on := storage.PostAt{PostID: storage.PostID{Author: c.Author, Number: c.Post}}
+	s.change.Posts = append(s.change.Posts, storage.ChangedPost{PostAt: on, News: storage.PostCommented, Comment: c.Number})
 }
 
 func (s *Store) countComments(id storage.PostID, by int64) {
 	if p := s.posts[id]; p != nil {
 		p.Counts.Comments += by
 		p.Counts.Version++
-		s.change.Posts = append(s.change.Posts, id)
+		s.change.AddPost(storage.PostEdited, storage.PostAt{PostID: id})
 	}
 }
 

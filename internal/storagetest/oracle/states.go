@@ -21,7 +21,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	if _, exists := s.users[user]; !exists && old != storage.Deleted {
 		return false, fmt.Errorf("set the state of user %d: %w", user, storage.ErrUserUnknown)
 	}
-	s.change.AddProfile(user)
+	s.change.AddUser(user, storage.Everything)
 	if changes, err := judge.State(user, old, state); err != nil || !changes {
 		return false, err
 	}
@@ -102,8 +102,8 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
 	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
 	s.erasePosts(user)
-	s.change.AddProfile(user)
-	s.change.Posts = append(s.change.Posts, storage.PostID{Author: user})
+	s.change.AddUser(user, storage.Everything)
+	s.change.AddPost(storage.PostEdited, storage.PostAt{PostID: storage.PostID{Author: user}})
 	delete(s.feedSeen, user)
 	maps.DeleteFunc(s.lists, func(id storage.ListID, _ storage.UserList) bool { return id.Owner == user })
 	delete(s.users, user)

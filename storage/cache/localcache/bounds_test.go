@@ -115,10 +115,10 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	}
 	// With one more follower, and with one less, the list is changed, not read again.
 	reads, rows := store.calls.Load(), store.rows.Load()
-	cache.Wrote(storage.ChangedRows(
+	cache.Apply(t.Context(), storage.ChangedRows(
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: first[0].From, To: 1, Type: storage.None, UpdateTime: 9001}},
-	))
+	), true)
 	if got := page(); got[0].From != 7000 || got[1] != first[1] {
 		t.Errorf("after a follow and its opposite: %v", got)
 	}

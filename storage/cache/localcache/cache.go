@@ -2,9 +2,9 @@
 // counts, and whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store,
 // except that it may leave out tombstones of requests and favorites. It is bounded in bytes, and keeps what is read again, so that it finds hot users by itself.
 //
-// The cache stays right because every change is reported to it: by the writers of this gateway before
-// they answer ([Cache.Wrote]), and by the events of all other gateways ([Cache.Follow]). It forgets
-// a user or a post when it changes, unless the writer has the row at hand. It changes lists as the tables are changed: a row counts if it is
+// The cache stays right because every change is applied to it ([Cache.Apply]): by the writers of this gateway before
+// they answer, and those of all other gateways as they come ([Cache.Follow]). It forgets
+// a user or a post when it changes, unless the change has its values. It changes lists as the tables are changed: a row counts if it is
 // newer than what is known of its pair, so rows may come late, twice, and in any order. If events
 // may be missing, it forgets everything. A cache that cannot hear of others' changes must not be on
 // ([Cache.Switch]).

@@ -24,7 +24,7 @@ func newCached(store storage.Store) *cached {
 		// Edges of the suite are from the beginning of time, and so is the clock, so that tombstones are not too old.
 		Now: func() time.Time { return time.UnixMicro(0) },
 	})}
-	c.Store = watch.Watch(store, func(_ context.Context, w storage.Change) { c.cache.Wrote(w) })
+	c.Store = watch.Watch(store, func(_ context.Context, w storage.Change) { c.cache.Apply(context.Background(), w, true) })
 	return c
 }
 

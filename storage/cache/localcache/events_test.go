@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"kith/internal/storagetest/oracle"
+	"kith/internal/storagetest/watch"
 	"kith/storage"
 	"kith/storage/cache/idset"
 	"kith/storage/cache/localcache"
@@ -111,22 +112,19 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 				})
 			}
 			at := storage.MicrosOf(now)
-			var pending []events.Event
+			var pending []storage.Change
+			others := watch.Watch(inner, func(_ context.Context, w storage.Change) { pending = append(pending, w) })
 			for range 300 {
 				from, to := storage.UserID(1+draw(people)), storage.UserID(1+draw(people))
 				switch at++; draw(9) {
 				case 0:
 					name, whoSees := fmt.Sprint("name ", at), storage.Visibility(draw(3))
-					if _, _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at); err != nil {
+					if _, _, err := others.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at); err != nil {
 						t.Error(err)
 					}
-					pending = append(pending, events.User(from))
 				case 1: // the post does not exist, so only the user's own count changes
 					change := storage.Favorite(storage.PostID{Author: to, Number: 1}, storage.EdgeType(draw(2)), at)
-					r := inner.ChangeEdges(t.Context(), storage.Favorites, from, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: true})[0]
-					if r.Value.Changed {
-						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Value.Row}))
-					}
+					others.ChangeEdges(t.Context(), storage.Favorites, from, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: true})
 				default:
 					if from == to {
 						continue
@@ -136,19 +134,14 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					if kind == storage.None {
 						change.Ends = storage.EdgeType(draw(4))
 					}
-					r := inner.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
-					for _, w := range r.Value.Written() {
-						if w.Side == storage.Forward {
-							pending = append(pending, events.Edge(w.Edge))
-						}
-					}
+					others.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})
 				}
 				if draw(8) == 0 { // or all is written before anything is read
 					ask(t.Context(), cache, storage.UserID(1+draw(people)))
 				}
 				for len(pending) > 0 && draw(3) > 0 {
 					i := draw(len(pending))
-					hub.Publish(pending[i])
+					hub.Publish(events.Of(pending[i])...)
 					if draw(4) > 0 { // otherwise it comes again
 						pending = append(pending[:i], pending[i+1:]...)
 					}
@@ -158,7 +151,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 			order := random.Perm(len(pending))
 			mu.Unlock()
 			for _, i := range order {
-				hub.Publish(pending[i])
+				hub.Publish(events.Of(pending[i])...)
 			}
 			close(done)
 			readers.Wait()
@@ -243,13 +236,17 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			store.Apply(t.Context(), side, []storage.Edge{c.row}, storage.IfNewer)
 		}
-		hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}))
+		var late storage.Change
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			late.AddRow(side, storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old})
+		}
+		hub.Publish(events.Of(late)...)
 		// Events are applied one after another.
 		changed := "another name"
 		if _, _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5); err != nil {
 			t.Fatal(err)
 		}
-		hub.Publish(events.User(3))
+		hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 3, What: storage.Whole}})
 		settled(t, cache, store, 3)
 		if t.Failed() {
 			t.Fatal(name)
@@ -314,22 +311,22 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
 			var change storage.Change
 			change.AddProfile(1)
-			c.Wrote(change)
+			c.Apply(context.Background(), change, true)
 		},
 		"lists": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
+			c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 		},
 		"blocks": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
+			c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 		},
 		"blocks, of which a follow replaces one": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
+			c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 		},
 		"gap": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
@@ -387,7 +384,7 @@ func TestAFollowInPlaceOfABlock(t *testing.T) {
 		e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: storage.Micros(at + 1)}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)
-			cache.Wrote(storage.ChangedRows(storage.Row{Side: side, Edge: e}))
+			cache.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: side, Edge: e}), true)
 		}
 		for id := storage.UserID(1); id <= 2; id++ {
 			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
@@ -408,7 +405,7 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 			for _, kind := range []storage.EdgeType{first, second} {
 				e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: 1}
 				store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-				cache.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
+				cache.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), store, 1)); got != want {
 					t.Errorf("%v, then %v: got  %s\nwant %s", first, second, got, want)
 				}
@@ -441,7 +438,7 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	if _, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 5); err != nil {
 		t.Fatal(err)
 	}
-	hub.Publish(events.Event{Kind: events.Corrected, User: 1})
+	hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Missed}})
 	for deadline := time.Now().Add(30 * time.Second); atHand(cache, 1) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d kinds of things are still at hand", atHand(cache, 1))
@@ -473,8 +470,10 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	following.Go(cache.Follow(t.Context(), hub))
 	ask(t.Context(), cache, 1)
 	ask(t.Context(), cache, 2)
-	hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: past - 10})) // an earlier end, late as well
-	hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: past}))
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		hub.Publish(events.Event{Row: storage.Row{Side: side, Edge: storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: past - 10}}}) // an earlier end, late as well
+		hub.Publish(events.Event{Row: storage.Row{Side: side, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: past}}})
+	}
 	hub.Close()
 	following.Wait()
 	for id := storage.UserID(1); id <= 2; id++ {
@@ -514,9 +513,9 @@ func TestARowThatComesBackAfterARestore(t *testing.T) {
 		event events.Event
 		want  int
 	}{
-		{"made", full, events.Row(storage.Row{Side: storage.Forward, Edge: row}), 1},
+		{"made", full, events.Event{Row: storage.Row{Side: storage.Inverse, Edge: row}}, 1},
 		{"lost", dump, events.Event{Kind: events.Gap}, 0},
-		{"back", full, events.Row(storage.Row{Side: storage.Forward, Edge: row}), 1},
+		{"back", full, events.Event{Row: storage.Row{Side: storage.Inverse, Edge: row}}, 1},
 	} {
 		store.Store = step.store
 		hub.Publish(step.event)

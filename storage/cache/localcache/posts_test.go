@@ -89,12 +89,12 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 		event events.Event
 		reads int64
 	}{
-		"an edit":                     {events.Changed(one), 1},
-		"a deletion":                  {events.Deleted(other), 1},
-		"a publication":               {events.Published(storage.PostAt{PostID: none}), 1},
-		"a favorite":                  {events.Row(storage.Row{Side: storage.Favorites, Edge: favorite}), 1},
-		"all posts of an author":      {events.Changed(storage.PostID{Author: 1}), 3},
-		"an author whose writer died": {events.Event{Kind: events.Corrected, User: 1}, 3},
+		"an edit":                     {events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: one}, News: storage.PostEdited}}, 1},
+		"a deletion":                  {events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: other}, News: storage.PostDeleted}}, 1},
+		"a publication":               {events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: none}, News: storage.PostPublished}}, 1},
+		"a favorite":                  {events.Event{Row: storage.Row{Side: storage.FavoriteInbox, Edge: favorite}}, 1},
+		"all posts of an author":      {events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: storage.PostID{Author: 1}}, News: storage.PostEdited}}, 3},
+		"an author whose writer died": {events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Missed}}, 3},
 		"a gap":                       {events.Event{Kind: events.Gap}, 3},
 	} {
 		ask()
@@ -127,7 +127,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 		reading.Go(func() { text() })
 		<-began
 		edited(t, inner, one, "second")
-		cache.Wrote(storage.Change{Posts: []storage.PostID{changed}})
+		cache.Apply(context.Background(), storage.Change{Posts: []storage.ChangedPost{{PostAt: storage.PostAt{PostID: changed}}}}, true)
 		reading.Go(func() {
 			if got := text(); got != "second" {
 				t.Errorf("%s has changed: %q is read", what, got)
@@ -221,17 +221,8 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 			var following sync.WaitGroup
 			following.Go(cache.Follow(t.Context(), hub))
 			var pending []events.Event
-			take := func(w storage.Change) {
-				for _, r := range w.Rows {
-					if r.Side == storage.FavoriteInbox {
-						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Edge}))
-					}
-				}
-				for _, id := range w.Posts {
-					pending = append(pending, events.Changed(id))
-				}
-			}
-			own := watch.Watch(inner, func(_ context.Context, w storage.Change) { cache.Wrote(w) })
+			take := func(w storage.Change) { pending = append(pending, events.Of(w)...) }
+			own := watch.Watch(inner, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
 			others := watch.Watch(inner, func(_ context.Context, w storage.Change) { take(w) })
 			ids := make([]storage.PostID, posts)
 			for i := range ids {

@@ -20,7 +20,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	people(t, store, 3)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer cache.Close()
-	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Wrote(w) })
+	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
 	follow := func(by storage.EdgeChanger, to storage.UserID, kind storage.EdgeType) {
 		t.Helper()
 		if r := by.ChangeEdges(t.Context(), storage.Forward, 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {
@@ -80,7 +80,7 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	people(t, store, 2)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer cache.Close()
-	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Wrote(w) })
+	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
 	hub := events.NewHub(nil)
 	defer hub.Close()
 	go cache.Follow(t.Context(), hub)()
@@ -92,7 +92,10 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 		}
 	}
 	version := storage.CountLookups.Read(t.Context(), cache, 1)[0].Value.Version
-	hub.Publish(events.User(1).Since(version), events.Counts(1).Since(version-1), events.User(2).Since(version+1))
+	for id, at := range map[storage.UserID]int64{1: version, 2: version + 1} {
+		left := storage.UserChange{User: id, What: storage.Whole, Counts: storage.Counts{Version: at}, Before: at}
+		hub.Publish(events.Event{Kind: events.UserChanged, User: &left})
+	}
 	kept := func(id storage.UserID) bool {
 		var b storage.Bundle
 		asked := storage.UserLookups.Ask(&b, id)

@@ -43,7 +43,7 @@ func TestRowsAreReportedOnce(t *testing.T) {
 	}{
 		{func() {}, all},
 		{func() { c.RequireRows(all[:1]) }, all[1:]},
-		{func() { c.Wrote(storage.ChangedRows(all[1])) }, all[2:]},
+		{func() { c.Apply(t.Context(), storage.ChangedRows(all[1]), true) }, all[2:]},
 	} {
 		if step.report(); !slices.Equal(c.Unreported(false, all), step.left) {
 			t.Errorf("%v are unreported, want %v", c.Unreported(false, all), step.left)

@@ -14,37 +14,67 @@ import (
 // errFill is the error of a read that ended without a result.
 var errFill = errors.New("the read that others waited for has failed")
 
-// Wrote applies what a transaction of this process has changed: rows, and the counts and profiles of users, as far as they are at
-// hand. It forgets what else has changed. It is called after the commit and before the writer is answered.
-func (c *Cache) Wrote(w storage.Change) {
-	defer c.reported.add(true, w.Rows...) // after they have been applied
-	if c.Mode() == Off {
-		return
+// Apply applies a change: rows, and the counts and profiles of users, as far as they are at hand. It forgets what else has changed. A change
+// of this process's own is applied after the commit and before the writer is answered.
+func (c *Cache) Apply(ctx context.Context, w storage.Change, own bool) {
+	if w.Gap {
+		c.Forget()
 	}
-	for _, u := range w.Users {
-		c.recount(u)
-	}
-	for _, r := range w.Rows {
-		switch {
-		case r.Side.Truth() == storage.Favorites:
-			c.forgetPostOf(r.Side, r.Edge)
-		case r.Side <= storage.Inverse:
-			c.forgetBlocks(r.Side.Owner(r.Edge.Pair()), r.Edge)
-			c.change(r.Side, r.Edge, true)
-			c.forgetRecommender(r.Side, r.Edge) // not before: it may be made of the list
+	if c.Mode() == On {
+		for _, u := range w.Users {
+			c.applyUser(u)
+		}
+		var doubtful [2][]storage.Edge // by side
+		for _, r := range w.Rows {
+			if own || !c.reported.has(r) { // it may have come in another way
+				if !c.applyRow(r, own) {
+					doubtful[r.Side] = append(doubtful[r.Side], r.Edge)
+				}
+			}
+		}
+		for _, p := range w.Posts {
+			c.forgetPost(p.PostID)
+		}
+		for side, edges := range doubtful {
+			if len(edges) > 0 {
+				c.compare(ctx, storage.Side(side), edges)
+			}
 		}
 	}
-	for _, id := range w.Profiles {
-		c.forget(recommenderKey(id))
-		c.names.Add(1)
+	c.reported.add(own, w.Rows...) // after they have been applied
+}
+
+// applyRow returns false if the row has to be compared with the table first.
+func (c *Cache) applyRow(r storage.Row, fresh bool) (sure bool) {
+	if r.Side > storage.Inverse {
+		c.forgetPostOf(r.Side, r.Edge)
+		return true
 	}
-	for _, id := range w.Posts {
-		c.forgetPost(id)
+	c.forgetBlocks(r.Side.Owner(r.Edge.Pair()), r.Edge)
+	sure = c.change(r.Side, r.Edge, fresh)
+	c.forgetRecommender(r.Side, r.Edge) // not before: it may be made of the list
+	return sure
+}
+
+// applyUser gives a user the counts that a change has left, and the profile if that is at hand. It forgets the user if the
+// counts are not known, or if something else may have changed since the user was read.
+func (c *Cache) applyUser(u storage.UserChange) {
+	if u.What.Has(storage.Missed) {
+		c.reported.rows.Purge() // a row may come back as it was
+		for k := range postKind {
+			c.forget(key{kind: k, id: u.User})
+		}
+		c.forgetPost(storage.PostID{Author: u.User})
+	}
+	if !c.hasVersion(u.User, u.Counts.Version) {
+		c.recount(u)
+	}
+	if u.What.Has(storage.Whole | storage.Standing | storage.Missed) {
+		c.forget(recommenderKey(u.User)) // it may have been read before the profile
+		c.names.Add(1)
 	}
 }
 
-// recount gives a user the counts that a write has left, and the profile if that is at hand. It forgets the user if the
-// counts are not known, or if something else may have changed since the user was read.
 func (c *Cache) recount(change storage.UserChange) {
 	k := profileKey(change.User)
 	lock := c.stripe(k)
@@ -70,16 +100,9 @@ func (c *Cache) recount(change storage.UserChange) {
 	}
 }
 
-// hasVersion reports whether a user is kept as of a version of its counts, or a later one: the writer of that version has
-// changed what is kept.
+// hasVersion reports whether a user is kept as of a version of its counts, or a later one.
 func (c *Cache) hasVersion(id storage.UserID, version int64) bool {
 	return version != 0 && c.version(id) >= version
-}
-
-// forgetUser forgets what an edge changes of one of its ends: the counts and the blocks.
-func (c *Cache) forgetUser(id storage.UserID, e storage.Edge) {
-	c.forget(profileKey(id))
-	c.forgetBlocks(id, e)
 }
 
 func (c *Cache) forgetBlocks(id storage.UserID, e storage.Edge) {
@@ -146,22 +169,22 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 	return true
 }
 
-// Follow subscribes to a hub and returns a function that applies its events until the context is
-// done: rows of lists, and changes of users. The cache forgets what it kept before; it also forgets
-// everything after a gap, or if too many events come at a time.
+// Follow subscribes to a hub and returns a function that applies its changes until the context is
+// done. The cache forgets what it kept before; it also forgets everything after a gap, or if too many events come at a time.
 func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
 	subscription := hub.Subscribe(ctx)
 	c.Forget()
 	return func() {
 		for {
 			for e := range subscription.Events() {
-				batch := []events.Event{e}
+				var w storage.Change
+				e.AddTo(&w)
 				for range min(len(subscription.Events()), eventsAtOnce) {
 					if e, ok := <-subscription.Events(); ok {
-						batch = append(batch, e)
+						e.AddTo(&w)
 					}
 				}
-				c.take(ctx, batch)
+				c.Apply(ctx, w, false)
 			}
 			if !errors.Is(subscription.Err(), events.ErrSlow) {
 				return
@@ -175,64 +198,6 @@ func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
 // eventsAtOnce is how many events are applied together: the rows of those that are uncertain are
 // looked up in one go.
 const eventsAtOnce = 500
-
-func (c *Cache) take(ctx context.Context, batch []events.Event) {
-	if c.Mode() == Off {
-		return
-	}
-	var doubtful [2][]storage.Edge // by side
-	for _, e := range batch {
-		switch e.Kind {
-		case events.EdgeChanged:
-			for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
-				if c.reported.has(storage.Row{Side: side, Edge: e.Edge}) {
-					continue // the writer has reported it
-				}
-				c.forgetUser(side.Owner(e.Edge.Pair()), e.Edge)
-				if !c.change(side, e.Edge, false) {
-					doubtful[side] = append(doubtful[side], e.Edge)
-				}
-				c.forgetRecommender(side, e.Edge)
-				c.reported.add(false, storage.Row{Side: side, Edge: e.Edge}) // it may come again, in another way
-			}
-		case events.UserChanged, events.CountsChanged:
-			if e.Kind == events.UserChanged {
-				c.names.Add(1)
-			}
-			if !c.hasVersion(e.User, e.Version) {
-				c.forget(profileKey(e.User))
-			}
-			c.forget(recommenderKey(e.User)) // it may have been read before the profile
-		case events.StateChanged:
-			c.forget(profileKey(e.User))
-			c.forget(recommenderKey(e.User))
-		case events.Corrected:
-			c.reported.rows.Purge() // a row may come back as it was
-			c.names.Add(1)
-			for k := range postKind {
-				c.forget(key{kind: k, id: e.User})
-			}
-			c.forgetPost(storage.PostID{Author: e.User})
-		case events.Gap:
-			c.Forget()
-		case events.RequestChanged, events.FavoriteChanged, events.RelationChanged:
-			for _, side := range [...]storage.Side{e.Side(), e.Side().Replica()} {
-				if row := (storage.Row{Side: side, Edge: e.Edge}); !c.reported.has(row) {
-					c.forget(profileKey(side.Owner(e.Edge.Pair())))
-					c.forgetPostOf(side, e.Edge)
-				}
-			}
-		case events.PostPublished, events.PostDeleted, events.PostChanged:
-			c.forgetPost(e.Post.PostID)
-		case events.CommentAdded: // its post has changed, too
-		}
-	}
-	for side, edges := range doubtful {
-		if len(edges) > 0 {
-			c.compare(ctx, storage.Side(side), edges)
-		}
-	}
-}
 
 // compare reads the rows of edges and applies them; lists whose rows cannot be read are forgotten.
 func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.Edge) {

@@ -67,10 +67,10 @@ func (c *Cache) report(ctx context.Context, what []storage.UserChange) error {
 		pipe := c.clock.Redis.Pipeline()
 		for _, w := range what {
 			keys := []string{key(e, "user", w.User)}
-			if w.Forward {
+			if w.What.Has(storage.Leaving | storage.Missed) {
 				keys = append(keys, key(e, storage.Forward.String(), w.User))
 			}
-			if w.Inverse {
+			if w.What.Has(storage.Entering | storage.Missed) {
 				keys = append(keys, key(e, storage.Inverse.String(), w.User))
 			}
 			changed.EvalSha(ctx, pipe, keys, c.form, w.Counts.Version, w.Before, leaseLife.Milliseconds(), string(wire.AppendCounts(nil, w.Counts)))
@@ -129,7 +129,7 @@ func (c *Cache) catchUp() (done bool) {
 		err, users = c.Empty(c.closed), nil
 	} else {
 		err = c.report(c.closed, storage.Each(users, func(id storage.UserID) storage.UserChange {
-			return storage.UserChange{User: id, Forward: true, Inverse: true}
+			return storage.UserChange{User: id, What: storage.Missed}
 		}))
 	}
 	if err == nil && (all || len(users) > 0) {

@@ -81,7 +81,7 @@ func TestUsersAreReadAgainOnlyIfTheyMust(t *testing.T) {
 		t.Fatal(err)
 	}
 	renamed := s.both(1, 2)[0]
-	renamed.Before, renamed.Forward, renamed.Profile = renamed.Counts.Version, false, &user
+	renamed.Before, renamed.What, renamed.Profile = renamed.Counts.Version, storage.Whole, &user
 	b.Changed(t.Context(), []storage.UserChange{renamed})
 	seen("another name", 1, 0)
 	if n := admin(t, server).Exists(t.Context(), key(a.epoch(t), "user", 3)).Val(); n > 0 {
@@ -175,11 +175,11 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 		},
 		"changed without versions": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), []storage.UserChange{{User: 1, Forward: true}, {User: 2, Inverse: true}})
+			b.Changed(t.Context(), []storage.UserChange{{User: 1, What: storage.Leaving}, {User: 2, What: storage.Entering}})
 		},
 		"anything about them has changed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), []storage.UserChange{{User: 1, Forward: true, Inverse: true}, {User: 2, Forward: true, Inverse: true}})
+			b.Changed(t.Context(), []storage.UserChange{{User: 1, What: storage.Missed}, {User: 2, What: storage.Missed}})
 		},
 		"flushed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)

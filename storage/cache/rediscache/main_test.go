@@ -74,7 +74,7 @@ func (s *source) write(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 
 // both are the changes of an edge, as a writer has them after the write.
 func (s *source) both(from, to storage.UserID) []storage.UserChange {
-	list := []storage.UserChange{{User: from, Forward: true}, {User: to, Inverse: true}}
+	list := []storage.UserChange{{User: from, What: storage.Leaving}, {User: to, What: storage.Entering}}
 	for i, r := range storage.ProfileLookups.Read(context.Background(), s.Store, from, to) {
 		list[i].Counts, list[i].Before = r.Value.Counts, r.Value.Counts.Version-1
 	}

@@ -95,7 +95,7 @@ func (f *Follower) Start(ctx context.Context) (run func()) {
 }
 
 func (f *Follower) subscribe(ctx context.Context) *events.Subscription {
-	return f.Hub.SubscribeTo(ctx, events.PostPublished, events.PostDeleted)
+	return f.Hub.SubscribeTo(ctx, events.PostChanged, 0)
 }
 
 // take takes events in. If some may be missing, it wakes the goroutine that reads the store.
@@ -108,12 +108,8 @@ func (f *Follower) take(ctx context.Context, subscription *events.Subscription, 
 	}
 	for {
 		for e := range subscription.Events() {
-			switch e.Kind {
-			case events.PostPublished:
-				f.Posts.Add(e.Post)
-			case events.PostDeleted:
-				f.Posts.Remove(e.Post.PostID)
-			case events.Gap:
+			f.Posts.Apply(e.Post)
+			if e.Kind == events.Gap {
 				missed()
 			}
 		}
@@ -254,12 +250,14 @@ func (f *Follower) settle(shards []looked) {
 
 // report adds posts that were read, and publishes those whose events have not come.
 func (f *Follower) report(newestFirst []storage.PostAt) {
+	var found storage.Change
 	for _, post := range slices.Backward(newestFirst) {
 		if f.Posts.Add(post) {
-			f.found.Add(1)
-			f.Hub.Publish(events.Published(post))
+			found.AddPost(storage.PostPublished, post)
 		}
 	}
+	f.found.Add(int64(len(found.Posts)))
+	f.Hub.Publish(events.Of(found)...)
 }
 
 // wait returns true if it was woken before the time was over.

@@ -130,7 +130,7 @@ func TestPostsAreFoundWithoutTheirEvents(t *testing.T) {
 	for range posts {
 		select {
 		case e := <-heard.Events():
-			if e.Kind != events.PostPublished || e.Post != posts[0] && e.Post != posts[1] {
+			if e.Post.News != storage.PostPublished || e.Post.PostAt != posts[0] && e.Post.PostAt != posts[1] {
 				t.Errorf("%+v", e)
 			}
 		case <-time.After(20 * time.Second):
@@ -155,9 +155,9 @@ func TestEventsAreTakenIn(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	post := storage.PostAt{PostID: storage.PostID{Author: 1, Number: 7}, CreatedAt: storage.MicrosOf(time.Now())}
-	w.Hub.Publish(events.Published(post), events.Published(post))
+	w.Hub.Publish(events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: post, News: storage.PostPublished}}, events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: post, News: storage.PostPublished}})
 	w.wait(t, 1)
-	w.Hub.Publish(events.Deleted(post.PostID))
+	w.Hub.Publish(events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: post.PostID}, News: storage.PostDeleted}})
 	w.wait(t, 0)
 	w.publish(t, 1, 0)
 	polled := w.polled.Load()

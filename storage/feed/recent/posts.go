@@ -123,6 +123,16 @@ func (p *Posts) Remove(id storage.PostID) {
 	p.remove(id)
 }
 
+// Apply adds a post that has been published, or removes one that has been deleted.
+func (p *Posts) Apply(post storage.ChangedPost) {
+	switch post.News {
+	case storage.PostPublished:
+		p.Add(post.PostAt)
+	case storage.PostDeleted:
+		p.Remove(post.PostID)
+	}
+}
+
 // mostWaiting bounds what may change during a load. If more changes, the load has to be repeated.
 const mostWaiting = 1 << 16
 
