@@ -84,7 +84,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	bus := cluster.EventsOf(p.store, p.redis, p.hub, metrics)
 	p.caches = settings.cluster().OpenCaches(cluster.CacheConfig{
 		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
-		FeedBytes: feedBytes, Hub: p.hub, Logger: p.logger, Registerer: p.registry})
+		FeedBytes: feedBytes, Hub: p.hub, Logger: p.logger, Replicates: c.Replicate, Registerer: p.registry})
 	p.closers = append(p.closers, p.caches.Close)
 	key, err := p.store.Secret(ctx, "consistency tokens")
 	if err != nil {
@@ -100,19 +100,16 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { settings.watch(ctx, p.store, p.redis, p.logger, forAll, forGateways) }))
-	c.startCaches(settings, p)
+	p.startCaches()
 	p.identity.Limits.CountAll = p.redis.CountAll(p.store)
 	return c.openRelations(ctx, settings, p)
 }
 
 // startCaches returns when other gateways know of this one.
-func (c *ServeCmd) startCaches(settings *Settings, p *services) {
+func (p *services) startCaches() {
 	started := make(chan struct{})
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) {
-		p.caches.Run(ctx, cluster.Hearing{
-			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == cluster.Sync,
-			Logger: p.logger, Started: func() { close(started) },
-		})
+		p.caches.Run(ctx, cluster.Hearing{Hub: p.hub, Logger: p.logger, Started: func() { close(started) }})
 	}))
 	<-started
 }

@@ -29,13 +29,11 @@ type Caches struct {
 	clock *epoch.Clock      // of the Redis through which the changes of other processes arrive; nil: there is none
 	feed  *recent.Follower  // nil: nothing is kept for home feeds
 
-	follows  bool         // changes of other processes arrive by the binlogs, if there are any
-	hasLogs  bool         // there are
-	alone    atomic.Bool  // there are no other processes
-	unlogged bool         // nobody else reports what this process has written, if it is killed before it has
-	doubts   atomic.Int64 // reports of commits without an answer that are still to be made
-	own      *presence
-	stopBus  func()
+	way     way
+	alone   atomic.Bool  // there are no other processes
+	doubts  atomic.Int64 // reports of commits without an answer that are still to be made
+	own     *presence
+	stopBus func()
 }
 
 // CacheConfig configures the caches of a process.
@@ -49,6 +47,7 @@ type CacheConfig struct {
 	Logger     *slog.Logger  // of FeedBytes
 	FeedLate   time.Duration // how late posts may become known; 0: a minute
 	Silent     bool          // what this process writes to the store is not reported transaction by transaction
+	Replicates bool          // this process runs the replicator
 	Registerer prometheus.Registerer
 }
 
@@ -59,9 +58,7 @@ func (d Config) OpenCaches(cfg CacheConfig) *Caches {
 	if cfg.Redis != nil && cfg.Redis.client != nil {
 		c.clock = epoch.NewClock(cfg.Redis.client, cfg.Redis.runs, "kith:"+cfg.Store.UUID())
 	}
-	c.hasLogs = d.Redundancy == Binlog
-	c.follows = c.clock == nil && !cfg.Store.HasLog()
-	c.unlogged = c.clock != nil && d.Redundancy != Binlog
+	c.way = d.way(c.clock != nil, cfg.Store.HasLog(), cfg.Replicates)
 	var source storage.Bundler = cfg.Store
 	if d.RedisCache && c.clock != nil {
 		c.redis = rediscache.New(c.clock, cfg.Store, func(users []storage.UserID) { cfg.Bus.Send(context.Background(), missed(users)) }, cfg.Registerer)
@@ -221,10 +218,6 @@ func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row)
 type Hearing struct {
 	Hub *events.Hub
 
-	// SelfSufficient means that the gateway itself sees all changes while it is the only one on its
-	// store.
-	SelfSufficient bool
-
 	// Started is called once other gateways know of this one.
 	Started func()
 	Logger  *slog.Logger
@@ -250,14 +243,14 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	}
 
 	var mu sync.Mutex
-	hearing, following, told := false, false, true
+	hearing, told := false, true
 	change := func(what *bool, is bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		*what = is
 		c.alone.Store(alone)
 		if c.local != nil {
-			isOn := hearing || following || alone && h.SelfSufficient
+			isOn := hearing || alone && c.way.alone
 			mode := localcache.Off
 			if isOn {
 				mode = localcache.On
@@ -270,12 +263,13 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 			}
 		}
 		if c.feed != nil {
-			c.feed.Hearing(hearing || alone)
+			c.feed.Hearing(hearing && c.way.by == byRedis || alone) // binlogs do not show when a post was published
 		}
 	}
-	c.bus.OnHearing(func(is bool) { change(&hearing, is) })
-	if c.follows && c.local != nil {
-		running.Go(func() { c.followLogs(ctx, func(is bool) { change(&following, is) }, h.Logger) })
+	heard := func(is bool) { change(&hearing, is) }
+	c.bus.OnHearing(heard)
+	if c.way.by == byBinlogs && c.local != nil {
+		running.Go(func() { c.followLogs(ctx, heard, h.Logger) })
 	}
 	h.Started()
 	c.own.watch(ctx, func(is bool) { change(&alone, is) })
@@ -283,16 +277,15 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 
 // tell logs that nothing is kept in the memory of this process, and why, or that it is again.
 func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool) {
-	reason := "the events of other processes do not arrive from Redis"
-	switch {
-	case isOn:
+	if isOn {
 		logger.InfoContext(ctx, "cache on: users and lists are kept in memory again")
 		return
-	case c.follows:
-		reason = "other processes use the store, there is no --redis, and the servers' binlogs, which also show their changes, are not followed (yet)"
-	case c.clock == nil:
-		reason = "other processes use the store, and without --redis their changes are not heard of"
 	}
+	reason := map[source]string{
+		nothing:   "other processes use the store, and without --redis their changes are not heard of",
+		byRedis:   "the events of other processes do not arrive from Redis",
+		byBinlogs: "other processes use the store, there is no --redis, and the servers' binlogs, which also show their changes, are not followed (yet)",
+	}[c.way.by]
 	logger.InfoContext(ctx, "cache off: every request reads the databases", "reason", reason)
 }
 

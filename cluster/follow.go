@@ -24,7 +24,7 @@ const (
 func (c *Caches) followLogs(ctx context.Context, hearing func(bool), logger *slog.Logger) {
 	told := ""
 	for pause := followPause; sleep.For(ctx, pause) == nil; {
-		if c.alone.Load() && !c.hasLogs { // a server may have no binlog, and need none
+		if c.alone.Load() && !c.way.always { // a server may have no binlog, and need none
 			continue
 		}
 		pause = followPause

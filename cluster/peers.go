@@ -68,7 +68,7 @@ func (r *Repairs) Repaired(ctx context.Context, rows []storage.Row) {
 		w.AddRow(one.Side.Replica(), one.Edge)
 	}
 	r.peers.wrote(ctx, w)
-	if !r.peers.store.HasLog() {
+	if !r.peers.way.rows {
 		r.peers.bus.Publish(ctx, rows)
 	}
 }

@@ -63,7 +63,7 @@ func (d Config) OpenRedundancy(with Redundant) *Redundancy {
 	case Binlog:
 		d.binlog(ctx, r, with)
 	}
-	if with.Store.HasLog() {
+	if with.Caches.way.rows {
 		r.running.Go(func() { replication.FollowLogs(ctx, with.Store, with.Bus, with.Logger) })
 	}
 	return r
@@ -83,7 +83,7 @@ func (r *Redundancy) Close() {
 
 func (r *Redundancy) sync(with Redundant) {
 	var publisher replication.Publisher = with.Bus
-	if with.Store.HasLog() {
+	if with.Caches.way.rows {
 		publisher = nobody{} // the relation_log reports
 	}
 	sync := replication.NewSynchronous(with.Store, publisher, with.Registerer, with.Logger)

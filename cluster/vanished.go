@@ -17,7 +17,7 @@ const forgetEvery = time.Minute
 // vanished makes all caches forget what a process that has vanished may have changed without reporting it. It returns false if
 // that has to be tried again later.
 func (c *Caches) vanished(ctx context.Context) bool {
-	if !c.unlogged {
+	if !c.way.forgets {
 		return true
 	}
 	if first, err := c.clock.Redis.SetNX(ctx, c.clock.Prefix+":forgot", "", forgetEvery).Result(); err != nil || !first {
