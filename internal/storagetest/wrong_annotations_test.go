@@ -16,8 +16,6 @@ var besideMistakes = []mistake{
 	{"messages are replaced", func(s *oracle.Store) storage.Store { return besideAnew{s} }, "beside/AMessageNeedsAPendingRequest", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, besideMistakes...) }
-
 // besideNothing makes a follow when a mark is added.
 type besideNothing struct{ *oracle.Store }
 

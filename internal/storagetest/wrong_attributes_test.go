@@ -28,8 +28,6 @@ var attributeMistakes = []mistake{
 	{"first follows need no edge", func(s *oracle.Store) storage.Store { return firstOfNothing{s} }, "beside/AFirstFollowNeedsAnEdge", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, attributeMistakes...) }
-
 type attributesReplaced struct{ *oracle.Store }
 
 func (s attributesReplaced) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {

@@ -62,8 +62,6 @@ var favoriteMistakes = []mistake{
 	}), "cancellation/NoPostIsWritten", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, favoriteMistakes...) }
-
 type deletedFavorited struct{ *counting }
 
 func (s deletedFavorited) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {

@@ -26,8 +26,6 @@ var listMistakes = []mistake{
 	{"lists outlive users", func(s *oracle.Store) storage.Store { return &listsStay{s, map[storage.UserID][]storage.UserList{}} }, "userLists/TheyEndWithTheUser", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, listMistakes...) }
-
 type updatesAgain struct{ *oracle.Store }
 
 func (s updatesAgain) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (storage.UserList, bool, error) {

@@ -26,8 +26,6 @@ var moderationMistakes = []mistake{
 	{"entries go with the user", func(s *oracle.Store) storage.Store { return &logOfUsers{s} }, "moderation/TheLogOutlivesTheUser", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, moderationMistakes...) }
-
 type moderates struct {
 	*oracle.Store
 	how func(context.Context, *oracle.Store, storage.ModerationEntry) (storage.ModerationEntry, bool, error)

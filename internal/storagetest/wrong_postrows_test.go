@@ -20,8 +20,6 @@ var postRowMistakes = []mistake{
 	{"restored comments ask for blocks", func(s *oracle.Store) storage.Store { return addsRows{s} }, "postRows/ACommentComesAsItWas", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, postRowMistakes...) }
-
 // publishesRows restores posts as new ones.
 type publishesRows struct{ *oracle.Store }
 

@@ -49,8 +49,6 @@ var postMistakes = []mistake{
 	{"posts are written after the end", func(s *oracle.Store) storage.Store { return deafPosts{s} }, "cancellation/NoPostIsWritten", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, postMistakes...) }
-
 type keysIgnored struct{ *oracle.Store }
 
 func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {

@@ -58,8 +58,6 @@ var relationMistakes = []mistake{
 	{"repairs forget the kind", func(s *oracle.Store) storage.Store { return kindlessRepairs{s} }, "relations/RepairsAreCounted", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, relationMistakes...) }
-
 type oneBound struct {
 	*oracle.Store
 	n map[storage.UserID]int64

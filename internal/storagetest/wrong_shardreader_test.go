@@ -47,8 +47,6 @@ var shardReaderMistakes = []mistake{
 	{"the reader's error is kept", func(s *oracle.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
 }
 
-func init() { wrongStores = append(wrongStores, shardReaderMistakes...) }
-
 // readsOnAndOn uses a new moment for each page.
 type readsOnAndOn struct{ *oracle.Store }
 

@@ -113,8 +113,6 @@ var snapshotMistakes = []mistake{
 	}), "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
 }
 
-func init() { wrongStores = append(wrongStores, snapshotMistakes...) }
-
 // pauseBetween is long enough for a write in between.
 const pauseBetween = 200 * time.Microsecond
 

@@ -38,7 +38,10 @@ type mistake struct {
 
 // The suite is worth as much as it catches. Here it runs over stores that are the reference engine
 // with one mistake each, and must name the broken promise.
-var wrongStores = []mistake{
+var wrongStores = slices.Concat(edgeMistakes, besideMistakes, attributeMistakes, favoriteMistakes, listMistakes, moderationMistakes, postRowMistakes, postMistakes, relationMistakes, shardReaderMistakes, sideMistakes, snapshotMistakes)
+
+// Mistakes about edges, users and what is in no other table.
+var edgeMistakes = []mistake{
 	{"nothing", func(s *oracle.Store) storage.Store { return s }, "", promiseOnly},
 
 	{"text of three bytes a character", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.User]) {
