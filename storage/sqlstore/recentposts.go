@@ -51,7 +51,7 @@ func (s *Store) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]stora
 
 // LastPosts implements [storage.RecentPostReader].
 func (s *Store) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
-	return db.LookUp(s.db, authors, s.sql.MaxPages, s.shards.Of, func(shard int, authors []storage.UserID, found func(storage.UserID, storage.Micros)) error {
+	return db.LookUp(s.db, authors, s.sql.MaxPairs, s.shards.Of, func(shard int, authors []storage.UserID, found func(storage.UserID, storage.Micros)) error {
 		text, args := s.lastPosts(authors, upTo)
 		return s.db.Query(ctx, "posts.last", shard, len(authors), text, args, func(rows *sql.Rows) error {
 			var author storage.UserID

@@ -113,7 +113,7 @@ func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []stora
 
 // profilesOfAnybody also reads the counts of owners who are not in users. Metrics name these look-ups "counts".
 func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return db.LookUp(s.db, ids, s.sql.MaxPages, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
 		text := db.Listed(sqlProfiles, len(wanted))
 		row := newUserRow(1 + countNumbers)
