@@ -52,7 +52,7 @@ func TestAttributesAreSelected(t *testing.T) {
 			posts(first: 1) { nodes { attributes { price } } }
 		} } fragment A on UserAttributes { age born ... on UserAttributes { pronouns } }`, apitest.Vars{"skip": true, "not": false}).Is(`{"user":{"attributes":{"__typename":"UserAttributes","she":"she/her","verified":null,"age":7,"born":"2001-02-03T03:05:06.000000Z","pronouns":"she/her"},` +
 			`"again":{"born":"2001-02-03T03:05:06.000000Z"},"posts":{"nodes":[{"attributes":{"price":1.5}}]}}}`)
-		viewer.Ask(`{ user(by: {id: 2}) { followers(first: 5) { nodes { attributes { age } viewerRelationship { attributes { metAt } } } } } }`, nil).Is(`{"user":{"followers":{"nodes":[{"attributes":{"age":7},"viewerRelationship":{"attributes":{"metAt":null}}}]}}}`)
+		viewer.Ask(`{ user(by: {id: 2}) { followers(first: 5) { nodes { attributes { age } viewerRelationship { attributes { metAt } } } } } }`, nil).Is(`{"user":{"followers":{"nodes":[{"attributes":{"age":7},"viewerRelationship":null}]}}}`)
 		// A follow's are for whoever follows alone.
 		const follow = `{ relationship(from: 1, to: 2) { attributes { metAt } } }`
 		viewer.Ask(follow, nil).Is(`{"relationship":{"attributes":{"metAt":"school"}}}`)

@@ -19,7 +19,7 @@ var readAhead = selections.Reads{
 		"friends": friends, "notFollowingBack": notFollowingBack, "notFollowedBack": notFollowedBack,
 		"commonFollowings": commonList(storage.Forward), "commonFollowers": commonList(storage.Inverse), "followersYouKnow": followersYouKnow,
 		"followSuggestions": followSuggestions, "similarUsers": similarUsers, "edges": edgesOfKind,
-		"relationship": relationshipTo, "viewerRelationship": viewerRelationship,
+		"relationship": relationshipTo, "viewerRelationship": viewerRelationship, "isViewer": viewerAmong,
 		"posts": &userPosts, "favorites": &userFavorites, "lists": &userLists,
 	},
 	"Relationship": {

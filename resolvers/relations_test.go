@@ -187,7 +187,7 @@ func TestADeactivatedUserSeesItself(t *testing.T) {
 			"byHandle": {"id": "1"}, "node": {"id": "1"}, "nodes": [{"id": "1"}, {"id": "2"}], "relationship": {"status": "MUTUAL", "from": {"id": "1"}},
 			"back": {"followers": {"totalCount": 1, "nodes": [{"id": "1"}]}, "viewerRelationship": {"status": "MUTUAL"}}}`)
 		api.As(2).Ask(query, nil).Is(`{"viewer": {"user": {"id": "2"}, "deactivated": false}, "user": null, "byHandle": null, "node": null, "nodes": [null, {"id": "2"}],
-			"relationship": {"status": "NONE", "from": null}, "back": {"followers": {"totalCount": 0, "nodes": []}, "viewerRelationship": {"status": "NONE"}}}`)
+			"relationship": {"status": "NONE", "from": null}, "back": {"followers": {"totalCount": 0, "nodes": []}, "viewerRelationship": null}}`)
 		api.As(2).Ask(`{ viewer { deactivated discoverable } user(by: {id: 3}) { listVisibility { followings followers } } }`, nil).
 			Is(`{"viewer": {"deactivated": false, "discoverable": true}, "user": {"listVisibility": {"followings": "EVERYONE", "followers": "EVERYONE"}}}`)
 	})

@@ -165,11 +165,21 @@ var relationshipTo = fieldOf(
 		wantedPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below}.add(ctx, b)
 	})
 
-// viewerRelationship is that of the viewer to a user.
+// viewerAmong says which of the users is the viewer.
+var viewerAmong = insetOf(func(context.Context, *batch, *selections.Field, []storage.UserID) {},
+	func(ctx context.Context, users []*model.User, _ []*selections.Field, _ paths) {
+		for _, u := range users {
+			if u != nil {
+				u.IsViewer = isViewer(ctx, u.UserID)
+			}
+		}
+	})
+
+// viewerRelationship is that of the viewer to another user.
 var viewerRelationship = insetOf(
 	func(ctx context.Context, b *batch, f *selections.Field, users []storage.UserID) {
 		if b.viewer != 0 {
-			wantedPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: b.viewer, To: id} }), f.Below}.add(ctx, b)
+			wantedPairs{pairsFrom(b.viewer, users), f.Below}.add(ctx, b)
 		}
 	},
 	func(ctx context.Context, users []*model.User, aliases []*selections.Field, at paths) {
@@ -179,7 +189,7 @@ var viewerRelationship = insetOf(
 		}
 		pairs, index := make([]storage.Pair, 0, len(users)), make([]int, 0, len(users))
 		for i, u := range users {
-			if u != nil {
+			if u != nil && u.UserID != viewer {
 				pairs, index = append(pairs, storage.Pair{From: viewer, To: u.UserID}), append(index, i)
 			}
 		}
@@ -187,6 +197,17 @@ var viewerRelationship = insetOf(
 			users[index[k]].Viewers = r
 		}
 	})
+
+// pairsFrom are the pairs of the viewer and others.
+func pairsFrom(viewer storage.UserID, users []storage.UserID) []storage.Pair {
+	var pairs []storage.Pair
+	for _, id := range users {
+		if id != viewer {
+			pairs = append(pairs, storage.Pair{From: viewer, To: id})
+		}
+	}
+	return pairs
+}
 
 // relationshipsField are the root fields `relationship` and `relationships`.
 var relationshipsField = fieldOf(

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/graph/selections"
 	"kith/internal/apitest"
 	"kith/storage"
 )
@@ -161,5 +162,23 @@ func TestUsersBelowRelationships(t *testing.T) {
 				{"to": {"handle": "u3", "followerCount": 1, "followings": {"nodes": []}, "relationship": {"status": "FOLLOWED_BY"}}, "from": {"name": "User 1"}},
 				{"to": {"handle": "u2", "followerCount": 1, "followings": {"nodes": [{"handle": "u1"}]}, "relationship": {"status": "MUTUAL"}}, "from": {"name": "User 1"}}
 			]}`)
+	})
+}
+
+// Nobody follows oneself: lists that the viewer is on have nothing to offer there.
+func TestTheViewerAmongOthers(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 3)
+		apitest.Follow(t, store, 2, 1, 3)
+		const query = `{ user(by: {id: 2}) { isViewer followings { nodes { id isViewer viewerRelationship { status } } edges { node { me: isViewer } } } } }`
+		for _, o := range []apitest.Options{{}, {Context: selections.ByGqlgen}} {
+			api := apitest.New(t, store, o)
+			api.As(1).Ask(query, nil).Is(`{"user": {"isViewer": false, "followings": {
+			"nodes": [{"id": "3", "isViewer": false, "viewerRelationship": {"status": "NONE"}}, {"id": "1", "isViewer": true, "viewerRelationship": null}],
+			"edges": [{"node": {"me": false}}, {"node": {"me": true}}]}}}`)
+			api.Ask(query, nil).Is(`{"user": {"isViewer": false, "followings": {
+			"nodes": [{"id": "3", "isViewer": false, "viewerRelationship": null}, {"id": "1", "isViewer": false, "viewerRelationship": null}],
+			"edges": [{"node": {"me": false}}, {"node": {"me": false}}]}}}`)
+		}
 	})
 }

@@ -55,6 +55,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 
 	"relationship":       {Weight: 10},
 	"viewerRelationship": {Needs: SignedIn, Value: object(func(u *model.User) *model.Relationship { return u.Viewers })},
+	"isViewer":           {Value: boolean(func(u *model.User) bool { return u.IsViewer })},
 
 	"commonFollowings": {Needs: Counts | OpenFollowings, Weight: setAlgebra, Chosen: 4 * setAlgebra},
 	"commonFollowers":  {Needs: Counts | OpenFollowers | Inverse, Weight: setAlgebra, Chosen: 4 * setAlgebra},

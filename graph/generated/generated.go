@@ -606,6 +606,7 @@ type ComplexityRoot struct {
 		Friends            func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
 		Handle             func(childComplexity int) int
 		ID                 func(childComplexity int) int
+		IsViewer           func(childComplexity int) int
 		ListVisibility     func(childComplexity int) int
 		Lists              func(childComplexity int, first *int32, after *string) int
 		Locked             func(childComplexity int) int
@@ -781,6 +782,7 @@ type UserResolver interface {
 	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
 	Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error)
 	ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error)
+
 	CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
@@ -3352,6 +3354,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
+	case "User.isViewer":
+		if e.ComplexityRoot.User.IsViewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.IsViewer(childComplexity), true
 	case "User.listVisibility":
 		if e.ComplexityRoot.User.ListVisibility == nil {
 			break
@@ -5709,8 +5717,10 @@ type User implements Node {
     "The other user."
     to: ID!
   ): Relationship @cacheControl(maxAge: 10)
-  "The viewer's relationship with this user; null if nobody is signed in."
+  "The viewer's relationship with this user; null if nobody is signed in, or this user is the viewer: nobody follows oneself."
   viewerRelationship: Relationship @cacheControl(scope: PRIVATE)
+  "Whether this user is the viewer."
+  isViewer: Boolean! @cacheControl(scope: PRIVATE)
 
   """
   Users whom both this user and ` + "`" + `with` + "`" + ` follow, by ascending id, or by the time at which this user
@@ -6879,6 +6889,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_relationship(ctx, field)
 	case "viewerRelationship":
 		return ec.fieldContext_User_viewerRelationship(ctx, field)
+	case "isViewer":
+		return ec.fieldContext_User_isViewer(ctx, field)
 	case "commonFollowings":
 		return ec.fieldContext_User_commonFollowings(ctx, field)
 	case "commonFollowers":
@@ -20182,6 +20194,29 @@ func (ec *executionContext) fieldContext_User_viewerRelationship(_ context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _User_isViewer(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_isViewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.IsViewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_User_isViewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _User_commonFollowings(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -27962,6 +27997,11 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "isViewer":
+			out.Values[i] = ec._User_isViewer(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "commonFollowings":
 			field := field
 

@@ -14,8 +14,9 @@ type User struct {
 	Row    storage.User                   // zero when no field of it is selected
 	Counts storage.Result[storage.Counts] // zero when no count is selected
 
-	Viewers *Relationship          // of the viewer to it; nil unless selected
-	Friends storage.Result[*int32] // how many it has; nil unless selected, and open to the viewer
+	Viewers  *Relationship          // of the viewer to it; nil unless selected, and for the viewer
+	IsViewer bool                   // false unless selected
+	Friends  storage.Result[*int32] // how many it has; nil unless selected, and open to the viewer
 }
 
 func (*User) IsNode() {}
