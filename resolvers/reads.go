@@ -29,7 +29,7 @@ var readAhead = selections.Reads{
 	"FriendRequest":  {"from": requestFrom, "to": requestTo, "message": requestMessage},
 	"Post":           {"author": postAuthor, "comments": &postComments, "favoritedBy": &favoritedBy},
 	"Comment":        {"author": commentAuthor},
-	"List":           {"owner": listOwner, "members": listMembers, "memberCount": listMembers},
+	"List":           {"owner": listOwner, "has": listHas, "members": listMembers, "memberCount": listMembers},
 	"SuggestionEdge": {"via": recommendedBy},
 }
 

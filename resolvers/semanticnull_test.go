@@ -148,7 +148,7 @@ func arguments(field *ast.FieldDefinition) string {
 			continue
 		}
 		value := map[string]string{
-			"id": "2", "to": "2", "with": "2", "from": "1", "by": `{handle: "u2"}`, "text": `"u"`, "direction": "RECEIVED", "where": "{followersOf: 2}",
+			"id": "2", "userId": "2", "to": "2", "with": "2", "from": "1", "by": `{handle: "u2"}`, "text": `"u"`, "direction": "RECEIVED", "where": "{followersOf: 2}",
 			"ids":             `[1, 2, 5, 6, 7, 9, 99]`,
 			"representations": `[{__typename: "User", id: 2}, {__typename: "User", handle: "u5"}, {__typename: "Post", id: "post_2_2"}, {__typename: "Relationship", id: "rel_1_2"}]`,
 		}[a.Name]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 
 	"kith/accounts"
 	"kith/graph/apierr"
@@ -120,6 +121,20 @@ var listMembers = &setField[storage.UserList]{
 	},
 }
 
+// listHas asks for the edge from a list to the user of the argument `userId`.
+var listHas = fieldOf(
+	func(ctx context.Context, f *selections.Field) (storage.UserID, error) {
+		return parseUserID("userId", strings.Join(texts(ctx, f, "userId"), ""))
+	},
+	func(_ context.Context, b *batch, _ *selections.Field, user storage.UserID, lists []storage.UserList) {
+		edges := storage.Each(lists, func(l storage.UserList) storage.Pair { return memberOf(l, user) })
+		b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Relations]).Ask(edges))
+	})
+
+func memberOf(l storage.UserList, user storage.UserID) storage.Pair {
+	return storage.Pair{From: l.Owner, To: user, Post: l.Kind().Number}
+}
+
 func askListNodes(_ context.Context, b *batch, nodes []nodeID, on []*selections.Object) {
 	ids := storage.Each(nodes, nodeID.list)
 	b.ask(loaders.Of(b.loaders, storage.ListLookups).Ask(storage.Each(ids, oneList)))
@@ -170,6 +185,19 @@ func membersOf(id storage.ListID) ownList {
 
 func (listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *string) (*model.UserConnection, error) {
 	return showPage(ctx, listName(obj.Row.ListID), plain)
+}
+
+func (listFields) Has(ctx context.Context, obj *model.List, _ string) (bool, error) {
+	user, err := argument[storage.UserID](stateOf(ctx), planned(ctx))
+	if err != nil {
+		return false, err
+	}
+	a, err := audienceOf(ctx)
+	if err != nil || a.Hides(user) {
+		return false, err
+	}
+	edge := loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Relations]).Get(memberOf(obj.Row, user))
+	return edge.Value.Type == storage.Related, edge.Err
 }
 
 func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {

@@ -88,6 +88,31 @@ func listID(t *testing.T, text string) (id storage.ListID) {
 	return id
 }
 
+// A change of a list shows at once in whether a user is on it. Who is hidden from the viewer, or is not there, is on none.
+func TestWhoIsOnAList(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		id := v.createList(v.a, true, v.b, v.d)
+		v.does(v.c, "block", v.d)
+		has := func(who *apitest.API, want string) {
+			t.Helper()
+			who.Ask(`query($id: ID!, $b: ID!, $c: ID!, $d: ID!) { node(id: $id) { ... on List { b: has(userId: $b) c: has(userId: $c) d: has(userId: $d) none: has(userId: "999999") } } }`,
+				apitest.Vars{"id": id, "b": v.b.String(), "c": v.c.String(), "d": v.d.String()}).Is(`{"node": ` + want + `}`)
+		}
+		change := func(name string, user storage.UserID) {
+			t.Helper()
+			v.api.As(v.a).Ask(fmt.Sprintf(`mutation($id: ID!) { %s(listId: $id, userIds: ["%s"]) { changed } }`, name, user), apitest.Vars{"id": id}).Whole()
+		}
+		has(v.api.As(v.a), `{"b": true, "c": false, "d": true, "none": false}`)
+		has(v.api.As(v.c), `{"b": true, "c": false, "d": false, "none": false}`)
+		change("addToList", v.c)
+		change("removeFromList", v.b)
+		has(v.api.As(v.a), `{"b": false, "c": true, "d": true, "none": false}`)
+		v.api.Ask(`query($id: ID!) { node(id: $id) { ... on List { has(userId: "x") } } }`, apitest.Vars{"id": id}).Refused("BAD_USER_INPUT")
+		v.api.As(v.a).Ask(`mutation($id: ID!) { updateList(listId: $id, public: false) { changed } }`, apitest.Vars{"id": id}).Whole()
+		has(v.api.As(v.c), `null`)
+	})
+}
+
 // Whoever does not see a list learns from no answer that it exists; a public one shows nobody who is hidden from the viewer.
 func TestWhoSeesLists(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {

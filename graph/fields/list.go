@@ -8,6 +8,7 @@ var listType = Type{Name: "List", Is: []string{"Node", "_Entity"}, Fields: map[s
 	"public":      {},
 	"createdAt":   {},
 	"owner":       {},
+	"has":         {Weight: 2},
 	"memberCount": {Weight: pageOfList},
 	"members":     {Weight: pageOfList},
 }}

@@ -270,6 +270,7 @@ type ComplexityRoot struct {
 
 	List struct {
 		CreatedAt   func(childComplexity int) int
+		Has         func(childComplexity int, userID string) int
 		ID          func(childComplexity int) int
 		MemberCount func(childComplexity int) int
 		Members     func(childComplexity int, first *int32, after *string) int
@@ -680,6 +681,7 @@ type ComplexityRoot struct {
 type ListResolver interface {
 	Owner(ctx context.Context, obj *model.List) (*model.User, error)
 	MemberCount(ctx context.Context, obj *model.List) (int32, error)
+	Has(ctx context.Context, obj *model.List, userID string) (bool, error)
 	Members(ctx context.Context, obj *model.List, first *int32, after *string) (*model.UserConnection, error)
 }
 type MutationResolver interface {
@@ -1562,6 +1564,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.List.CreatedAt(childComplexity), true
+	case "List.has":
+		if e.ComplexityRoot.List.Has == nil {
+			break
+		}
+
+		args, err := ec.field_List_has_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.List.Has(childComplexity, args["userId"].(string)), true
 	case "List.id":
 		if e.ComplexityRoot.List.ID == nil {
 			break
@@ -4124,6 +4137,11 @@ type List implements Node {
   owner: User @semanticNonNull
   "How many users are on it whom the viewer may see."
   memberCount: Int!
+  "Whether a user is on it whom the viewer may see."
+  has(
+    "The user."
+    userId: ID!
+  ): Boolean!
   "The users on it, those first who were added last."
   members(first: Int, after: String): UserConnection @semanticNonNull
 }
@@ -6391,6 +6409,8 @@ func (ec *executionContext) childFields_List(ctx context.Context, field graphql.
 		return ec.fieldContext_List_owner(ctx, field)
 	case "memberCount":
 		return ec.fieldContext_List_memberCount(ctx, field)
+	case "has":
+		return ec.fieldContext_List_has(ctx, field)
 	case "members":
 		return ec.fieldContext_List_members(ctx, field)
 	}
@@ -7134,6 +7154,20 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 // endregion ************************** internal!.gotpl ***************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_List_has_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	return args, nil
+}
 
 func (ec *executionContext) field_List_members_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -12819,6 +12853,50 @@ func (ec *executionContext) _List_memberCount(ctx context.Context, field graphql
 }
 func (ec *executionContext) fieldContext_List_memberCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("List", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _List_has(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_List_has(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.List().Has(ctx, obj, fc.Args["userId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_List_has(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "List",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("field of type Boolean does not have child fields")
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_List_has_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _List_members(ctx context.Context, field graphql.CollectedField, obj *model.List) (ret graphql.Marshaler) {
@@ -24882,6 +24960,44 @@ func (ec *executionContext) _List(ctx context.Context, sel ast.SelectionSet, obj
 					}
 				}()
 				res = ec._List_memberCount(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "has":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._List_has(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
