@@ -48,7 +48,7 @@ func BenchmarkHandler(b *testing.B) {
 func BenchmarkHandlerWarm(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
 	store := fill(b, oracle.New(), graph)
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: 256 << 20})
 	b.Cleanup(cache.Close)
 	askAll(b, handlerOver(b, store, cache), graph)
 }
@@ -62,7 +62,7 @@ func BenchmarkHandlerTraced(b *testing.B) {
 	store := fill(b, oracle.New(), graph)
 	for name, ratio := range map[string]float64{"ratio=0.01": .01, "ratio=1": 1} {
 		b.Run(name, func(b *testing.B) {
-			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
+			cache := localcache.New(localcache.Config{Store: store, Bytes: 256 << 20})
 			b.Cleanup(cache.Close)
 			settings := traces.Settings{Endpoint: collector.URL, Ratio: ratio}
 			cfg := configOf(b, store, cache)
@@ -83,7 +83,7 @@ func BenchmarkHandlerSlowLog(b *testing.B) {
 	store := fill(b, oracle.New(), graph)
 	for name, from := range map[string]time.Duration{"off": 0, "on": time.Minute} {
 		b.Run(name, func(b *testing.B) {
-			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
+			cache := localcache.New(localcache.Config{Store: store, Bytes: 256 << 20})
 			b.Cleanup(cache.Close)
 			cfg := configOf(b, store, cache)
 			cfg.SlowOperation = from
@@ -160,7 +160,7 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 
 // feedStore is the store that home feeds read: posts come from the cache, as in `kith serve`.
 type feedStore struct {
-	storage.Reader
+	storage.Answerer
 	store storage.Store
 }
 
@@ -177,7 +177,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 	relations := social.NewRelations(social.RelationsConfig{Store: store, HiddenUsers: hiddenUsers})
 	feeds := feedStore{store, store}
 	if cache != nil {
-		feeds.Reader = cache
+		feeds.Answerer = cache
 	}
 	root := &resolvers.Resolver{
 		Declared:  declared.Nothing,

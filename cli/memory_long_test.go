@@ -78,7 +78,7 @@ func fillCaches(t *testing.T, size string) {
 	const userBytes, listBytes, follows, garbage = 430, 1660, 48, 25_000
 	source := endless{oracle.New(), follows}
 	began := time.Now()
-	cache := localcache.New(localcache.Config{Source: source, Rows: source, Bytes: bytes, Now: func() time.Time { return began }}) // nothing expires
+	cache := localcache.New(localcache.Config{Store: source, Bytes: bytes, Now: func() time.Time { return began }}) // nothing expires
 	defer cache.Close()
 	users, lists := int(bytes)*6/10/userBytes, int(bytes)*6/10/listBytes // a fifth more than fits
 	ask := func(user, list int) {

@@ -18,12 +18,12 @@ import (
 )
 
 // answersOf is what a reader says to every kind of question that is kept by the version of a user or a post.
-func answersOf(ctx context.Context, r storage.Reader) map[string]string {
+func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 	const viewer, other = storage.UserID(1), storage.UserID(2)
 	post := storage.PostID{Author: other, Number: 5}
 	pairs := []storage.Pair{{From: viewer, To: other}, {From: other, To: viewer}}
 	favorite := []storage.Pair{{From: viewer, To: other, Post: 5}}
-	found, err := r.WithWord(ctx, "us", 10)
+	found, err := storage.WordLookups.Get(ctx, r, storage.WordQuery{Prefix: "us", Limit: 10})
 	all := map[string]any{
 		"users":      storage.UserLookups.Read(ctx, r, 1, 2, 3),
 		"handles":    storage.HandleLookups.Read(ctx, r, "user_1", "user_3", "nobody"),
@@ -36,7 +36,7 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 		"favorite":   storage.EdgeLookups[storage.Favorites].Read(ctx, r, favorite...),
 		"favorites":  storage.FavoritePageLookups.Read(ctx, r, storage.FavoritesQuery{User: viewer, Limit: 3}),
 		"posts":      storage.PostPageLookups.Read(ctx, r, storage.PostsQuery{Author: other, Limit: 3}),
-		"last posts": r.LastPosts(ctx, []storage.UserID{viewer, other}, 1<<60),
+		"last posts": storage.LastPostLookups.Read(ctx, r, storage.LastPostsOf([]storage.UserID{viewer, other}, 1<<60)...),
 		"blocked":    storage.PageLookups[storage.Forward].Read(ctx, r, storage.PageQuery{Owner: viewer, Type: storage.Blocking, Limit: 3}),
 	}
 	if storage.PostLookups.Read(ctx, r, post)[0].Found { // others are not asked about

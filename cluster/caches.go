@@ -66,7 +66,7 @@ func (d Config) OpenCaches(cfg CacheConfig) *Caches {
 	}
 	if cfg.Bytes > 0 {
 		c.local = localcache.New(localcache.Config{
-			Source: source, Rows: cfg.Store, Store: cfg.Store, ShardOf: cfg.Store.ShardOf, Packer: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
+			Source: source, Store: cfg.Store, ShardOf: cfg.Store.ShardOf, Packer: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
 		})
 		c.local.Switch(localcache.Off)
 	}
@@ -110,7 +110,7 @@ func (c *Caches) Attend(ctx context.Context, heard bool) (run func(context.Conte
 }
 
 // Reader is the store from which requests read.
-func (c *Caches) Reader() storage.Reader {
+func (c *Caches) Reader() storage.Bundler {
 	if c.local == nil {
 		return c.store
 	}
@@ -119,7 +119,7 @@ func (c *Caches) Reader() storage.Reader {
 
 // FeedStore is what home feeds read: posts as requests read them, and their places.
 type FeedStore struct {
-	storage.Reader
+	storage.Answerer
 	store *sqlstore.Store
 }
 
@@ -144,7 +144,7 @@ func (c *Caches) OpenInboxes(cfg inbox.Config, registerer prometheus.Registerer)
 }
 
 // Exact reads from the store itself, and reports to the caches what it has read.
-func (c *Caches) Exact() storage.Reader { return localcache.NewStoreReader(c.store, c.Arrived) }
+func (c *Caches) Exact() storage.Bundler { return localcache.NewStoreReader(c.store, c.Arrived) }
 
 // wrote reports what a transaction of this process has changed to all caches and subscriptions.
 func (c *Caches) wrote(ctx context.Context, w storage.Change) {

@@ -46,7 +46,7 @@ func TestOtherGatewaysReadNothingAgain(t *testing.T) {
 			if made[0].Err != nil || made[1].Err != nil {
 				t.Fatal(made)
 			}
-			sees := func(from storage.Reader) (all []any) {
+			sees := func(from storage.Bundler) (all []any) {
 				all = append(all, storage.ProfileLookups.Read(ctx, from, 1, 2))
 				for i, side := range []storage.Side{storage.Forward, storage.Inverse} {
 					all = append(all, storage.PageLookups[side].Read(ctx, from, storage.PageQuery{Owner: storage.UserID(i + 1), Limit: 10}))

@@ -37,7 +37,7 @@ type operation struct {
 type operationKey struct{}
 
 // reads is what requests read from.
-func (r *Resolver) reads() storage.Reader {
+func (r *Resolver) reads() storage.Bundler {
 	if r.Reads == nil {
 		return r.Store
 	}

@@ -186,7 +186,7 @@ func (r queries) latest(ctx context.Context, args pageArguments) (page social.Pa
 	}
 	e := accessOf(ctx)
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
-		rows, err := r.reads().LatestPosts(ctx, after, limit)
+		rows, err := storage.LatestPostLookups.Get(ctx, r.reads(), storage.PostsQuery{After: after, Limit: limit})
 		if err == nil {
 			err = e.fetchShown(a, authorsOf(rows))
 		}

@@ -54,9 +54,9 @@ type Resolver struct {
 	HiddenUsers social.HiddenUsers
 
 	// Reads is what requests read from: the store, or caches of it. Nil: Store.
-	Reads storage.Reader
+	Reads storage.Bundler
 	// Store is read by whatever outlives a request's loaders, such as subscriptions.
-	Store storage.Reader
+	Store storage.Bundler
 	// Tokens let payloads and later reads wait until a write has arrived on the inverse side.
 	Tokens *consistency.Tokens
 

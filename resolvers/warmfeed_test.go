@@ -23,16 +23,13 @@ type warmStore struct {
 }
 
 func newWarmStore(t testing.TB, store *sqlstore.Store) *warmStore {
-	c := localcache.New(localcache.Config{Source: store, Rows: store, Store: store, Bytes: 64 << 20})
+	c := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	t.Cleanup(c.Close)
 	return &warmStore{watch.Watch(store, func(ctx context.Context, w storage.Change) { c.Apply(ctx, w, true) }), c}
 }
 
 func (w *warmStore) AtHand(b *storage.Bundle)                      { w.cache.AtHand(b) }
 func (w *warmStore) Bundle(ctx context.Context, b *storage.Bundle) { w.cache.Bundle(ctx, b) }
-func (w *warmStore) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
-	return w.cache.WithWord(ctx, prefix, limit)
-}
 
 // TestAWarmFeedTakesNoStatement, and neither do posts by id.
 func TestAWarmFeedTakesNoStatement(t *testing.T) {

@@ -31,16 +31,9 @@ import (
 //
 // What the pages of one feed have in common is read once in a request, and all pages in a request share an [Allowance].
 
-// FeedStore is what home feeds ask of a store.
-type FeedStore interface {
-	storage.Answerer
-	storage.RecentPostReader
-	Shards() int
-}
-
 // Feeds are the home feeds.
 type Feeds struct {
-	Store   FeedStore
+	Store   recent.Source
 	Recent  *recent.Posts // nil: all is read from the store
 	Inboxes *inbox.Boxes  // nil: there are none; they need Recent
 
@@ -444,7 +437,7 @@ func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []s
 		list, authors = slices.Clone(list), storage.Each(later.list[:since], func(p storage.PostAt) storage.UserID { return p.Author })
 	}
 	w.Left.take(len(authors))
-	for i, r := range w.Store.LastPosts(ctx, authors, upTo) {
+	for i, r := range storage.LastPostLookups.Read(ctx, w.Store, storage.LastPostsOf(authors, upTo)...) {
 		if r.Err != nil {
 			return nil, r.Err
 		}
@@ -476,7 +469,7 @@ func (w *feedWalk) byTime(ctx context.Context, wanted int) ([]storage.Post, erro
 	var list []storage.PostAt
 	end := storage.Place{} // up to where all shards have been read; zero: to their ends
 	for shard := range w.Store.Shards() {
-		some, err := w.Store.RecentPosts(ctx, storage.RecentQuery{Shard: shard, After: w.at, Limit: byTime})
+		some, err := storage.RecentPostLookups.Get(ctx, w.Store, storage.RecentQuery{Shard: shard, After: w.at, Limit: byTime})
 		if err != nil {
 			return nil, err
 		}

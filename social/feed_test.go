@@ -157,14 +157,15 @@ func (s silent) readPosts(ctx context.Context, ids []storage.PostID) []storage.R
 
 func (s silent) Bundle(ctx context.Context, b *storage.Bundle) {
 	storage.PostLookups.Instead(ctx, b, s.readPosts)
+	storage.LastPostLookups.Instead(ctx, b, s.lastPosts)
 	s.Store.Bundle(ctx, b)
 }
 
-func (s silent) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
+func (s silent) lastPosts(ctx context.Context, queries []storage.LastQuery) []storage.Result[storage.Micros] {
 	if !s.posts {
-		return allOf(authors, storage.Result[storage.Micros]{Err: storage.ErrUnavailable})
+		return allOf(queries, storage.Result[storage.Micros]{Err: storage.ErrUnavailable})
 	}
-	return s.Store.LastPosts(ctx, authors, upTo)
+	return storage.LastPostLookups.Read(ctx, s.Store, queries...)
 }
 
 func allOf[K, V any](keys []K, r storage.Result[V]) []storage.Result[V] {

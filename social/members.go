@@ -25,12 +25,12 @@ const MaxMembers = 10_000
 // MemberQuery asks for those users of a list whom a client has selected.
 type MemberQuery struct {
 	List     List
-	Other    *List              // they are also on this list; nil: it does not matter
-	Absent   bool               // they are not on the other list
-	Words    []string           // each begins a word of their names or handles; see [storage.SearchedWords]
-	Names    storage.WordReader // if there are words
-	Special  *bool              // whether the viewer's follow of them is special
-	Specials []storage.UserID   // the viewer's special follows, ascending
+	Other    *List            // they are also on this list; nil: it does not matter
+	Absent   bool             // they are not on the other list
+	Words    []string         // each begins a word of their names or handles; see [storage.SearchedWords]
+	Names    storage.Answerer // if there are words
+	Special  *bool            // whether the viewer's follow of them is special
+	Specials []storage.UserID // the viewer's special follows, ascending
 	Order    Order
 }
 
@@ -241,10 +241,10 @@ func (g *Graph) isOn(ctx context.Context, l List, ids []storage.UserID) ([]bool,
 
 // namedFirst reads the first rows of the index of words whose users the audience may be shown; all reports that there are no others.
 // Hidden users take no places among them, as long as they are less than three times as many as all places.
-func (g *Graph) namedFirst(ctx context.Context, names storage.WordReader, word string) (shown []storage.UserID, all bool, err error) {
+func (g *Graph) namedFirst(ctx context.Context, names storage.Answerer, word string) (shown []storage.UserID, all bool, err error) {
 	most := g.sizes.maxNamed
 	for limit := most; ; limit *= 2 {
-		rows, err := names.WithWord(ctx, word, limit)
+		rows, err := storage.WordLookups.Get(ctx, names, storage.WordQuery{Prefix: word, Limit: limit})
 		if err != nil {
 			return nil, false, err
 		}
@@ -256,23 +256,14 @@ func (g *Graph) namedFirst(ctx context.Context, names storage.WordReader, word s
 }
 
 // haveWords is those of ascending users who have all words, the longest first.
-func haveWords(ctx context.Context, names storage.WordReader, ids []storage.UserID, words []string) ([]storage.UserID, error) {
+func haveWords(ctx context.Context, names storage.Answerer, ids []storage.UserID, words []string) (_ []storage.UserID, err error) {
 	for _, word := range slices.SortedFunc(slices.Values(words), func(a, b string) int { return len(b) - len(a) }) {
-		if len(ids) == 0 {
+		if len(ids) == 0 || err != nil {
 			break
 		}
-		var have []storage.UserID
-		for i, r := range names.HaveWord(ctx, word, ids) {
-			if r.Err != nil {
-				return nil, r.Err
-			}
-			if r.Found {
-				have = append(have, ids[i])
-			}
-		}
-		ids = have
+		ids, err = storage.UserWordLookups.Get(ctx, names, storage.UserWord{Users: ids, Prefix: word})
 	}
-	return ids, nil
+	return ids, err
 }
 
 // longest is the longest word, which few users have, and the others.

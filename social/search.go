@@ -13,7 +13,7 @@ import (
 // SearchQuery asks for users by words of their names and handles, for the viewer of a graph.
 type SearchQuery struct {
 	Words []string // at least one, see [storage.SearchedWords]
-	Names storage.WordReader
+	Names storage.Answerer
 	// Popular lists the most followed users. They are looked at if the index has more users than one answer looks at; nil: nobody.
 	Popular func(context.Context) ([]storage.PopularUser, error)
 }

@@ -116,14 +116,19 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 
 // without is the index as if some users did not exist.
 type without struct {
-	storage.WordReader
+	storage.Answerer
 	hides func(storage.UserID) bool
 }
 
-func (w without) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
-	rows, err := w.WordReader.WithWord(ctx, prefix, 1<<30)
+func (w without) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.WordLookups.Instead(ctx, b, storage.OneByOne(w.words))
+	w.Answerer.Bundle(ctx, b)
+}
+
+func (w without) words(ctx context.Context, q storage.WordQuery) ([]storage.UserID, error) {
+	rows, err := storage.WordLookups.Get(ctx, w.Answerer, storage.WordQuery{Prefix: q.Prefix, Limit: 1 << 30})
 	rows = slices.DeleteFunc(rows, w.hides)
-	return rows[:min(limit, len(rows))], err
+	return rows[:min(q.Limit, len(rows))], err
 }
 
 // What the audience must not see has no influence on what it sees, nor on whether that is complete.
@@ -209,15 +214,9 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 }
 
 // namesFail is an index that cannot be read.
-type namesFail struct{ storage.WordReader }
+type namesFail struct{}
 
-func (namesFail) WithWord(context.Context, string, int) ([]storage.UserID, error) {
-	return nil, errRead
-}
-
-func (namesFail) HaveWord(_ context.Context, _ string, ids []storage.UserID) []storage.Result[bool] {
-	return storage.Each(ids, func(storage.UserID) storage.Result[bool] { return storage.Result[bool]{Err: errRead} })
-}
+func (namesFail) Bundle(_ context.Context, b *storage.Bundle) { b.Fail(errRead) }
 
 func TestAnIndexThatCannotBeReadFailsTheSearch(t *testing.T) {
 	g := New(oracle.New(), 0, NewAudience(1, nil, nil))

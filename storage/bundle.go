@@ -272,6 +272,22 @@ func (k *LookupKind[K, V]) Read(ctx context.Context, from Answerer, keys ...K) [
 	return l.Results
 }
 
+// Get has a store answer one key.
+func (k *LookupKind[K, V]) Get(ctx context.Context, from Answerer, key K) (V, error) {
+	r := k.Read(ctx, from, key)[0]
+	return r.Value, r.Err
+}
+
+// OneByOne answers keys by a function that answers one.
+func OneByOne[K, V any](read func(context.Context, K) (V, error)) func(context.Context, []K) []Result[V] {
+	return func(ctx context.Context, keys []K) []Result[V] {
+		return Each(keys, func(key K) Result[V] {
+			v, err := read(ctx, key)
+			return Result[V]{v, err == nil, err}
+		})
+	}
+}
+
 var errNotAnswered = errors.New("the store has left a look-up unanswered")
 
 // In is the look-up of the kind in a bundle, nil if it does not ask for it.

@@ -114,6 +114,15 @@ var (
 	// PostPageLookups reads a range of each author's posts. Every query is Found.
 	PostPageLookups = NewLookupKind[PostsQuery, []Post]("posts.pages", nil)
 
+	// LatestPostLookups reads a range of the posts of all authors: a query names none. It asks every shard.
+	LatestPostLookups = NewLookupKind[PostsQuery, []Post]("posts.latest", nil)
+
+	// RecentPostLookups reads where posts of one shard are in time, without their texts. A post whose bucket is moving may be on two shards.
+	RecentPostLookups = NewLookupKind[RecentQuery, []PostAt]("posts.recent", nil)
+
+	// LastPostLookups reads when an author published the newest post up to a time. If there is none, it is not Found.
+	LastPostLookups = NewLookupKind[LastQuery, Micros]("posts.last", nil)
+
 	// CommentLookups reads comments by id. A comment on a post that has been deleted is not Found.
 	CommentLookups = NewLookupKind[CommentID, Comment]("comments", nil)
 
@@ -121,13 +130,6 @@ var (
 	// deleted posts may still be listed. Every query is Found.
 	CommentPageLookups = NewLookupKind[CommentsQuery, []Comment]("comments.pages", nil)
 )
-
-// PostReader reads posts of all authors.
-type PostReader interface {
-	// LatestPosts lists the newest posts of all authors behind a place, newest first, at most
-	// limit. The zero Place is the beginning.
-	LatestPosts(ctx context.Context, after Place, limit int) ([]Post, error)
-}
 
 // NewPost is a post to be published.
 type NewPost struct {
@@ -208,15 +210,15 @@ type RecentQuery struct {
 	Limit int    // how many at most, ≥ 1
 }
 
-// RecentPostReader reads where posts are in time, without their texts.
-type RecentPostReader interface {
-	// RecentPosts lists posts of one shard. A post whose bucket is moving may be on two shards.
-	// [ErrUnavailable].
-	RecentPosts(ctx context.Context, query RecentQuery) ([]PostAt, error)
+// LastQuery asks for the last post of an author up to a time.
+type LastQuery struct {
+	Author UserID
+	UpTo   Micros
+}
 
-	// LastPosts reads when each author published the newest post that is not newer than upTo. An
-	// author without such a post is not Found.
-	LastPosts(ctx context.Context, authors []UserID, upTo Micros) []Result[Micros]
+// LastPostsOf asks for those of authors.
+func LastPostsOf(authors []UserID, upTo Micros) []LastQuery {
+	return Each(authors, func(id UserID) LastQuery { return LastQuery{id, upTo} })
 }
 
 // A PostRow is a post as a store keeps it, with the key of its author's client. A deleted post keeps

@@ -111,14 +111,6 @@ type EdgeWriter interface {
 	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Applied]
 }
 
-// Reader is everything a query needs.
-type Reader interface {
-	PostReader
-	RecentPostReader
-	WordReader
-	Bundler
-}
-
 // Writer is everything an import needs.
 type Writer interface {
 	UserWriter
@@ -134,7 +126,7 @@ type Pinger interface {
 
 // Store is an open store.
 type Store interface {
-	Reader
+	Bundler
 	Writer
 	AccountStore
 	IdentityStore

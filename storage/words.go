@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,15 +8,26 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// WordReader finds users by the words of their names and handles.
-type WordReader interface {
-	// WithWord lists the users of whom a word begins with a prefix, in the order of these words and then of ids, at most
-	// limit; a user is listed for each such word. The list is empty if the prefix is.
-	WithWord(ctx context.Context, prefix string, limit int) ([]UserID, error)
+// Kinds of look-ups of users by the words of their names and handles.
+var (
+	// WordLookups lists the users of whom a word begins with a prefix, in the order of these words and then of ids; a user is listed
+	// for each such word. The list is empty if the prefix is. It asks every shard.
+	WordLookups = NewLookupKind[WordQuery, []UserID]("words", nil)
 
-	// HaveWord looks at some users only: those of whom a word begins with the prefix are Found. Nobody is if the prefix is
-	// empty.
-	HaveWord(ctx context.Context, prefix string, ids []UserID) []Result[bool]
+	// UserWordLookups lists those of some users, in their order, of whom a word begins with a prefix: nobody if that is empty.
+	UserWordLookups = NewLookupKind[UserWord, []UserID]("words.have", nil)
+)
+
+// WordQuery asks for at most Limit users by a word.
+type WordQuery struct {
+	Prefix string
+	Limit  int
+}
+
+// UserWord asks which users have a word.
+type UserWord struct {
+	Users  []UserID
+	Prefix string
 }
 
 // Bounds on the words of a user, and on those of a search.

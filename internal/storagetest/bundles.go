@@ -108,6 +108,10 @@ func (s bundles) AnswersAreOfNow(t *testing.T) {
 	wantIs(t, err, nil)
 	comments(s).delete(t, keys.comments[1], user, true)
 	userLists(s).createList(t, user, 1, "another")
+	s.post(t, keys.users[0], 2)
+	for _, author := range keys.users[:6] { // on every shard
+		s.post(t, author, 10)
+	}
 
 	s.store.Bundle(t.Context(), now)
 	for i, kind := range is {
@@ -198,6 +202,7 @@ func shown(result reflect.Value) string { return fmt.Sprintf("%+v", result.Inter
 
 // bundleKeys are the keys of every type.
 type bundleKeys struct {
+	shards  int
 	users   []storage.UserID
 	handles []string
 	pairs   []storage.Pair
@@ -209,6 +214,7 @@ type bundleKeys struct {
 // bundleKeys makes users who have relations with one another.
 func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 	t.Helper()
+	keys.shards = s.store.Shards()
 	users := s.newUsers(t, 6)
 	for i, a := range users {
 		for j, b := range users {
@@ -283,6 +289,14 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = k.posts[i%len(k.posts)]
 		case reflect.TypeFor[storage.PostsQuery]():
 			key = storage.PostsQuery{Author: user, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.LastQuery]():
+			key = storage.LastQuery{Author: user, UpTo: at(1 + i%3)}
+		case reflect.TypeFor[storage.RecentQuery]():
+			key = storage.RecentQuery{Shard: i % k.shards, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.WordQuery]():
+			key = storage.WordQuery{Prefix: k.handles[i%len(k.handles)], Limit: 2 + i%3}
+		case reflect.TypeFor[storage.UserWord]():
+			key = storage.UserWord{Prefix: k.handles[i%len(k.handles)][:1+i%2], Users: []storage.UserID{user}}
 		case reflect.TypeFor[storage.CommentID]():
 			key = k.comments[i%len(k.comments)]
 		case reflect.TypeFor[storage.CommentsQuery]():

@@ -21,9 +21,9 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	_, err := s.store.Popular(ctx, 1, 10)
 	wantEndedErr(t, "popular", err)
 	wantEndedErr(t, "mark", s.store.MarkActive(ctx, []storage.UserID{1}, 1))
-	_, err = s.store.WithWord(ctx, "u", 10)
+	_, err = storage.WordLookups.Get(ctx, s.store, storage.WordQuery{Prefix: "u", Limit: 10})
 	wantEndedErr(t, "search", err)
-	wantEnded(t, "words", s.store.HaveWord(ctx, "u", ids), 2)
+	wantEnded(t, "words", storage.UserWordLookups.Read(ctx, s.store, storage.UserWord{Users: ids, Prefix: "u"}), 1)
 	_, err = s.store.StateChanges(ctx, 0, storage.StatePosition{}, 10)
 	wantEndedErr(t, "state changes", err)
 	eachSide(t, func(t *testing.T, side storage.Side) {

@@ -39,12 +39,13 @@ func (s search) UsersOfAllShardsComeInTheOrderOfWords(t *testing.T) {
 	}
 	slices.Sort(want[:n])
 	for _, limit := range []int{1, 7, n, n + 3, 3 * n, many} {
-		ids, err := s.store.WithWord(t.Context(), "order", limit)
+		ids, err := storage.WordLookups.Get(t.Context(), s.store, storage.WordQuery{Prefix: "order", Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantList(t, fmt.Sprintf("the first %d", limit), ids, want[:min(limit, len(want))])
 	}
+	s.wantFound(t, "order", want[:n]...)
 }
 
 func (s search) ANewNameHasNewWords(t *testing.T) {
@@ -100,24 +101,10 @@ func (s search) named(t *testing.T, handle, name string) storage.UserID {
 func (s search) wantFound(t *testing.T, prefix string, want ...storage.UserID) {
 	t.Helper()
 	slices.Sort(want)
-	ids, err := s.store.WithWord(t.Context(), prefix, many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := found(t, storage.WordLookups.Read(t.Context(), s.store, storage.WordQuery{Prefix: prefix, Limit: many}), 1)[0]
 	slices.Sort(ids)
 	wantList(t, fmt.Sprintf("users with %q", prefix), slices.Compact(ids), want)
 	asked := slices.Concat(want, s.ids(2), want) // two of them do not exist
-	var have []storage.UserID
-	for i, r := range s.store.HaveWord(t.Context(), prefix, asked) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-		if r.Found != r.Value {
-			t.Errorf("%+v of user %d", r, asked[i])
-		}
-		if r.Found {
-			have = append(have, asked[i])
-		}
-	}
+	have := found(t, storage.UserWordLookups.Read(t.Context(), s.store, storage.UserWord{Users: asked, Prefix: prefix}), 1)[0]
 	wantList(t, fmt.Sprintf("of them, with %q", prefix), have, slices.Concat(want, want))
 }

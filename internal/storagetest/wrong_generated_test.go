@@ -2,6 +2,7 @@ package storagetest_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"reflect"
@@ -26,7 +27,7 @@ var proofs = map[string][]string{
 	"marks": {"marks", "attributes"}, "specials": {"marks"}, "messages": {"messages", "requests"},
 	"profiles": {"profiles"}, "snapshots": {"lists"}, "packed": {"packedNeighbours"},
 	"posts": {"posts", "attributes", "comments", "favorites"}, "comments": {"comments"},
-	"details": {"relations"}, "kinds": {"relations"}, "lists": {"userLists"},
+	"details": {"relations"}, "kinds": {"relations"}, "lists": {"userLists"}, "words": {"search"},
 }
 
 // A flaw is something that may be wrong with the answers to any kind of look-ups.
@@ -45,7 +46,7 @@ func flaws(k, v reflect.Type) []flaw {
 		{name: "a key twice is answered once", every: "EachKeyIsAnsweredAsAlone", say: func(keys, answers reflect.Value) {
 			for i := range keys.Len() {
 				for j := range i {
-					if keys.Index(i).Equal(keys.Index(j)) {
+					if reflect.DeepEqual(keys.Index(i).Interface(), keys.Index(j).Interface()) {
 						answers.Index(i).SetZero()
 					}
 				}
@@ -139,12 +140,12 @@ func fields(answers reflect.Value, name string) (all []reflect.Value) {
 // remembering answers as it has answered first.
 func remembering() func(keys, answers reflect.Value) {
 	var mu sync.Mutex
-	first := map[any]reflect.Value{}
+	first := map[string]reflect.Value{}
 	return func(keys, answers reflect.Value) {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range keys.Len() {
-			key, answer := keys.Index(i).Interface(), answers.Index(i)
+			key, answer := fmt.Sprint(keys.Index(i).Interface()), answers.Index(i)
 			if known, ok := first[key]; ok {
 				answer.Set(known)
 			} else if answer.FieldByName("Err").IsNil() {
@@ -160,6 +161,8 @@ func harmless(kind, flaw string) bool {
 	family, side, _ := strings.Cut(kind, ".")
 	ofUsers := slices.ContainsFunc(storage.Sides[:], func(s storage.Side) bool { return s.String() == side })
 	switch {
+	case kind == "posts.latest" && strings.HasPrefix(flaw, "Author is not"), kind == "posts.recent" && strings.HasPrefix(flaw, "Shard is not"): // all authors; one shard
+		return true
 	case family == "packed":
 		return strings.HasPrefix(side, "friend") || strings.HasPrefix(flaw, "ended contexts")
 	case ofUsers:

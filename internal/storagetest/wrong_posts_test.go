@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"kith/internal/storagetest/oracle"
@@ -58,21 +59,33 @@ func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Po
 
 type latestAgain struct{ *oracle.Store }
 
-func (s latestAgain) LatestPosts(ctx context.Context, _ storage.Place, limit int) ([]storage.Post, error) {
-	return s.Store.LatestPosts(ctx, storage.Place{}, limit)
+func (s latestAgain) Bundle(ctx context.Context, b *storage.Bundle) {
+	changeKeys(storage.LatestPostLookups, b, func(q *storage.PostsQuery) { q.After = storage.Place{} })
+	s.Store.Bundle(ctx, b)
 }
 
 type recentOld struct{ *oracle.Store }
 
-func (s recentOld) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
-	q.Since--
-	return s.Store.RecentPosts(ctx, q)
+func (s recentOld) Bundle(ctx context.Context, b *storage.Bundle) {
+	changeKeys(storage.RecentPostLookups, b, func(q *storage.RecentQuery) { q.Since-- })
+	s.Store.Bundle(ctx, b)
 }
 
 type lastOfAll struct{ *oracle.Store }
 
-func (s lastOfAll) LastPosts(ctx context.Context, authors []storage.UserID, _ storage.Micros) []storage.Result[storage.Micros] {
-	return s.Store.LastPosts(ctx, authors, math.MaxInt64)
+func (s lastOfAll) Bundle(ctx context.Context, b *storage.Bundle) {
+	changeKeys(storage.LastPostLookups, b, func(q *storage.LastQuery) { q.UpTo = math.MaxInt64 })
+	s.Store.Bundle(ctx, b)
+}
+
+// changeKeys changes what a bundle asks of a kind.
+func changeKeys[K, V any](kind *storage.LookupKind[K, V], b *storage.Bundle, change func(*K)) {
+	if l := kind.In(b); l.Open() {
+		l.Keys = slices.Clone(l.Keys)
+		for i := range l.Keys {
+			change(&l.Keys[i])
+		}
+	}
 }
 
 type deletedCounted struct{ *counting }

@@ -102,10 +102,15 @@ type searchesBy struct {
 	matches func(u storage.User, prefix string) bool
 }
 
-func (s searchesBy) WithWord(ctx context.Context, prefix string, limit int) (ids []storage.UserID, err error) {
+func (s searchesBy) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.WordLookups.Instead(ctx, b, storage.OneByOne(s.words))
+	s.Store.Bundle(ctx, b)
+}
+
+func (s searchesBy) words(ctx context.Context, q storage.WordQuery) (ids []storage.UserID, err error) {
 	all, err := s.UserIDsAfter(ctx, 0, 0, 1<<30)
 	for i, r := range storage.UserLookups.Read(ctx, s, all...) {
-		if prefix != "" && r.Found && len(ids) < limit && s.matches(r.Value, prefix) {
+		if q.Prefix != "" && r.Found && len(ids) < q.Limit && s.matches(r.Value, q.Prefix) {
 			ids = append(ids, all[i])
 		}
 	}
@@ -131,12 +136,14 @@ func withAccents(s *oracle.Store) storage.Store {
 
 type listsAll struct{ *oracle.Store }
 
-func (s listsAll) WithWord(ctx context.Context, prefix string, _ int) ([]storage.UserID, error) {
-	return s.Store.WithWord(ctx, prefix, 1<<30)
+func (s listsAll) Bundle(ctx context.Context, b *storage.Bundle) {
+	changeKeys(storage.WordLookups, b, func(q *storage.WordQuery) { q.Limit = 1 << 30 })
+	s.Store.Bundle(ctx, b)
 }
 
 type haveAll struct{ *oracle.Store }
 
-func (s haveAll) HaveWord(ctx context.Context, _ string, ids []storage.UserID) []storage.Result[bool] {
-	return s.Store.HaveWord(ctx, "s", ids)
+func (s haveAll) Bundle(ctx context.Context, b *storage.Bundle) {
+	changeKeys(storage.UserWordLookups, b, func(q *storage.UserWord) { q.Prefix = "s" })
+	s.Store.Bundle(ctx, b)
 }

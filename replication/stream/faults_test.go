@@ -194,7 +194,7 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 }
 
 // compare finds every wrong row and count.
-func (f *truth) compare(t *testing.T, store storage.Reader) {
+func (f *truth) compare(t *testing.T, store storage.Answerer) {
 	t.Helper()
 	wrong := 0
 	complain := func(format string, args ...any) {

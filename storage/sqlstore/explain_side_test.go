@@ -100,7 +100,7 @@ func runSideLookUps(t *testing.T, s *Store) {
 			counts = append(counts, storage.EdgeCountQuery{Owner: ids[i], Since: since, Limit: 1000})
 		}
 		storage.BlockLookups.Read(ctx, s, ids...)
-		s.HaveWord(ctx, "us", ids)
+		storage.UserWordLookups.Get(ctx, s, storage.UserWord{Users: ids, Prefix: "us"})
 		for _, side := range storage.Sides {
 			storage.EdgeCountLookups[side].Read(ctx, s, counts...)
 		}
@@ -188,14 +188,14 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	storage.PostPageLookups.Read(t.Context(), s, pages...)
 	storage.CommentLookups.Read(t.Context(), s, comments...)
 	storage.CommentPageLookups.Read(t.Context(), s, below...)
-	s.LastPosts(t.Context(), authors, 3)
-	s.LastPosts(t.Context(), authors[:1], 3)
+	storage.LastPostLookups.Read(t.Context(), s, storage.LastPostsOf(authors, 3)...)
+	storage.LastPostLookups.Read(t.Context(), s, storage.LastPostsOf(authors[:1], 3)...)
 	runFavorites(t, s, posts)
 	for _, after := range []storage.Place{{}, {CreatedAt: 3, Number: 20_000_001}} {
-		if _, err := s.RecentPosts(t.Context(), storage.RecentQuery{After: after, Since: 1, Limit: len(authors)}); err != nil {
+		if _, err := storage.RecentPostLookups.Get(t.Context(), s, storage.RecentQuery{After: after, Since: 1, Limit: len(authors)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.LatestPosts(t.Context(), after, len(authors)); err != nil {
+		if _, err := storage.LatestPostLookups.Get(t.Context(), s, storage.PostsQuery{After: after, Limit: len(authors)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -299,7 +299,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 		}
 	}
 	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {
-		check(s.WithWord(ctx, prefix, limit))
+		check(storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: prefix, Limit: limit}))
 	}
 	for _, upTo := range []storage.Micros{1, 5000, 1 << 60} {
 		for _, after := range []storage.RelationRow{{}, {Edge: storage.Edge{From: 900, To: 1000, Post: 3}, Detail: storage.Detail{EndsAt: 3000}}} {

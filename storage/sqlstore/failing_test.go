@@ -327,9 +327,14 @@ func faultyReads() map[string]operation {
 			return err
 		},
 		"Passwords": func(ctx context.Context, s *Store) error { return errorOf(s.Passwords(ctx, ids)) },
-		"WithWord":  func(ctx context.Context, s *Store) error { _, err := s.WithWord(ctx, "user", 5); return err },
-		"HaveWord":  func(ctx context.Context, s *Store) error { return errorOf(s.HaveWord(ctx, "user", ids)) },
-		"Popular":   func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
+		"WithWord": func(ctx context.Context, s *Store) error {
+			_, err := storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: "user", Limit: 5})
+			return err
+		},
+		"HaveWord": func(ctx context.Context, s *Store) error {
+			return errorOf(storage.UserWordLookups.Read(ctx, s, storage.UserWord{Users: ids, Prefix: "user"}))
+		},
+		"Popular": func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
 		"StateChanges": func(ctx context.Context, s *Store) error {
 			_, one := s.StateChanges(ctx, 0, storage.StatePosition{}, 5)
 			_, other := s.StateChanges(ctx, 1, storage.StatePosition{}, 5)

@@ -89,9 +89,9 @@ func (s *Store) readPostPages(ctx context.Context, queries []storage.PostsQuery)
 	})
 }
 
-// LatestPosts implements [storage.PostReader].
-func (s *Store) LatestPosts(ctx context.Context, after storage.Place, limit int) ([]storage.Post, error) {
-	return newestOf(ctx, s, "posts.latest", sqlLatestPosts, nil, after, limit, func(rows *sql.Rows) (p storage.Post, owner storage.UserID, err error) {
+// readLatestPosts answers [storage.LatestPostLookups].
+func (s *Store) readLatestPosts(ctx context.Context, q storage.PostsQuery) ([]storage.Post, error) {
+	return newestOf(ctx, s, "posts.latest", sqlLatestPosts, nil, q.After, q.Limit, func(rows *sql.Rows) (p storage.Post, owner storage.UserID, err error) {
 		p, err = scanPost(rows)
 		return p, p.Author, err
 	}, storage.Post.Place)

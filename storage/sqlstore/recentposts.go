@@ -24,58 +24,55 @@ ORDER BY created_at DESC, post_id DESC LIMIT ?`
 // Served by idx_post_list.
 var sqlLastPosts = db.Text{
 	MySQL: `
-SELECT ? AS author, MAX(created_at)
+SELECT ? AS author, ? AS up_to, MAX(created_at)
 FROM post FORCE INDEX (idx_post_list)
 WHERE author_id = ? AND state = 0 AND created_at <= ?`,
 	SQLite: `
 WITH wanted(author, up_to) AS (VALUES (?, ?))
-SELECT author, (SELECT MAX(created_at) FROM post WHERE author_id = author AND state = 0 AND created_at <= up_to)
+SELECT author, up_to, (SELECT MAX(created_at) FROM post WHERE author_id = author AND state = 0 AND created_at <= up_to)
 FROM wanted`,
 }
 
-// RecentPosts implements [storage.RecentPostReader].
-func (s *Store) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
+// readRecentPosts answers [storage.RecentPostLookups].
+func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
 	args := append([]any{int64(q.Since)}, behind(q.After, q.Limit)...)
 	var list []storage.PostAt
-	err := s.db.Query(ctx, "posts.recent", q.Shard, q.Limit, sqlRecentPosts, args, func(rows *sql.Rows) error {
+	return list, s.db.Query(ctx, "posts.recent", q.Shard, q.Limit, sqlRecentPosts, args, func(rows *sql.Rows) error {
 		var p storage.PostAt
 		err := rows.Scan(&p.Author, &p.Number, &p.CreatedAt)
 		list = append(list, p)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
 }
 
-// LastPosts implements [storage.RecentPostReader].
-func (s *Store) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
-	return db.LookUp(s.db, authors, s.sql.MaxPairs, s.shards.Of, func(shard int, authors []storage.UserID, found func(storage.UserID, storage.Micros)) error {
-		text, args := s.lastPosts(authors, upTo)
-		return s.db.Query(ctx, "posts.last", shard, len(authors), text, args, func(rows *sql.Rows) error {
-			var author storage.UserID
+// readLastPosts answers [storage.LastPostLookups].
+func (s *Store) readLastPosts(ctx context.Context, queries []storage.LastQuery) []storage.Result[storage.Micros] {
+	shardOf := func(q storage.LastQuery) int { return s.shards.Of(q.Author) }
+	return db.LookUp(s.db, queries, s.sql.MaxPairs, shardOf, func(shard int, queries []storage.LastQuery, found func(storage.LastQuery, storage.Micros)) error {
+		text, args := s.lastPosts(queries)
+		return s.db.Query(ctx, "posts.last", shard, len(queries), text, args, func(rows *sql.Rows) error {
+			var q storage.LastQuery
 			var at sql.NullInt64 // NULL: the author has no such post
-			err := rows.Scan(&author, &at)
+			err := rows.Scan(&q.Author, &q.UpTo, &at)
 			if at.Valid {
-				found(author, storage.Micros(at.Int64))
+				found(q, storage.Micros(at.Int64))
 			}
 			return err
 		})
 	})
 }
 
-func (s *Store) lastPosts(authors []storage.UserID, upTo storage.Micros) (text string, args []any) {
+func (s *Store) lastPosts(queries []storage.LastQuery) (text string, args []any) {
 	text = s.sql.Text(sqlLastPosts)
 	if s.db.IsSQLite() {
-		wanted := db.Filled(authors)
-		for _, id := range wanted {
-			args = append(args, int64(id), int64(upTo))
+		wanted := db.Filled(queries)
+		for _, q := range wanted {
+			args = append(args, int64(q.Author), int64(q.UpTo))
 		}
 		return db.Listed(text, len(wanted)), args
 	}
-	for _, id := range authors {
-		args = append(args, int64(id), int64(id), int64(upTo))
+	for _, q := range queries {
+		args = append(args, int64(q.Author), int64(q.UpTo), int64(q.Author), int64(q.UpTo))
 	}
-	return s.unionAll(slices.Repeat([]string{text}, len(authors))), args
+	return s.unionAll(slices.Repeat([]string{text}, len(queries))), args
 }

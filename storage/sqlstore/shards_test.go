@@ -491,7 +491,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			if !slices.Equal(due, twice) {
 				t.Errorf("due are relations of %v, want twice each of %v", due, left)
 			}
-			named, err := s.WithWord(ctx, "alf", limit)
+			named, err := storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: "alf", Limit: limit})
 			if err != nil || !slices.Equal(named, left[:limit]) {
 				t.Errorf("named are %v (%v), want %v", named, err, left[:limit])
 			}

@@ -36,9 +36,9 @@ WHERE user_id = ?`
 // behindWords comes behind every character of a word.
 const behindWords = "\U0010FFFF"
 
-// WithWord implements [storage.WordReader].
-func (s *Store) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
-	if prefix == "" {
+// readWords answers [storage.WordLookups].
+func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.UserID, error) {
+	if q.Prefix == "" {
 		return nil, ctx.Err()
 	}
 	type row struct {
@@ -47,9 +47,9 @@ func (s *Store) WithWord(ctx context.Context, prefix string, limit int) ([]stora
 	}
 	lists := make([][]row, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) (err error) {
-		last := row{word: prefix}
-		lists[i], err = ownPage(limit, func(limit int, own func(row, bool)) error {
-			args := []any{last.word, prefix + behindWords, last.word, int64(last.user), limit}
+		last := row{word: q.Prefix}
+		lists[i], err = ownPage(q.Limit, func(limit int, own func(row, bool)) error {
+			args := []any{last.word, q.Prefix + behindWords, last.word, int64(last.user), limit}
 			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, func(rows *sql.Rows) error {
 				err := rows.Scan(&last.word, &last.user)
 				own(last, s.shards.Of(last.user) == i)
@@ -61,17 +61,17 @@ func (s *Store) WithWord(ctx context.Context, prefix string, limit int) ([]stora
 	if err != nil {
 		return nil, err
 	}
-	top := topOf(lists, limit, func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) })
+	top := topOf(lists, q.Limit, func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) })
 	return storage.Each(top, func(r row) storage.UserID { return r.user }), nil
 }
 
-// HaveWord implements [storage.WordReader].
-func (s *Store) HaveWord(ctx context.Context, prefix string, ids []storage.UserID) []storage.Result[bool] {
-	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
-		if prefix == "" {
+// readUserWords answers [storage.UserWordLookups].
+func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) (have []storage.UserID, err error) {
+	all := db.LookUp(s.db, q.Users, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
+		if q.Prefix == "" {
 			return ctx.Err()
 		}
-		args := append(db.Arguments(ids), prefix, prefix+behindWords)
+		args := append(db.Arguments(ids), q.Prefix, q.Prefix+behindWords)
 		return s.db.Query(ctx, "words.have", shard, len(ids), db.Listed(sqlHaveWord, len(ids)), args, func(rows *sql.Rows) error {
 			var id storage.UserID
 			err := rows.Scan(&id)
@@ -79,6 +79,12 @@ func (s *Store) HaveWord(ctx context.Context, prefix string, ids []storage.UserI
 			return err
 		})
 	})
+	for i, r := range all {
+		if err = cmp.Or(err, r.Err); r.Found {
+			have = append(have, q.Users[i])
+		}
+	}
+	return have, err
 }
 
 // writeWords adds the words of users.

@@ -37,7 +37,7 @@ func TestLoadedPosts(t *testing.T) {
 	if err := Load(ctx, store, now); err != nil {
 		t.Fatal(err)
 	}
-	latest, err := store.LatestPosts(ctx, storage.Place{}, 2*Posts)
+	latest, err := storage.LatestPostLookups.Get(ctx, store, storage.PostsQuery{After: storage.Place{}, Limit: 2 * Posts})
 	if err != nil || len(latest) != Posts {
 		t.Fatalf("%d posts, %v", len(latest), err)
 	}

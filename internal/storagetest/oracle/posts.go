@@ -37,18 +37,18 @@ func (s *Store) findPostPages(q storage.PostsQuery) ([]storage.Post, bool) {
 	return s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.Author == q.Author }), true
 }
 
-// LatestPosts implements [storage.PostReader].
-func (s *Store) LatestPosts(ctx context.Context, after storage.Place, limit int) ([]storage.Post, error) {
+// readLatestPosts answers [storage.LatestPostLookups].
+func (s *Store) readLatestPosts(ctx context.Context, q storage.PostsQuery) ([]storage.Post, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.postsBehind(after, limit, func(*post) bool { return true }), nil
+	return s.postsBehind(q.After, q.Limit, func(*post) bool { return true }), nil
 }
 
-// RecentPosts implements [storage.RecentPostReader].
-func (s *Store) RecentPosts(ctx context.Context, q storage.RecentQuery) (list []storage.PostAt, err error) {
+// readRecentPosts answers [storage.RecentPostLookups].
+func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) (list []storage.PostAt, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -60,10 +60,10 @@ func (s *Store) RecentPosts(ctx context.Context, q storage.RecentQuery) (list []
 	return list, nil
 }
 
-// LastPosts implements [storage.RecentPostReader].
-func (s *Store) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
-	return lookUp(ctx, s, authors, func(author storage.UserID) (storage.Micros, bool) {
-		for _, p := range s.postsBehind(storage.Place{}, 1, func(p *post) bool { return p.Author == author && p.CreatedAt <= upTo }) {
+// readLastPosts answers [storage.LastPostLookups].
+func (s *Store) readLastPosts(ctx context.Context, queries []storage.LastQuery) []storage.Result[storage.Micros] {
+	return lookUp(ctx, s, queries, func(q storage.LastQuery) (storage.Micros, bool) {
+		for _, p := range s.postsBehind(storage.Place{}, 1, func(p *post) bool { return p.Author == q.Author && p.CreatedAt <= q.UpTo }) {
 			return p.CreatedAt, true
 		}
 		return 0, false

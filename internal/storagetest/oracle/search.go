@@ -9,9 +9,9 @@ import (
 	"kith/storage"
 )
 
-// WithWord implements [storage.WordReader].
-func (s *Store) WithWord(ctx context.Context, prefix string, limit int) (ids []storage.UserID, err error) {
-	if err := ctx.Err(); err != nil || prefix == "" {
+// readWords answers [storage.WordLookups].
+func (s *Store) readWords(ctx context.Context, q storage.WordQuery) (ids []storage.UserID, err error) {
+	if err := ctx.Err(); err != nil || q.Prefix == "" {
 		return nil, err
 	}
 	s.mu.RLock()
@@ -23,20 +23,21 @@ func (s *Store) WithWord(ctx context.Context, prefix string, limit int) (ids []s
 	var rows []row
 	for id, u := range s.users {
 		for _, word := range storage.WordsOf(u.Handle, u.Name) {
-			if strings.HasPrefix(word, prefix) {
+			if strings.HasPrefix(word, q.Prefix) {
 				rows = append(rows, row{word, id})
 			}
 		}
 	}
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) })
-	return storage.Each(rows[:min(limit, len(rows))], func(r row) storage.UserID { return r.user }), nil
+	return storage.Each(rows[:min(q.Limit, len(rows))], func(r row) storage.UserID { return r.user }), nil
 }
 
-// HaveWord implements [storage.WordReader].
-func (s *Store) HaveWord(ctx context.Context, prefix string, ids []storage.UserID) []storage.Result[bool] {
-	return lookUp(ctx, s, ids, func(id storage.UserID) (bool, bool) {
+// readUserWords answers [storage.UserWordLookups].
+func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) ([]storage.UserID, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.DeleteFunc(slices.Clone(q.Users), func(id storage.UserID) bool {
 		u, ok := s.users[id]
-		has := ok && prefix != "" && slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(word string) bool { return strings.HasPrefix(word, prefix) })
-		return has, has
-	})
+		return !ok || q.Prefix == "" || !slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(word string) bool { return strings.HasPrefix(word, q.Prefix) })
+	}), ctx.Err()
 }

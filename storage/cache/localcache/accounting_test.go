@@ -95,7 +95,7 @@ func TestTheAccountIsTrue(t *testing.T) {
 		}{{"users", 20_000, 0}, {"blocks", 20_000, 0}, {"posts", 10_000, 0}, {"lists", 20_000, 0}, {"lists", 10_000, 5}, {"lists", 4000, 50}, {"lists", 400, 1000}} {
 			m := gauges{prometheus.NewRegistry()}
 			source := made{oracle.New(), ids.of, 100_000, c.follows}
-			cache := localcache.New(localcache.Config{Source: source, Rows: source, Bytes: 32 << 20, Metrics: localcache.NewMetrics(m)})
+			cache := localcache.New(localcache.Config{Store: source, Bytes: 32 << 20, Metrics: localcache.NewMetrics(m)})
 			ask := func(from, to int) {
 				for n := from; n < to; n += 100 {
 					keys := make([]storage.UserID, 100)

@@ -25,18 +25,6 @@ type form[V any] struct {
 	parse func(data []byte) V
 }
 
-// lastPost asks when an author published the newest post up to a time.
-type lastPost struct {
-	author storage.UserID
-	upTo   storage.Micros
-}
-
-// search asks for users by a word. Anybody's name may change the answer.
-type search struct {
-	prefix string
-	limit  int
-}
-
 // newAnswers makes answers of a kind, which read reads, about what of says.
 func newAnswers[Q comparable, V any](c *Cache, of func(Q) storage.PostID, form form[V], read func(context.Context, []Q) []storage.Result[V]) *answers[Q, V] {
 	number := c.unkept.Add(1) // of the kind: some kinds have the same form of question
@@ -76,7 +64,7 @@ func newAnswers[Q comparable, V any](c *Cache, of func(Q) storage.PostID, form f
 
 // keepAnswers has the cache keep the answers to a kind of look-up.
 func keepAnswers[Q comparable, V any](c *Cache, kind *storage.LookupKind[Q, V], of func(Q) storage.PostID, form form[V]) *answers[Q, V] {
-	a := newAnswers(c, of, form, readFrom(c.Reader, kind))
+	a := newAnswers(c, of, form, readFrom(c.store, kind))
 	define(c, kind, answerKind, a.inMemory, a.fetch)
 	return a
 }
@@ -187,7 +175,7 @@ func rowsOf(side storage.Side, p storage.Pair) storage.RowsQuery {
 
 // readShortRows does not find rows that are too many.
 func (c *Cache) readShortRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	results := storage.RowLookups.Read(ctx, c.Reader, queries...)
+	results := storage.RowLookups.Read(ctx, c.store, queries...)
 	for i := range results {
 		if len(results[i].Value) > shortRows {
 			results[i] = storage.Result[[]storage.Edge]{}
@@ -240,54 +228,11 @@ func (c *Cache) besideEdge(side storage.Side, p storage.Pair) (r storage.Result[
 	return c.edges[side].inMemory(p)
 }
 
-// mostAuthors bounds the authors of one feed about whom it is kept when they have posted last.
-const mostAuthors = 500
-
-// LastPosts implements [storage.RecentPostReader].
-func (c *Cache) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
-	if len(authors) > mostAuthors || c.Mode() != On || ctx.Err() != nil {
-		return c.Reader.LastPosts(ctx, authors, upTo)
-	}
-	return c.lastPosts.fetch(ctx, storage.Each(authors, func(id storage.UserID) lastPost { return lastPost{id, upTo} }))
-}
-
-// readLastPosts reads by time: callers that ask at the same moment may ask about several.
-func (c *Cache) readLastPosts(ctx context.Context, questions []lastPost) []storage.Result[storage.Micros] {
-	results := make([]storage.Result[storage.Micros], len(questions))
-	at := make(map[storage.Micros][]int)
-	for i, q := range questions {
-		at[q.upTo] = append(at[q.upTo], i)
-	}
-	for upTo, where := range at {
-		authors := storage.Each(where, func(i int) storage.UserID { return questions[i].author })
-		for k, last := range c.Reader.LastPosts(ctx, authors, upTo) {
-			results[where[k]] = last
-		}
-	}
-	return results
-}
-
-// WithWord implements [storage.WordReader].
-func (c *Cache) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
-	if c.Mode() != On || ctx.Err() != nil {
-		return c.Reader.WithWord(ctx, prefix, limit)
-	}
-	r := c.searches.fetch(ctx, []search{{prefix, limit}})[0]
-	return r.Value, r.Err
-}
-
-func (c *Cache) readSearches(ctx context.Context, searches []search) []storage.Result[[]storage.UserID] {
-	return storage.Each(searches, func(s search) storage.Result[[]storage.UserID] {
-		ids, err := c.Reader.WithWord(ctx, s.prefix, s.limit)
-		return storage.Result[[]storage.UserID]{Value: ids, Found: err == nil, Err: err}
-	})
-}
-
 // readPostPages answers [storage.PostPageLookups]. Of a page, the ids are kept: its posts change more often than it does.
 func (c *Cache) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
 	results := c.postPages.fetch(ctx, queries)
 	if !c.complete(results, func(ids []storage.PostID) []storage.Result[storage.Post] { return c.posts.fetch(ctx, ids) }) {
-		return storage.PostPageLookups.Read(ctx, c.Reader, queries...) // a post has been deleted in between
+		return storage.PostPageLookups.Read(ctx, c.store, queries...) // a post has been deleted in between
 	}
 	return results
 }

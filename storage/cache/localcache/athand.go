@@ -11,7 +11,7 @@ import (
 // AtHand implements [storage.Bundler] from the entries that the cache has.
 func (c *Cache) AtHand(b *storage.Bundle) {
 	if c.Mode() == Off {
-		c.Reader.AtHand(b)
+		c.store.AtHand(b)
 		return
 	}
 	c.Answering.AtHand(b)
@@ -20,7 +20,7 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 // Bundle implements [storage.Bundler].
 func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 	if c.Mode() == Off || ctx.Err() != nil {
-		c.Reader.Bundle(ctx, b)
+		c.store.Bundle(ctx, b)
 		return
 	}
 	c.Answering.Bundle(ctx, b)
@@ -29,13 +29,13 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 // keeps says what the cache answers, and from what. The rest is asked of the store.
 func (c *Cache) keeps() {
 	a := &c.Answering
-	c.Over(c.Reader)
+	c.Over(c.store)
 	storage.ProfileLookups.AnsweredBy(a, c.fetchProfiles) // and users and counts
 	ofProfile(c, storage.UserLookups, func(p *profile) (storage.User, bool) { return p.User, p.Exists })
 	ofProfile(c, storage.CountLookups, func(p *profile) (storage.Counts, bool) { return p.Counts, p.Counted })
 	define(c, storage.HandleLookups, handleKind, c.handle, c.readUserIDs)
 
-	c.blocks = source[storage.UserID, []storage.UserID]{new(fills[storage.UserID, []storage.UserID]), c, blocksKind, blocksKey, known(c, (*blockList).result), readFrom(c.Reader, storage.BlockLookups), c.keepBlocks, false}
+	c.blocks = source[storage.UserID, []storage.UserID]{new(fills[storage.UserID, []storage.UserID]), c, blocksKind, blocksKey, known(c, (*blockList).result), readFrom(c.store, storage.BlockLookups), c.keepBlocks, false}
 	define(c, storage.BlockLookups, blocksKind, c.blocks.inMemory, c.blocks.fetch)
 	c.posts = source[storage.PostID, storage.Post]{new(fills[storage.PostID, storage.Post]), c, postKind, c.postKey, known(c, (*post).result), readFrom(c.source, storage.PostLookups), c.keepPost, false}
 	define(c, storage.PostLookups, postKind, c.posts.inMemory, c.posts.fetch)
@@ -75,8 +75,15 @@ func (c *Cache) keeps() {
 	c.postPages = keepAnswers(c, storage.PostPageLookups, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsePostIDs})
 	storage.PostPageLookups.AnsweredBy(a, c.readPostPages)
 	storage.PostPageLookups.AtHandBy(a, c.postPagesAtHand)
-	c.lastPosts = newAnswers(c, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), c.readLastPosts)
-	c.searches = newAnswers(c, func(search) storage.PostID { return storage.PostID{} }, lists[storage.UserID](), c.readSearches)
+	last := keepAnswers(c, storage.LastPostLookups, func(q storage.LastQuery) storage.PostID { return ofUser(q.Author) }, values[storage.Micros]())
+	storage.LastPostLookups.AnsweredBy(a, func(ctx context.Context, queries []storage.LastQuery) []storage.Result[storage.Micros] {
+		if len(queries) > mostAuthors {
+			return last.read(ctx, queries)
+		}
+		return last.fetch(ctx, queries)
+	})
+	// Anybody's name may change who has a word.
+	keepAnswers(c, storage.WordLookups, func(storage.WordQuery) storage.PostID { return storage.PostID{} }, lists[storage.UserID]())
 }
 
 // ofProfile has the cache answer what is a part of profiles in memory.
@@ -128,6 +135,9 @@ func (c *Cache) keepsLists(side storage.Side) {
 		})
 	})
 }
+
+// mostAuthors bounds the authors of one feed about whom it is kept when they have posted last.
+const mostAuthors = 500
 
 var listSides = [...]storage.Side{storage.Forward, storage.Inverse}
 

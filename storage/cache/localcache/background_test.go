@@ -34,7 +34,7 @@ func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
 func TestCloseEndsReadsAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &slow{oracle.New(), make(chan struct{}), make(chan struct{})}
-		c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
+		c := New(Config{Store: store, Bytes: 1 << 20})
 		ctx, leave := context.WithCancel(t.Context())
 		go storage.UserLookups.Read(ctx, c, 1)
 		<-store.reading
@@ -89,7 +89,7 @@ func TestOutagesAreOfOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &outage{Store: oracle.New(), answer: make(chan struct{})}
 		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}})
-		c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
+		c := New(Config{Store: store, Bytes: 1 << 20})
 		defer c.Close()
 		unlucky, other := storage.RememberOutages(t.Context()), storage.RememberOutages(t.Context())
 		storage.OutagesOf(unlucky).Note(0, errors.New("silent"))

@@ -33,7 +33,7 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 	people(t, store, 5000)
 	const bytes = 100_000
 	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()
 	for id := range storage.UserID(5000) {
 		storage.UserLookups.Read(t.Context(), cache, id+1)
@@ -57,7 +57,7 @@ func TestBlocksAndTombstonesTakeRoom(t *testing.T) {
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 		m := gauges{prometheus.NewRegistry()}
 		cache := localcache.New(localcache.Config{
-			Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) },
+			Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) },
 		})
 		defer cache.Close()
 		if r := setsOf(t, cache, storage.Forward, []storage.UserID{1})[0]; r.Err != nil || !r.Found {
@@ -74,7 +74,7 @@ func TestTombstonesOfTenMinutesAreRead(t *testing.T) {
 	store := &counted{Store: oracle.New()}
 	people(t, store, 1)
 	now := time.Unix(7200, 0).Add(59 * time.Second)
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
 	defer cache.Close()
 	setsOf(t, cache, storage.Forward, []storage.UserID{1})
 	if got, want := store.endedSince.Load(), time.Unix(7200-600, 0).UnixMicro(); got != want {
@@ -160,7 +160,7 @@ func TestTextsTakeRoom(t *testing.T) {
 	text := strings.Repeat("x", 100)
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: text, Name: text, Bio: text, AvatarURL: text}})
 	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
 	defer cache.Close()
 	storage.UserLookups.Read(t.Context(), cache, 1)
 	takes(t, m, 4*100+80, 700)

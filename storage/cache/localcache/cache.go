@@ -29,11 +29,10 @@ import (
 // Cache reads from memory what it has, and the rest from the stores below.
 type Cache struct {
 	storage.Answering // of what is kept
-	storage.Reader    // for everything else, such as packed lists
 
-	source  storage.Bundler
-	below   storage.Bundler // the store itself
-	packer  storage.Packer  // nil: no packing
+	source  storage.Bundler // of users, posts and lists
+	store   storage.Bundler
+	packer  storage.Packer // nil: no packing
 	metrics *Metrics
 	now     func() time.Time
 	shardOf func(storage.UserID) int
@@ -62,8 +61,6 @@ type Cache struct {
 	pages     [len(storage.AllSides)]*answers[storage.PageQuery, []storage.Edge]
 	marks     *answers[storage.Pair, storage.EdgeMark]
 	postPages *answers[storage.PostsQuery, []storage.Post]
-	lastPosts *answers[lastPost, storage.Micros]
-	searches  *answers[search, []storage.UserID]
 
 	unkept atomic.Int64  // answers of users without a version
 	names  atomic.Uint32 // how often somebody may have got a handle
@@ -81,13 +78,10 @@ type Cache struct {
 
 // Config says what a cache reads from and how much it may keep.
 type Config struct {
-	// Source is where kept values are read from: the store, or a cache between it and this one.
-	Source storage.Bundler
-	// Rows answers what is not kept.
-	Rows storage.Reader
-	// Store is the store itself, from which long lists are read, and everything while the cache is
-	// off. Defaults to Source.
+	// Store is the store.
 	Store storage.Bundler
+	// Source is where users, posts and short lists are read from: the store, or a cache between it and this one. Defaults to Store.
+	Source storage.Bundler
 	// ShardOf is the shard from which what belongs to a user is read. Defaults to 0 for everybody.
 	ShardOf func(storage.UserID) int
 	// Packer packs long lists in the store once they have been read. Defaults to none.
@@ -108,14 +102,14 @@ func New(cfg Config) *Cache {
 	if cfg.ShardOf == nil {
 		cfg.ShardOf = func(storage.UserID) int { return 0 }
 	}
-	if cfg.Store == nil {
-		cfg.Store = cfg.Source
+	if cfg.Source == nil {
+		cfg.Source = cfg.Store
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	c := &Cache{
-		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
+		source: cfg.Source, store: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
 		background: newBackground(), reported: newReported(), longest: shortList,
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
@@ -280,4 +274,4 @@ func (c *Cache) Close() {
 	c.kept.large.StopAllGoroutines()
 }
 
-var _ storage.Reader = (*Cache)(nil)
+var _ storage.Bundler = (*Cache)(nil)

@@ -107,7 +107,7 @@ func followers(t *testing.T, store storage.Store, n int) {
 
 func newCache(t *testing.T, store storage.Store, bytes uint64) *localcache.Cache {
 	t.Helper()
-	c := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: bytes, Now: func() time.Time { return time.UnixMicro(0) }})
+	c := localcache.New(localcache.Config{Store: store, Bytes: bytes, Now: func() time.Time { return time.UnixMicro(0) }})
 	t.Cleanup(c.Close)
 	return c
 }
@@ -148,7 +148,7 @@ func TestOff(t *testing.T) {
 		people(t, store, 3)
 		followers(t, store, 2)
 		m := gauges{prometheus.NewRegistry()}
-		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
 		defer cache.Close()
 		cache.Switch(mode)
 		if is := m.value(t, "kith_cache_enabled"); is == 1 != (mode == localcache.On) {
@@ -250,7 +250,7 @@ func TestHitsAndMissesAreCounted(t *testing.T) {
 	store := oracle.New()
 	people(t, store, 3)
 	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
 	defer cache.Close()
 	storage.UserLookups.Read(t.Context(), cache, 1)
 	storage.UserLookups.Read(t.Context(), cache, 1, 2, 3, 99)

@@ -20,7 +20,7 @@ type cached struct {
 
 func newCached(store storage.Store) *cached {
 	c := &cached{cache: localcache.New(localcache.Config{
-		Source: store, Rows: store, Bytes: 64 << 20,
+		Store: store, Bytes: 64 << 20,
 		// Edges of the suite are from the beginning of time, and so is the clock, so that tombstones are not too old.
 		Now: func() time.Time { return time.UnixMicro(0) },
 	})}
@@ -38,14 +38,6 @@ func (c *cached) edges(ctx context.Context, side storage.Side, pairs []storage.P
 		}
 	}
 	return results
-}
-
-func (c *cached) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
-	return c.cache.LastPosts(ctx, authors, upTo)
-}
-
-func (c *cached) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
-	return c.cache.WithWord(ctx, prefix, limit)
 }
 
 func (c *cached) AtHand(b *storage.Bundle) { c.cache.AtHand(b) }

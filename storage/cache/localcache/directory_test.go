@@ -34,7 +34,7 @@ func TestADirectoryIsWhole(t *testing.T) {
 		"one more":             {brokenLister{store, nil}, 2, true},
 		"a shard that is down": {brokenLister{store, down}, 3, true},
 	} {
-		cache := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
+		cache := New(Config{Store: store, Bytes: 1 << 20})
 		defer cache.Close()
 		before := cache.directory.Load()
 		err := cache.number(t.Context(), c.users, c.atMost)
@@ -52,7 +52,7 @@ func TestADirectoryIsWhole(t *testing.T) {
 func TestANewDirectoryForgetsLists(t *testing.T) {
 	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
-	c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
+	c := New(Config{Store: store, Bytes: 1 << 20})
 	defer c.Close()
 	storage.UserLookups.Read(t.Context(), c, 1)
 	storage.PageLookups[storage.Forward].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})

@@ -21,7 +21,7 @@ func (c *Cache) readEdges(ctx context.Context, side storage.Side, pairs []storag
 	if len(where) == 0 {
 		return results
 	}
-	for k, r := range storage.EdgeLookups[side].Read(ctx, c.Reader, storage.Chosen(pairs, where)...) {
+	for k, r := range storage.EdgeLookups[side].Read(ctx, c.store, storage.Chosen(pairs, where)...) {
 		results[where[k]] = r
 	}
 	return results
@@ -110,7 +110,7 @@ func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries 
 		}
 	}
 	if len(rest) > 0 {
-		for i, r := range byRows.Read(ctx, c.Reader, rest...) {
+		for i, r := range byRows.Read(ctx, c.store, rest...) {
 			results[where[i]] = r
 		}
 	}

@@ -56,13 +56,14 @@ func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
 	storage.SnapshotLookups.Instead(ctx, b, s.lists)
 	storage.BlockLookups.Instead(ctx, b, s.blocks)
 	storage.NeighbourLookups.Instead(ctx, b, s.neighbours)
+	storage.WordLookups.Instead(ctx, b, s.words)
 	s.Store.Bundle(ctx, b)
 }
 
-func (s *slow) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
-	ids, err := s.Store.WithWord(ctx, prefix, limit)
+func (s *slow) words(ctx context.Context, queries []storage.WordQuery) []storage.Result[[]storage.UserID] {
+	r := storage.WordLookups.Read(ctx, s.Store, queries...)
 	s.held("words")
-	return ids, err
+	return r
 }
 
 func (s *slow) held(what string) {
@@ -90,7 +91,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 			}
 			inner.CreateUsers(t.Context(), users)
 			now := time.Now()
-			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
+			cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
 			defer cache.Close()
 			hub := events.NewHub(nil)
 			defer hub.Close()
@@ -164,9 +165,9 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 }
 
 // ask reads everything that a cache keeps of a user.
-func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
+func ask(ctx context.Context, r storage.Bundler, id storage.UserID) []any {
 	ids := []storage.UserID{id}
-	named, err := r.WithWord(ctx, "n", 5)
+	named, err := storage.WordLookups.Get(ctx, r, storage.WordQuery{Prefix: "n", Limit: 5})
 	answers := []any{storage.UserLookups.Read(ctx, r, ids...), storage.CountLookups.Read(ctx, r, ids...), storage.BlockLookups.Read(ctx, r, ids...), recommender(ctx, r, id), named, err}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		answers = append(answers,
@@ -188,7 +189,7 @@ func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 }
 
 // recommender is a user as suggestions need it, from a store that keeps it in this form or from its rows.
-func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
+func recommender(ctx context.Context, r storage.Bundler, id storage.UserID) any {
 	type plain struct {
 		visibility storage.Visibility
 		following  int64
@@ -225,7 +226,7 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		store := oracle.New()
 		people(t, store, 3)
 		rows := &unreadable{Store: store}
-		cache := localcache.New(localcache.Config{Source: store, Rows: rows, Bytes: 1 << 20, Now: func() time.Time { return now }})
+		cache := localcache.New(localcache.Config{Source: store, Store: rows, Bytes: 1 << 20, Now: func() time.Time { return now }})
 		hub := events.NewHub(nil)
 		var following sync.WaitGroup
 		following.Go(cache.Follow(t.Context(), hub))
@@ -280,7 +281,7 @@ func (s *unreadable) Bundle(ctx context.Context, b *storage.Bundle) {
 
 // settled waits until a cache returns what the store has, which takes no longer than until the
 // events are applied.
-func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people int) {
+func settled(t *testing.T, cache *localcache.Cache, store storage.Bundler, people int) {
 	t.Helper()
 	for id := storage.UserID(1); id <= storage.UserID(people); id++ {
 		want := ask(t.Context(), store, id)
@@ -354,7 +355,7 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 					}
 				}
 			}}
-			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return time.UnixMicro(0) }})
+			cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20, Now: func() time.Time { return time.UnixMicro(0) }})
 			defer cache.Close()
 			first := make(chan struct{})
 			go func() { defer close(first); ask(t.Context(), cache, 1) }()
@@ -447,7 +448,7 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	if n := atHand(cache, 2); n != 4 {
 		t.Errorf("of another user %d kinds of things are at hand", n)
 	}
-	if named, err := cache.WithWord(t.Context(), "n", 5); err != nil || !slices.Equal(named, []storage.UserID{1}) {
+	if named, err := storage.WordLookups.Get(t.Context(), cache, storage.WordQuery{Prefix: "n", Limit: 5}); err != nil || !slices.Equal(named, []storage.UserID{1}) {
 		t.Errorf("by the corrected name %v are found, %v", named, err)
 	}
 }
@@ -462,7 +463,7 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		inner.Apply(t.Context(), side, []storage.Edge{ended}, storage.IfNewer)
 	}
-	cache := localcache.New(localcache.Config{Source: inner, Rows: inner, Bytes: 1 << 20, Now: func() time.Time { return now }})
+	cache := localcache.New(localcache.Config{Store: inner, Bytes: 1 << 20, Now: func() time.Time { return now }})
 	defer cache.Close()
 	hub := events.NewHub(nil)
 	defer hub.Close()

@@ -9,18 +9,18 @@ import (
 // StoreReader reads rows of edges from the store itself, and makes a cache know them at once: a caller
 // that has waited for a row must find it in whatever it reads next.
 type StoreReader struct {
-	storage.Reader
+	storage.Bundler
 	expect func(context.Context, []storage.Row)
 }
 
 // NewStoreReader makes a reader of a store that passes the rows it reads to expect.
-func NewStoreReader(store storage.Reader, expect func(context.Context, []storage.Row)) *StoreReader {
+func NewStoreReader(store storage.Bundler, expect func(context.Context, []storage.Row)) *StoreReader {
 	return &StoreReader{store, expect}
 }
 
 // Bundle implements [storage.Bundler].
 func (f *StoreReader) Bundle(ctx context.Context, b *storage.Bundle) {
-	f.Reader.Bundle(ctx, b)
+	f.Bundler.Bundle(ctx, b)
 	for _, side := range storage.AllSides {
 		if edges := storage.EdgeLookups[side].In(b); edges != nil {
 			f.saw(ctx, side, edges.Results)

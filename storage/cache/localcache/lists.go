@@ -166,7 +166,7 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 		}
 	}()
 	read := func() storage.Result[*list] {
-		return c.readLists(ctx, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
+		return c.readLists(ctx, c.store, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
 	}
 	if r = read(); r.Err != nil && c.packInStore(ctx, side, k.id) {
 		r = read()

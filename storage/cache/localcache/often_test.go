@@ -38,7 +38,7 @@ func asked(t *testing.T, c *Cache) *list {
 func TestALongListIsNotReadTooSoon(t *testing.T) {
 	store := oracle.New()
 	followedByMany(t, store)
-	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20})
+	c := New(Config{Store: store, Bytes: 64 << 20})
 	defer c.Close()
 	ask := func() {
 		storage.PageLookups[storage.Inverse].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})
@@ -87,7 +87,7 @@ func (r *readsOf) Bundle(ctx context.Context, b *storage.Bundle) {
 func TestALongListIsRenewedInTime(t *testing.T) {
 	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
 	followedByMany(t, store)
-	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	c := New(Config{Store: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	ask := func() (until time.Time) {
 		if l := asked(t, c); l != nil {
@@ -144,7 +144,7 @@ func TestALongListThatCannotBeReadIsPackedFirst(t *testing.T) {
 	for name, err := range map[string]error{"can be packed": nil, "cannot be packed": errors.New("the store is read-only")} {
 		store := &packsFirst{&readsOf{Store: oracle.New(), failing: true}, err}
 		followedByMany(t, store.readsOf)
-		c := New(Config{Source: store, Rows: store, Packer: store, Bytes: 64 << 20})
+		c := New(Config{Store: store, Packer: store, Bytes: 64 << 20})
 		defer c.Close()
 		for range often + 1 {
 			asked(t, c)
@@ -177,7 +177,7 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &askedWhilePacking{packsFirst: &packsFirst{&readsOf{Store: oracle.New(), failing: true}, nil}}
 		followedByMany(t, store.readsOf)
-		c := New(Config{Source: store, Rows: store, Packer: store, Bytes: 64 << 20})
+		c := New(Config{Store: store, Packer: store, Bytes: 64 << 20})
 		defer c.Close()
 		ask := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -212,7 +212,7 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
 	followedByMany(t, store)
-	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	c := New(Config{Store: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	k := key{kind: inverseKind, id: 1}
 	ask := func() bool { return asked(t, c) != nil }
@@ -254,7 +254,7 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 func TestAnEndedListIsNotWhatIsExpected(t *testing.T) {
 	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
 	followedByMany(t, store)
-	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	c := New(Config{Store: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	for range often + 1 {
 		asked(t, c)

@@ -37,7 +37,7 @@ func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache
 			}
 		}
 	}
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	t.Cleanup(cache.Close)
 	return store, cache
 }

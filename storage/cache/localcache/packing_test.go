@@ -44,7 +44,7 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 	}
 	m := gauges{prometheus.NewRegistry()}
 	p := &packer{asked: make(chan storage.UserID, 100), err: errors.New("the store is read-only")}
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Packer: p, Bytes: 512 << 10, Metrics: localcache.NewMetrics(m)})
+	cache := localcache.New(localcache.Config{Store: store, Packer: p, Bytes: 512 << 10, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()
 	all := []storage.UserID{short, tooLong, long}
 	deadline := time.After(20 * time.Second)
@@ -101,7 +101,7 @@ func (s packedBelow) Bundle(ctx context.Context, b *storage.Bundle) {
 // whatever a cache is doing. If the store has nothing packed, nothing is found.
 func TestPackedListsComeFromTheStore(t *testing.T) {
 	for name, store := range map[string]storage.Store{"packed": packedBelow{oracle.New()}, "not packed": oracle.New()} {
-		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20})
+		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20})
 		defer cache.Close()
 		for _, mode := range []localcache.Mode{localcache.On, localcache.Off} {
 			cache.Switch(mode)

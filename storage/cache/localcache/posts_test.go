@@ -191,7 +191,7 @@ func TestLongPostsTakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Source: inner, Rows: inner, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m)})
+	cache := localcache.New(localcache.Config{Store: inner, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()
 	storage.PostLookups.Read(t.Context(), cache, id)
 	takes(t, m, 2*2000+9*600, 12_000)

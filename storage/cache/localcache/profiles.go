@@ -78,7 +78,7 @@ func (c *Cache) readUserIDs(ctx context.Context, handles []string) []storage.Res
 	}
 	c.asked(handleKind, len(handles)-len(rest), 0)
 	none := func(key) (r storage.Result[storage.UserID], ok bool) { return r, false }
-	from := source[string, storage.UserID]{&c.handles, c, handleKind, c.handleKey, none, readFrom(c.Reader, storage.HandleLookups), keep, false}
+	from := source[string, storage.UserID]{&c.handles, c, handleKind, c.handleKey, none, readFrom(c.store, storage.HandleLookups), keep, false}
 	for i, r := range from.fetch(ctx, storage.Chosen(handles, rest)) {
 		results[rest[i]] = r
 	}

@@ -83,7 +83,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	if len(owners) == 0 {
 		return results
 	}
-	for k, r := range storage.NeighbourLookups[storage.Forward].Read(ctx, c.Reader, owners...) {
+	for k, r := range storage.NeighbourLookups[storage.Forward].Read(ctx, c.store, owners...) {
 		one := &results[of[k]]
 		if one.Err = r.Err; r.Err == nil {
 			one.Value.Followings, one.Found = idset.CompactOf(dir, r.Value), true

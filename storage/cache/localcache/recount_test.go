@@ -18,7 +18,7 @@ import (
 func TestCountsAtHandAreTaken(t *testing.T) {
 	store := &counted{Store: oracle.New()}
 	people(t, store, 3)
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	defer cache.Close()
 	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
 	follow := func(by storage.EdgeChanger, to storage.UserID, kind storage.EdgeType) {
@@ -78,7 +78,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	store := &counted{Store: oracle.New()}
 	people(t, store, 2)
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
+	cache := localcache.New(localcache.Config{Store: store, Bytes: 64 << 20})
 	defer cache.Close()
 	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Apply(context.Background(), w, true) })
 	hub := events.NewHub(nil)

@@ -21,7 +21,7 @@ func newRenewing(t *testing.T) *renewing {
 	r := &renewing{store: &counted{Store: oracle.New()}, now: time.UnixMicro(0)}
 	people(t, r.store, 3)
 	followers(t, r.store, 2)
-	r.Cache = localcache.New(localcache.Config{Source: r.store, Rows: r.store, Bytes: 1 << 20, Now: func() time.Time { return r.now }})
+	r.Cache = localcache.New(localcache.Config{Store: r.store, Bytes: 1 << 20, Now: func() time.Time { return r.now }})
 	t.Cleanup(r.Close)
 	return r
 }

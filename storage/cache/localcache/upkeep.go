@@ -202,7 +202,7 @@ const eventsAtOnce = 500
 // compare reads the rows of edges and applies them; lists whose rows cannot be read are forgotten.
 func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.Edge) {
 	pairs := storage.Each(edges, storage.Edge.Pair)
-	for i, r := range storage.EdgeLookups[side].Read(ctx, c.Reader, pairs...) {
+	for i, r := range storage.EdgeLookups[side].Read(ctx, c.store, pairs...) {
 		switch {
 		case r.Err != nil:
 			c.forget(key{kind: listKind(side), id: side.Owner(pairs[i])})

@@ -75,7 +75,7 @@ func (c *Cache) isWarm() bool {
 
 // warm reads some users with their lists, unless they are kept already.
 func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
-	for _, r := range c.profilesFrom(c.below, true).fetch(ctx, ids) {
+	for _, r := range c.profilesFrom(c.store, true).fetch(ctx, ids) {
 		if r.Err != nil {
 			return r.Err
 		}
@@ -93,7 +93,7 @@ func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
 
 func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.UserID) error {
 	fromStore := func(ctx context.Context, side storage.Side, owners []storage.UserID, floor storage.Micros) []storage.Result[*list] {
-		return c.readLists(ctx, c.below, side, owners, c.longest, floor)
+		return c.readLists(ctx, c.store, side, owners, c.longest, floor)
 	}
 	lists := c.listsBy(ctx, side, fromStore)
 	lists.warming = true

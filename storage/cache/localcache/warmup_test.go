@@ -88,7 +88,7 @@ type untouched struct{ storage.Bundler }
 func warmed(t *testing.T, store *ranked, bytes uint64) (*localcache.Cache, gauges) {
 	t.Helper()
 	m := gauges{prometheus.NewRegistry()}
-	cache := localcache.New(localcache.Config{Source: untouched{}, Store: store, Rows: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
+	cache := localcache.New(localcache.Config{Source: untouched{}, Store: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
 	t.Cleanup(cache.Close)
 	return cache, m
 }
@@ -234,7 +234,7 @@ func TestWarmUpPausesWhileRequestsCome(t *testing.T) {
 				requests := 0.0
 				store := &slowlyRanked{newRanked(t, 64*batches), func() {}}
 				m := gauges{prometheus.NewRegistry()}
-				cache := localcache.New(localcache.Config{Source: untouched{}, Store: store, Rows: store, Bytes: 8 << 20, Metrics: localcache.NewMetrics(m)})
+				cache := localcache.New(localcache.Config{Source: untouched{}, Store: store, Bytes: 8 << 20, Metrics: localcache.NewMetrics(m)})
 				defer cache.Close()
 				store.meanwhile = func() {
 					if test.requests && len(store.read) > 0 {

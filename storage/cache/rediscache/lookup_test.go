@@ -81,7 +81,7 @@ func TestColdCelebrityIsReadOnce(t *testing.T) {
 	for i := range gateways {
 		shared := connect(t, s, servers)
 		shared.profile(t, 2) // connected
-		gateways[i] = localcache.New(localcache.Config{Source: shared, Rows: s.Store, Bytes: 1 << 20})
+		gateways[i] = localcache.New(localcache.Config{Source: shared, Store: s.Store, Bytes: 1 << 20})
 		defer gateways[i].Close()
 	}
 	var asking sync.WaitGroup

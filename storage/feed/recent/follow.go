@@ -17,7 +17,7 @@ import (
 
 // Source is where posts come from.
 type Source interface {
-	storage.RecentPostReader
+	storage.Answerer
 	Shards() int
 }
 
@@ -173,7 +173,7 @@ func (f *Follower) readAll(ctx context.Context) (all []storage.PostAt, floor sto
 func (f *Follower) read(ctx context.Context, shard int, since storage.Micros, page, most int) (list []storage.PostAt, err error) {
 	query := storage.RecentQuery{Shard: shard, Since: since, Limit: page, After: storage.Place{CreatedAt: f.Posts.horizon() + 1}}
 	for len(list) < most {
-		posts, err := f.Source.RecentPosts(ctx, query)
+		posts, err := storage.RecentPostLookups.Get(ctx, f.Source, query)
 		if err != nil {
 			return nil, err
 		}

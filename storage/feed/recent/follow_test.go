@@ -22,12 +22,12 @@ type source struct {
 	reads  atomic.Int64
 }
 
-func (s *source) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
+func (s *source) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.reads.Add(1)
 	if s.broken.Load() {
-		return nil, errors.New("broken")
+		b.Fail(errors.New("broken"))
 	}
-	return s.Store.RecentPosts(ctx, q)
+	s.Store.Bundle(ctx, b)
 }
 
 // world is a store with a follower of its posts.

@@ -1327,7 +1327,7 @@ WHERE owner_id = ? AND action <= ?
 ORDER BY at DESC LIMIT 1
 
 -- sqlLastPosts. Served by idx_post_list.
-SELECT ? AS author, MAX(created_at)
+SELECT ? AS author, ? AS up_to, MAX(created_at)
 FROM post FORCE INDEX (idx_post_list)
 WHERE author_id = ? AND state = 0 AND created_at <= ?
 

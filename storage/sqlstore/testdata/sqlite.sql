@@ -1309,7 +1309,7 @@ ORDER BY at DESC LIMIT 1
 
 -- sqlLastPosts. Served by idx_post_list.
 WITH wanted(author, up_to) AS (VALUES (?, ?))
-SELECT author, (SELECT MAX(created_at) FROM post WHERE author_id = author AND state = 0 AND created_at <= up_to)
+SELECT author, up_to, (SELECT MAX(created_at) FROM post WHERE author_id = author AND state = 0 AND created_at <= up_to)
 FROM wanted
 
 -- sqlLatestPosts. Served by PRIMARY, idx_post_latest.
