@@ -149,12 +149,14 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         createList: listsChanged,
         deleteList: listsChanged,
         addToList: later((_, { listId }, cache) => {
-          forget(cache, listOf(listId), 'members');
+          forget(cache, listOf(listId), 'members', 'has');
           forget(cache, own, 'feed');
         }),
         removeFromList: ({ removeFromList }: { removeFromList?: unknown }, { listId, userIds }, cache, { optimistic }) => {
           if (removeFromList) for (const id of userIds as string[]) relist(cache, listOf(listId), 'members', without(`User:${id}`));
-          if (!optimistic) forget(cache, own, 'feed');
+          if (optimistic) return;
+          forget(cache, own, 'feed');
+          forget(cache, listOf(listId), 'has');
         },
       },
       Subscription: {

@@ -1,6 +1,6 @@
 // Named lists: pages of them, one list with its posts and members, and the dialog that puts somebody on lists.
-import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
-import { useClient, useMutation, useQuery, CombinedError, type Client } from 'urql';
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { useMutation, useQuery, CombinedError } from 'urql';
 import * as gql from './gql';
 import { Undo } from './own';
 import { Endless, PeopleList, nodesOf } from './people';
@@ -28,7 +28,7 @@ export function OwnLists() {
 }
 
 /** The lists of a user that the viewer sees. */
-export function Lists({ of, empty, row }: { of: string; empty: ReactNode; row?: (list: Card) => ReactNode }) {
+export function Lists({ of, empty }: { of: string; empty: ReactNode }) {
   const link = (list: Card) => (
     <div className="row lines">
       <Link to={`/list/${list.id}`} className="name">
@@ -37,7 +37,7 @@ export function Lists({ of, empty, row }: { of: string; empty: ReactNode; row?: 
       <span className="quiet">{facts(list)}</span>
     </div>
   );
-  return <Endless document={gql.ListsDocument} variables={{ id: of }} pick={data => nodesOf(data.user?.lists)} id={list => list.id} row={row ?? link} label="lists" empty={empty} />;
+  return <Endless document={gql.ListsDocument} variables={{ id: of }} pick={data => nodesOf(data.user?.lists)} id={list => list.id} row={link} label="lists" empty={empty} />;
 }
 
 type Change = Promise<{ data?: Record<string, { outcomes?: readonly { error: { message: string } | null }[] } | null>; error?: CombinedError }>;
@@ -89,33 +89,31 @@ export function ListsDialog({ user, close }: { user: Person; close: () => void }
   const session = useSession();
   return (
     <Dialog title={`Add ${user.name} to lists`} close={close}>
-      <Lists of={session!.userId} row={list => <Membership list={list} user={user} />} empty={<p className="quiet">You don’t have any lists yet.</p>} />
+      <Endless
+        document={gql.ListsWithDocument}
+        variables={{ id: session!.userId, userId: user.id }}
+        pick={data => nodesOf(data.user?.lists)}
+        id={list => list.id}
+        row={list => <Membership list={list} user={user} />}
+        label="lists"
+        empty={<p className="quiet">You don’t have any lists yet.</p>}
+      />
       <ListForm person={user} />
     </Dialog>
   );
 }
 
-/** isOn reads the members of a list until it finds somebody, or ends. Undefined if that fails. */
-async function isOn(client: Client, id: string, userId: string, after: string | null = null): Promise<boolean | undefined> {
-  const { data, error } = await client.query(gql.MemberIdsDocument, { id, after }, { requestPolicy: 'network-only' }).toPromise();
-  const page = data?.node && 'members' in data.node ? nodesOf(data.node.members) : null;
-  if (!page) return void (error && tell(sentence(error), 'bad'));
-  return page.items.some(one => one.id === userId) || (page.pageInfo.hasNextPage && isOn(client, id, userId, page.pageInfo.endCursor));
-}
-
-function Membership({ list, user }: { list: Card; user: Person }) {
-  const client = useClient();
-  const [on, setOn] = useState<boolean>();
+function Membership({ list, user }: { list: Card & { has: boolean }; user: Person }) {
+  const [on, setOn] = useState(list.has);
   const [, add] = useMutation(gql.AddToListDocument);
   const [, remove] = useMutation(gql.RemoveFromListDocument);
-  useEffect(() => void isOn(client, list.id, user.id).then(setOn), [client, list.id, user.id]);
   const toggle = async () => {
     setOn(!on);
     if (!(await reported((on ? remove : add)({ listId: list.id, userId: user.id })))) setOn(on);
   };
   return (
     <label className="choice">
-      <input type="checkbox" checked={on ?? false} disabled={on === undefined} onChange={toggle} />
+      <input type="checkbox" checked={on} onChange={toggle} />
       <span>
         {list.name} <small className="quiet">{facts(list)}</small>
       </span>
