@@ -84,7 +84,7 @@ var DearFields = map[string][]string{
 		"similarUsers(first: $i) { nodes { id } }", "posts(first: $i) { nodes { text } }", "favorites(first: $i) { nodes { id } }", "lists(first: $i) { nodes { id name } }",
 		"edges(kind: ADMIRES, first: $i) { totalCount edges { since node { id } } }",
 	},
-	"List": {"members(first: $i) { totalCount nodes { id } }"},
+	"List": {"members(first: $i) { totalCount nodes { id } }", "has(userId: $o)"},
 	"Post": {"comments(first: $i) { nodes { id } }", "favoritedBy(first: $i) { nodes { id } }"},
 }
 

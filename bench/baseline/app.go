@@ -140,15 +140,16 @@ func (a *app) profile(viewer int64, handle string) ([]byte, error) {
 	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `,"postCount":`, `,"favoriteCount":`} {
 		b = appendNumber(b, field, counts[i])
 	}
-	b = appendRelation(b, viewer, id, mine, theirs)
-	b = strconv.AppendBool(append(b, `,"blocking":`...), mine == 2)
-	b = strconv.AppendBool(append(b, `,"blockedBy":`...), theirs == 2)
-	b = strconv.AppendBool(append(b, `,"special":`...), special != 0)
-	b = appendOptional(b, `,"remark":`, remark)
-	b = appendRequest(b, `,"sentRequest":`, viewer, id, sent)
-	b = appendRequest(b, `,"receivedRequest":`, id, viewer, received)
+	b = appendRelation(b, viewer, id, mine, theirs, func(b []byte) []byte {
+		b = strconv.AppendBool(append(b, `,"blocking":`...), mine == 2)
+		b = strconv.AppendBool(append(b, `,"blockedBy":`...), theirs == 2)
+		b = strconv.AppendBool(append(b, `,"special":`...), special != 0)
+		b = appendOptional(b, `,"remark":`, remark)
+		b = appendRequest(b, `,"sentRequest":`, viewer, id, sent)
+		return appendRequest(b, `,"receivedRequest":`, id, viewer, received)
+	})
 	var peer, peerName sql.RawBytes
-	b = append(b, `},"followersYouKnow":{"nodes":[`...)
+	b = append(b, `,"followersYouKnow":{"nodes":[`...)
 	b, total, err := appendRows(b, 4, []any{&known, &peer, &peerName}, func(b []byte) []byte {
 		return append(appendPerson(b, known, peer, peerName), '}')
 	}, a.known, id, viewer)
@@ -169,7 +170,7 @@ func page(begin string, viewer int64, statement *sql.Stmt, args ...any) (_ []byt
 		b = appendNumber(b, `,"favoriteCount":`, favorites)
 		b = strconv.AppendBool(append(b, `,"viewerHasFavorited":`...), favorited == 1)
 		b = appendPerson(append(b, `,"author":`...), author, handle, name)
-		return append(appendRelation(b, viewer, author, mine, theirs), `}}}`...)
+		return append(appendRelation(b, viewer, author, mine, theirs, nil), `}}`...)
 	}, statement, args...)
 	return appendMore(append(b, ']'), n > feedPage), author, err
 }
@@ -185,7 +186,7 @@ func (a *app) followingsOf(viewer int64, handle string) ([]byte, error) {
 		b = appendPerson(append(b, `","node":`...), id, peer, name)
 		b = appendOptional(b, `,"avatarUrl":`, avatar)
 		b = appendOptional(b, `,"bio":`, bio)
-		return append(appendRelation(b, viewer, id, mine, theirs), `}}}`...)
+		return append(appendRelation(b, viewer, id, mine, theirs, nil), `}}`...)
 	}, a.followings, viewer, viewer, handle)
 	return a.endedOf(appendMore(appendNumber(b, `],"totalCount":`, total), n > most), owner, handle, err)
 }
@@ -242,19 +243,28 @@ func appendPerson(b []byte, id int64, handle, name []byte) []byte {
 	return appendText(append(b, `,"name":`...), name)
 }
 
-// appendRelation appends the viewer's relationship, left open. The types are those of the edges in both directions.
-func appendRelation(b []byte, viewer, id, mine, theirs int64) []byte {
+// appendRelation appends the viewer's relationship, with more in it, if the user is another. The types are those of the edges in both
+// directions.
+func appendRelation(b []byte, viewer, id, mine, theirs int64, more func([]byte) []byte) []byte {
+	if id == viewer {
+		return append(b, `,"viewerRelationship":null`...)
+	}
 	b = appendNumber(b, `,"viewerRelationship":{"id":"rel_`, viewer)
 	b = appendNumber(b, `_`, id)
 	switch {
 	case mine == 1 && theirs == 1:
-		return append(b, `","status":"MUTUAL","following":true,"followedBy":true`...)
+		b = append(b, `","status":"MUTUAL","following":true,"followedBy":true`...)
 	case mine == 1:
-		return append(b, `","status":"FOLLOWING","following":true,"followedBy":false`...)
+		b = append(b, `","status":"FOLLOWING","following":true,"followedBy":false`...)
 	case theirs == 1:
-		return append(b, `","status":"FOLLOWED_BY","following":false,"followedBy":true`...)
+		b = append(b, `","status":"FOLLOWED_BY","following":false,"followedBy":true`...)
+	default:
+		b = append(b, `","status":"NONE","following":false,"followedBy":false`...)
 	}
-	return append(b, `","status":"NONE","following":false,"followedBy":false`...)
+	if more != nil {
+		b = more(b)
+	}
+	return append(b, '}')
 }
 
 func appendRequest(b []byte, field string, from, to, state int64) []byte {

@@ -71,12 +71,12 @@ const NewFollowers = gql`
 
 // The viewer and the user as they most likely are after a change. If Kith refuses it, Apollo Client takes all of it back.
 function changed(viewer, user, by) {
-  const { id, status: was } = user.viewerRelationship;
+  const { id, status: was } = user.viewerRelationship ?? {}; // null for the viewer
   const back = was === "FOLLOWED_BY" || was === "MUTUAL";
   const status = by > 0 ? (back ? "MUTUAL" : "FOLLOWING") : back ? "FOLLOWED_BY" : "NONE";
   return {
     viewer: { ...viewer, user: { ...viewer.user, followingCount: viewer.user.followingCount + by } },
-    user: { ...user, followerCount: user.followerCount + by, viewerRelationship: { __typename: "Relationship", id, status } },
+    user: { ...user, followerCount: user.followerCount + by, viewerRelationship: user.viewerRelationship && { __typename: "Relationship", id, status } },
   };
 }
 

@@ -30,20 +30,20 @@ var ways = []way{
 	{
 		name:  "The way of a read",
 		query: func(int) string { return `{ user(by: {id: 1}) { followings(first: 20) { nodes { name } } } }` },
-		files: 46, folders: 14, gateway: 10,
+		files: 45, folders: 14, gateway: 10,
 	},
 	{
 		name: "The way of a write",
 		query: func(i int) string {
 			return "mutation { " + []string{"follow", "unfollow"}[i%2] + "(userId: 1283) { changed } }"
 		},
-		as: "1", files: 82, folders: 20, gateway: 10,
+		as: "1", files: 81, folders: 20, gateway: 10,
 	},
 }
 
-// besides are files that run beside requests, in rounds that on a slow machine come as often as requests: whoever follows relation_log reads
-// rows.
-var besides = []string{"storage/sqlstore/internal/db/rows.go"}
+// besides are files that run beside requests, in rounds that on a slow machine come as often as requests, and in each span or in none: whoever
+// follows relation_log reads rows, and whoever keeps recent posts asks for them. They do not count.
+var besides = []string{"storage/sqlstore/internal/db/rows.go", "storage/bundle.go"}
 
 // TestWaysAreShortAndDescribed: a request passes few files, and docs/inside/architecture.md names all of them and no others. A file is on
 // the way if a part of it runs once or more for each request.
@@ -76,7 +76,7 @@ func TestWaysAreShortAndDescribed(t *testing.T) {
 				}
 			}
 			for _, file := range described {
-				if !slices.Contains(files, file) {
+				if !slices.Contains(files, file) && !slices.Contains(besides, file) {
 					t.Errorf("docs/inside/architecture.md, %q, names %s, which no such request passes", w.name, file)
 				}
 			}
