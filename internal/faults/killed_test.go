@@ -72,7 +72,7 @@ func deployVictims(t *testing.T, mode string, kills int) *victims {
 	v := &victims{kills: kills}
 	users := 10 + 2*kills
 	if mode == "sqlite" {
-		d := &deployment{mode: "sync", redis: testenv.Redis(t), shardMap: storage.NewShardMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
+		d := &deployment{mode: "sync", redis: testenv.Redis(t), inRedis: true, shardMap: storage.NewShardMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
 		d.begin(t, users)
 		v.cachedDeployment = &cachedDeployment{d}
 	} else {
