@@ -46,8 +46,13 @@ type BusConfig struct {
 	Metrics *Metrics
 }
 
-// maxQueued is how many events wait, 104 bytes each and some more, while the other gateways cannot be reached. If there are more, they are dropped, and the others will notice that they missed some.
-const maxQueued = 1 << 16
+const (
+	// maxQueued is how many events wait while the other gateways cannot be reached: 20 MB. If there are more, they are dropped, and
+	// the others will notice that they missed some.
+	maxQueued = 1 << 16
+	// maxWhole is how many of them have counts and profiles, some kB each. Those behind only say of whom others have to read again.
+	maxWhole = 1 << 12
+)
 
 // NewBus makes the bus that feeds a hub. Its Run does the work.
 func NewBus(hub *Hub, cfg BusConfig) *Bus {
@@ -107,7 +112,12 @@ func (b *Bus) Send(_ context.Context, c storage.Change) {
 		b.metrics.overflow.Add(float64(len(b.queue) + len(list)))
 		b.queue, b.lost = nil, true
 	} else {
-		b.queue = append(b.queue, list...)
+		for _, e := range list {
+			if e.User != nil && len(b.queue) >= maxWhole {
+				e.User = &storage.UserChange{User: e.User.User, What: e.User.What}
+			}
+			b.queue = append(b.queue, e)
+		}
 	}
 	b.metrics.queued.Set(float64(len(b.queue)))
 	b.mu.Unlock()

@@ -1,0 +1,32 @@
+package events
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/storage"
+)
+
+// A bus that reaches nobody keeps few profiles: of other users it only says that something has changed.
+func TestProfilesThatWaitAreBounded(t *testing.T) {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer client.Close()
+	bus := NewBus(NewHub(nil), BusConfig{Redis: client}) // nothing runs it
+	change := storage.UserChange{User: 7, What: storage.Whole, Counts: storage.Counts{Version: 3}, Before: 2, Profile: &storage.User{ID: 7}}
+	for range maxWhole + 10 {
+		bus.Send(t.Context(), storage.Change{Users: []storage.UserChange{change}})
+	}
+	for i, e := range bus.queue {
+		want := change
+		if i >= maxWhole {
+			want = storage.UserChange{User: 7, What: storage.Whole}
+		}
+		if *e.User != want {
+			t.Fatalf("event %d: %+v, want %+v", i, *e.User, want)
+		}
+	}
+	if len(bus.queue) != maxWhole+10 {
+		t.Errorf("%d events wait", len(bus.queue))
+	}
+}
