@@ -95,19 +95,29 @@ type fan struct {
 // does the latter.
 func (b *Boxes) deliver(ctx context.Context, s *State, posts map[storage.UserID][]storage.PostAt) error {
 	var fans []fan
-	for author := range posts {
-		entries := b.Clock.Redis.HScan(ctx, b.fansKey(author), 0, "", int64(b.Batch)).Iterator()
-		for entries.Next(ctx) {
-			fans = append(fans, fan{author, entries.Val()})
-			entries.Next(ctx) // the value, which is empty
-			if len(fans) >= b.Batch {
-				if err := b.deliverTo(ctx, s, fans, posts); err != nil {
-					return err
+	for authors := range slices.Chunk(slices.Collect(maps.Keys(posts)), b.Batch) {
+		first := make([]*redis.ScanCmd, len(authors)) // most authors have no more fans than that
+		err := b.exec(ctx, func(pipe redis.Pipeliner) {
+			for i, author := range authors {
+				first[i] = pipe.HScan(ctx, b.fansKey(author), 0, "", int64(b.Batch))
+			}
+		})
+		for i, author := range authors {
+			page, at, _ := first[i].Result()
+			for err == nil {
+				for k := 0; k < len(page); k += 2 { // the values are empty
+					fans = append(fans, fan{author, page[k]})
 				}
-				fans = fans[:0]
+				if len(fans) >= b.Batch {
+					err, fans = b.deliverTo(ctx, s, fans, posts), fans[:0]
+				}
+				if at == 0 || err != nil {
+					break
+				}
+				page, at, err = b.Clock.Redis.HScan(ctx, b.fansKey(author), at, "", int64(b.Batch)).Result()
 			}
 		}
-		if err := entries.Err(); err != nil {
+		if err = cmp.Or(err, b.step(ctx, s)); err != nil {
 			return err
 		}
 	}
