@@ -19,6 +19,7 @@ import (
 	"kith/accounts/identity"
 	"kith/bench"
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/gateway/traces"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -196,7 +197,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 			return identity.Middleware(nil, identity.Proxies{}, next) // no request brings a token to verify
 		},
 		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
-		Metrics: gateway.NewMetrics(registry),
+		Metrics: exchange.NewMetrics(registry),
 		Logger:  slog.New(slog.DiscardHandler), AccessLevel: slog.LevelDebug,
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"kith/cluster"
 	"kith/files/importer/demo"
 	"kith/gateway"
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 	"kith/graph/declared"
 	"kith/graph/limits"
 	"kith/social"
@@ -137,7 +139,7 @@ func (c *ServeCmd) check() (err error) {
 	if err := c.shape().check(); err != nil {
 		return err
 	}
-	if c.Trusted == "" && c.OnlyTrusted != string(gateway.TrustAll) {
+	if c.Trusted == "" && c.OnlyTrusted != string(documents.TrustAll) {
 		return Misset("only-trusted", errors.New("it needs --trusted-documents"))
 	}
 	if err := CheckAddress(c.Addr); err != nil {
@@ -168,7 +170,7 @@ func requestID(settings *Settings) func(context.Context) string {
 	if settings.LogLevel != "debug" {
 		return nil
 	}
-	return gateway.RequestID
+	return exchange.RequestID
 }
 
 // servesApp reports whether the web app is served: it asks for everything, by our own names.

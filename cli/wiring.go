@@ -17,6 +17,8 @@ import (
 	"kith/examples"
 	"kith/files/importer/demo"
 	"kith/gateway"
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/gateway/traces"
 	"kith/gateway/trusted"
@@ -213,7 +215,7 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		MaxBody:        int64(c.MaxBody),
 		MaxRequests:    c.MaxRequests,
 		Trusted:        p.documents,
-		OnlyTrusted:    gateway.OnlyTrusted(c.OnlyTrusted),
+		OnlyTrusted:    documents.OnlyTrusted(c.OnlyTrusted),
 		HideSchema:     c.HideSchema,
 		RequestTimeout: c.RequestTimeout,
 		StopDelay:      c.StopDelay,
@@ -222,7 +224,7 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		Store:          p.store,
 		Consistency:    p.tokens,
 		Checks:         p.checks(settings),
-		Metrics:        gateway.NewMetrics(p.registry),
+		Metrics:        exchange.NewMetrics(p.registry),
 		Traces:         p.traces,
 		SlowOperation:  c.SlowOperation,
 		IsAdmin:        identity.IsAdmin,

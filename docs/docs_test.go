@@ -29,6 +29,7 @@ import (
 	"kith/cli"
 	"kith/cluster"
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/gateway/trusted"
 	"kith/graph/fields"
 	"kith/graph/limits"
@@ -307,7 +308,7 @@ func metrics(t *testing.T) []metric {
 	t.Helper()
 	var r registered
 	cli.NewMetrics(&r)
-	gateway.NewMetrics(&r)
+	exchange.NewMetrics(&r)
 	pages := gateway.Config{Gatherer: prometheus.NewRegistry()}.Admin(t.Context()).Metrics
 	r.MustRegister(pages.(prometheus.Gatherers)[1].(prometheus.Collector))
 	accounts.NewMetrics(&r)
@@ -452,7 +453,7 @@ func TestDefaultsOfSecurity(t *testing.T) {
 			}
 		}
 	}
-	costly := submatches(`costlyFrom += ([\d_]+)`, read(t, filepath.Join(root, "gateway/admission.go")))
+	costly := submatches(`CostlyFrom += ([\d_]+)`, read(t, filepath.Join(root, "gateway/quota/admission.go")))
 	if len(costly) != 1 || !strings.Contains(table, "cost more than "+strings.ReplaceAll(costly[0], "_", ",")) {
 		t.Errorf("what costs more than %v takes turns", costly)
 	}

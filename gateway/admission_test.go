@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/graph/limits"
 )
 
@@ -122,7 +123,7 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("kith ", 3<<20)
 	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{Metrics: gateway.NewMetrics(registry), Schema: newSchema(map[string]resolver{
+	s := serve(t, gateway.Config{Metrics: exchange.NewMetrics(registry), Schema: newSchema(map[string]resolver{
 		"big": func(context.Context, map[string]any) (any, error) { return long, nil },
 	})})
 	inFlight := func() float64 { return gauge(t, registry, "kith_graphql_requests_in_flight") }
@@ -159,7 +160,7 @@ func long(t *testing.T) (_ site, registry *prometheus.Registry, touched *atomic.
 	big, short := strings.Repeat("a", most-100), strings.Repeat("b", 100<<10)
 	registry, touched = prometheus.NewRegistry(), new(atomic.Int64)
 	cfg := counting(gateway.Subscriptions{WriteTimeout: time.Minute})
-	cfg.Metrics, cfg.MaxAnswer = gateway.NewMetrics(registry), most
+	cfg.Metrics, cfg.MaxAnswer = exchange.NewMetrics(registry), most
 	cfg.Schema = newSchema(map[string]resolver{
 		"big":   func(context.Context, map[string]any) (any, error) { return big, nil },
 		"hello": func(context.Context, map[string]any) (any, error) { return short, nil },

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"mime"
 	"net/http"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/gateway/exchange"
+	"kith/gateway/quota"
 	"kith/graph/apierr"
 )
 
@@ -87,49 +88,42 @@ func acceptsStream(r *http.Request) bool {
 
 // answer writes the response of one request.
 type answer struct {
-	*exchange
+	*exchange.Exchange
 	r         *http.Request
-	bounds    *admission // nil: who is refused does not wait
-	permit    *permit    // of a request to plain HTTP
+	bounds    *quota.Limiter // nil: who is refused does not wait
+	metrics   *exchange.Metrics
+	permit    *quota.Permit // of a request to plain HTTP
 	media     string
 	streaming bool // the client prefers server-sent events
 	keeping   keeping
 }
 
 // answering begins the answer to a request.
-func answering(r *http.Request, x *exchange, bounds *admission) answer {
-	a := answer{exchange: x, r: r, bounds: bounds, permit: new(permit), media: negotiate(r)}
+func answering(r *http.Request, x *exchange.Exchange, bounds *quota.Limiter, metrics *exchange.Metrics) answer {
+	a := answer{Exchange: x, r: r, bounds: bounds, metrics: metrics, permit: new(quota.Permit), media: negotiate(r)}
 	if a.media == mediaStream {
 		a.media, a.streaming = mediaJSON, true // for refusals before there is a stream
 	}
 	return a
 }
 
-func (a answer) setHeaders(contentType string) {
-	h := a.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h["Vary"] = append(h["Vary"], "Accept-Encoding", "Accept")
-}
-
 // refuse answers a request that is not GraphQL, or must not be sent this way.
-func (a answer) refuse(why *refusal) {
-	a.outcome = outcomeRefused
-	if why.status >= http.StatusInternalServerError {
-		a.outcome = outcomeError
+func (a answer) refuse(why *exchange.Refusal) {
+	a.Outcome = exchange.Refused
+	if why.Status >= http.StatusInternalServerError {
+		a.Outcome = exchange.Error
 	} else {
 		a.pause()
 	}
-	if why.status == http.StatusServiceUnavailable || why.status == http.StatusTooManyRequests {
+	if why.Status == http.StatusServiceUnavailable || why.Status == http.StatusTooManyRequests {
 		a.Header().Set("Retry-After", "1")
 	}
-	a.write(why.status, &graphql.Response{Errors: gqlerror.List{asGraphQL(why.err)}})
+	a.write(why.Status, &graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(why.Err)}})
 }
 
 // requestError answers a GraphQL request that was not executed.
 func (a answer) requestError(response *graphql.Response) {
-	a.outcome = outcomeRefused
+	a.Outcome = exchange.Refused
 	status := http.StatusOK
 	// It is not a failure to ask for the text of a query of which only the hash was sent.
 	if len(response.Errors) != 1 || response.Errors[0].Extensions["code"] != string(apierr.CodePersistedNotFound) {
@@ -144,14 +138,14 @@ func (a answer) requestError(response *graphql.Response) {
 // pause slows down a client that is refused again and again. Nothing else waits for it.
 func (a answer) pause() {
 	if a.bounds != nil {
-		a.permit.end()
-		a.bounds.Pause(a.r.Context(), a.bounds.party(a.r.Context()))
+		a.permit.End()
+		a.bounds.Pause(a.r.Context())
 	}
 }
 
 // result answers an operation that was executed, at least in part.
 func (a answer) result(ctx context.Context, response *graphql.Response) {
-	a.outcome = a.bounds.metrics.outcomeOf(ctx, response, a.patience > 0)
+	a.Outcome = a.metrics.OutcomeOf(ctx, response, a.Patience > 0)
 	status := http.StatusOK
 	if a.media == mediaResponse && response.Data == nil {
 		status = http.StatusGatewayTimeout
@@ -172,14 +166,14 @@ const minCompressed = 1 << 10
 
 // write sends a response.
 func (a answer) write(status int, response *graphql.Response) {
-	a.setHeaders(a.media + "; charset=utf-8")
-	head, tail := envelope(response)
-	if token, ok := response.Extensions[extensionConsistency].(string); ok && len(token) <= maxTokenHeader {
-		a.Header().Set(headerConsistency, token)
+	a.SetHeaders(a.media + "; charset=utf-8")
+	head, tail := exchange.Envelope(response)
+	if token, ok := response.Extensions[exchange.ExtensionConsistency].(string); ok && len(token) <= maxTokenHeader {
+		a.Header().Set(exchange.HeaderConsistency, token)
 	}
 	parts := [][]byte{head, response.Data, tail}
 	if a.keeping.seconds > 0 && a.keeping.keep(a.Header(), parts...) {
-		a.permit.end()
+		a.permit.End()
 		a.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -189,7 +183,7 @@ func (a answer) write(status int, response *graphql.Response) {
 		length = len(parts[0])
 		a.Header().Set("Content-Encoding", "gzip")
 	}
-	a.permit.end() // sending takes the client's time
+	a.permit.End() // sending takes the client's time
 	a.Header().Set("Content-Length", strconv.Itoa(length))
 	a.WriteHeader(status)
 	for _, part := range parts {
@@ -248,7 +242,7 @@ const (
 
 // send writes a part of an answer; false if the client does not take it.
 func (a answer) send(part []byte) bool {
-	if len(part) < longAnswer {
+	if len(part) < quota.LongAnswer {
 		_, err := a.Write(part)
 		return err == nil
 	}
@@ -265,51 +259,4 @@ func (a answer) send(part []byte) bool {
 		}
 	}
 	return true
-}
-
-// envelope is what surrounds the data of a response: errors come first, as the specification
-// advises, then the data as gqlgen wrote it. encoding/json would scan and copy all of it again.
-// Data that is nil is left out.
-func envelope(response *graphql.Response) (head, tail []byte) {
-	head, tail = headOfData, tailOfAll
-	if len(response.Errors) > 0 {
-		head = appendJSON([]byte(`{"errors":`), response.Errors)
-		if response.Data != nil {
-			head = append(head, `,"data":`...)
-		}
-	} else if response.Data == nil {
-		head = []byte{'{'}
-	}
-	if len(response.Extensions) > 0 {
-		tail = []byte(`,"extensions":`)
-		if len(head) == 1 {
-			tail = tail[1:]
-		}
-		tail = append(appendJSON(tail, response.Extensions), '}')
-	}
-	return head, tail
-}
-
-// The bytes around the data of most answers.
-var headOfData, tailOfAll = []byte(`{"data":`), []byte{'}'}
-
-// appendResponse writes a response on one line, and what follows it.
-func appendResponse(to []byte, response *graphql.Response, end string) []byte {
-	head, tail := envelope(response)
-	start := len(to)
-	to = slices.Concat(to, head, response.Data, tail, []byte(end))
-	for i, c := range to[start : len(to)-len(end)] {
-		if c == '\n' { // this one is between values: within strings it is escaped
-			to[start+i] = ' '
-		}
-	}
-	return to
-}
-
-func appendJSON(to []byte, value any) []byte {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // messages, paths and extensions are plain values
-	}
-	return append(to, text...)
 }

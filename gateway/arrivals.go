@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"kith/gateway/exchange"
 )
 
 // arrivals is a listener with a bound on open connections. One address may have half
@@ -20,7 +22,7 @@ import (
 type arrivals struct {
 	net.Listener
 	most    int
-	metrics *Metrics
+	metrics *exchange.Metrics
 
 	mu        sync.Mutex
 	open      int
@@ -38,7 +40,7 @@ type arrival struct {
 	frames  frames
 }
 
-func newArrivals(listener net.Listener, most int, metrics *Metrics) *arrivals {
+func newArrivals(listener net.Listener, most int, metrics *exchange.Metrics) *arrivals {
 	return &arrivals{Listener: listener, most: most, metrics: metrics, addresses: make(map[netip.Addr]int)}
 }
 
@@ -74,7 +76,7 @@ func (a *arrivals) admit(from netip.Addr, closes bool) (longest *arrival, ok boo
 			}
 		}
 		if longest == nil {
-			a.metrics.turned.Inc()
+			a.metrics.Turned.Inc()
 			return nil, false
 		}
 		longest.rest(false)
@@ -137,11 +139,11 @@ func (c *arrival) rest(idle bool) {
 	switch {
 	case idle && c.waiting == nil:
 		c.waiting = c.to.idle.PushBack(c)
-		c.to.metrics.resting.Inc()
+		c.to.metrics.Resting.Inc()
 	case !idle && c.waiting != nil:
 		c.to.idle.Remove(c.waiting)
 		c.waiting = nil
-		c.to.metrics.resting.Dec()
+		c.to.metrics.Resting.Dec()
 	}
 }
 
@@ -244,18 +246,10 @@ func (a *arrivals) streams(next http.Handler) http.Handler {
 		}
 		from := addressOf(r.RemoteAddr)
 		if _, ok := a.admit(from, false); !ok {
-			answering(r, &exchange{ResponseWriter: w}, nil).refuse(busy(tooManyConnections))
+			answering(r, &exchange.Exchange{ResponseWriter: w}, nil, a.metrics).refuse(exchange.Busy(exchange.TooManyConnections))
 			return
 		}
 		defer a.left(from)
 		next.ServeHTTP(w, r)
 	})
-}
-
-// closing has the connection closed after the answer. A connection of HTTP/2 stays open: it has other
-// requests on it.
-func closing(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor < 2 {
-		w.Header().Set("Connection", "close")
-	}
 }

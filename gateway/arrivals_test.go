@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 )
 
 // serveFor serves a config until the test ends, and returns its address.
@@ -64,7 +65,7 @@ func closed(conn net.Conn) bool {
 // nothing, nor with connections that stay open.
 func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	port := serveFor(t, gateway.Config{MaxConnections: 4, Metrics: gateway.NewMetrics(registry)})
+	port := serveFor(t, gateway.Config{MaxConnections: 4, Metrics: exchange.NewMetrics(registry)})
 	silent := []net.Conn{dial(t, "127.0.0.1", port), dial(t, "127.0.0.1", port)}
 	if third := dial(t, "127.0.0.1", port); !closed(third) {
 		t.Error("one address has more than half of the connections")

@@ -9,6 +9,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/gateway/exchange"
 )
 
 // directiveCaching says in the schema how long answers may be kept.
@@ -35,7 +37,7 @@ func keepingOf(r *http.Request, op *graphql.OperationContext, response *graphql.
 }
 
 // personal are the headers that an answer depends on, besides those of its form.
-var personal = [...]string{"Authorization", "Kith-Viewer", headerConsistency}
+var personal = [...]string{"Authorization", "Kith-Viewer", exchange.HeaderConsistency}
 
 // maxAge is the shortest age that the fields of a query give, in seconds; 0 if a field is for the viewer
 // only, or if a root field gives none.

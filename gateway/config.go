@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/gateway/traces"
 	"kith/gateway/trusted"
@@ -49,8 +51,8 @@ type Config struct {
 	// Trusted are the documents that clients may name by their ids. Defaults to none.
 	Trusted *trusted.Documents
 
-	// OnlyTrusted is what happens to all other documents. Defaults to [TrustAll].
-	OnlyTrusted OnlyTrusted
+	// OnlyTrusted is what happens to all other documents. Defaults to [documents.TrustAll].
+	OnlyTrusted documents.OnlyTrusted
 
 	// HideSchema refuses introspection. Defaults to false.
 	HideSchema bool
@@ -62,7 +64,7 @@ type Config struct {
 	MaxAnswer int
 
 	// MaxRequests is how many requests may be in work at once. Defaults to 512. As many may
-	// wait for a second; the next are answered 503. See [admission].
+	// wait for a second; the next are answered 503. See [quota.Limiter.Admit].
 	MaxRequests int
 
 	// RequestTimeout is how long an operation may take. After that, missing fields
@@ -105,7 +107,7 @@ type Config struct {
 	Checks []Check
 
 	// Metrics counts requests. Defaults to none.
-	Metrics *Metrics
+	Metrics *exchange.Metrics
 
 	// Traces makes spans of operations. Defaults to none.
 	Traces *traces.Traces
@@ -150,7 +152,7 @@ func (c Config) withDefaults() Config {
 		c.Identify = func(next http.Handler) http.Handler { return next }
 	}
 	if c.Metrics == nil {
-		c.Metrics = NewMetrics(prometheus.NewRegistry())
+		c.Metrics = exchange.NewMetrics(prometheus.NewRegistry())
 	}
 	c.MaxBody = cmp.Or(c.MaxBody, 256<<10)
 	c.MaxAnswer = cmp.Or(c.MaxAnswer, 16<<20)
@@ -162,16 +164,6 @@ func (c Config) withDefaults() Config {
 	c.Subscriptions = c.Subscriptions.withDefaults()
 	return c
 }
-
-// OnlyTrusted is what happens to texts that are not among [Config.Trusted].
-type OnlyTrusted string
-
-// The ways to treat them.
-const (
-	TrustAll   OnlyTrusted = "off" // they are answered; the default
-	TrustLog   OnlyTrusted = "log" // they are answered, counted, and the hash of each is logged once
-	TrustKnown OnlyTrusted = "on"  // they are refused
-)
 
 // Subscriptions is how operations are served over connections that stay open:
 // WebSocket (graphql-transport-ws) and server-sent events (graphql-sse, distinct

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 )
 
 // TestStreamMetrics: connections that stay open are not counted as requests in flight, and are not
@@ -14,7 +15,7 @@ func TestStreamMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	l := newLive()
 	cfg := l.config(gateway.Subscriptions{})
-	cfg.Metrics = gateway.NewMetrics(registry)
+	cfg.Metrics = exchange.NewMetrics(registry)
 	s := serve(t, cfg)
 	c := s.joined()
 	c.subscribe("a", followersQuery)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/internal/hostile"
 )
 
@@ -29,7 +30,7 @@ func TestHostileSockets(t *testing.T) {
 			cfg := l.config(gateway.Subscriptions{Init: withToken, MaxConnections: 500})
 			cfg.RequestTimeout = 10 * time.Second
 			registry := prometheus.NewRegistry()
-			cfg.Metrics = gateway.NewMetrics(registry)
+			cfg.Metrics = exchange.NewMetrics(registry)
 			s := serve(t, cfg)
 			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer stop()

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/internal/hostile"
 )
 
@@ -70,7 +71,7 @@ func ask(t *testing.T, client *http.Client, s site, query string, headers ...str
 // TestH2C: with h2c, HTTP/1.1 and WebSockets work as before, and a body that is too large does not end the connection.
 func TestH2C(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000, Metrics: gateway.NewMetrics(registry)})
+	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000, Metrics: exchange.NewMetrics(registry)})
 	client := overHTTP2(t)
 	for range 3 {
 		if got, text := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 || got.StatusCode != http.StatusOK || !strings.Contains(text, "world") {
@@ -132,7 +133,7 @@ func TestH2CDrains(t *testing.T) {
 // Beside the second request net/http may dial another connection, which is refused as well.
 func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s, _, _ := serveH2C(t, gateway.Config{MaxConnections: 4, RequestTimeout: time.Minute, Metrics: gateway.NewMetrics(registry)})
+	s, _, _ := serveH2C(t, gateway.Config{MaxConnections: 4, RequestTimeout: time.Minute, Metrics: exchange.NewMetrics(registry)})
 	client := overHTTP2(t)
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup

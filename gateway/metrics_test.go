@@ -8,12 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 )
 
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := serve(t, gateway.Config{
-		Metrics:        gateway.NewMetrics(registry),
+		Metrics:        exchange.NewMetrics(registry),
 		Gatherer:       registry,
 		RequestTimeout: 2 * time.Second,
 		CORSOrigins:    []string{"https://app.example.org"},

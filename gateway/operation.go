@@ -6,18 +6,21 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 )
 
 // run is the life of an operation.
 func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	defer o.cancel()
 	defer o.known()
-	exchangeOf(ctx).stream.operations.Add(1)
+	exchange.Of(ctx).Stream.Operations.Add(1)
 	defer func() {
 		// There is no net/http above. gqlgen does not recover panics from here: it
 		// parses and validates outside of its own recovery.
 		if reason := recover(); reason != nil {
-			o.Metrics.ran("", outcomeRefused)
+			o.Metrics.Ran("", exchange.Refused)
 			fail(o, o.recover(ctx, reason))
 		}
 	}()
@@ -41,13 +44,13 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 
 // create makes the operation, or finds why there is none; ok is false if it has been cancelled
 // before.
-func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op *graphql.OperationContext, errs gqlerror.List, ok bool) {
-	done, err := o.admission.take(ctx, len(params.Query))
+func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op documents.Operation, errs gqlerror.List, ok bool) {
+	done, err := o.admission.Take(ctx, len(params.Query))
 	if err != nil {
-		return nil, nil, false
+		return op, nil, false
 	}
 	defer done()
-	op, _, _, errs = o.server.create(ctx, params)
+	op, errs = o.server.create(ctx, params)
 	return op, errs, true
 }
 
@@ -74,14 +77,14 @@ func (o *operation) next(response *graphql.Response) error {
 	if !active {
 		return context.Canceled
 	}
-	text := appendJSON([]byte(`{"id":`), o.id)
+	text := exchange.AppendJSON([]byte(`{"id":`), o.id)
 	text = append(text, `,"type":"next","payload":`...)
-	return o.send(appendResponse(text, response, "}"))
+	return o.send(exchange.AppendResponse(text, response, "}"))
 }
 
 // fail ends the operation with an error, after which it must not be completed. A refused operation
 // was never active.
 func (o *operation) fail(response *graphql.Response) error {
 	o.forget()
-	return o.write(message{ID: o.id, Type: typeError, Payload: appendJSON(nil, response.Errors)})
+	return o.write(message{ID: o.id, Type: typeError, Payload: exchange.AppendJSON(nil, response.Errors)})
 }

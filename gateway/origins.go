@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/cors"
 
+	"kith/gateway/exchange"
 	"kith/graph/apierr"
 )
 
@@ -18,9 +19,10 @@ var headersNotSimple = []string{"X-Kith-Csrf", "Apollo-Require-Preflight", "Grap
 
 // origins knows which pages of other origins may send requests.
 type origins struct {
-	cors    *cors.Cors      // nil: none
-	headers map[string]bool // that their pages may send, in small letters
-	refused *onceLogger     // a browser tells only the page
+	cors    *cors.Cors       // nil: none
+	headers map[string]bool  // that their pages may send, in small letters
+	refused *exchange.Firsts // a browser tells only the page
+	logger  *slog.Logger
 }
 
 // Clients choose the header Origin: so many origins are logged, and so many of their bytes. A name has at most 253.
@@ -33,14 +35,14 @@ const (
 // and those by which tracing (W3C Trace Context and Baggage, Sentry) and Apollo Client tell servers
 // where a request comes from. A page that sends another one is refused by its browser.
 var headersAllowed = slices.Concat([]string{
-	"Content-Type", "Authorization", "Kith-Viewer", headerConsistency, headerRequestID, headerTimeout, headerGRPCTimeout, headerCost,
+	"Content-Type", "Authorization", "Kith-Viewer", exchange.HeaderConsistency, exchange.HeaderRequestID, exchange.HeaderTimeout, exchange.HeaderGRPCTimeout, exchange.HeaderCost,
 	"traceparent", "tracestate", "baggage", "sentry-trace",
 	"apollographql-client-name", "apollographql-client-version", "x-apollo-operation-name", "graphql-preflight",
 	"x-requested-with", "If-None-Match", "Cache-Control",
 }, headersNotSimple)
 
 // headersShown are the headers of answers that such a page may read, besides the few that browsers show of any answer.
-var headersShown = []string{headerRequestID, headerConsistency, headerTrace, "ETag", "Retry-After"}
+var headersShown = []string{exchange.HeaderRequestID, exchange.HeaderConsistency, exchange.HeaderTrace, "ETag", "Retry-After"}
 
 // preflightSeconds is how long a browser may remember what is allowed. After that time, a changed setting has reached all
 // pages.
@@ -48,22 +50,23 @@ const preflightSeconds = 600
 
 // newOrigins takes the origins that are allowed, and headers that their pages may send beyond headersAllowed.
 func newOrigins(allowed, headers []string, logger *slog.Logger) origins {
-	refused := newOnceLogger(logger, maxRefused)
+	o := origins{refused: exchange.NewFirsts(maxRefused), logger: logger}
 	if len(allowed) == 0 {
-		return origins{refused: refused} // to rs/cors an empty list means all origins
+		return o // to rs/cors an empty list means all origins
 	}
 	headers = slices.Concat(headersAllowed, headers)
-	mayBeSent := map[string]bool{}
+	o.headers = map[string]bool{}
 	for _, name := range headers {
-		mayBeSent[strings.ToLower(name)] = true
+		o.headers[strings.ToLower(name)] = true
 	}
-	return origins{refused: refused, headers: mayBeSent, cors: cors.New(cors.Options{
+	o.cors = cors.New(cors.Options{
 		AllowedOrigins: allowed,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
 		AllowedHeaders: headers,
 		ExposedHeaders: headersShown,
 		MaxAge:         preflightSeconds,
-	})}
+	})
+	return o
 }
 
 // handler answers preflights and adds the CORS headers.
@@ -91,7 +94,7 @@ func (o origins) allowedOf(asked []string) (some []string) {
 			some = append(some, name)
 		} else if name != "" {
 			name = apierr.Shortened(name, maxRefusedLength)
-			o.refused.warn("header "+name, "a header of a page of another origin was refused", "header", name, "allow_by", "--cors-header "+name)
+			o.warn("a header of a page of another origin was refused", "header", name, "--cors-header ")
 		}
 	}
 	slices.Sort(some)
@@ -105,11 +108,22 @@ func (o origins) watch(r *http.Request) {
 		return
 	}
 	origin := apierr.Shortened(r.Header.Get("Origin"), maxRefusedLength)
-	attrs := []any{"origin", origin}
-	if strings.HasPrefix(origin, "http") { // others, such as null, cannot be allowed
-		attrs = append(attrs, "allow_by", "--cors-origin "+origin)
+	flag := "--cors-origin "
+	if !strings.HasPrefix(origin, "http") { // others, such as null, cannot be allowed
+		flag = ""
 	}
-	o.refused.warn("origin "+origin, "a page of another origin was refused", attrs...)
+	o.warn("a page of another origin was refused", "origin", origin, flag)
+}
+
+// warn logs once that an origin, or a header, was refused, and the flag by which it would be allowed, if there is one.
+func (o origins) warn(message, what, value, flag string) {
+	attrs := []any{what, value, "allow_by", flag + value}
+	if flag == "" {
+		attrs = attrs[:2]
+	}
+	if _, first := o.refused.Among(what + " " + value); first {
+		o.logger.Warn(message, attrs...)
+	}
 }
 
 // forged reports whether a GET comes from a page of another origin that is not

@@ -8,12 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 )
 
 // TestCallersDeadline: fields that are missing when the caller's time ends become errors, as when the gateway's time ends.
 func TestCallersDeadline(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{RequestTimeout: time.Hour, Metrics: gateway.NewMetrics(registry)})
+	s := serve(t, gateway.Config{RequestTimeout: time.Hour, Metrics: exchange.NewMetrics(registry)})
 	late := func(got reply) bool {
 		return got.status == 200 && got.Data["hello"] == "world <3" && got.code(t) == "TIMEOUT"
 	}
@@ -41,7 +42,7 @@ func TestCallersDeadline(t *testing.T) {
 // TestCallersDeadlineIsNeverLater than the gateway's own.
 func TestCallersDeadlineIsNeverLater(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{RequestTimeout: 20 * time.Millisecond, Metrics: gateway.NewMetrics(registry)})
+	s := serve(t, gateway.Config{RequestTimeout: 20 * time.Millisecond, Metrics: exchange.NewMetrics(registry)})
 	for _, header := range []string{"grpc-timeout: 99999999H", "grpc-timeout: 5S", "X-Request-Timeout: 9223372036854775807", "X-Request-Timeout: 2540400h"} {
 		name, value, _ := strings.Cut(header, ": ")
 		if got := s.query("{ wait }", name, value); got.code(t) != "TIMEOUT" {

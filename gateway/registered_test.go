@@ -15,31 +15,33 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 	"kith/gateway/trusted"
 	"kith/graph/limits"
 	"kith/graph/selections"
 )
 
 // known are trusted documents for the test's schema: `add` is known by its hash, `hello` by its hash and as "h1".
-func known(t *testing.T) (documents *trusted.Documents, add, hello string) {
+func known(t *testing.T) (registered *trusted.Documents, add, hello string) {
 	t.Helper()
 	add, hello = "query Add($n: Int) { add(n: $n) }", "query Hello { hello }"
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{%q: %q, "h1": %q, "t": "mutation Touch { touch }"}`, sha(add), add, hello), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	documents, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
+	registered, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return documents, add, hello
+	return registered, add, hello
 }
 
 // A document can be named by its id, by POST and GET and over both other transports. Every request can do so,
 // not only the first, and has its own variables.
 func TestDocumentIDs(t *testing.T) {
-	documents, add, hello := known(t)
-	s := serve(t, gateway.Config{Trusted: documents})
+	registered, add, hello := known(t)
+	s := serve(t, gateway.Config{Trusted: registered})
 	for n := range 3 {
 		for name, got := range map[string]reply{
 			"POST":             s.post(fmt.Sprintf(`{"documentId":"sha256:%s","variables":{"n":%d}}`, sha(add), n)),
@@ -80,9 +82,9 @@ func TestDocumentIDs(t *testing.T) {
 
 // If only trusted documents are answered, no other text is, on any transport.
 func TestOnlyTrusted(t *testing.T) {
-	documents, add, _ := known(t)
+	registered, add, _ := known(t)
 	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustKnown, Metrics: gateway.NewMetrics(registry), Gatherer: registry})
+	s := serve(t, gateway.Config{Trusted: registered, OnlyTrusted: documents.TrustKnown, Metrics: exchange.NewMetrics(registry), Gatherer: registry})
 	other := "{ hello }"
 	for range 2 {
 		for name, got := range map[string]reply{
@@ -128,9 +130,9 @@ func TestOnlyTrusted(t *testing.T) {
 
 // A dry run answers everything, counts each untrusted request, and logs each text once, without the text itself.
 func TestUntrustedIsLogged(t *testing.T) {
-	documents, add, _ := known(t)
+	registered, add, _ := known(t)
 	registry := prometheus.NewRegistry()
-	s := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustLog, Metrics: gateway.NewMetrics(registry), Gatherer: registry})
+	s := serve(t, gateway.Config{Trusted: registered, OnlyTrusted: documents.TrustLog, Metrics: exchange.NewMetrics(registry), Gatherer: registry})
 	const other = "query Mine { hello add(n: 4711) }"
 	for range 4 {
 		for name, got := range map[string]reply{
@@ -163,17 +165,17 @@ func TestDocumentsComeAndGo(t *testing.T) {
 		}
 	}
 	put(`{"h": "query Hello { hello }"}`)
-	documents, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
+	registered, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
-	following.Go(func() { documents.Follow(ctx, time.Millisecond, slog.New(slog.DiscardHandler)) })
+	following.Go(func() { registered.Follow(ctx, time.Millisecond, slog.New(slog.DiscardHandler)) })
 	defer func() { stop(); following.Wait() }()
 	registry := prometheus.NewRegistry()
-	strict := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustKnown})
-	lenient := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustLog, Metrics: gateway.NewMetrics(registry), Gatherer: registry})
+	strict := serve(t, gateway.Config{Trusted: registered, OnlyTrusted: documents.TrustKnown})
+	lenient := serve(t, gateway.Config{Trusted: registered, OnlyTrusted: documents.TrustLog, Metrics: exchange.NewMetrics(registry), Gatherer: registry})
 	const hello, add = "query Hello { hello }", "query Add { add(n: 41) }"
 	ask := func(text, id string, answered bool) {
 		t.Helper()
@@ -192,7 +194,7 @@ func TestDocumentsComeAndGo(t *testing.T) {
 	ask(hello, "h", true)
 	ask(add, "add", false)
 	put(fmt.Sprintf(`{"add": %q}`, add))
-	for end := time.Now().Add(30 * time.Second); !documents.Has(add); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !registered.Has(add); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not come")
 		}

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 	"maps"
 	"time"
@@ -13,7 +11,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
+	"kith/gateway/quota"
 	"kith/gateway/traces"
+	"kith/gateway/trusted"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
 	"kith/graph/limits"
@@ -25,43 +27,41 @@ import (
 // [socket].
 type server struct {
 	Config
-	schemas    selections.Schemas
-	whole      *ast.Schema       // what operators may ask
-	prefix     selections.Prefix // that clients see
-	exec       *executor.Executor
-	operators  *executor.Executor
-	documents  documents
-	costs      *limits.Costs
-	registered *registered
-	origins    origins
-	admission  *admission
-	present    graphql.ErrorPresenterFunc
-	recover    graphql.RecoverFunc
+	whole     *ast.Schema       // what operators may ask
+	prefix    selections.Prefix // that clients see
+	exec      *executor.Executor
+	operators *executor.Executor
+	documents *documents.Documents
+	costs     *limits.Costs
+	origins   origins
+	admission *quota.Limiter
+	present   graphql.ErrorPresenterFunc
+	recover   graphql.RecoverFunc
 }
 
-func newServer(cfg Config, bounds *admission) *server {
+func newServer(cfg Config, bounds *quota.Limiter) *server {
 	var charge func(*graphql.OperationContext) (uint64, error)
 	if cfg.Consistency != nil {
 		charge = readToken(cfg.Consistency)
 	}
-	schemas := selections.Schemas{Schema: cfg.Schema, Operators: cfg.Operators}
 	whole := cfg.Operators.Schema()
 	costs, err := limits.New(whole, cfg.Limits, charge)
 	if err != nil {
 		panic(err)
 	}
 	s := &server{
-		Config:     cfg,
-		schemas:    schemas,
-		whole:      whole,
-		prefix:     selections.PrefixIn(cfg.Schema),
-		documents:  newDocuments(cfg.Trusted, cfg.IsAdmin),
-		costs:      costs,
-		registered: newRegistered(cfg),
-		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders, cfg.Logger),
-		admission:  bounds,
-		present:    presenter(cfg.Logger),
-		recover:    recoverFunc(cfg.Logger),
+		Config: cfg,
+		whole:  whole,
+		prefix: selections.PrefixIn(cfg.Schema),
+		documents: documents.New(documents.Config{
+			Schemas: selections.Schemas{Schema: cfg.Schema, Operators: cfg.Operators}, IsOperator: cfg.IsAdmin, Limits: cfg.Limits,
+			Trusted: cfg.Trusted, Only: cfg.OnlyTrusted, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		}),
+		costs:     costs,
+		origins:   newOrigins(cfg.CORSOrigins, cfg.CORSHeaders, cfg.Logger),
+		admission: bounds,
+		present:   exchange.Presenter(cfg.Logger),
+		recover:   exchange.Recovery(cfg.Logger),
 	}
 	s.exec, s.operators = s.executor(cfg.Schema), s.executor(cfg.Operators)
 	return s
@@ -83,6 +83,11 @@ func (s *server) executorFor(ctx context.Context) *executor.Executor {
 	return s.exec
 }
 
+// dispatch lets an operation begin.
+func (s *server) dispatch(ctx context.Context, op documents.Operation) (graphql.ResponseHandler, context.Context) {
+	return s.executorFor(ctx).DispatchOperation(ctx, op.OperationContext)
+}
+
 // aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a
 // closure for each middleware.
 func (s *server) aroundAnswers(limit selections.Limit) graphql.ResponseMiddleware {
@@ -90,7 +95,7 @@ func (s *server) aroundAnswers(limit selections.Limit) graphql.ResponseMiddlewar
 		op := graphql.GetOperationContext(ctx)
 		if op.Operation != nil && op.Operation.Operation != ast.Subscription {
 			if err := s.MayAsk(ctx, op.Operation); err != nil {
-				return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
+				return &graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(err)}}
 			}
 		}
 		began := time.Now()
@@ -112,7 +117,7 @@ const maxErrors = 50
 func bounded(response *graphql.Response, most int) *graphql.Response {
 	if response != nil && len(response.Data) > most {
 		tooLong := apierr.AnswerTooLarge.Error("the answer is longer than %d bytes: ask for fewer fields or shorter lists", most).Over(uint64(len(response.Data)), uint64(most))
-		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
+		response.Data, response.Errors = []byte("null"), gqlerror.List{exchange.AsGraphQL(tooLong)}
 	}
 	if response == nil || len(response.Errors) <= maxErrors {
 		return response
@@ -127,7 +132,7 @@ func bounded(response *graphql.Response, most int) *graphql.Response {
 // context is done.
 func inTime(ctx context.Context, response *graphql.Response) *graphql.Response {
 	if response == nil {
-		return &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(ctx))}}
+		return &graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(exchange.Overdue(ctx))}}
 	}
 	return response
 }
@@ -144,7 +149,7 @@ func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost
 		if err != nil {
 			return 0, apierr.TokenMalformed.Error("the consistency token is none that this server has given")
 		}
-		op.Stats.SetExtension(extensionConsistency, token)
+		op.Stats.SetExtension(exchange.ExtensionConsistency, token)
 		return token.Cost(), nil
 	}
 }
@@ -157,7 +162,7 @@ func (s *server) readYourWrites(ctx context.Context, next graphql.ResponseHandle
 	if tokens == nil || op.Operation == nil || op.Operation.Operation == ast.Subscription {
 		return next(ctx) // it is not executed, or it is a subscription, whose answers are read after their events
 	}
-	token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
+	token, _ := op.Stats.GetExtension(exchange.ExtensionConsistency).(consistency.Token)
 	if len(token) == 0 && op.Operation.Operation == ast.Query {
 		return next(ctx) // it waits for nothing and writes nothing
 	}
@@ -174,18 +179,18 @@ func (s *server) readYourWrites(ctx context.Context, next graphql.ResponseHandle
 			response.Extensions = map[string]any{}
 		}
 		if len(written) > 0 {
-			response.Extensions[extensionConsistency] = tokens.Text(written)
+			response.Extensions[exchange.ExtensionConsistency] = tokens.Text(written)
 		}
 		if stale {
-			response.Extensions[extensionStale] = true
+			response.Extensions[exchange.ExtensionStale] = true
 		}
 	}
 	return response
 }
 
 func tokenOf(op *graphql.OperationContext) string {
-	token := op.Headers.Get(headerConsistency)
-	if more, ok := op.Extensions[extensionConsistency].(string); ok && more != "" {
+	token := op.Headers.Get(exchange.HeaderConsistency)
+	if more, ok := op.Extensions[exchange.ExtensionConsistency].(string); ok && more != "" {
 		token += "," + more
 	}
 	return token
@@ -202,10 +207,10 @@ func (s *server) freshForEachMutation(ctx context.Context, next graphql.RootReso
 
 // asksCost reports whether a request asks what it costs. The header counts.
 func asksCost(op *graphql.OperationContext) bool {
-	if len(op.Headers[headerCost]) > 0 {
-		return op.Headers.Get(headerCost) == "1"
+	if len(op.Headers[exchange.HeaderCost]) > 0 {
+		return op.Headers.Get(exchange.HeaderCost) == "1"
 	}
-	asks, _ := op.Extensions[extensionCost].(bool)
+	asks, _ := op.Extensions[exchange.ExtensionCost].(bool)
 	return asks
 }
 
@@ -239,7 +244,7 @@ func (s *server) withCost(ctx context.Context, response *graphql.Response) *grap
 	if response.Extensions == nil {
 		response.Extensions = map[string]any{}
 	}
-	response.Extensions[extensionCost] = cost
+	response.Extensions[exchange.ExtensionCost] = cost
 	return response
 }
 
@@ -262,12 +267,11 @@ func (s *server) noteSlow(ctx context.Context, began time.Time, response *graphq
 	if took < s.SlowOperation {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 12), slog.String("request_id", RequestID(ctx)), slog.String("operation", string(op.Operation.Operation)))
+	attrs := append(make([]slog.Attr, 0, 12), slog.String("request_id", exchange.RequestID(ctx)), slog.String("operation", string(op.Operation.Operation)))
 	if name := op.Operation.Name; name != "" {
 		attrs = append(attrs, slog.String("name", apierr.Shortened(name, 100)))
 	}
-	hash := sha256.Sum256([]byte(op.RawQuery))
-	attrs = append(attrs, slog.String("sha256", hex.EncodeToString(hash[:])), slog.Float64("took_ms", float64(took.Microseconds())/1000))
+	attrs = append(attrs, slog.String("sha256", trusted.HashOf(op.RawQuery)), slog.Float64("took_ms", float64(took.Microseconds())/1000))
 	if cost, err := s.costs.Of(op); err == nil {
 		attrs = append(attrs, slog.Uint64("cost", cost))
 	}
@@ -280,7 +284,7 @@ func (s *server) noteSlow(ctx context.Context, began time.Time, response *graphq
 	} else if ctx.Err() != nil {
 		attrs = append(attrs, slog.String("ended", context.Cause(ctx).Error()))
 	}
-	if id := exchangeOf(ctx).span.TraceID(); id != "" {
+	if id := exchange.Of(ctx).Span.TraceID(); id != "" {
 		attrs = append(attrs, slog.String("trace_id", id))
 	}
 	s.Logger.LogAttrs(ctx, slog.LevelWarn, "slow operation", attrs...)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/gateway/quota"
 )
 
@@ -67,7 +68,7 @@ func (c *wsClient) init(token string) {
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	cfg := counting(gateway.Subscriptions{MaxAddressConnections: 2})
-	cfg.Metrics = gateway.NewMetrics(registry)
+	cfg.Metrics = exchange.NewMetrics(registry)
 	s := serve(t, cfg)
 	first, _ := s.from("here", "")
 	second, _ := s.from("here", "1")

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 )
 
 // TestSlowClientsAreDropped: a client that reads nothing, or reads a long answer byte by byte, is
@@ -53,7 +54,7 @@ func TestSlowClientsAreDropped(t *testing.T) {
 				return ticks, nil
 			}})
 			registry := prometheus.NewRegistry()
-			s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{WriteTimeout: 200 * time.Millisecond}, Metrics: gateway.NewMetrics(registry)})
+			s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{WriteTimeout: 200 * time.Millisecond}, Metrics: exchange.NewMetrics(registry)})
 			conn := c.open(t, s)
 			defer conn.Close()
 			if c.trickles {

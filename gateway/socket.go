@@ -14,6 +14,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/graph/apierr"
 )
@@ -90,7 +92,7 @@ var (
 	errLongPing    = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of a ping has at most %d bytes", maxPing)}
 	errIdle        = &ending{"idle", 1000, "nobody is signed in and nothing has been asked for a while"}
 	errNoPong      = &ending{label: "unresponsive"}
-	errFault       = &ending{"error", 4500, masked}
+	errFault       = &ending{"error", 4500, exchange.Masked}
 )
 
 // maxReason is how many bytes a reason may have; a close frame has room for 123.
@@ -163,21 +165,21 @@ func (s *socket) message() (kind websocket.MessageType, text []byte, err error) 
 
 // decode reads a message; false if the text is not a message.
 func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok bool) {
-	done, err := s.admission.take(s.ctx, len(text))
+	done, err := s.admission.Take(s.ctx, len(text))
 	if err != nil {
 		return m, false
 	}
 	defer done()
-	err = readJSON(bytes.NewBuffer(text), func(r decoder) error {
-		_, err := r.object(func(name string) (err error) {
+	err = documents.ReadJSON(bytes.NewBuffer(text), func(r documents.Decoder) error {
+		_, err := r.Object(func(name string) (err error) {
 			switch name {
 			case "id":
-				m.ID, err = r.parameter(name)
+				m.ID, err = r.Parameter(name)
 			case "type":
-				m.Type, err = r.parameter(name)
+				m.Type, err = r.Parameter(name)
 			case "payload":
 				var payload string
-				payload, err = r.raw()
+				payload, err = r.Raw()
 				m.Payload = json.RawMessage(payload)
 			default:
 				err = r.SkipValue()
@@ -216,9 +218,9 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 
 // seat counts the connection for its party, once that is known.
 func (s *socket) seat(ctx context.Context) context.Context {
-	party := s.admission.party(ctx)
-	if full := s.admission.full(transportWebSocket, s.slot.Become(party)); full != nil {
-		s.end(&ending{"refused", 1013, full.err.Error()}) // clients come back after a while
+	party := s.admission.Party(ctx)
+	if full := s.slot.Become(party); full != nil {
+		s.end(&ending{"refused", 1013, full.Err.Error()}) // clients come back after a while
 		return nil
 	}
 	if party.Anonymous {
@@ -282,7 +284,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		s.end(&ending{"violation", 4409, "Subscriber for " + apierr.Shortened(o.id, maxReason/2) + " already exists"})
 	case stopping: // the client will repeat it elsewhere
 	case full:
-		s.Metrics.ran("", outcomeRefused)
+		s.Metrics.Ran("", exchange.Refused)
 		fail(o, apierr.TooManyOperations.Error("at most %d operations may run at once on one connection", s.Subscriptions.MaxOperations))
 	}
 	held()
@@ -305,14 +307,14 @@ func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawPar
 
 // params reads the parameters of an operation; false if they are not valid.
 func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
-	done, err := s.admission.take(s.ctx, len(payload))
+	done, err := s.admission.Take(s.ctx, len(payload))
 	if err != nil {
 		return nil, false
 	}
 	defer done()
-	params, err := readParams(bytes.NewBuffer(payload))
+	params, err := documents.ReadParameters(bytes.NewBuffer(payload))
 	params.Headers = s.headers
-	return params, err == nil && !isNothing(params)
+	return params, err == nil && !documents.IsNothing(params)
 }
 
 // complete ends an operation because the client has asked for that.

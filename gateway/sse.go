@@ -10,6 +10,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 )
 
 // events is an answer of server-sent events, after
@@ -27,23 +30,23 @@ type events struct {
 }
 
 // stream answers one request by server-sent events. Errs say why an operation cannot be executed.
-func (s *server) stream(a answer, op *graphql.OperationContext, errs gqlerror.List) *refusal {
-	a.permit.end()
-	slot, full := s.admission.Enter(s.admission.party(a.r.Context()))
+func (s *server) stream(a answer, op documents.Operation, errs gqlerror.List) *exchange.Refusal {
+	a.permit.End()
+	slot, full := s.admission.Enter(exchange.Events, s.admission.Party(a.r.Context()))
 	if full != nil {
-		return s.admission.full(transportEvents, full)
+		return full
 	}
 	defer slot.Leave()
-	a.stream = &streamed{transport: transportEvents}
-	a.stream.operations.Add(1)
-	s.Metrics.connected(a.stream)
-	defer func() { s.Metrics.disconnected(a.stream) }()
+	a.Stream = &exchange.Stream{Transport: exchange.Events}
+	a.Stream.Operations.Add(1)
+	s.Metrics.Connected(a.Stream)
+	defer func() { s.Metrics.Disconnected(a.Stream) }()
 
 	ctx, cancel := context.WithCancelCause(a.r.Context())
 	e := &events{w: a, control: http.NewResponseController(a), timeout: s.Subscriptions.WriteTimeout, cancel: cancel}
 	_ = e.control.SetWriteDeadline(time.Time{}) // that of the server: each write has its own time
-	closing(a, a.r)                             // its deadlines must not apply to a next request
-	a.setHeaders(mediaStream)
+	a.CloseAfter(a.r)                           // its deadlines must not apply to a next request
+	a.SetHeaders(mediaStream)
 	a.Header().Set("X-Accel-Buffering", "no") // proxies that collect answers would never send this one
 	a.WriteHeader(http.StatusOK)
 	_ = e.write([]byte(":\n\n"))
@@ -53,9 +56,9 @@ func (s *server) stream(a answer, op *graphql.OperationContext, errs gqlerror.Li
 	watching.Go(func() { s.watch(ctx, e, working, errs == nil && op.Operation.Operation == ast.Subscription) })
 
 	if errs != nil {
-		a.outcome = s.refuse(ctx, op, errs, e)
+		a.Outcome = s.refuse(ctx, op, errs, e)
 	} else {
-		a.outcome = s.run(ctx, op, slot, e)
+		a.Outcome = s.run(ctx, op, slot, e)
 	}
 	if ctx.Err() == nil {
 		_ = e.write([]byte("event: complete\ndata:\n\n"))
@@ -63,9 +66,9 @@ func (s *server) stream(a answer, op *graphql.OperationContext, errs gqlerror.Li
 	close(working)
 	watching.Wait()
 	cancel(errDone)
-	a.stream.ended = endingOf(ctx).label
+	a.Stream.Ended = endingOf(ctx).label
 	if e.slow {
-		a.stream.ended = errSlow.label
+		a.Stream.Ended = errSlow.label
 	}
 	return nil
 }
@@ -95,7 +98,7 @@ func (s *server) watch(ctx context.Context, e *events, working chan struct{}, li
 }
 
 func (e *events) next(response *graphql.Response) error {
-	return e.write(appendResponse([]byte("event: next\ndata: "), response, "\n\n"))
+	return e.write(exchange.AppendResponse([]byte("event: next\ndata: "), response, "\n\n"))
 }
 
 // fail sends errors as an answer: they have no event of their own.

@@ -8,6 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/gateway/traces"
 	"kith/graph/apierr"
@@ -23,38 +25,39 @@ type sink interface {
 }
 
 // refuse answers an operation that cannot be executed.
-func (s *server) refuse(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List, to sink) outcome {
-	s.Metrics.ran("", outcomeRefused)
-	_ = to.fail(s.exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))
-	return outcomeRefused
+func (s *server) refuse(ctx context.Context, op documents.Operation, errs gqlerror.List, to sink) exchange.Outcome {
+	s.Metrics.Ran("", exchange.Refused)
+	_ = to.fail(s.exec.DispatchError(graphql.WithOperationContext(ctx, op.OperationContext), errs))
+	return exchange.Refused
 }
 
 // fail ends an operation whose answer is an error.
-func fail(to sink, err error) { _ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}) }
+func fail(to sink, err error) {
+	_ = to.fail(&graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(err)}})
+}
 
 // run executes an operation whose answers are sent one after another, until it has no more answers, the client does not take
 // them, or the context is done. Every answer is a separate execution: it has its own loaders, so that it reads the present
 // state, its own deadline, and its own entry in the log.
-func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *quota.Slot, to sink) (how outcome) {
+func (s *server) run(ctx context.Context, op documents.Operation, on *quota.Slot, to sink) (how exchange.Outcome) {
 	live := op.Operation.Operation == ast.Subscription
 	if live {
-		cost, _ := s.costs.Of(op)
-		end, err := on.Subscribe(cost)
+		end, err := on.Subscribe(op.Cost)
 		if err != nil {
-			s.Metrics.ran("", outcomeRefused)
+			s.Metrics.Ran("", exchange.Refused)
 			fail(to, err)
-			return outcomeRefused
+			return exchange.Refused
 		}
 		defer end()
 	}
-	s.Metrics.running.Inc()
+	s.Metrics.Running.Inc()
 	defer func() {
 		if reason := recover(); reason != nil { // no net/http above would recover it
-			how = outcomeError
+			how = exchange.Error
 			fail(to, s.recover(ctx, reason))
 		}
-		s.Metrics.running.Dec()
-		s.Metrics.ran(string(op.Operation.Operation), how)
+		s.Metrics.Running.Dec()
+		s.Metrics.Ran(string(op.Operation.Operation), how)
 	}()
 	if !live {
 		return s.runOnce(ctx, op, on, to)
@@ -70,7 +73,7 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *quot
 		return fields(ctx, next)
 	}
 	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.Turn(ctx).Sent })
-	responses, ctx := s.dispatch(ctx, op, on)
+	responses, ctx := s.subscribe(ctx, op, on)
 	if root != nil {
 		own := *root                              // the resolver still reads the original
 		ctx = graphql.WithFieldContext(ctx, &own) // otherwise the paths of errors would lack the field
@@ -81,12 +84,12 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *quot
 		e.turn.Sent()
 		switch {
 		case gone, response == nil && ctx.Err() != nil:
-			return outcomeCanceled
+			return exchange.Canceled
 		case response == nil && ending.Err() != nil:
-			_ = to.fail(&graphql.Response{Errors: gqlerror.List{s.present(graphql.WithOperationContext(ctx, op), ending.Err())}})
-			return outcomeError
+			_ = to.fail(&graphql.Response{Errors: gqlerror.List{s.present(graphql.WithOperationContext(ctx, op.OperationContext), ending.Err())}})
+			return exchange.Error
 		case response == nil:
-			return outcomeOK
+			return exchange.OK
 		case response.Data == nil: // not an event, but the reason why there are none
 			return how
 		}
@@ -96,37 +99,36 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *quot
 // failed counts failed reads of a subscription, and logs the first of several attempts.
 func (s *server) failed(ctx context.Context) func(err error, attempt int) {
 	return func(err error, attempt int) {
-		s.Metrics.unread.Inc()
+		s.Metrics.Unread.Inc()
 		if attempt == 1 {
-			s.Logger.WarnContext(ctx, "subscription cannot read what has changed", "request_id", RequestID(ctx), "error", err)
+			s.Logger.WarnContext(ctx, "subscription cannot read what has changed", "request_id", exchange.RequestID(ctx), "error", err)
 		}
 	}
 }
 
-// dispatch lets a subscription begin, which reads the state at that time.
-func (s *server) dispatch(ctx context.Context, op *graphql.OperationContext, on *quota.Slot) (graphql.ResponseHandler, context.Context) {
+// subscribe lets a subscription begin, which reads the state at that time.
+func (s *server) subscribe(ctx context.Context, op documents.Operation, on *quota.Slot) (graphql.ResponseHandler, context.Context) {
 	defer on.Turn(ctx).Sent()
-	return s.executorFor(ctx).DispatchOperation(s.PerRequest(ctx), op)
+	return s.dispatch(s.PerRequest(ctx), op)
 }
 
 // runOnce executes a query or a mutation. It has the span of its request; on a WebSocket it has a span of its own, with the
 // parent that the handshake has.
-func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *quota.Slot, to sink) outcome {
-	x := exchangeOf(ctx)
-	span := x.span
-	if x.stream.transport == transportWebSocket {
+func (s *server) runOnce(ctx context.Context, op documents.Operation, on *quota.Slot, to sink) exchange.Outcome {
+	x := exchange.Of(ctx)
+	span := x.Span
+	if x.Stream.Transport == exchange.WebSocket {
 		span = s.Traces.Request(op.Headers)
-		cost, _ := s.costs.Of(op)
-		span.Operation(op, cost)
+		span.Operation(op.OperationContext, op.Cost)
 	}
-	responses, ctx := s.executorFor(ctx).DispatchOperation(ctx, op)
-	e, response, how := s.next(ctx, on, s.admitted(op, on, responses), true, span)
+	responses, ctx := s.dispatch(ctx, op)
+	e, response, how := s.next(ctx, on, s.admitted(op, responses), true, span)
 	defer e.turn.Sent()
-	if x.span == nil { // otherwise the request ends it
-		span.End(string(how), how.isFailure())
+	if x.Span == nil { // otherwise the request ends it
+		span.End(string(how), how.IsFailure())
 	}
 	if ctx.Err() != nil || s.send(ctx, on, response, to) != nil {
-		return outcomeCanceled
+		return exchange.Canceled
 	}
 	return how
 }
@@ -134,26 +136,22 @@ func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *
 // send gives an answer to a sink, or an error in its place if there is no room for it. Such answers are held twice: as data, and
 // as the message that is made of it.
 func (s *server) send(ctx context.Context, on *quota.Slot, response *graphql.Response, to sink) error {
-	leave, ok := s.admission.send(on.Party, 2*len(response.Data))
+	leave, ok := s.admission.Send(ctx, 2*len(response.Data))
 	defer leave()
 	if !ok {
-		response = &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{asGraphQL(apierr.Overloaded.Error(tooManyAnswers))}}
+		response = &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{exchange.AsGraphQL(apierr.Overloaded.Error(exchange.TooManyAnswers))}}
 	}
-	exchangeOf(ctx).stream.answers.Add(1)
+	exchange.Of(ctx).Stream.Answers.Add(1)
 	return to.next(response)
 }
 
 // admitted admits a query or a mutation as over plain HTTP, once it has its turn.
-func (s *server) admitted(op *graphql.OperationContext, on *quota.Slot, responses graphql.ResponseHandler) graphql.ResponseHandler {
+func (s *server) admitted(op documents.Operation, responses graphql.ResponseHandler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
-		admitted, ok := s.admission.enter(ctx)
-		defer admitted.end()
-		if ok {
-			cost, _ := s.costs.Of(op)
-			ok = cost <= costlyFrom || s.work(ctx, &admitted, on.Party, op, cost)
-		}
-		if !ok {
-			return &graphql.Response{Errors: gqlerror.List{asGraphQL(apierr.Overloaded.Error(tooManyRequests))}}
+		admitted, ok := s.admission.Admit(ctx)
+		defer admitted.End()
+		if !ok || !s.work(ctx, &admitted, op) {
+			return &graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(apierr.Overloaded.Error(exchange.TooManyRequests))}}
 		}
 		return responses(ctx)
 	}
@@ -161,9 +159,9 @@ func (s *server) admitted(op *graphql.OperationContext, on *quota.Slot, response
 
 // next makes the next answer. If there is none, it returns nil, except for an operation that has
 // exactly one answer. The event's turn is over when the answer has been sent.
-func (s *server) next(ctx context.Context, on *quota.Slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, outcome) {
-	patience := exchangeOf(ctx).patience // of a caller that waits for each answer only for so long
-	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), on, cmp.Or(patience, s.RequestTimeout))
+func (s *server) next(ctx context.Context, on *quota.Slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, exchange.Outcome) {
+	patience := exchange.Of(ctx).Patience // of a caller that waits for each answer only for so long
+	e := newEvent(exchange.With(ctx, &exchange.Exchange{ID: exchange.RequestID(ctx)}), on, cmp.Or(patience, s.RequestTimeout))
 	done := false
 	defer func() {
 		e.end()
@@ -183,8 +181,8 @@ func (s *server) next(ctx context.Context, on *quota.Slot, responses graphql.Res
 	if response == nil {
 		return e, nil, ""
 	}
-	how := s.Metrics.outcomeOf(e, response, patience > 0)
-	s.Metrics.answers.WithLabelValues(string(how)).Inc()
-	s.Metrics.answering.Observe(e.end().Seconds())
+	how := s.Metrics.OutcomeOf(e, response, patience > 0)
+	s.Metrics.Answers.WithLabelValues(string(how)).Inc()
+	s.Metrics.Answering.Observe(e.end().Seconds())
 	return e, response, how
 }

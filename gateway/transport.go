@@ -2,17 +2,18 @@ package gateway
 
 import (
 	"context"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator/core"
-	"github.com/vektah/gqlparser/v2/validator/rules"
 
+	"kith/gateway/documents"
+	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/graph/apierr"
 	"kith/graph/limits"
@@ -28,20 +29,20 @@ import (
 // A client that asks for server-sent events gets its answers by [server.stream], and a WebSocket by
 // [server.serveSocket]. The answer is written by the request's exchange; no handler in between has a writer of its own.
 func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	x := exchangeOf(r.Context())
+	x := exchange.Of(r.Context())
 	if r.Method == http.MethodOptions {
-		x.Header().Set("Allow", allowedMethods)
+		x.Header().Set("Allow", documents.AllowedMethods)
 		x.WriteHeader(http.StatusNoContent)
 		return
 	}
-	a, handle := answering(r, x, s.admission), s.handle
-	if upgrades(r) {
+	a, handle := answering(r, x, s.admission, s.Metrics), s.handle
+	if exchange.Upgrades(r) {
 		handle = s.serveSocket
 	}
 	defer func() {
 		// gqlgen recovers panics below a field; this is for all others.
 		if reason := recover(); reason != nil {
-			a.refuse(&refusal{http.StatusInternalServerError, s.recover(r.Context(), reason)})
+			a.refuse(&exchange.Refusal{Status: http.StatusInternalServerError, Err: s.recover(r.Context(), reason)})
 		}
 	}()
 	if why := handle(a); why != nil {
@@ -50,34 +51,38 @@ func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 }
 
 // handle answers one request over plain HTTP, or says why it is refused.
-func (s *server) handle(a answer) *refusal {
+func (s *server) handle(a answer) *exchange.Refusal {
 	ctx := a.r.Context()
 	patience, why := callerTimeout(a.r, s.RequestTimeout)
 	if why != nil {
 		return why
 	}
 	if patience < s.RequestTimeout {
-		a.patience = patience
+		a.Patience = patience
 		limited, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		ctx = limited
 	}
-	body, why := s.read(a)
+	if a.r.Method == http.MethodGet && s.origins.forged(a.r) {
+		return &exchange.Refusal{Status: http.StatusForbidden, Err: apierr.OriginForeign.Error(
+			"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
+	}
+	body, why := documents.Body(a.Exchange, a.r, s.MaxBody)
 	if why != nil {
 		return why
 	}
-	defer release(body)
+	defer documents.Release(body)
 	ok := false
-	if *a.permit, ok = s.admission.enter(ctx); !ok {
-		return busy(tooManyRequests)
+	if *a.permit, ok = s.admission.Admit(ctx); !ok {
+		return exchange.Busy(exchange.TooManyRequests)
 	}
-	defer a.permit.end()
-	if max(len(a.r.URL.RawQuery), body.Len()) > costlyBytes && !a.permit.work(ctx, s.admission.party(ctx), costlyFrom) {
-		return busy(tooManyRequests)
+	defer a.permit.End()
+	if !a.permit.Read(ctx, max(len(a.r.URL.RawQuery), body.Len())) {
+		return exchange.Busy(exchange.TooManyRequests)
 	}
-	params, err := paramsOf(a.r, body)
+	params, err := documents.ParametersOf(a.r, body)
 	if err != nil {
-		return &refusal{http.StatusBadRequest, err}
+		return &exchange.Refusal{Status: http.StatusBadRequest, Err: err}
 	}
 	return s.execute(ctx, params, a)
 }
@@ -85,124 +90,97 @@ func (s *server) handle(a answer) *refusal {
 // execute answers a GraphQL request. When its deadline passes, resolvers that
 // honour it end with an error, which becomes part of the answer; the
 // connection is not cut.
-func (s *server) execute(parent context.Context, params *graphql.RawParams, a answer) *refusal {
+func (s *server) execute(parent context.Context, params *graphql.RawParams, a answer) *exchange.Refusal {
 	ctx, cancel := context.WithTimeout(parent, s.RequestTimeout)
 	defer cancel()
-	if len(params.Query) > costlyBytes && s.documents.of(ctx, params.Query) == nil && !a.permit.work(ctx, s.admission.party(ctx), costlyFrom) {
-		return busy(tooManyRequests)
+	if len(params.Query) > quota.CostlyBytes && s.documents.Known(ctx, params.Query) == nil && !a.permit.Read(ctx, len(params.Query)) {
+		return exchange.Busy(exchange.TooManyRequests)
 	}
 	byID, began := params.Query == "", time.Now()
-	op, document, cost, errs := s.create(ctx, params)
-	if a.span != nil {
-		a.span.Plan(began, op.Stats.Validation.End.IsZero())
+	op, errs := s.create(ctx, params)
+	if a.Span != nil {
+		a.Span.Plan(began, op.Stats.Validation.End.IsZero())
 		if errs == nil {
-			a.span.Operation(op, cost)
+			a.Span.Operation(op.OperationContext, op.Cost)
 		}
 	}
-	a.name = params.OperationName
+	a.Name = params.OperationName
 	if errs != nil && a.streaming {
 		return s.stream(a, op, errs)
 	}
 	if errs != nil {
-		a.requestError(s.exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))
+		a.requestError(s.exec.DispatchError(graphql.WithOperationContext(ctx, op.OperationContext), errs))
 		return nil
 	}
-	a.operation, a.name = string(op.Operation.Operation), op.Operation.Name
-	a.isTrusted = s.Trusted != nil && s.Trusted.Has(op.RawQuery)
+	a.Operation, a.Name, a.IsTrusted = string(op.Operation.Operation), op.Operation.Name, s.Trusted != nil && s.Trusted.Has(op.RawQuery)
 	live := op.Operation.Operation == ast.Subscription
 	if live {
-		a.span = nil
+		a.Span = nil
 	}
 	switch {
 	case live && !a.streaming && !acceptsStream(a.r):
-		return refuse(http.StatusBadRequest, "subscriptions need a WebSocket, or the header Accept: %s", mediaStream)
+		return exchange.Refuse(http.StatusBadRequest, "subscriptions need a WebSocket, or the header Accept: %s", mediaStream)
 	case op.Operation.Operation == ast.Mutation && a.r.Method == http.MethodGet:
 		a.Header().Set("Allow", http.MethodPost)
-		return refuse(http.StatusMethodNotAllowed, "mutations are sent by POST")
+		return exchange.Refuse(http.StatusMethodNotAllowed, "mutations are sent by POST")
 	case live || a.streaming:
 		return s.stream(a, op, nil)
 	}
-	if cost > costlyFrom && !s.work(ctx, a.permit, s.admission.party(ctx), op, cost) {
-		return busy(tooManyRequests)
+	if !s.work(ctx, a.permit, op) {
+		return exchange.Busy(exchange.TooManyRequests)
 	}
-	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op, a.span)), &document.memo)
-	responses, ctx := s.executorFor(ctx).DispatchOperation(ctx, op)
+	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op.OperationContext, a.Span)), &op.Document.Memo)
+	responses, ctx := s.dispatch(ctx, op)
 	response := inTime(ctx, responses(ctx))
-	if len(response.Data) >= longAnswer {
-		written, ok := s.admission.send(s.admission.party(ctx), len(response.Data))
-		defer written()
-		if !ok {
-			return busy(tooManyAnswers)
-		}
+	written, ok := s.admission.Send(ctx, len(response.Data))
+	defer written()
+	if !ok {
+		return exchange.Busy(exchange.TooManyAnswers)
 	}
 	if byID && a.r.Method == http.MethodGet {
-		a.keeping = keepingOf(a.r, op, response)
+		a.keeping = keepingOf(a.r, op.OperationContext, response)
 	}
 	a.result(ctx, response)
 	return nil
 }
 
 // work announces the work of an operation to its permit, except for what has a queue of its own.
-func (s *server) work(ctx context.Context, p *permit, who quota.Party, op *graphql.OperationContext, cost uint64) bool {
-	cost -= s.costs.Queued(op)
-	return cost <= costlyFrom || p.work(ctx, who, cost)
+func (s *server) work(ctx context.Context, p *quota.Permit, op documents.Operation) bool {
+	return op.Cost <= quota.CostlyFrom || p.Execute(ctx, op.Cost-s.costs.Queued(op.OperationContext))
 }
 
-// create makes the operation of a request and returns its cost, or the reasons why there is none. gqlgen's executor could do so,
+// create makes the operation of a request, or says why there is none. gqlgen's executor could do so,
 // but takes a text for a number among the variables, and refuses 2.0 as an Int.
-func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
+func (s *server) create(ctx context.Context, params *graphql.RawParams) (made documents.Operation, errs gqlerror.List) {
 	op := &graphql.OperationContext{
 		DisableIntrospection: s.HideSchema, RecoverFunc: s.recover,
 		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,
 	}
+	made.OperationContext = op
 	if s.prefix != "" {
 		selections.WithPrefix(op, s.prefix)
 	}
 	ctx = graphql.WithOperationContext(ctx, op)
-	if err := s.registered.find(ctx, params); err != nil {
-		return op, nil, 0, gqlerror.List{err}
+	if err := s.documents.Find(ctx, params); err != nil {
+		return made, gqlerror.List{err}
 	}
-	if err := limits.CheckVariables(params.Variables); err != nil {
-		return op, nil, 0, gqlerror.List{gqlerror.Wrap(err)}
+	err := limits.CheckVariables(params.Variables)
+	if err != nil {
+		return made, gqlerror.List{gqlerror.Wrap(err)}
 	}
 	op.RawQuery, op.OperationName, op.Extensions, op.Headers = params.Query, params.OperationName, params.Extensions, params.Headers
-	known := s.documents.of(ctx, op.RawQuery)
-	if known == nil {
-		var errs gqlerror.List
-		if known, errs = s.parse(op.RawQuery, s.IsAdmin(ctx)); errs != nil {
-			return op, nil, 0, errs
-		}
+	known := false
+	if made.Document, known, errs = s.documents.Of(ctx, op.RawQuery); errs != nil {
+		return made, errs
+	}
+	if !known {
 		op.Stats.Validation.End = graphql.Now()
-		s.documents.Add(ctx, op.RawQuery, known)
 	}
-	op.Doc = known.parsed
-	cost, wrong := s.choose(op, params.Variables)
-	if wrong != nil {
-		return op, nil, 0, gqlerror.List{gqlerror.Wrap(wrong)}
+	op.Doc = made.Document.Parsed
+	if made.Cost, err = s.choose(op, params.Variables); err != nil {
+		return made, gqlerror.List{gqlerror.Wrap(err)}
 	}
-	return op, known, cost, nil
-}
-
-// parse parses and validates a text, whose shape is checked in between: validation itself is quadratic in places.
-func (s *server) parse(text string, isOperator bool) (*document, gqlerror.List) {
-	doc, err := s.Limits.Parse(text)
-	if err != nil {
-		return nil, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
-	}
-	errs := gqlerror.List{gqlerror.Wrap(apierr.InvalidQuery.Error("no operation provided"))}
-	operators := false
-	if len(doc.Operations) > 0 {
-		operators, errs = s.schemas.Validate(doc, isOperator, quietRules())
-	}
-	for _, err := range errs {
-		errcode.Set(err, errcode.ValidationFailed)
-	}
-	if errs == nil {
-		if err := selections.Settle(doc); err != nil {
-			errs = gqlerror.List{err}
-		}
-	}
-	return &document{parsed: doc, operators: operators}, errs
+	return made, nil
 }
 
 // choose finds the operation in its document, its variables and its cost.
@@ -229,18 +207,67 @@ func refuseNulls(ctx context.Context, next graphql.Resolver) (any, error) {
 	return next(ctx)
 }
 
-// quietRules are the rules of validation without suggestions, for which rules search the schema:
-// these cost time in proportion to the names in the query, and show a schema that may be hidden.
-func quietRules() *rules.Rules {
-	set := rules.NewDefaultRules()
-	for _, quiet := range []core.Rule{
-		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
-		rules.ScalarLeafsRuleWithoutSuggestions,
-		rules.KnownArgumentNamesRuleWithoutSuggestions,
-		rules.KnownTypeNamesRuleWithoutSuggestions,
-		rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
-	} {
-		set.ReplaceRule(strings.TrimSuffix(quiet.Name, "WithoutSuggestions"), quiet.RuleFunc)
+// patiences are the headers by which callers say how long they wait for the answer.
+var patiences = [...]struct {
+	name, form string
+	parse      func(string) (time.Duration, bool)
+}{
+	// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+	{exchange.HeaderGRPCTimeout, "up to 8 digits and one of H, M, S, m, u, n, such as 500m", parseGRPCTimeout},
+	{exchange.HeaderTimeout, "milliseconds, or a number with ms, s, m or h, such as 500ms", parseTimeout},
+}
+
+// maxTimeout is how many bytes the value of such a header may have.
+const maxTimeout = 32
+
+// callerTimeout is how long the caller of a request waits for its answer. It is most if the caller waits longer or does
+// not say. If both headers are given, the shorter time counts.
+func callerTimeout(r *http.Request, most time.Duration) (time.Duration, *exchange.Refusal) {
+	patience := most
+	for _, header := range patiences {
+		values := r.Header[header.name]
+		if len(values) == 0 {
+			continue
+		}
+		given, ok := header.parse(strings.TrimSpace(values[0]))
+		if !ok || len(values) > 1 {
+			return 0, exchange.Refuse(http.StatusBadRequest, "the header %s has to be one time greater than 0: %s", header.name, header.form)
+		}
+		patience = min(patience, given)
 	}
-	return set
+	return patience, nil
+}
+
+// grpcUnits are the units of grpc-timeout.
+var grpcUnits = map[byte]time.Duration{
+	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+}
+
+func parseGRPCTimeout(text string) (time.Duration, bool) {
+	if len(text) < 2 || len(text) > 9 {
+		return 0, false
+	}
+	return times(text[:len(text)-1], grpcUnits[text[len(text)-1]])
+}
+
+// parseTimeout takes a number without a unit for milliseconds, as Envoy gives them to the servers behind it.
+func parseTimeout(text string) (time.Duration, bool) {
+	if len(text) > maxTimeout || strings.HasPrefix(text, "+") {
+		return 0, false
+	}
+	if text != "" && strings.Trim(text, "0123456789") == "" {
+		return times(text, time.Millisecond)
+	}
+	given, err := time.ParseDuration(text)
+	return given, err == nil && given > 0
+}
+
+// times is a number of units. A time that is too long to be represented becomes the longest that
+// can be.
+func times(digits string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if unit == 0 || err != nil || n == 0 {
+		return 0, false
+	}
+	return time.Duration(min(n, uint64(math.MaxInt64/unit))) * unit, true
 }

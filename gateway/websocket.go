@@ -7,6 +7,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"kith/gateway/exchange"
+	"kith/gateway/quota"
 	"kith/graph/apierr"
 )
 
@@ -15,17 +17,17 @@ import (
 const subprotocol = "graphql-transport-ws"
 
 // serveSocket serves a WebSocket to its end.
-func (s *server) serveSocket(a answer) *refusal {
+func (s *server) serveSocket(a answer) *exchange.Refusal {
 	r := a.r
 	if s.origins.isForeign(r) {
-		return &refusal{http.StatusForbidden, apierr.OriginForeign.Error("a page of another origin may not connect")}
+		return &exchange.Refusal{Status: http.StatusForbidden, Err: apierr.OriginForeign.Error("a page of another origin may not connect")}
 	}
 	if sizeOf(r) > maxUpgrade {
-		return refuse(http.StatusRequestHeaderFieldsTooLarge, "the headers of a WebSocket have at most %d bytes", maxUpgrade)
+		return exchange.Refuse(http.StatusRequestHeaderFieldsTooLarge, "the headers of a WebSocket have at most %d bytes", maxUpgrade)
 	}
-	slot, full := s.admission.Enter(s.admission.party(r.Context()))
+	slot, full := s.admission.Enter(exchange.WebSocket, s.admission.Party(r.Context()))
 	if full != nil {
-		return s.admission.full(transportWebSocket, full)
+		return full
 	}
 	defer slot.Leave()
 	a.pause() // a client that comes again and again has mostly been refused
@@ -34,12 +36,12 @@ func (s *server) serveSocket(a answer) *refusal {
 		InsecureSkipVerify: true, // this is about the origin, which has been checked
 	})
 	if err != nil {
-		a.outcome = outcomeRefused // and it has been answered
+		a.Outcome = exchange.Refused // and it has been answered
 		return nil
 	}
-	conn.SetReadLimit(min(s.MaxBody, maxMessageBytes))
-	a.stream = &streamed{transport: transportWebSocket}
-	s.Metrics.connected(a.stream)
+	conn.SetReadLimit(min(s.MaxBody, quota.MaxMessage))
+	a.Stream = &exchange.Stream{Transport: exchange.WebSocket}
+	s.Metrics.Connected(a.Stream)
 
 	ctx, cancel := context.WithCancelCause(r.Context())
 	(&socket{
@@ -52,8 +54,8 @@ func (s *server) serveSocket(a answer) *refusal {
 		active:  make(map[string]*operation),
 		slots:   make(chan struct{}, s.Subscriptions.MaxOperations),
 	}).serve()
-	a.stream.ended = endingOf(ctx).label
-	s.Metrics.disconnected(a.stream)
+	a.Stream.Ended = endingOf(ctx).label
+	s.Metrics.Disconnected(a.Stream)
 	return nil
 }
 

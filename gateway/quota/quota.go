@@ -1,18 +1,21 @@
 // Package quota bounds what one user, or one address, takes of a gateway at once, so that there is room for everybody else: connections
 // that stay open and the subscriptions on them, long answers that wait for their client, the processors for costly requests, and refusals.
 //
-// All of it is counted by one [Limiter], for each [Party]. What cheap requests pass, and what has a bound for all together only, is in
-// package gateway.
+// All of it is counted by one [Limiter], for each [Party], and what has a bound for all together only, such as the requests in work.
 package quota
 
 import (
 	"context"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+
+	"kith/gateway/exchange"
 )
 
 // Party says to whom a connection, or a request, belongs: bounds apply to its address and to its user.
@@ -49,19 +52,23 @@ type Bounds struct {
 	UserCost           uint64 // of these together
 	ConnectionCost     uint64 // of the subscriptions of one connection together
 	Answers            int    // worked on over such connections; a quarter of these for one user, or address
-	MessageBytes       int    // of the longest message; one user, or address, may have eight that are not processed
 
-	Sending int64 // bytes of long answers that clients have not taken yet
-
-	Costly  int // costly requests in work
-	Waiting int // costly requests that wait for that
+	Answer   int // bytes of the longest answer: clients may have eight of these together that they have not taken yet
+	Requests int // in work over plain HTTP, and as many that wait for that; a quarter of these may wait for costly work
 }
 
 // Limiter counts what parties have.
 type Limiter struct {
 	Bounds
+	// Party is whose a context is.
+	Party func(context.Context) Party
 	// Closing is closed by Stop.
 	Closing chan struct{}
+
+	metrics  *exchange.Metrics
+	requests *semaphore.Weighted // of 1 each that is in work
+	queued   atomic.Int64        // requests that wait for that
+	sockets  *semaphore.Weighted // of 1: the one long message of a WebSocket that is read
 
 	turns   *turns
 	answers *semaphore.Weighted               // of 1 each that is worked on
@@ -87,6 +94,9 @@ type share struct {
 }
 
 const (
+	// MaxMessage is how many bytes a message over a WebSocket may have. See Subscriptions in docs/reference/api.md.
+	MaxMessage = 128 << 10
+
 	// ownPart is which part of [Bounds.Answers] one user can have.
 	ownPart = 4
 
@@ -107,27 +117,31 @@ const (
 	refusedAddresses = 8192
 )
 
-// New makes a limiter.
-func New(b Bounds) *Limiter {
+// New makes a limiter for the parties of contexts.
+func New(b Bounds, party func(context.Context) Party, m *exchange.Metrics) *Limiter {
 	refused, err := lru.New[string, *rate.Limiter](refusedAddresses)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
 	return &Limiter{
-		Bounds:  b,
-		Closing: make(chan struct{}),
-		turns:   newTurns(b.Costly, b.Waiting),
-		answers: semaphore.NewWeighted(int64(b.Answers)),
-		refused: refused,
-		shares:  make(map[Party]*share),
-		empty:   make(chan struct{}),
+		Bounds:   b,
+		Party:    party,
+		Closing:  make(chan struct{}),
+		metrics:  m,
+		requests: semaphore.NewWeighted(int64(b.Requests)),
+		sockets:  semaphore.NewWeighted(1),
+		turns:    newTurns(max(1, runtime.GOMAXPROCS(0)/2), b.Requests/4),
+		answers:  semaphore.NewWeighted(int64(b.Answers)),
+		refused:  refused,
+		shares:   make(map[Party]*share),
+		empty:    make(chan struct{}),
 	}
 }
 
 func (l *Limiter) newShare() *share {
 	return &share{
 		answers:  semaphore.NewWeighted(int64(max(1, l.Answers/ownPart))),
-		bytes:    semaphore.NewWeighted(int64(ownMessages * l.MessageBytes)),
+		bytes:    semaphore.NewWeighted(int64(ownMessages * MaxMessage)),
 		messages: rate.NewLimiter(messagesASecond, messagesAtOnce),
 	}
 }
@@ -161,41 +175,11 @@ func (l *Limiter) of(one Party) share {
 	return share{}
 }
 
-// Send admits a long answer that is to be sent to a party. sent is called when it has been sent. An answer for which there is no room does
-// not wait: it would take its memory and its turn meanwhile.
-//
-// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
-// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
-// Alone a client has two answers of the greatest length.
-func (l *Limiter) Send(to Party, length int) (sent func(), ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := int64(length)
-	left := l.Sending - l.sending - n
-	ok = left >= 0
-	for _, one := range to.each() {
-		ok = ok && (one == (Party{}) || l.of(one).sending+n <= left/2)
-	}
-	if !ok {
-		return func() {}, false
-	}
-	l.send(to, n)
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.send(to, -n)
-	}, true
-}
-
-func (l *Limiter) send(to Party, n int64) {
-	l.sending += n
-	l.change(to, func(s *share) { s.sending += n })
-}
-
 // Pause counts a refusal, and waits if there were too many: a refusal costs the gateway a millisecond or so, and a client that sends the
 // next such request as soon as it has the answer would keep a processor busy. Backends that act for many users have no address and do not
 // wait.
-func (l *Limiter) Pause(ctx context.Context, party Party) {
+func (l *Limiter) Pause(ctx context.Context) {
+	party := l.Party(ctx)
 	if party.Address == "" {
 		return
 	}

@@ -2,47 +2,46 @@ package quota
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
+	"kith/gateway/exchange"
 	"kith/graph/apierr"
 )
 
 // Slot is what one connection that stays open takes of the bounds. Its limiter guards it.
 type Slot struct {
-	Party Party
-	of    *Limiter
-	cost  uint64 // of the subscriptions that run on it
-	share *share // of its user, or address
-}
-
-// Full means that a bound on connections has been reached. The client cannot change that itself: another connection has to
-// end.
-type Full struct {
-	Bound string // all, address or user
-	Most  int
+	Party     Party
+	of        *Limiter
+	transport string
+	cost      uint64 // of the subscriptions that run on it
+	share     *share // of its user, or address
 }
 
 // Enter counts one more connection, unless there are too many or the gateway stops. A
 // connection that has entered has to leave.
-func (l *Limiter) Enter(party Party) (*Slot, *Full) {
+func (l *Limiter) Enter(transport string, party Party) (*Slot, *exchange.Refusal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.Connections || l.stopped() {
-		return nil, &Full{"all", l.Connections}
+		l.metrics.TooMany.WithLabelValues(transport, "all").Inc()
+		return nil, exchange.Busy(exchange.TooManyConnections)
 	}
-	if full := l.full(party, Party{}); full != nil {
+	if full := l.full(transport, party, Party{}); full != nil {
 		return nil, full
 	}
 	l.open++
-	return &Slot{of: l, Party: party, share: l.connect(party, 1)}, nil
+	return &Slot{of: l, transport: transport, Party: party, share: l.connect(party, 1)}, nil
 }
 
-// full is the bound that a party would exceed by one more connection, besides those it has already; nil for none.
-func (l *Limiter) full(party, already Party) *Full {
-	bounds := [...]Full{{"address", l.AddressConnections}, {"user", l.UserConnections}}
-	for i, one := range party.each() {
-		if one != already.each()[i] && l.of(one).connections >= bounds[i].Most {
-			return &bounds[i]
+// full refuses one more connection of a party, besides those it has already, if a bound would be exceeded. The client cannot change that
+// itself: another connection has to end.
+func (l *Limiter) full(transport string, party, already Party) *exchange.Refusal {
+	for i, most := range [...]int{l.AddressConnections, l.UserConnections} {
+		if one := party.each()[i]; one != already.each()[i] && l.of(one).connections >= most {
+			bound := [...]string{"address", "user"}[i]
+			l.metrics.TooMany.WithLabelValues(transport, bound).Inc()
+			return &exchange.Refusal{Status: http.StatusTooManyRequests, Err: apierr.TooManyConnections.Error("at most %d connections may be open for one %s", most, bound)}
 		}
 	}
 	return nil
@@ -53,11 +52,11 @@ func (l *Limiter) connect(party Party, n int) *share {
 }
 
 // Become moves the connection to another party, for instance when it is initialised.
-func (s *Slot) Become(party Party) *Full {
+func (s *Slot) Become(party Party) *exchange.Refusal {
 	l := s.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if full := l.full(party, s.Party); full != nil {
+	if full := l.full(s.transport, party, s.Party); full != nil {
 		return full
 	}
 	l.connect(s.Party, -1)
@@ -160,7 +159,7 @@ func (s *Slot) Receive(ctx context.Context) error { return s.share.messages.Wait
 
 // Hold waits until a message of this many bytes may be worked on, and returns the function that releases them.
 func (s *Slot) Hold(ctx context.Context, bytes int) (release func()) {
-	held, n := s.share.bytes, int64(min(bytes, ownMessages*s.of.MessageBytes))
+	held, n := s.share.bytes, int64(min(bytes, ownMessages*MaxMessage))
 	if held.Acquire(ctx, n) != nil {
 		return func() {}
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Patience is how long a request waits for its turn, or for room, until it is refused.
-const Patience = time.Second
+// patience is how long a request waits for its turn, or for room, until it is refused.
+const patience = time.Second
 
 // turns let a few requests be worked on at a time that take milliseconds, in an order that is fair to those who send them, by
 // what they cost: start-time fair queueing (Goyal, Vin and Cheng, "Start-time Fair Queuing", 1996). Each request has a tag: the
@@ -45,13 +45,13 @@ func (t *turns) begin(ctx context.Context, who Party, cost uint64) bool {
 	if w == nil {
 		return ok
 	}
-	patience := time.NewTimer(Patience)
-	defer patience.Stop()
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	select {
 	case <-w.done:
 		return w.turn
 	case <-ctx.Done():
-	case <-patience.C:
+	case <-late.C:
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,21 +61,12 @@ func (t *turns) begin(ctx context.Context, who Party, cost uint64) bool {
 	return w.turn
 }
 
-// Begin waits for the turn of a costly request of a party, whose user pays for it, or its address if nobody is signed in; false if it does
-// not come. Otherwise the turn has to end.
-func (l *Limiter) Begin(ctx context.Context, who Party, cost uint64) bool {
-	return l.turns.begin(ctx, who.payer(), cost)
+// charge adds to the cost of a request that has its turn.
+func (t *turns) charge(who Party, cost uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ends[who] = max(t.now, t.ends[who]) + cost
 }
-
-// Charge adds to the cost of a request that has its turn.
-func (l *Limiter) Charge(who Party, cost uint64) {
-	l.turns.mu.Lock()
-	defer l.turns.mu.Unlock()
-	l.turns.ends[who.payer()] = max(l.turns.now, l.turns.ends[who.payer()]) + cost
-}
-
-// End gives a turn back.
-func (l *Limiter) End() { l.turns.end() }
 
 // enqueue gives a request its turn at once, or a place among those that wait; neither if it is refused.
 func (t *turns) enqueue(who Party, cost uint64) (w *waiter, turn bool) {

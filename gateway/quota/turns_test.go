@@ -85,12 +85,12 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 			turns.begin(t.Context(), user(1), 100)
 		}
 		began := time.Now()
-		if turns.begin(t.Context(), user(2), 100) || time.Since(began) != Patience {
+		if turns.begin(t.Context(), user(2), 100) || time.Since(began) != patience {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
-		gone, cancel := context.WithTimeout(t.Context(), Patience/10)
+		gone, cancel := context.WithTimeout(t.Context(), patience/10)
 		defer cancel()
-		if began = time.Now(); turns.begin(gone, user(2), 100) || time.Since(began) != Patience/10 {
+		if began = time.Now(); turns.begin(gone, user(2), 100) || time.Since(began) != patience/10 {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
 		if next := turns.ends[user(2)]; next > turns.now {

@@ -81,7 +81,7 @@ func readFile(path string, info fs.FileInfo) (Manifest, error) {
 		return nil, err
 	}
 	if filepath.Ext(path) != ".json" {
-		return Manifest{hashOf(string(content)): string(content)}, nil
+		return Manifest{HashOf(string(content)): string(content)}, nil
 	}
 	return Parse(content)
 }

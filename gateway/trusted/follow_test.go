@@ -53,8 +53,8 @@ func TestAFolderIsFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	has := func(id string) bool { _, ok := documents.Text(id); return ok }
-	parsed, _ := documents.Parsed("{ hello }")
-	same := func() bool { now, _ := documents.Parsed("{ hello }"); return now == parsed }
+	parsed := documents.Parsed("{ hello }")
+	same := func() bool { return documents.Parsed("{ hello }") == parsed }
 	log := &logs{}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup

@@ -14,10 +14,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/99designs/gqlgen/graphql/errcode"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
+	"kith/graph/apierr"
 	"kith/graph/limits"
 	"kith/graph/selections"
 	"kith/storage/metrics"
@@ -53,13 +56,13 @@ type Documents struct {
 type content struct {
 	stamp string // of the folder, before it was read
 	byID  map[string]string
-	texts map[string]document
+	texts map[string]Document
 }
 
-// document is one that is valid.
-type document struct {
-	parsed    *ast.QueryDocument
-	operators bool // only operators may ask it
+// Document is a text that is valid.
+type Document struct {
+	Parsed    *ast.QueryDocument
+	Operators bool // only operators may ask it
 }
 
 // Load reads the manifests of a folder, besides other ones. Each document has to fit the schema, at least as operators have it, and
@@ -76,7 +79,7 @@ func Load(folder Folder, schema selections.Schemas, limit limits.Limits, own ...
 
 // read adopts the documents of all manifests. Documents that were parsed before are not parsed again.
 func (d *Documents) read(stamp string) error {
-	next := &content{stamp, map[string]string{}, map[string]document{}}
+	next := &content{stamp, map[string]string{}, map[string]Document{}}
 	take := func(m Manifest) error {
 		for id, text := range m {
 			if err := d.add(next, strings.TrimPrefix(id, prefix), text); err != nil {
@@ -104,12 +107,12 @@ func (d *Documents) add(to *content, id, text string) error {
 		return fmt.Errorf("an id has 1 to %d bytes", MaxID)
 	case ok && known != text:
 		return errors.New("the id stands for another text already")
-	case len(to.texts) == MaxDocuments && to.texts[text].parsed == nil, len(to.byID) >= 2*MaxDocuments && !ok:
+	case len(to.texts) == MaxDocuments && to.texts[text].Parsed == nil, len(to.byID) >= 2*MaxDocuments && !ok:
 		return fmt.Errorf("there are more than %d documents, or ids of them", MaxDocuments)
 	}
-	if to.texts[text].parsed == nil {
+	if to.texts[text].Parsed == nil {
 		found := d.now.Load().texts[text]
-		if found.parsed == nil {
+		if found.Parsed == nil {
 			var err error
 			if found, err = d.parse(text); err != nil {
 				return err
@@ -117,31 +120,44 @@ func (d *Documents) add(to *content, id, text string) error {
 		}
 		to.texts[text] = found
 	}
-	to.byID[id], to.byID[hashOf(text)] = text, text
+	to.byID[id], to.byID[HashOf(text)] = text, text
 	return nil
 }
 
-func (d *Documents) parse(text string) (document, error) {
+func (d *Documents) parse(text string) (Document, error) {
 	if !utf8.ValidString(text) {
-		return document{}, errors.New("it is no UTF-8")
+		return Document{}, errors.New("it is no UTF-8")
 	}
-	parsed, err := d.limit.Parse(text)
+	parsed, errs := Validate(text, d.limit, d.schema, true, nil)
+	if errs == nil {
+		return parsed, nil
+	}
+	if e := errs[0]; len(e.Locations) > 0 {
+		return Document{}, fmt.Errorf("line %d, column %d: %s", e.Locations[0].Line, e.Locations[0].Column, e.Message)
+	}
+	return Document{}, errors.New(errs[0].Message)
+}
+
+// Validate parses and validates a text, as an operator asks it or anybody else, by a set of rules, nil for the usual ones. Its shape is checked
+// in between: validation itself is quadratic in places.
+func Validate(text string, limit limits.Limits, schema selections.Schemas, isOperator bool, set *rules.Rules) (Document, gqlerror.List) {
+	parsed, err := limit.Parse(text)
 	if err != nil {
-		return document{}, err
+		return Document{}, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
 	}
-	operators, errs := d.schema.Validate(parsed, true, nil)
-	if len(errs) == 0 {
+	if len(parsed.Operations) == 0 {
+		return Document{}, gqlerror.List{gqlerror.Wrap(apierr.InvalidQuery.Error("no operation provided"))}
+	}
+	operators, errs := schema.Validate(parsed, isOperator, set)
+	for _, err := range errs {
+		errcode.Set(err, errcode.ValidationFailed)
+	}
+	if errs == nil {
 		if err := selections.Settle(parsed); err != nil {
 			errs = gqlerror.List{err}
 		}
 	}
-	if len(errs) == 0 {
-		return document{parsed, operators}, nil
-	}
-	if e := errs[0]; len(e.Locations) > 0 {
-		return document{}, fmt.Errorf("line %d, column %d: %s", e.Locations[0].Line, e.Locations[0].Column, e.Message)
-	}
-	return document{}, errors.New(errs[0].Message)
+	return Document{parsed, operators}, errs
 }
 
 // Follow looks now and then whether other documents are registered, until the context is done. While they
@@ -199,15 +215,14 @@ func (d *Documents) Text(id string) (text string, ok bool) {
 }
 
 // Has reports whether a text is exactly that of a document.
-func (d *Documents) Has(text string) bool { parsed, _ := d.Parsed(text); return parsed != nil }
+func (d *Documents) Has(text string) bool { return d.Parsed(text).Parsed != nil }
 
-// Parsed is what a text was parsed to, and whether only operators may ask it; nil if it is not the text of a document.
-func (d *Documents) Parsed(text string) (parsed *ast.QueryDocument, operators bool) {
+// Parsed is the document of a text; an empty one if there is none.
+func (d *Documents) Parsed(text string) Document {
 	if d == nil {
-		return nil, false
+		return Document{}
 	}
-	found := d.now.Load().texts[text]
-	return found.parsed, found.operators
+	return d.now.Load().texts[text]
 }
 
 // Len is how many documents there are.
@@ -223,7 +238,8 @@ func (d *Documents) Register(registerer prometheus.Registerer) {
 	metrics.In(registerer).GaugeOf("kith_trusted_documents", "Trusted documents that this gateway knows.", func() float64 { return float64(d.Len()) })
 }
 
-func hashOf(text string) string {
+// HashOf is the hash of a text, in hexadecimal digits.
+func HashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }

@@ -1,4 +1,4 @@
-package gateway
+package documents
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kith/gateway/exchange"
 	"kith/graph/limits"
 )
 
@@ -50,12 +51,12 @@ var bodyTexts = map[string]bool{
 
 func TestBodiesAreRead(t *testing.T) {
 	for text, want := range bodyTexts {
-		if _, err := readParams(bytes.NewBufferString(text)); (err == nil) != want {
+		if _, err := ReadParameters(bytes.NewBufferString(text)); (err == nil) != want {
 			t.Errorf("%.100q: %v, want parameters %v", text, err, want)
 		}
 		compareWithJSON(t, text)
 	}
-	p, err := readParams(bytes.NewBufferString(`{"query":"a","Query":"b","operationName":"c","OPERATIONNAME":"d","variables":{"e":1},"Variables":{},"extensions":{"cost":true},"Extensions":{},"DocumentID":"f"}`))
+	p, err := ReadParameters(bytes.NewBufferString(`{"query":"a","Query":"b","operationName":"c","OPERATIONNAME":"d","variables":{"e":1},"Variables":{},"extensions":{"cost":true},"Extensions":{},"DocumentID":"f"}`))
 	if err != nil || p.Query != "a" || p.OperationName != "c" || len(p.Variables) != 1 || len(p.Extensions) != 1 {
 		t.Errorf("names in other letters: %+v %v", p, err)
 	}
@@ -93,7 +94,7 @@ func compareWithJSON(t *testing.T, text string) {
 			}
 		}
 	}
-	got, err := readParams(bytes.NewBufferString(text))
+	got, err := ReadParameters(bytes.NewBufferString(text))
 	if errors.Is(err, errExtension) || err != nil && (!utf8.ValidString(text) || surrogate.MatchString(text)) {
 		return
 	}
@@ -110,20 +111,20 @@ func compareWithJSON(t *testing.T, text string) {
 		return
 	}
 	for name := range want.Extensions {
-		if name != extensionPersisted && name != extensionConsistency && name != extensionCost {
+		if name != exchange.ExtensionPersisted && name != exchange.ExtensionConsistency && name != exchange.ExtensionCost {
 			delete(want.Extensions, name)
 		}
 	}
-	if persisted, ok := want.Extensions[extensionPersisted].(map[string]any); ok {
+	if persisted, ok := want.Extensions[exchange.ExtensionPersisted].(map[string]any); ok {
 		maps.DeleteFunc(persisted, func(name string, _ any) bool { return name != "version" && name != "sha256Hash" })
 	}
-	if want.Extensions[extensionCost] != true || got.Extensions[extensionCost] == true {
-		delete(want.Extensions, extensionCost)
-		delete(got.Extensions, extensionCost)
+	if want.Extensions[exchange.ExtensionCost] != true || got.Extensions[exchange.ExtensionCost] == true {
+		delete(want.Extensions, exchange.ExtensionCost)
+		delete(got.Extensions, exchange.ExtensionCost)
 	}
-	if token, ok := want.Extensions[extensionConsistency]; ok {
+	if token, ok := want.Extensions[exchange.ExtensionConsistency]; ok {
 		if _, ok := token.(string); !ok {
-			delete(want.Extensions, extensionConsistency)
+			delete(want.Extensions, exchange.ExtensionConsistency)
 		}
 	}
 	if got.Query != want.Query || got.OperationName != want.OperationName ||
@@ -136,7 +137,7 @@ func compareWithJSON(t *testing.T, text string) {
 // it in memory.
 func TestQueriesAreNoPartsOfTheirBodies(t *testing.T) {
 	body := bytes.NewBufferString(`{"query":"{ a }","variables":{"a":"` + strings.Repeat("x", 1000) + `"}}`)
-	r := decoder{jsontext.NewDecoder(body), body.String(), nil}
+	r := Decoder{jsontext.NewDecoder(body), body.String(), nil}
 	var params graphql.RawParams
 	_ = r.params(&params)
 	start, query := uintptr(unsafe.Pointer(unsafe.StringData(r.text))), uintptr(unsafe.Pointer(unsafe.StringData(params.Query)))
@@ -163,7 +164,7 @@ func TestOnlyAllowedVariablesAreDecoded(t *testing.T) {
 		var params *graphql.RawParams
 		allocations := testing.AllocsPerRun(1, func() {
 			var err error
-			if params, err = readParams(bytes.NewBufferString(text)); err != nil {
+			if params, err = ReadParameters(bytes.NewBufferString(text)); err != nil {
 				t.Fatalf("%.50s is no JSON: %v", a, err)
 			}
 		})
@@ -192,7 +193,7 @@ func TestOnlyKnownExtensionsAreDecoded(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		params, err := readParams(bytes.NewBufferString(text))
+		params, err := ReadParameters(bytes.NewBufferString(text))
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if err != nil || params.Extensions["consistencyToken"] != "t" || params.Extensions["more"] != nil {
@@ -204,7 +205,7 @@ func TestOnlyKnownExtensionsAreDecoded(t *testing.T) {
 		runtime.KeepAlive(params)
 	}
 	long := `{"query":"a","extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + strings.Repeat("x", maxPersistedExtension) + `"}}}`
-	if _, err := readParams(bytes.NewBufferString(long)); err != errExtension {
+	if _, err := ReadParameters(bytes.NewBufferString(long)); err != errExtension {
 		t.Errorf("a long one: %v", err)
 	}
 }

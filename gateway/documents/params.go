@@ -1,4 +1,4 @@
-package gateway
+package documents
 
 import (
 	"bytes"
@@ -6,24 +6,23 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math"
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"kith/gateway/exchange"
 	"kith/graph/apierr"
 	"kith/graph/limits"
 )
 
 const (
-	allowedMethods = "GET, POST, OPTIONS"
+	// AllowedMethods are those of the header Allow.
+	AllowedMethods = "GET, POST, OPTIONS"
 
 	// maxPooledBody is the size up to which a buffer is kept for the next body.
 	maxPooledBody = 64 << 10
@@ -31,40 +30,36 @@ const (
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// release lets the memory of a body be used again, unless it is large.
-func release(body *bytes.Buffer) {
+// Release lets the memory of a body be used again, unless it is large.
+func Release(body *bytes.Buffer) {
 	if body.Cap() <= maxPooledBody {
 		body.Reset()
 		bodies.Put(body)
 	}
 }
 
-// read takes a request's body, which is empty of a GET.
-func (s *server) read(a answer) (*bytes.Buffer, *refusal) {
-	r := a.r
+// Body takes a request's body of at most so many bytes, which is empty of a GET.
+func Body(x *exchange.Exchange, r *http.Request, most int64) (*bytes.Buffer, *exchange.Refusal) {
 	switch {
-	case r.Method == http.MethodGet && s.origins.forged(r):
-		return nil, &refusal{http.StatusForbidden, apierr.OriginForeign.Error(
-			"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
 	case r.Method == http.MethodGet:
 		return new(bytes.Buffer), nil
 	case r.Method != http.MethodPost:
-		a.Header().Set("Allow", allowedMethods)
-		return nil, refuse(http.StatusMethodNotAllowed, "queries are sent by POST or GET")
+		x.Header().Set("Allow", AllowedMethods)
+		return nil, exchange.Refuse(http.StatusMethodNotAllowed, "queries are sent by POST or GET")
 	case !isJSON(r.Header.Get("Content-Type")):
-		return nil, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json, in UTF-8")
+		return nil, exchange.Refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json, in UTF-8")
 	case r.Header.Get("Content-Encoding") != "" && r.Header.Get("Content-Encoding") != "identity":
-		return nil, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
-	case r.ContentLength > s.MaxBody:
-		return nil, s.tooLarge(a)
+		return nil, exchange.Refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
+	case r.ContentLength > most:
+		return nil, tooLarge(x, r, most)
 	}
 	body := bodies.Get().(*bytes.Buffer)
-	if _, err := body.ReadFrom(http.MaxBytesReader(a, r.Body, s.MaxBody)); err != nil {
-		release(body)
+	if _, err := body.ReadFrom(http.MaxBytesReader(x, r.Body, most)); err != nil {
+		Release(body)
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, s.tooLarge(a)
+			return nil, tooLarge(x, r, most)
 		}
-		return nil, refuse(http.StatusBadRequest, "the body could not be read to its end")
+		return nil, exchange.Refuse(http.StatusBadRequest, "the body could not be read to its end")
 	}
 	return body, nil
 }
@@ -73,24 +68,24 @@ func (s *server) read(a answer) (*bytes.Buffer, *refusal) {
 func isJSON(value string) bool {
 	media, parameters, err := mime.ParseMediaType(value)
 	charset := strings.ToLower(parameters["charset"])
-	return err == nil && media == mediaJSON && (charset == "" || charset == "utf-8" || charset == "us-ascii")
+	return err == nil && media == "application/json" && (charset == "" || charset == "utf-8" || charset == "us-ascii")
 }
 
 // tooLarge gives up the connection: to use it again, the gateway would have to read the rest of the
 // body.
-func (s *server) tooLarge(a answer) *refusal {
-	closing(a, a.r)
-	return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", s.MaxBody)
+func tooLarge(x *exchange.Exchange, r *http.Request, most int64) *exchange.Refusal {
+	x.CloseAfter(r)
+	return exchange.Refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", most)
 }
 
-// paramsOf are the parameters that were received. No part of them is quoted if they are malformed: they may hold secrets.
-func paramsOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParams, err error) {
+// ParametersOf are the parameters that were received. No part of them is quoted if they are malformed: they may hold secrets.
+func ParametersOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParams, err error) {
 	if r.Method == http.MethodGet {
 		params, err = decodeQuery(r.URL.RawQuery)
 	} else {
-		params, err = readParams(body)
+		params, err = ReadParameters(body)
 	}
-	if err == nil && isNothing(params) {
+	if err == nil && IsNothing(params) {
 		err = apierr.MalformedRequest.Error("the parameter query is missing")
 	}
 	if err != nil {
@@ -110,12 +105,12 @@ func decodeQuery(query string) (*graphql.RawParams, error) {
 		return nil, apierr.MalformedRequest.Error("the query string cannot be read")
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
-	for name, read := range map[string]func(decoder) error{
-		"variables":  func(r decoder) (err error) { params.Variables, err = r.variables(); return err },
-		"extensions": func(r decoder) (err error) { params.Extensions, err = r.extensions(); return err },
+	for name, read := range map[string]func(Decoder) error{
+		"variables":  func(r Decoder) (err error) { params.Variables, err = r.variables(); return err },
+		"extensions": func(r Decoder) (err error) { params.Extensions, err = r.extensions(); return err },
 	} {
 		if text := values.Get(name); text != "" {
-			if err := readJSON(bytes.NewBufferString(text), read); err != nil {
+			if err := ReadJSON(bytes.NewBufferString(text), read); err != nil {
 				if _, ok := apierr.Of(err); !ok {
 					err = apierr.MalformedRequest.Error("the parameter %s is not a JSON object", name)
 				}
@@ -123,73 +118,8 @@ func decodeQuery(query string) (*graphql.RawParams, error) {
 			}
 		}
 	}
-	nameDocument(params, values.Get(parameterDocument))
+	nameDocument(params, values.Get(exchange.ParameterDocument))
 	return params, nil
-}
-
-// patiences are the headers by which callers say how long they wait for the answer.
-var patiences = [...]struct {
-	name, form string
-	parse      func(string) (time.Duration, bool)
-}{
-	// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
-	{headerGRPCTimeout, "up to 8 digits and one of H, M, S, m, u, n, such as 500m", parseGRPCTimeout},
-	{headerTimeout, "milliseconds, or a number with ms, s, m or h, such as 500ms", parseTimeout},
-}
-
-// maxTimeout is how many bytes the value of such a header may have.
-const maxTimeout = 32
-
-// callerTimeout is how long the caller of a request waits for its answer. It is most if the caller waits longer or does
-// not say. If both headers are given, the shorter time counts.
-func callerTimeout(r *http.Request, most time.Duration) (time.Duration, *refusal) {
-	patience := most
-	for _, header := range patiences {
-		values := r.Header[header.name]
-		if len(values) == 0 {
-			continue
-		}
-		given, ok := header.parse(strings.TrimSpace(values[0]))
-		if !ok || len(values) > 1 {
-			return 0, refuse(http.StatusBadRequest, "the header %s has to be one time greater than 0: %s", header.name, header.form)
-		}
-		patience = min(patience, given)
-	}
-	return patience, nil
-}
-
-// grpcUnits are the units of grpc-timeout.
-var grpcUnits = map[byte]time.Duration{
-	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
-}
-
-func parseGRPCTimeout(text string) (time.Duration, bool) {
-	if len(text) < 2 || len(text) > 9 {
-		return 0, false
-	}
-	return times(text[:len(text)-1], grpcUnits[text[len(text)-1]])
-}
-
-// parseTimeout takes a number without a unit for milliseconds, as Envoy gives them to the servers behind it.
-func parseTimeout(text string) (time.Duration, bool) {
-	if len(text) > maxTimeout || strings.HasPrefix(text, "+") {
-		return 0, false
-	}
-	if text != "" && strings.Trim(text, "0123456789") == "" {
-		return times(text, time.Millisecond)
-	}
-	given, err := time.ParseDuration(text)
-	return given, err == nil && given > 0
-}
-
-// times is a number of units. A time that is too long to be represented becomes the longest that
-// can be.
-func times(digits string, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseUint(digits, 10, 63)
-	if unit == 0 || err != nil || n == 0 {
-		return 0, false
-	}
-	return time.Duration(min(n, uint64(math.MaxInt64/unit))) * unit, true
 }
 
 // maxPersistedExtension is how many bytes this extension may have: a version and a hash take some
@@ -197,7 +127,7 @@ func times(digits string, unit time.Duration) (time.Duration, bool) {
 const maxPersistedExtension = 1 << 10
 
 // errExtension means that a persisted query is not a version and a hash.
-var errExtension = apierr.MalformedRequest.Error("the extension %s has at most %d bytes", extensionPersisted, maxPersistedExtension)
+var errExtension = apierr.MalformedRequest.Error("the extension %s has at most %d bytes", exchange.ExtensionPersisted, maxPersistedExtension)
 
 // The other errors of a text of JSON. A text that is no JSON has one of jsontext.
 var (
@@ -211,10 +141,10 @@ func wrongType(name string) error {
 	return apierr.MalformedRequest.Error("the parameter %s is of the wrong type", name)
 }
 
-// decoder reads the parameters of GraphQL requests. It reads by tokens, which costs half as much as
+// Decoder reads the parameters of GraphQL requests. It reads by tokens, which costs half as much as
 // encoding/json; and it skips values that are not used. Numbers stay text, so that long ids keep
 // their digits.
-type decoder struct {
+type Decoder struct {
 	*jsontext.Decoder
 	text string // the whole text; strings without escapes are parts of it
 	left *int   // how many values are still to be read; nil for all
@@ -226,9 +156,9 @@ var lenient = jsontext.AllowDuplicateNames(true)
 
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
-// readJSON reads the one JSON value that a text is, and uses the text up.
-func readJSON(text *bytes.Buffer, read func(decoder) error) error {
-	r := decoder{decoders.Get().(*jsontext.Decoder), text.String(), nil}
+// ReadJSON reads the one JSON value that a text is, and uses the text up.
+func ReadJSON(text *bytes.Buffer, read func(Decoder) error) error {
+	r := Decoder{decoders.Get().(*jsontext.Decoder), text.String(), nil}
 	defer func() {
 		if len(r.text) <= maxPooledBody { // it holds the text until it is used again
 			decoders.Put(r.Decoder)
@@ -244,21 +174,21 @@ func readJSON(text *bytes.Buffer, read func(decoder) error) error {
 	return nil
 }
 
-// readParams reads the parameters of a request. The query and the name share no memory with the
+// ReadParameters reads the parameters of a request. The query and the name share no memory with the
 // body, because caches keep them.
-func readParams(text *bytes.Buffer) (*graphql.RawParams, error) {
+func ReadParameters(text *bytes.Buffer) (*graphql.RawParams, error) {
 	p := new(graphql.RawParams)
-	return p, readJSON(text, func(r decoder) error { return r.params(p) })
+	return p, ReadJSON(text, func(r Decoder) error { return r.params(p) })
 }
 
-func (r decoder) params(p *graphql.RawParams) error {
+func (r Decoder) params(p *graphql.RawParams) error {
 	var document string
-	_, err := r.object(func(name string) (err error) {
+	_, err := r.Object(func(name string) (err error) {
 		switch name { // exactly: a proxy in front, which reads other names, would see another document
 		case "query":
-			p.Query, err = r.parameter("query")
+			p.Query, err = r.Parameter("query")
 		case "operationName":
-			p.OperationName, err = r.parameter("operationName")
+			p.OperationName, err = r.Parameter("operationName")
 		case "variables":
 			if p.Variables, err = r.variables(); errors.Is(err, errNoObject) {
 				err = wrongType("variables")
@@ -267,8 +197,8 @@ func (r decoder) params(p *graphql.RawParams) error {
 			if p.Extensions, err = r.extensions(); errors.Is(err, errNoObject) {
 				err = wrongType("extensions")
 			}
-		case parameterDocument:
-			document, err = r.parameter(parameterDocument)
+		case exchange.ParameterDocument:
+			document, err = r.Parameter(exchange.ParameterDocument)
 		default:
 			err = r.SkipValue()
 		}
@@ -289,16 +219,16 @@ func nameDocument(p *graphql.RawParams, id string) {
 	if p.Extensions == nil {
 		p.Extensions = map[string]any{}
 	}
-	p.Extensions[parameterDocument] = id
+	p.Extensions[exchange.ParameterDocument] = id
 }
 
-// isNothing reports whether parameters name no query at all.
-func isNothing(p *graphql.RawParams) bool {
-	return p.Query == "" && p.Extensions[extensionPersisted] == nil && p.Extensions[parameterDocument] == nil
+// IsNothing reports whether parameters name no query at all.
+func IsNothing(p *graphql.RawParams) bool {
+	return p.Query == "" && p.Extensions[exchange.ExtensionPersisted] == nil && p.Extensions[exchange.ParameterDocument] == nil
 }
 
-// parameter reads a text, which may be null.
-func (r decoder) parameter(name string) (string, error) {
+// Parameter reads a text, which may be null.
+func (r Decoder) Parameter(name string) (string, error) {
 	switch r.PeekKind() {
 	case '"':
 		text, err := r.string()
@@ -312,20 +242,20 @@ func (r decoder) parameter(name string) (string, error) {
 // extensions reads the extensions that Kith knows: the consistency token, if it is a text, cost, if it is true, and the
 // persisted query. It skips the others. As values they would take some fifty times the memory of their text, for as long as
 // the operation runs.
-func (r decoder) extensions() (map[string]any, error) {
+func (r Decoder) extensions() (map[string]any, error) {
 	e := map[string]any{}
-	there, err := r.object(func(name string) (err error) {
+	there, err := r.Object(func(name string) (err error) {
 		switch {
-		case name == extensionConsistency && r.PeekKind() == '"':
+		case name == exchange.ExtensionConsistency && r.PeekKind() == '"':
 			e[name], err = r.string()
-		case name == extensionCost && r.PeekKind() == 't':
+		case name == exchange.ExtensionCost && r.PeekKind() == 't':
 			e[name], err = r.value()
-		case name == extensionPersisted:
+		case name == exchange.ExtensionPersisted:
 			var text string
-			if text, err = r.raw(); len(text) > maxPersistedExtension {
+			if text, err = r.Raw(); len(text) > maxPersistedExtension {
 				return errExtension
 			} else if err == nil {
-				err = readJSON(bytes.NewBufferString(text), func(r decoder) error {
+				err = ReadJSON(bytes.NewBufferString(text), func(r Decoder) error {
 					persisted, err := r.value()
 					if names, ok := persisted.(map[string]any); ok { // gqlgen would take other letters for the same name
 						maps.DeleteFunc(names, func(n string, _ any) bool { return n != "version" && n != "sha256Hash" })
@@ -349,13 +279,13 @@ func (r decoder) extensions() (map[string]any, error) {
 // variables reads an object, nil for null. As values, they take some fifty times the memory of their text. Therefore the text
 // is only checked to its end, and values are read up to the first one that the limits do not allow. They refuse it later, when it
 // is known whose operation it is.
-func (r decoder) variables() (all map[string]any, err error) {
-	text, err := r.raw()
+func (r Decoder) variables() (all map[string]any, err error) {
+	text, err := r.Raw()
 	if err != nil {
 		return nil, err
 	}
 	left := limits.Values + 1
-	err = readJSON(bytes.NewBufferString(text), func(r decoder) (err error) {
+	err = ReadJSON(bytes.NewBufferString(text), func(r Decoder) (err error) {
 		r.left = &left
 		all, err = r.mapping()
 		return err
@@ -367,9 +297,9 @@ func (r decoder) variables() (all map[string]any, err error) {
 }
 
 // mapping reads an object, nil for null.
-func (r decoder) mapping() (map[string]any, error) {
+func (r Decoder) mapping() (map[string]any, error) {
 	m := map[string]any{}
-	there, err := r.object(func(name string) (err error) {
+	there, err := r.Object(func(name string) (err error) {
 		m[name], err = r.value()
 		return err
 	})
@@ -379,8 +309,8 @@ func (r decoder) mapping() (map[string]any, error) {
 	return m, err
 }
 
-// object reads an object, the value of each name by a function. there is false if it is null.
-func (r decoder) object(value func(name string) error) (there bool, err error) {
+// Object reads an object, the value of each name by a function. there is false if it is null.
+func (r Decoder) Object(value func(name string) error) (there bool, err error) {
 	switch r.PeekKind() {
 	case '{':
 	case 'n', 0: // null, or no JSON
@@ -404,7 +334,7 @@ func (r decoder) object(value func(name string) error) (there bool, err error) {
 	return true, err
 }
 
-func (r decoder) list() ([]any, error) {
+func (r Decoder) list() ([]any, error) {
 	if _, err := r.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -421,7 +351,7 @@ func (r decoder) list() ([]any, error) {
 }
 
 // value reads any value.
-func (r decoder) value() (any, error) {
+func (r Decoder) value() (any, error) {
 	if r.left != nil {
 		if *r.left--; *r.left <= 0 || r.StackDepth() > limits.ValueDepth {
 			return nil, errEnough
@@ -435,7 +365,7 @@ func (r decoder) value() (any, error) {
 	case '"':
 		return r.string()
 	case '0':
-		number, err := r.raw()
+		number, err := r.Raw()
 		return stdjson.Number(number), err
 	}
 	token, err := r.ReadToken()
@@ -445,8 +375,8 @@ func (r decoder) value() (any, error) {
 	return token.Bool(), nil
 }
 
-func (r decoder) string() (string, error) {
-	raw, err := r.raw()
+func (r Decoder) string() (string, error) {
+	raw, err := r.Raw()
 	if err != nil {
 		return "", err
 	}
@@ -457,8 +387,8 @@ func (r decoder) string() (string, error) {
 	return string(text), err
 }
 
-// raw is the text of the next value.
-func (r decoder) raw() (string, error) {
+// Raw is the text of the next value.
+func (r Decoder) Raw() (string, error) {
 	value, err := r.ReadValue()
 	end := int(r.InputOffset())
 	return r.text[end-len(value) : end], err

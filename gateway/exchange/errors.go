@@ -1,4 +1,4 @@
-package gateway
+package exchange
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// maxMessage is how long an error's message may be: validation quotes names
+	// MaxMessage is how long an error's message may be: validation quotes names
 	// from the query.
-	maxMessage = 500
+	MaxMessage = 500
 
 	// maxCauses is how many causes of errors one request may write to the log.
 	maxCauses = 5
@@ -32,10 +32,10 @@ const (
 	maxCause = 2000
 )
 
-// presenter decides what a client sees of an error: the sentence of an [apierr.Error], a mistake in
+// Presenter decides what a client sees of an error: the sentence of an [apierr.Error], a mistake in
 // the query in gqlgen's words, a fixed sentence if something cannot be reached or takes too long,
 // and nothing of any other error.
-func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
+func Presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 		if wrapper, ok := errors.AsType[*gqlerror.Error](err); ok {
@@ -51,7 +51,7 @@ func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 		} else if known.Code == apierr.CodeUnavailable {
 			logCause(ctx, logger, slog.LevelWarn, "unavailable", err)
 		}
-		shown.Message = apierr.Shortened(known.Message, maxMessage)
+		shown.Message = apierr.Shortened(known.Message, MaxMessage)
 		shown.Extensions = known.Extensions()
 		return shown
 	}
@@ -69,17 +69,17 @@ func explain(ctx context.Context, err error) *apierr.Error {
 	case errors.Is(err, storage.ErrCopied):
 		return apierr.Copied()
 	case (unavailable || stopped) && ctx.Err() != nil:
-		return overdue(ctx)
+		return Overdue(ctx)
 	case unavailable:
 		return apierr.Unreachable.Error("a part of the data cannot be reached at the moment")
 	case stopped:
-		return overdue(ctx)
+		return Overdue(ctx)
 	}
 	return explainMistake(ctx, err)
 }
 
-// overdue says that an operation was ended before it was done.
-func overdue(ctx context.Context) *apierr.Error {
+// Overdue says that an operation was ended before it was done.
+func Overdue(ctx context.Context) *apierr.Error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return apierr.Cancelled.Error("the request was cancelled")
 	}
@@ -143,84 +143,90 @@ func argumentOf(ctx context.Context, path ast.Path) (string, bool) {
 }
 
 func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, message string, err error) {
-	x := exchangeOf(ctx)
+	x := Of(ctx)
 	if x.reported.Add(1) > maxCauses {
 		return
 	}
-	logger.Log(ctx, level, message, "request_id", x.id, "error", apierr.Shortened(err.Error(), maxCause))
+	logger.Log(ctx, level, message, "request_id", x.ID, "error", apierr.Shortened(err.Error(), maxCause))
 }
 
-// onceLogger logs each thing once, and so many at most: clients choose what they are.
-type onceLogger struct {
-	logger *slog.Logger
-	most   int
-	mu     sync.Mutex
-	logged map[string]bool
+// Firsts are the first different texts that come, so many at most: clients choose what they are.
+type Firsts struct {
+	most int
+	mu   sync.Mutex
+	all  map[string]bool
 }
 
-func newOnceLogger(logger *slog.Logger, most int) *onceLogger {
-	return &onceLogger{logger: logger, most: most, logged: map[string]bool{}}
-}
+// NewFirsts makes a set of at most so many texts.
+func NewFirsts(most int) *Firsts { return &Firsts{most: most, all: map[string]bool{}} }
 
-func (o *onceLogger) warn(about, message string, attrs ...any) {
-	o.mu.Lock()
-	known := o.logged[about] || len(o.logged) == o.most
-	if !known {
-		o.logged[about] = true
+// Among reports whether a text is one of them, and whether it comes for the first time.
+func (f *Firsts) Among(text string) (is, first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is = f.all[text]
+	if first = !is && len(f.all) < f.most; first {
+		f.all[text] = true
 	}
-	o.mu.Unlock()
-	if !known {
-		o.logger.Warn(message, attrs...)
-	}
+	return is || first, first
 }
 
-// masked is all that a client learns about a fault of the server.
-const masked = "something went wrong on the server"
+// Masked is all that a client learns about a fault of the server.
+const Masked = "something went wrong on the server"
 
-// recoverFunc turns a panic below a resolver into an error of its field. A panic of gqlgen about a directive is the client's mistake.
-func recoverFunc(logger *slog.Logger) func(context.Context, any) error {
+// Recovery turns a panic below a resolver into an error of its field. A panic of gqlgen about a directive is the client's mistake.
+func Recovery(logger *slog.Logger) func(context.Context, any) error {
 	return func(ctx context.Context, reason any) error {
 		if err := selections.NullDirective(reason); err != nil {
 			return err
 		}
-		logPanic(ctx, logger, reason)
+		LogPanic(ctx, logger, reason)
 		return internal(ctx)
 	}
 }
 
-func logPanic(ctx context.Context, logger *slog.Logger, reason any) {
+func LogPanic(ctx context.Context, logger *slog.Logger, reason any) {
 	logger.ErrorContext(ctx, "panic",
 		"request_id", RequestID(ctx), "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
 }
 
 // internal is the masked error, with the request's id, by which its cause can be found.
 func internal(ctx context.Context) *apierr.Error {
-	err := apierr.ServerAtFault.Error(masked)
+	err := apierr.ServerAtFault.Error(Masked)
 	if id := RequestID(ctx); id != "" {
 		err.Details = map[string]any{"requestId": id}
 	}
 	return err
 }
 
-// refusal is a request that is not executed, with the reason.
-type refusal struct {
-	status int
-	err    error // an apierr.Error
+// Refusal is a request that is not executed, with the reason.
+type Refusal struct {
+	Status int
+	Err    error // an apierr.Error
 }
 
-func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status, apierr.MalformedRequest.Error(format, args...)}
+// Refuse refuses a malformed request.
+func Refuse(status int, format string, args ...any) *Refusal {
+	return &Refusal{status, apierr.MalformedRequest.Error(format, args...)}
 }
 
-// busy refuses a request, or a connection, that exceeds a bound.
-func busy(message string) *refusal {
-	return &refusal{http.StatusServiceUnavailable, apierr.Overloaded.Error("%s", message)}
+// Busy refuses a request, or a connection, that exceeds a bound.
+func Busy(message string) *Refusal {
+	return &Refusal{http.StatusServiceUnavailable, apierr.Overloaded.Error("%s", message)}
 }
 
-func asGraphQL(err error) *gqlerror.Error {
+// What exceeds a bound of all clients together.
+const (
+	TooManyRequests    = "the server is busy: try again soon"
+	TooManyAnswers     = "too many long answers wait for their clients: try again soon (a mutation has been done)"
+	TooManyConnections = "there are too many open connections at the moment"
+)
+
+// AsGraphQL is an error as clients see it.
+func AsGraphQL(err error) *gqlerror.Error {
 	known, ok := apierr.Of(err)
 	if !ok {
-		known = apierr.ServerAtFault.Error(masked)
+		known = apierr.ServerAtFault.Error(Masked)
 	}
-	return &gqlerror.Error{Message: apierr.Shortened(known.Message, maxMessage), Extensions: known.Extensions()}
+	return &gqlerror.Error{Message: apierr.Shortened(known.Message, MaxMessage), Extensions: known.Extensions()}
 }

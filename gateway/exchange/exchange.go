@@ -1,0 +1,278 @@
+// Package exchange is what all parts of a gateway know of one request and its answer: its id, how it ended, which errors its client sees, and
+// what is counted and logged of it.
+package exchange
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"kith/gateway/traces"
+	"kith/graph/apierr"
+)
+
+// Exchange is the state of one request and its answer, and the writer of the answer. The handlers on
+// the way fill it in; the log, the metrics and the span read it at the end.
+type Exchange struct {
+	http.ResponseWriter
+	Status int // 0 until something was sent
+	bytes  int64
+
+	ID        string
+	Operation string  // query, mutation, subscription, or "" while unknown
+	Name      string  // of the operation, as the client says
+	IsTrusted bool    // its document is a trusted one
+	Outcome   Outcome // "" if the request is not GraphQL
+	Stream    *Stream // of a connection that stays open, otherwise nil
+
+	Span *traces.Span // nil: it is not traced
+
+	Patience time.Duration // of the caller; 0: it waits at least as long as the gateway works
+
+	reported atomic.Int32 // causes written to the log so far
+}
+
+// ownID matches request ids that are taken over from clients. Anything
+// else must not get into a log.
+var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// Handler gives every request its exchange, with an id: the client's, if the request has one. At its end the exchange is
+// logged at a level. If a handler panicked outside of GraphQL, the request is answered here.
+//
+// Once the gateway is stopping, each connection is closed after its next answer, so that its client connects to another
+// gateway. Closing idle connections right away could cut a request that is already being sent: only the client knows whether
+// there is one.
+func Handler(stopping *atomic.Bool, logger *slog.Logger, level slog.Level, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		x := &Exchange{ResponseWriter: w, ID: r.Header.Get(HeaderRequestID)}
+		if !ownID.MatchString(x.ID) {
+			x.ID = strconv.FormatUint(rand.Uint64()|1<<63, 16) // 16 digits: it distinguishes requests, and is no secret
+		}
+		w.Header().Set(HeaderRequestID, x.ID)
+		if stopping.Load() || r.TransferEncoding != nil { // net/http hides a Content-Length beside it, by which a proxy may find another end
+			w.Header().Set("Connection", "close")
+		}
+		ctx := With(r.Context(), x)
+		defer func() {
+			reason := recover()
+			if reason != nil && reason != http.ErrAbortHandler {
+				LogPanic(ctx, logger, reason)
+				http.Error(x, Masked, http.StatusInternalServerError)
+			}
+			if logger.Enabled(ctx, level) {
+				logger.LogAttrs(ctx, level, "request", x.attrs(r, time.Since(start))...)
+			}
+			if reason == http.ErrAbortHandler { // the way to cut a connection on purpose
+				panic(reason)
+			}
+		}()
+		next.ServeHTTP(x, r.WithContext(ctx))
+	})
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (x *Exchange) WriteHeader(status int) {
+	if x.Status < 200 {
+		x.Status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (x *Exchange) Write(b []byte) (int, error) {
+	if x.Status == 0 {
+		x.Status = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(b)
+	x.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets [http.ResponseController] reach the writer below.
+func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// SetHeaders sets the headers that every answer has.
+func (x *Exchange) SetHeaders(contentType string) {
+	h := x.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h["Vary"] = append(h["Vary"], "Accept-Encoding", "Accept")
+}
+
+// CloseAfter has the connection closed after the answer. A connection of HTTP/2 stays open: it has other
+// requests on it.
+func (x *Exchange) CloseAfter(r *http.Request) {
+	if r.ProtoMajor < 2 {
+		x.Header().Set("Connection", "close")
+	}
+}
+
+// Outcome says how a GraphQL request ended. It is a label of the metrics, so the
+// list is short and closed.
+type Outcome string
+
+// The outcomes.
+const (
+	OK       Outcome = "ok"       // data, no errors
+	Partial  Outcome = "partial"  // data and errors
+	Error    Outcome = "error"    // errors, no data
+	Timeout  Outcome = "timeout"  // the time was over for at least a part
+	Refused  Outcome = "refused"  // not executed: malformed, invalid, too costly …
+	Canceled Outcome = "canceled" // the client went away
+)
+
+// IsFailure reports whether there are errors in an answer. A refused request is a mistake of its client, and a cancelled request
+// is no failure.
+func (o Outcome) IsFailure() bool {
+	return o == Partial || o == Error || o == Timeout
+}
+
+// The transports of connections that stay open.
+const (
+	WebSocket = "websocket"
+	Events    = "sse"
+)
+
+// Stream is the state of a connection that stays open.
+type Stream struct {
+	Transport  string // one of the above
+	Operations atomic.Int64
+	Answers    atomic.Int64
+	Ended      string // why
+}
+
+type key struct{}
+
+// With is a context with an exchange.
+func With(ctx context.Context, x *Exchange) context.Context { return context.WithValue(ctx, key{}, x) }
+
+// Of returns the request's exchange, or an empty one outside of a request.
+func Of(ctx context.Context) *Exchange {
+	if x, ok := ctx.Value(key{}).(*Exchange); ok {
+		return x
+	}
+	return &Exchange{}
+}
+
+// The names of headers and extensions.
+const (
+	HeaderRequestID = "X-Request-Id"
+
+	// A consistency token travels as a header of request and answer, or as an extension of both.
+	HeaderConsistency    = "Kith-Consistency"
+	ExtensionConsistency = "consistencyToken"
+	ExtensionStale       = "stale"
+
+	// A request asks what it costs by a header, or by an extension that is true. The answer says so in the extension.
+	HeaderCost    = "Kith-Cost"
+	ExtensionCost = "cost"
+
+	// A caller says how long it waits.
+	HeaderGRPCTimeout = "Grpc-Timeout"
+	HeaderTimeout     = "X-Request-Timeout"
+
+	// HeaderTrace tells the caller of a traced request what its span is (W3C Trace Context, level 2).
+	HeaderTrace = "Traceresponse"
+
+	// ExtensionPersisted names a query by its hash, and ParameterDocument by the id of a trusted document, after appendix A of
+	// GraphQL over HTTP. It is passed on among the extensions, where a client cannot put it.
+	ExtensionPersisted = "persistedQuery"
+	ParameterDocument  = "documentId"
+)
+
+// RequestID is the id of the request that a context belongs to; "" if none. It
+// is in the answer's X-Request-Id, in the log, and beside masked errors.
+func RequestID(ctx context.Context) string { return Of(ctx).ID }
+
+// Upgrades reports whether a request asks to become a WebSocket.
+func Upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
+
+// attrs is the line of the access log.
+func (x *Exchange) attrs(r *http.Request, took time.Duration) []slog.Attr {
+	attrs := []slog.Attr{
+		slog.String("request_id", x.ID),
+		slog.String("method", r.Method),
+		slog.String("path", r.URL.Path), // never the query string: it holds the query's text
+		slog.Int("status", x.Status),
+		slog.Int64("bytes", x.bytes),
+		slog.Duration("took", took),
+		slog.String("remote", r.RemoteAddr),
+	}
+	if x.Outcome != "" {
+		attrs = append(attrs,
+			slog.String("operation", x.Operation),
+			slog.String("name", apierr.Shortened(x.Name, 100)),
+			slog.String("outcome", string(x.Outcome)))
+	}
+	if x.Span != nil {
+		attrs = append(attrs, slog.String("trace_id", x.Span.TraceID()))
+	}
+	if x.Stream != nil {
+		attrs = append(attrs,
+			slog.String("transport", x.Stream.Transport),
+			slog.Int64("operations", x.Stream.Operations.Load()),
+			slog.Int64("answers", x.Stream.Answers.Load()),
+			slog.String("ended", x.Stream.Ended))
+	}
+	return attrs
+}
+
+// Envelope is what surrounds the data of a response: errors come first, as the specification
+// advises, then the data as gqlgen wrote it. encoding/json would scan and copy all of it again.
+// Data that is nil is left out.
+func Envelope(response *graphql.Response) (head, tail []byte) {
+	head, tail = headOfData, tailOfAll
+	if len(response.Errors) > 0 {
+		head = AppendJSON([]byte(`{"errors":`), response.Errors)
+		if response.Data != nil {
+			head = append(head, `,"data":`...)
+		}
+	} else if response.Data == nil {
+		head = []byte{'{'}
+	}
+	if len(response.Extensions) > 0 {
+		tail = []byte(`,"extensions":`)
+		if len(head) == 1 {
+			tail = tail[1:]
+		}
+		tail = append(AppendJSON(tail, response.Extensions), '}')
+	}
+	return head, tail
+}
+
+// The bytes around the data of most answers.
+var headOfData, tailOfAll = []byte(`{"data":`), []byte{'}'}
+
+// AppendResponse writes a response on one line, and what follows it.
+func AppendResponse(to []byte, response *graphql.Response, end string) []byte {
+	head, tail := Envelope(response)
+	start := len(to)
+	to = slices.Concat(to, head, response.Data, tail, []byte(end))
+	for i, c := range to[start : len(to)-len(end)] {
+		if c == '\n' { // this one is between values: within strings it is escaped
+			to[start+i] = ' '
+		}
+	}
+	return to
+}
+
+// AppendJSON writes a value that has a form in JSON.
+func AppendJSON(to []byte, value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // messages, paths and extensions are plain values
+	}
+	return append(to, text...)
+}

@@ -1,0 +1,136 @@
+package quota
+
+import "context"
+
+const (
+	// CostlyFrom is the cost from which an operation is not cheap.
+	CostlyFrom = 500
+	// CostlyBytes is the length from which a body, or a query that was not seen before, is not
+	// cheap.
+	CostlyBytes = 4 << 10
+
+	// LongAnswer is the number of bytes from which an answer is not handed to the system at once.
+	LongAnswer = 64 << 10
+
+	// longAnswers is how many answers of the greatest length may be being sent: clients that do not read keep them in memory.
+	longAnswers = 8
+)
+
+// A Permit is the admission of one request; the zero value is none.
+type Permit struct {
+	of     *Limiter // nil: it is none, or has ended
+	costly bool
+}
+
+// Admit takes a request in; false if there are too many. Its permit has to end.
+//
+// Requests that exceed the bound wait for a moment; then they are refused: a client that is asked to come back soon is better off
+// than one of thousands that all wait.
+func (l *Limiter) Admit(ctx context.Context) (Permit, bool) {
+	if !l.wait(ctx) {
+		l.metrics.Overload.WithLabelValues("requests").Inc()
+		return Permit{}, false
+	}
+	return Permit{of: l}, true
+}
+
+// wait waits for room, unless too many already wait.
+func (l *Limiter) wait(ctx context.Context) bool {
+	if l.requests.TryAcquire(1) {
+		return true
+	}
+	defer l.queued.Add(-1)
+	if l.queued.Add(1) > int64(max(1, l.Requests)) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return l.requests.Acquire(ctx, 1) == nil
+}
+
+// Read announces that so many bytes are read. It returns false if they are many, which takes milliseconds, and there is too much such work.
+func (p *Permit) Read(ctx context.Context, bytes int) bool {
+	return bytes <= CostlyBytes || p.work(ctx, CostlyFrom)
+}
+
+// Execute announces in the same way that an operation of a cost is executed.
+func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
+	return cost <= CostlyFrom || p.work(ctx, cost)
+}
+
+// work waits until there is a turn for costly work, or adds to the cost of the one that the permit has.
+//
+// Such requests take turns, half as many at a time as Go runs goroutines, so that cheap requests are answered beside them.
+func (p *Permit) work(ctx context.Context, cost uint64) bool {
+	who := p.of.Party(ctx).payer()
+	if p.costly {
+		p.of.turns.charge(who, cost)
+		return true
+	}
+	if p.costly = p.of.turns.begin(ctx, who, cost); !p.costly {
+		p.of.metrics.Overload.WithLabelValues("costly").Inc()
+	}
+	return p.costly
+}
+
+// End is called when only sending the answer is left, and again at the end in any case.
+func (p *Permit) End() {
+	l := p.of
+	if l == nil {
+		return
+	}
+	p.of = nil
+	if p.costly {
+		l.turns.end()
+	}
+	l.requests.Release(1)
+}
+
+// Take admits a message of so many bytes from a WebSocket. A long message waits for its
+// turn, and with it all later messages of the client. done is called when the message has been
+// worked on. Take fails only when the context is done.
+func (l *Limiter) Take(ctx context.Context, length int) (done func(), err error) {
+	if length <= CostlyBytes {
+		return func() {}, nil
+	}
+	if err := l.sockets.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { l.sockets.Release(1) }, nil
+}
+
+// Send admits an answer that is to be sent to the party of a context. sent is called when it has been sent. A long answer for which there is no room does
+// not wait: it would take its memory and its turn meanwhile.
+//
+// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
+// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
+// Alone a client has two answers of the greatest length.
+func (l *Limiter) Send(ctx context.Context, length int) (sent func(), ok bool) {
+	if length < LongAnswer {
+		return func() {}, true
+	}
+	to := l.Party(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := int64(length)
+	left := longAnswers*int64(l.Answer) - l.sending - n
+	ok = left >= 0
+	for _, one := range to.each() {
+		ok = ok && (one == (Party{}) || l.of(one).sending+n <= left/2)
+	}
+	if !ok {
+		l.metrics.Overload.WithLabelValues("writing").Inc()
+		return func() {}, false
+	}
+	l.send(to, n)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.send(to, -n)
+	}, true
+}
+
+func (l *Limiter) send(to Party, n int64) {
+	l.sending += n
+	l.change(to, func(s *share) { s.sending += n })
+}
