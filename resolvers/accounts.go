@@ -10,6 +10,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -164,7 +165,7 @@ func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (
 
 func (r viewerFields) Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error) {
 	type key struct{}
-	linked, err := shared(ctx, key{}, func() ([]storage.LinkedIdentity, error) { return r.Accounts.IdentitiesOf(ctx, obj.User.UserID) })
+	linked, err := prefetch.Shared(ctx, key{}, func() ([]storage.LinkedIdentity, error) { return r.Accounts.IdentitiesOf(ctx, obj.User.UserID) })
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*
 
 func userPayload(ctx context.Context, id storage.UserID, changed bool) *model.UserPayload {
 	s := payloadSelection(ctx)
-	fetch(ctx, wantedUsers{ids: []storage.UserID{id}, exist: s.has("user"), on: s.of("user")})
+	prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{id}, Exist: s.has("user"), On: s.of("user")})
 	return &model.UserPayload{Changed: changed, User: s.user(ctx, "user", id, true)}
 }
 

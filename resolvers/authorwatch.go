@@ -9,6 +9,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -23,8 +24,7 @@ func (r subscriptions) CommentAdded(ctx context.Context) (<-chan *model.CommentA
 
 // authorNews is what others do with posts: rows R with keys K, sent as A.
 type authorNews[K comparable, R, A any] interface {
-	// keyOf is the key of the row that an event has added, with the post's author; false if the
-	// event has added no row.
+	// keyOf is the key of the row that an event has added, with the post's author; false if the event has added no row.
 	keyOf(e events.Event) (K, bool)
 	// read reads rows, without those that no longer exist.
 	read(ctx context.Context, keys []K) ([]R, error)
@@ -47,8 +47,7 @@ type facts[K comparable] struct {
 	late bool // it may arrive long after its time, by replication
 }
 
-// authorSubscribes subscribes the viewer to what others do with its posts. After an event it reads
-// what it sends on the viewer's own shard.
+// authorSubscribes subscribes the viewer to what others do with its posts. After an event it reads what it sends on the viewer's own shard.
 func authorSubscribes[K comparable, R any, A sent](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -90,7 +89,7 @@ func (w *authorWatch[K, R, A]) read(ctx context.Context, e events.Event) (rows [
 				return nil, false, err
 			}
 		}
-		keys = w.missed[:min(len(w.missed), maxFirst)]
+		keys = w.missed[:min(len(w.missed), prefetch.MaxFirst)]
 	}
 	if rows, err = w.shown(ctx, keys); err != nil {
 		return nil, false, err
@@ -141,7 +140,7 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 	if err != nil {
 		return nil, err
 	}
-	a, err := audienceOf(ctx)
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -176,13 +175,13 @@ func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
 		f := w.news.facts(row)
 		posts[i], users[i] = loaders.Of(l, storage.PostLookups).Load(f.post).Value, f.by
 	}
-	fetch(ctx,
-		wantedUsers{ids: distinctOf(users), exist: true, on: w.news.onUsers(s)},
-		wantedPosts{posts, s.of("post")},
-		s.wantedViewer(ctx, w.viewer, true))
+	prefetch.Fetch(ctx,
+		prefetch.Users{IDs: prefetch.Distinct(users), Exist: true, On: w.news.onUsers(s)},
+		postRows{posts, s.of("post")},
+		s.viewerObjects(ctx, w.viewer, true))
 	nodes := make([]*model.Post, len(rows))
 	if s.has("post") {
-		nodes = postsOf(ctx, posts, s.of("post"), here(ctx, s.key("post")))
+		nodes = postsOf(ctx, posts, s.of("post"), prefetch.Here(ctx, s.key("post")))
 	}
 	return w.news.convert(ctx, s, rows, nodes, s.showViewer(ctx, w.viewer, true))
 }
@@ -206,7 +205,7 @@ func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []stora
 
 func (newFavorites) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Edge, err error) {
 	queries := storage.Each(posts, func(id storage.PostID) storage.PageQuery {
-		return storage.PageQuery{Owner: id.Author, Post: id.Number, Limit: maxFirst}
+		return storage.PageQuery{Owner: id.Author, Post: id.Number, Limit: prefetch.MaxFirst}
 	})
 	return joinPages(loaders.Of(loaders.For(ctx), storage.PageLookups[storage.FavoriteInbox]).Fetch(queries))
 }
@@ -245,7 +244,9 @@ func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []s
 }
 
 func (newComments) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Comment, err error) {
-	queries := storage.Each(posts, func(id storage.PostID) storage.CommentsQuery { return storage.CommentsQuery{Post: id, Limit: maxFirst} })
+	queries := storage.Each(posts, func(id storage.PostID) storage.CommentsQuery {
+		return storage.CommentsQuery{Post: id, Limit: prefetch.MaxFirst}
+	})
 	return joinPages(loaders.Of(loaders.For(ctx), storage.CommentPageLookups).Fetch(queries))
 }
 
@@ -260,7 +261,7 @@ func (newComments) onUsers(s selection) []*selections.Object {
 func (newComments) convert(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post, viewer *model.Viewer) []*model.CommentAdded {
 	nodes, on := make([]*model.Comment, len(rows)), s.below("edge")
 	if on.has("node") {
-		nodes = commentsOf(ctx, rows, on.of("node"), here(ctx, s.key("edge"), on.key("node")))
+		nodes = commentsOf(ctx, rows, on.of("node"), prefetch.Here(ctx, s.key("edge"), on.key("node")))
 	}
 	list := make([]*model.CommentAdded, len(rows))
 	for i, row := range rows {

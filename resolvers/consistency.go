@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/reconcile"
+	"kith/resolvers/prefetch"
 )
 
 // admin returns an error unless the caller may see what concerns operators.
@@ -28,7 +29,7 @@ func (r queries) Consistency(ctx context.Context) (*model.Consistency, error) {
 		return nil, err
 	}
 	type key struct{}
-	statuses, err := shared(ctx, key{}, func() ([]reconcile.Status, error) { return reconcile.Statuses(ctx, r.Statuses) })
+	statuses, err := prefetch.Shared(ctx, key{}, func() ([]reconcile.Status, error) { return reconcile.Statuses(ctx, r.Statuses) })
 	if err != nil {
 		return nil, fmt.Errorf("read what reconciling has found: %w", err)
 	}

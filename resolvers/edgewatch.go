@@ -7,12 +7,12 @@ import (
 
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/storage"
 	"kith/storage/events"
 )
 
-// edgeNews are edges of the viewer that begin or change, each sent as an A. After a gap they are read
-// on the viewer's own shard.
+// edgeNews are edges of the viewer that begin or change, each sent as an A. After a gap they are read on the viewer's own shard.
 type edgeNews[A any] struct {
 	viewer storage.UserID
 	sides  []storage.Side
@@ -104,11 +104,11 @@ func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more boo
 func (n *edgeNews[A]) newer(ctx context.Context, side storage.Side, since storage.Position) (rows []storage.Edge, more bool, err error) {
 	at := func(row storage.Edge) storage.Position { return storage.PositionOf(side, row) }
 	var upTo storage.Position
-	for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: maxFirst, Backward: true, Before: since}) {
+	for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: prefetch.MaxFirst, Backward: true, Before: since}) {
 		if page.Err != nil {
 			return nil, false, page.Err
 		}
-		if rows = append(rows, page.Value...); len(page.Value) == maxFirst {
+		if rows = append(rows, page.Value...); len(page.Value) == prefetch.MaxFirst {
 			if last := at(page.Value[0]); !more || last.Compare(upTo) > 0 {
 				upTo, more = last, true
 			}
@@ -150,8 +150,8 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 		},
 		convert: func(ctx context.Context, rows []storage.Edge) []*model.FriendRequestChanged {
 			s := payloadSelection(ctx)
-			fetch(ctx, wantedRows[storage.Edge]{rows, s.of("request")}, s.wantedViewer(ctx, viewer, true))
-			requests, self := r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))), s.showViewer(ctx, viewer, true)
+			prefetch.Fetch(ctx, prefetch.RowsOn(rows, s.of("request")), s.viewerObjects(ctx, viewer, true))
+			requests, self := r.requestsOf(ctx, rows, s.of("request"), prefetch.Here(ctx, s.key("request"))), s.showViewer(ctx, viewer, true)
 			return storage.Each(requests, func(one *model.FriendRequest) *model.FriendRequestChanged {
 				return &model.FriendRequestChanged{Request: one, Viewer: self}
 			})
@@ -176,7 +176,7 @@ func (r subscriptions) FollowRequestAdded(ctx context.Context) (<-chan *model.Fo
 		return nil, err
 	}
 	return towardsViewer(ctx, r.Resolver, viewer, storage.Requested, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowRequestAdded {
-		at := requestCursors(storage.Inverse).spell(unsealed, int64(row.UpdateTime), int64(row.From))
+		at := requestCursors(storage.Inverse).Spell(prefetch.Unsealed, int64(row.UpdateTime), int64(row.From))
 		return &model.FollowRequestAdded{Edge: &model.FollowRequestEdge{Cursor: at, Node: node, RequestedAt: row.UpdateTime.Time()}, Viewer: self}
 	})
 }
@@ -191,13 +191,13 @@ func towardsViewer[A sent](
 	n := &edgeNews[A]{
 		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{kind},
 		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
-		omits: func(ctx context.Context, row storage.Edge) bool { return isAbsent(ctx, row.From) },
+		omits: func(ctx context.Context, row storage.Edge) bool { return prefetch.IsAbsent(ctx, row.From) },
 		convert: func(ctx context.Context, rows []storage.Edge) []A {
 			s := payloadSelection(ctx)
 			edge := s.below("edge")
-			fetch(ctx,
-				wantedUsers{ids: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: edge.of("node")},
-				s.wantedViewer(ctx, viewer, true))
+			prefetch.Fetch(ctx,
+				prefetch.Users{IDs: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), On: edge.of("node")},
+				s.viewerObjects(ctx, viewer, true))
 			self := s.showViewer(ctx, viewer, true)
 			return storage.Each(rows, func(row storage.Edge) A {
 				return answer(row, edge.user(ctx, "node", row.From, false, s.key("edge")), self)

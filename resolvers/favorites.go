@@ -11,40 +11,41 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
 
 var (
-	userFavorites = placeList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
-		kind: cursor.Favorites, of: userName, pages: storage.FavoritePageLookups, place: storage.FavoritePlace, ofUser: true,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
+	userFavorites = prefetch.PlaceList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
+		Kind: cursor.Favorites, Of: userName, Pages: storage.FavoritePageLookups, Place: storage.FavoritePlace, OfUser: true,
+		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
 			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
 		},
-		ahead: func(e *access, a *social.Audience, rows []storage.Edge) error {
-			for _, r := range loaders.Of(e.loaders, storage.PostLookups).Fetch(postsOfFavorites(rows)) {
+		Ahead: func(e *prefetch.Access, a *social.Audience, rows []storage.Edge) error {
+			for _, r := range loaders.Of(e.Loaders, storage.PostLookups).Fetch(postsOfFavorites(rows)) {
 				if r.Err != nil {
 					return r.Err
 				}
 			}
-			return e.fetchShown(a, storage.Each(rows, func(row storage.Edge) storage.UserID { return row.To }))
+			return e.FetchShown(a, storage.Each(rows, func(row storage.Edge) storage.UserID { return row.To }))
 		},
-		shows: func(e *access, a *social.Audience, row storage.Edge) bool {
+		Shows: func(e *prefetch.Access, a *social.Audience, row storage.Edge) bool {
 			post := row.Pair().PostID()
-			return loaders.Of(e.loaders, storage.PostLookups).Load(post).Found && e.isShown(a, post.Author)
+			return loaders.Of(e.Loaders, storage.PostLookups).Load(post).Found && e.IsShown(a, post.Author)
 		},
-		below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
-			return wantedPosts{visiblePosts(ctx, a, postsOfFavorites(rows)), on}
+		Below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) prefetch.Objects {
+			return postRows{visiblePosts(ctx, a, postsOfFavorites(rows)), on}
 		},
 	}
-	favoritedBy = placeList[storage.Post, storage.PageQuery, storage.Edge]{
-		kind: cursor.FavoritedBy, of: postName, pages: storage.PageLookups[storage.FavoriteInbox], place: social.FavoritedByPlace,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PageQuery {
-			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: positionAt(after), Limit: limit}
+	favoritedBy = prefetch.PlaceList[storage.Post, storage.PageQuery, storage.Edge]{
+		Kind: cursor.FavoritedBy, Of: postName, Pages: storage.PageLookups[storage.FavoriteInbox], Place: social.FavoritedByPlace,
+		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.PageQuery {
+			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: prefetch.PositionAt(after), Limit: limit}
 		},
-		shows: func(_ *access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
-		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
-			return wantedUsers{ids: distinctOf(startsOf(rows)), exist: true, on: on}
+		Shows: func(_ *prefetch.Access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
+		Below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) prefetch.Objects {
+			return prefetch.Users{IDs: prefetch.Distinct(startsOf(rows)), Exist: true, On: on}
 		},
 	}
 )
@@ -54,51 +55,51 @@ func postsOfFavorites(rows []storage.Edge) []storage.PostID {
 }
 
 func (userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FavoriteConnection, error) {
-	f, p, err := answerTo[*rowsPage[storage.Edge]](ctx, userName(obj.UserID))
+	f, p, err := prefetch.Answer[storage.Edge](ctx, userName(obj.UserID))
 	if err != nil || p == nil {
 		return nil, err
 	}
-	nodes := make([]*model.Post, len(p.rows))
+	nodes := make([]*model.Post, len(p.Rows))
 	if items := f.Below[0].Items; items != nil {
-		a, err := audienceOf(ctx)
+		a, err := prefetch.AudienceOf(ctx)
 		if err != nil {
 			return nil, err
 		}
-		nodes = postsOf(ctx, visiblePosts(ctx, a, postsOfFavorites(p.rows)), items, itemPaths(ctx, f))
+		nodes = postsOf(ctx, visiblePosts(ctx, a, postsOfFavorites(p.Rows)), items, prefetch.ItemPaths(ctx, f))
 	}
 	return &model.FavoriteConnection{
-		PageInfo: p.info, Nodes: nodes,
-		Edges: edges(len(nodes), func(i int) model.FavoriteEdge { return favoriteEdge(p.rows[i], nodes[i]) }),
+		PageInfo: p.Info, Nodes: nodes,
+		Edges: prefetch.Edges(len(nodes), func(i int) model.FavoriteEdge { return favoriteEdge(p.Rows[i], nodes[i]) }),
 	}, nil
 }
 
 func favoriteEdge(row storage.Edge, node *model.Post) model.FavoriteEdge {
-	return model.FavoriteEdge{Cursor: spell(unsealed, cursor.Favorites, storage.FavoritePlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
+	return model.FavoriteEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Favorites, storage.FavoritePlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
 }
 
 // FavoritedBy leaves out users who no longer exist: they have favorited nothing.
 func (postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.FavoritedByConnection, error) {
-	f, p, err := answerTo[*rowsPage[storage.Edge]](ctx, obj.Row.PostID)
+	f, p, err := prefetch.Answer[storage.Edge](ctx, obj.Row.PostID)
 	if err != nil || p == nil {
 		return nil, err
 	}
-	rows, nodes := p.rows, make([]*model.User, len(p.rows))
+	rows, nodes := p.Rows, make([]*model.User, len(p.Rows))
 	if items := f.Below[0].Items; items != nil {
 		l := loaders.For(ctx)
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // the user has been deleted meanwhile
 			user := l.Users.Load(row.From)
 			return !user.Found && user.Err == nil
 		})
-		nodes = usersOf(ctx, wantedUsers{ids: startsOf(rows), exist: true, on: items}, itemPaths(ctx, f))
+		nodes = usersOf(ctx, prefetch.Users{IDs: startsOf(rows), Exist: true, On: items}, prefetch.ItemPaths(ctx, f))
 	}
 	return &model.FavoritedByConnection{
-		PageInfo: p.info, Nodes: nodes,
-		Edges: edges(len(rows), func(i int) model.FavoritedByEdge { return favoritedByEdge(rows[i], nodes[i]) }),
+		PageInfo: p.Info, Nodes: nodes,
+		Edges: prefetch.Edges(len(rows), func(i int) model.FavoritedByEdge { return favoritedByEdge(rows[i], nodes[i]) }),
 	}, nil
 }
 
 func favoritedByEdge(row storage.Edge, node *model.User) model.FavoritedByEdge {
-	return model.FavoritedByEdge{Cursor: spell(unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
+	return model.FavoritedByEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
 }
 
 func (r mutations) Favorite(ctx context.Context, id string) (*model.FavoritePayload, error) {
@@ -134,27 +135,27 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 	}
 	r.await(ctx, d, s.readsInverse())
 	edge := s.below("favoriteEdge")
-	level := []wanted{s.wantedViewer(ctx, viewer, true)}
+	level := []prefetch.Objects{s.viewerObjects(ctx, viewer, true)}
 	selectsPost := s.has("post") || s.has("favoriteEdge")
 	if selectsPost {
-		level = append(level, wantedPostIDs{[]storage.PostID{post}, append(s.of("post"), edge.of("node")...)})
+		level = append(level, postIDs{[]storage.PostID{post}, append(s.of("post"), edge.of("node")...)})
 	}
-	fetch(ctx, level...)
+	prefetch.Fetch(ctx, level...)
 	payload.Viewer = s.showViewer(ctx, viewer, true)
 	if !selectsPost {
 		return payload, nil
 	}
-	a, err := audienceOf(ctx)
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := postErr(ctx, a, post); err != nil {
-		failAt(ctx, here(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))(0), err)
+		prefetch.FailAt(ctx, prefetch.Here(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))(0), err)
 	}
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{post}) {
 		payload.Post = s.post(ctx, row)
 		if f.Row.Type == storage.Favorited && s.has("favoriteEdge") {
-			at := here(ctx, s.key("favoriteEdge"), edge.key("node"))
+			at := prefetch.Here(ctx, s.key("favoriteEdge"), edge.key("node"))
 			made := favoriteEdge(f.Row, postsOf(ctx, []storage.Post{row}, edge.of("node"), at)[0])
 			payload.FavoriteEdge = &made
 		}

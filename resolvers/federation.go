@@ -9,23 +9,23 @@ import (
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/resolvers/prefetch"
 	"kith/storage"
 )
 
 // parseEntities reads the representations of `_entities`. Apollo Gateway repeats an entity as often as it is named.
-func parseEntities(argument any, prefix selections.Prefix) (given[nodeID], error) {
-	all, different := parseEach(graphql.CoerceList(argument), func(v any) (nodeID, error) { return parseEntity(v, prefix) }), map[nodeID]struct{}{}
-	for _, id := range all.good {
+func parseEntities(argument any, prefix selections.Prefix) (prefetch.Inputs[nodeID], error) {
+	all, different := prefetch.ParseInputs(graphql.CoerceList(argument), func(v any) (nodeID, error) { return parseEntity(v, prefix) }), map[nodeID]struct{}{}
+	for _, id := range all.Good {
 		different[id] = struct{}{}
 	}
 	if n := len(different); n > limits.MaxEntities {
-		return given[nodeID]{}, apierr.TooLong.Error("%d different representations are given, %d is the most", n, limits.MaxEntities).In("representations")
+		return prefetch.Inputs[nodeID]{}, apierr.TooLong.Error("%d different representations are given, %d is the most", n, limits.MaxEntities).In("representations")
 	}
 	return all, nil
 }
 
-// parseEntity reads one of the keys that [sdl.Subgraph] gives a type. If both are given, the id
-// counts.
+// parseEntity reads one of the keys that [sdl.Subgraph] gives a type. If both are given, the id counts.
 func parseEntity(v any, prefix selections.Prefix) (nodeID, error) {
 	representation, _ := v.(map[string]any)
 	shown, _ := representation["__typename"].(string)
@@ -45,13 +45,13 @@ func parseEntity(v any, prefix selections.Prefix) (nodeID, error) {
 	return id, err
 }
 
-var entitiesField = nodesBy(func(ctx context.Context, f *selections.Field) (given[nodeID], error) {
+var entitiesField = nodesBy(func(ctx context.Context, f *selections.Field) (prefetch.Inputs[nodeID], error) {
 	entities, err := parseEntities(f.Argument(ctx, "representations"), selections.PrefixOf(graphql.GetOperationContext(ctx)))
 	return resolverOf(ctx).served(entities), err
 })
 
 func (queries) Entities(ctx context.Context, _ []any) ([]model.Node, error) {
-	return nodes(ctx, each(ctx))
+	return nodes(ctx, prefetch.Each(ctx))
 }
 
 func (r queries) Service(_ context.Context) (model.Service, error) {

@@ -9,18 +9,19 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
 
 func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _, list *string, special bool) (*model.FeedConnection, error) {
-	f, viewer := planned(ctx), obj.User.UserID
-	args, err := pageOf(ctx, f, cursor.Feed)
+	f, viewer := prefetch.Running(ctx), obj.User.UserID
+	args, err := prefetch.ParsePage(ctx, f, cursor.Feed)
 	if err != nil {
 		return nil, err
 	}
-	newer, err := placeOf(ctx, f, cursor.Feed, "newerThan")
+	newer, err := prefetch.ParsePlace(ctx, f, cursor.Feed, "newerThan")
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +43,16 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 		}
 	}
 	var page social.FeedPage
-	if page.Complete = true; pageNeedsOf(f).rows {
-		key := feedPart{feed: feed, place: args.after, size: args.size}
-		if page, err = shared(ctx, key, func() (social.FeedPage, error) { return feed.Page(ctx, args.after, args.size) }); err != nil {
+	if page.Complete = true; prefetch.PageNeedsOf(f).Rows {
+		key := feedPart{feed: feed, place: args.After, size: args.Size}
+		if page, err = prefetch.Shared(ctx, key, func() (social.FeedPage, error) { return feed.Page(ctx, args.After, args.Size) }); err != nil {
 			return nil, err
 		}
 	}
 	if items := f.Below[0].Items; items != nil {
-		fetch(ctx, wantedPosts{page.Rows, items})
+		prefetch.Fetch(ctx, postRows{page.Rows, items})
 	}
-	posts := postConnection(ctx, f, pageOfPlaces(r.Resolver, cursor.Feed, page.Page, storage.Post.Place))
+	posts := postConnection(ctx, f, prefetch.PageOfPlaces(r.Cursors, cursor.Feed, page.Page, storage.Post.Place))
 	c.Edges, c.Nodes, c.PageInfo, c.Complete = posts.Edges, posts.Nodes, posts.PageInfo, page.Complete
 	return c, nil
 }
@@ -74,12 +75,12 @@ func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, list *stri
 	if list != nil {
 		all.list = *list
 	}
-	return shared(ctx, all, func() (*social.Feed, error) {
+	return prefetch.Shared(ctx, all, func() (*social.Feed, error) {
 		g, err := r.graph(ctx, loaders.For(ctx).Reader())
 		if err != nil {
 			return nil, err
 		}
-		of := social.FeedOf{User: viewer, Left: &operationOf(ctx).allowance}
+		of := social.FeedOf{User: viewer, Left: &prefetch.OperationOf(ctx).Allowance}
 		if of.Only, err = onlyOf(ctx, g, viewer, list, special); err != nil {
 			return nil, err
 		}
@@ -118,7 +119,7 @@ func onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, list *s
 
 // opensPosts reports which users' posts the viewer may see: members of a list need not let the viewer follow them.
 func opensPosts(ctx context.Context, users []storage.UserID) ([]bool, error) {
-	return readOpen(ctx, storage.Each(users, social.PostsOf))
+	return prefetch.ReadOpen(ctx, storage.Each(users, social.PostsOf))
 }
 
 // newerPosts counts the posts in a feed that are newer than a place; nil if there is no place.
@@ -126,7 +127,7 @@ func newerPosts(ctx context.Context, feed *social.Feed, than storage.Place) (*mo
 	if than == (storage.Place{}) {
 		return nil, nil
 	}
-	return shared(ctx, feedPart{feed: feed, place: than, newer: true}, func() (*model.NewerPosts, error) {
+	return prefetch.Shared(ctx, feedPart{feed: feed, place: than, newer: true}, func() (*model.NewerPosts, error) {
 		rows, more, err := feed.Newer(ctx, than)
 		if err != nil {
 			return nil, err
@@ -146,7 +147,7 @@ func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*tim
 
 func (r *Resolver) feedSeen(ctx context.Context, viewer storage.UserID) (storage.Micros, error) {
 	type key struct{}
-	return shared(ctx, key{}, func() (storage.Micros, error) { return r.FeedSeen.FeedSeen(ctx, viewer) })
+	return prefetch.Shared(ctx, key{}, func() (storage.Micros, error) { return r.FeedSeen.FeedSeen(ctx, viewer) })
 }
 
 // MarkFeedSeen keeps the time of the post, because that is what stays when the post is gone.

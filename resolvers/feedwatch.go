@@ -9,6 +9,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -134,7 +135,7 @@ const foundLate = 6 * inFlight
 
 // post reads a post, if it is in the feed.
 func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post, error) {
-	a, err := audienceOf(ctx)
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil || a.Hides(id.Author) {
 		return nil, err
 	}
@@ -162,8 +163,7 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 	return []storage.Post{r.Value}, nil
 }
 
-// missed reads the posts of some authors that have come since a time, oldest first, as many
-// as are counted for `newerThan`.
+// missed reads the posts of some authors that have come since a time, oldest first, as many as are counted for `newerThan`.
 func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.Micros) ([]storage.Post, error) {
 	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {
@@ -187,15 +187,15 @@ func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.M
 
 func (w *feedWatch) send(ctx context.Context, rows []storage.Post) []*model.PostAdded {
 	s := payloadSelection(ctx)
-	fetch(ctx,
-		wantedPosts{rows, s.below("edge").of("node")},
-		s.wantedViewer(ctx, w.viewer, true))
+	prefetch.Fetch(ctx,
+		postRows{rows, s.below("edge").of("node")},
+		s.viewerObjects(ctx, w.viewer, true))
 	viewer := s.showViewer(ctx, w.viewer, true)
 	list := storage.Each(rows, func(p storage.Post) *model.PostAdded {
-		return &model.PostAdded{Edge: &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}, Viewer: viewer}
+		return &model.PostAdded{Edge: &model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Feed, p.Place())}, Viewer: viewer}
 	})
 	if edge := s.below("edge"); edge.has("node") {
-		for i, node := range postsOf(ctx, rows, edge.of("node"), here(ctx, s.key("edge"), edge.key("node"))) {
+		for i, node := range postsOf(ctx, rows, edge.of("node"), prefetch.Here(ctx, s.key("edge"), edge.key("node"))) {
 			list[i].Edge.Node = node
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"kith/graph/consistency"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -28,11 +29,10 @@ func viewerOf(ctx context.Context) (storage.UserID, error) {
 	return viewer.ID, nil
 }
 
-// actorOf is the user who is signed in and may change so many objects by the mutation: neither too often,
-// nor with a deactivated account.
+// actorOf is the user who is signed in and may change so many objects by the mutation: neither too often, nor with a deactivated account.
 func (r *Resolver) actorOf(ctx context.Context, objects int) (storage.UserID, error) {
 	viewer, err := viewerOf(ctx)
-	if err == nil && r.States != nil && r.isHidden(viewer) {
+	if err == nil && r.States != nil && prefetch.OperationOf(ctx).IsHidden(viewer) {
 		err = viewerGone(r.States.MayAct(ctx, viewer))
 	}
 	if err == nil {
@@ -228,7 +228,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	if err != nil {
 		return nil, err
 	}
-	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, list.good)
+	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, list.Good)
 	if err != nil {
 		return nil, viewerGone(err)
 	}
@@ -237,7 +237,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 }
 
 // followed is what many follows have come to.
-func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []storage.Result[storage.Changed], stale bool) ([]*model.FollowOutcome, *model.Viewer) {
+func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed], stale bool) ([]*model.FollowOutcome, *model.Viewer) {
 	token := tokenOf(relations)
 	r.await(ctx, done{token: token, late: token, stale: stale}, payloadSelection(ctx).readsInverse())
 	rememberRelations(ctx, relations)
@@ -245,33 +245,33 @@ func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list giv
 }
 
 // outcomes are those of changes towards many users, named by texts, and the viewer after them, as far as they are selected.
-func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list given[storage.UserID], texts []string, relations []storage.Result[storage.Changed]) ([]*model.FollowOutcome, *model.Viewer) {
-	s, others := payloadSelection(ctx), list.good
+func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed]) ([]*model.FollowOutcome, *model.Viewer) {
+	s, others := payloadSelection(ctx), list.Good
 	selected := s.below("outcomes")
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
-	fetch(ctx,
-		s.wantedViewer(ctx, viewer, false),
-		wantedUsers{ids: others, exist: selected.has("user"), on: selected.of("user")},
-		wantedPairs{pairs, selected.of("relationship")},
+	prefetch.Fetch(ctx,
+		s.viewerObjects(ctx, viewer, false),
+		prefetch.Users{IDs: others, Exist: selected.has("user"), On: selected.of("user")},
+		relationshipPairs{pairs, selected.of("relationship")},
 	)
-	at := list.at(each(ctx, s.key("outcomes")))
+	at := list.At(prefetch.Each(ctx, s.key("outcomes")))
 	users, relationships := make([]*model.User, len(others)), make([]*model.Relationship, len(others))
 	if selected.has("user") {
-		users = usersOf(ctx, wantedUsers{ids: others, exist: true, on: selected.of("user")}, at.below(selected.Named("user")))
+		users = usersOf(ctx, prefetch.Users{IDs: others, Exist: true, On: selected.of("user")}, at.Below(selected.Named("user")))
 	}
 	if selected.has("relationship") {
-		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.below(selected.Named("relationship")))
+		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.Below(selected.Named("relationship")))
 	}
 	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
-		outcomes[list.index(i)] = &model.FollowOutcome{
+		outcomes[list.Index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],
 			Error: followError(tie.Err),
 		}
 	}
-	for _, w := range list.wrong {
-		outcomes[w.index] = &model.FollowOutcome{UserID: abridged(texts[w.index]), Error: followError(w.err)}
+	for _, w := range list.Wrong {
+		outcomes[w.Index] = &model.FollowOutcome{UserID: abridged(texts[w.Index]), Error: followError(w.Err)}
 	}
 	return outcomes, s.showViewer(ctx, viewer, false)
 }

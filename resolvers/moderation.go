@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -66,25 +67,25 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
-	args, err := pageOf(ctx, fetchQuery(ctx), cursor.Moderation)
+	args, err := prefetch.ParsePage(ctx, fetchQuery(ctx), cursor.Moderation)
 	if err != nil {
 		return nil, err
 	}
-	q := storage.ModerationQuery{After: args.after, Limit: args.size + 1}
+	q := storage.ModerationQuery{After: args.After, Limit: args.Size + 1}
 	if userID != nil {
 		if q.User, err = parseUserID("userId", *userID); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := shared(ctx, q, func() ([]storage.ModerationEntry, error) { return r.States.Store.ModerationLog(ctx, q) })
+	rows, err := prefetch.Shared(ctx, q, func() ([]storage.ModerationEntry, error) { return r.States.Store.ModerationLog(ctx, q) })
 	if err != nil {
 		return nil, err
 	}
-	shown := social.Page[storage.ModerationEntry]{Rows: rows[:min(len(rows), args.size)], More: len(rows) > args.size}
-	p := pageOfPlaces(r.Resolver, cursor.Moderation, shown, storage.ModerationEntry.Place)
-	nodes := storage.Each(p.rows, moderationEntry)
-	return &model.ModerationConnection{PageInfo: p.info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ModerationEdge {
-		return model.ModerationEdge{Cursor: p.cursors[i], Node: nodes[i]}
+	shown := social.Page[storage.ModerationEntry]{Rows: rows[:min(len(rows), args.Size)], More: len(rows) > args.Size}
+	p := prefetch.PageOfPlaces(r.Cursors, cursor.Moderation, shown, storage.ModerationEntry.Place)
+	nodes := storage.Each(p.Rows, moderationEntry)
+	return &model.ModerationConnection{PageInfo: p.Info, Nodes: nodes, Edges: prefetch.Edges(len(nodes), func(i int) model.ModerationEdge {
+		return model.ModerationEdge{Cursor: p.Cursors[i], Node: nodes[i]}
 	})}, nil
 }
 

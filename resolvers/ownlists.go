@@ -8,6 +8,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -47,26 +48,27 @@ func (l ownList) holds(e storage.Edge) bool {
 }
 
 // cursorsOf are those of edges of a declared kind.
-func (l ownList) cursorsOf() bound {
-	return bound{kind: cursor.Edges, to: []int64{int64(l.owner), l.item, int64(l.side)}, what: "list"}
+func (l ownList) cursorsOf() prefetch.Cursors {
+	return prefetch.Cursors{Kind: cursor.Edges, To: []int64{int64(l.owner), l.item, int64(l.side)}, What: "list"}
 }
 
 // page reads as much of a page as is needed.
-func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience, args pageArguments, cursors bound, n pageNeeds) (p page, err error) {
+func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience, args prefetch.PageArguments, cursors prefetch.Cursors, n prefetch.PageNeeds) (p userPage, err error) {
 	var at, peer int64
-	if err := cursors.read(ctx, "after", args.text, &at, &peer); err != nil {
+	if err := cursors.Read(ctx, "after", args.Text, &at, &peer); err != nil {
 		return p, err
 	}
-	p.complete = true
-	if n.total {
+	made := &edgesRead{}
+	p.Complete, p.Made = true, made
+	if n.Total {
 		var size social.Size
-		size, p.total.Err = l.sizeOf(ctx, r, read, a)
-		p.total.Value, p.complete = size.Total, size.Complete
+		size, p.Total.Err = l.sizeOf(ctx, r, read, a)
+		p.Total.Value, p.Complete = size.Total, size.Complete
 	}
-	if !n.rows {
+	if !n.Rows {
 		return p, nil
 	}
-	query := l.query(storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, args.size)
+	query := l.query(storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, args.Size)
 	var result storage.Result[social.Shown]
 	if l.checked {
 		result.Value, result.Err = l.showChecked(ctx, read, a, query)
@@ -78,57 +80,56 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		return p, result.Err
 	}
 	spell := func(seal *cursor.Sealer, at storage.Position) string {
-		return cursors.spell(seal, int64(at.UpdateTime), int64(at.Peer))
+		return cursors.Spell(seal, int64(at.UpdateTime), int64(at.Peer))
 	}
 	shown := result.Value
-	p.edges, p.complete = shown.Edges, p.complete && shown.Complete
-	p.ofEdges(l.side, shown.Edges)
-	p.cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return spell(unsealed, storage.PositionOf(l.side, e)) })
+	made.edges, p.Complete = shown.Edges, p.Complete && shown.Complete
+	takeUsers(&p, l.side, shown.Edges)
+	p.Cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return spell(prefetch.Unsealed, storage.PositionOf(l.side, e)) })
 	var next func(*cursor.Sealer) string
 	if !shown.Complete { // it continues at the last user examined
 		next = func(seal *cursor.Sealer) string { return spell(seal, shown.End) }
 	}
-	p.info = r.pageInfo(p.cursors, shown.More, next)
+	p.Info = prefetch.PageInfo(r.Cursors, p.Cursors, shown.More, next)
 	return p, nil
 }
 
 // readUsers answers the running field by a page of the users on the list, whom it reads.
-func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors bound, connection func(model.UserPage, page) *C) (*C, error) {
-	f := planned(ctx)
-	args, err := pageOf(ctx, f, 0)
+func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors prefetch.Cursors, connection func(model.UserPage, *userPage) *C) (*C, error) {
+	f := prefetch.Running(ctx)
+	args, err := prefetch.ParsePage(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, pageNeedsOf(f))
+	p, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}
-	return readPage(ctx, f, p, connection), nil
+	return readPage(ctx, f, &p, connection), nil
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.
 func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social.Audience, q storage.PageQuery) (social.Shown, error) {
-	e, size := accessOf(ctx), q.Limit
+	e, size := prefetch.AccessOf(ctx), q.Limit
 	more := func(after storage.Place, limit int) ([]storage.Edge, error) {
-		q.After, q.Limit = positionAt(after), limit
+		q.After, q.Limit = prefetch.PositionAt(after), limit
 		rows := storage.PageLookups[l.side].Read(ctx, read, q)[0]
-		return rows.Value, cmp.Or(rows.Err, e.fetchShown(a, startsOf(rows.Value)))
+		return rows.Value, cmp.Or(rows.Err, e.FetchShown(a, startsOf(rows.Value)))
 	}
 	rows, err := more(storage.Place{CreatedAt: q.After.UpdateTime, Number: int64(q.After.Peer)}, size+1)
 	if err != nil {
 		return social.Shown{}, err
 	}
-	shows := func(row storage.Edge) bool { return e.isShown(a, row.From) }
-	page, err := social.Show(&e.allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
-	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: positionAt(page.End)}, err
+	shows := func(row storage.Edge) bool { return e.IsShown(a, row.From) }
+	page, err := social.Show(&e.Allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
+	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: prefetch.PositionAt(page.End)}, err
 }
 
 // Bounds on counting a list.
 const (
 	// maxCounted is how far a list is counted, and maxChecked one whose users are checked: it has so many, or more.
 	maxCounted, maxChecked = 10_000, 200
-	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is
-	// read instead.
+	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is read instead.
 	maxProbed = 1000
 	// countStep is how many of the list's edges are then read at a time.
 	countStep = 1000
@@ -149,7 +150,7 @@ func (l ownList) sizeOf(ctx context.Context, r *Resolver, read loaders.Reader, a
 	if l.item != 0 && !l.checked { // it may be worked out together with others, and takes one look-up for all of them
 		return count()
 	}
-	return shared(ctx, l, count)
+	return prefetch.Shared(ctx, l, count)
 }
 
 // sizeCounted counts without reading the list.

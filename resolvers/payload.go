@@ -8,6 +8,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -44,19 +45,18 @@ type commonFields struct {
 	relationship *model.Relationship
 }
 
-// payload reads the selection of the parts, and whatever else the payload needs,
-// once the write has arrived on the sides that are read.
-func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wanted) commonFields {
+// payload reads the selection of the parts, and whatever else the payload needs, once the write has arrived on the sides that are read.
+func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...prefetch.Objects) commonFields {
 	r.await(ctx, d, s.readsInverse())
 	pair := storage.Pair{From: d.viewer, To: d.other}
 	more = append(more,
-		s.wantedViewer(ctx, d.viewer, d.unsure),
-		wantedUsers{ids: []storage.UserID{d.other}, exist: s.has("user") || s.below("followingEdge").has("node"), on: append(s.of("user"), s.below("followingEdge").of("node")...)},
+		s.viewerObjects(ctx, d.viewer, d.unsure),
+		prefetch.Users{IDs: []storage.UserID{d.other}, Exist: s.has("user") || s.below("followingEdge").has("node"), On: append(s.of("user"), s.below("followingEdge").of("node")...)},
 	)
 	if s.has("relationship") {
-		more = append(more, wantedPairs{[]storage.Pair{pair}, s.of("relationship")})
+		more = append(more, relationshipPairs{[]storage.Pair{pair}, s.of("relationship")})
 	}
-	fetch(ctx, more...)
+	prefetch.Fetch(ctx, more...)
 	return commonFields{
 		viewer:       s.showViewer(ctx, d.viewer, d.unsure),
 		user:         s.user(ctx, "user", d.other, true),
@@ -76,14 +76,16 @@ func (r *Resolver) await(ctx context.Context, d done, readsInverse bool) {
 // selection is the selection on a payload.
 type selection struct{ *selections.Object }
 
-func payloadSelection(ctx context.Context) selection { return selection{planned(ctx).Below[0]} }
+func payloadSelection(ctx context.Context) selection {
+	return selection{prefetch.Running(ctx).Below[0]}
+}
 
 func (s selection) has(field string) bool { return s.Named(field) != nil }
 
 // of joins the selections on some fields.
 func (s selection) of(names ...string) (on []*selections.Object) {
 	for _, name := range names {
-		on = append(on, belowOf(s.Named(name))...)
+		on = append(on, prefetch.Below(s.Named(name))...)
 	}
 	return on
 }
@@ -114,16 +116,16 @@ func (s selection) user(ctx context.Context, field string, id storage.UserID, un
 	if !s.has(field) {
 		return nil
 	}
-	w := wantedUsers{ids: []storage.UserID{id}, exist: unsure, on: s.of(field)}
-	return usersOf(ctx, w, here(ctx, append(above, s.key(field))...))[0]
+	w := prefetch.Users{IDs: []storage.UserID{id}, Exist: unsure, On: s.of(field)}
+	return usersOf(ctx, w, prefetch.Here(ctx, append(above, s.key(field))...))[0]
 }
 
-// wantedViewer is what the field `viewer` needs.
-func (s selection) wantedViewer(ctx context.Context, id storage.UserID, unsure bool) wantedUsers {
+// viewerObjects is what the field `viewer` needs.
+func (s selection) viewerObjects(ctx context.Context, id storage.UserID, unsure bool) prefetch.Users {
 	if !s.has("viewer") {
-		return wantedUsers{}
+		return prefetch.Users{}
 	}
-	return wantedViewer(ctx, id, s.of("viewer"), unsure)
+	return viewerObjects(ctx, id, s.of("viewer"), unsure)
 }
 
 // showViewer makes the viewer of the field `viewer`; nil if it is not selected. If unsure, the viewer may not exist.
@@ -136,7 +138,7 @@ func (s selection) showViewer(ctx context.Context, id storage.UserID, unsure boo
 
 // readViewer is showViewer for a payload that has nothing else to read.
 func (s selection) readViewer(ctx context.Context, id storage.UserID) *model.Viewer {
-	fetch(ctx, s.wantedViewer(ctx, id, true))
+	prefetch.Fetch(ctx, s.viewerObjects(ctx, id, true))
 	return s.showViewer(ctx, id, true)
 }
 
@@ -144,7 +146,7 @@ func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Rela
 	if !s.has("relationship") {
 		return nil
 	}
-	return relationshipsOf(ctx, []storage.Pair{p}, s.of("relationship"), here(ctx, s.key("relationship")))[0]
+	return relationshipsOf(ctx, []storage.Pair{p}, s.of("relationship"), prefetch.Here(ctx, s.key("relationship")))[0]
 }
 
 func markOf(row storage.Row) consistency.Mark {

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -28,25 +31,25 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err != nil {
 		return nil, filterError(err)
 	}
-	args, err := pageOf(ctx, f, 0)
+	args, err := prefetch.ParsePage(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	cursors := bound{kind: cursor.People, to: []int64{hashOf(filter.String())}, what: "filter"}
-	if open, err := readOpen(ctx, filter.Lists()); err != nil || slices.Contains(open, false) {
+	cursors := prefetch.Cursors{Kind: cursor.People, To: []int64{prefetch.Hash(filter.String())}, What: "filter"}
+	if open, err := prefetch.ReadOpen(ctx, filter.Lists()); err != nil || slices.Contains(open, false) {
 		return nil, err
 	}
 	if seen, err := r.readMade(ctx, graph, filter.Made()); err != nil || !seen {
 		return nil, err
 	}
-	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
-	p, err := r.byID(ctx, args, cursors, func(from social.Mark, first int) (social.Common, error) {
+	absent := func(l social.List) bool { return prefetch.IsAbsent(ctx, l.Owner) }
+	p, err := byID(ctx, args, cursors, func(from social.Mark, first int) (social.Common, error) {
 		return graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: first})
 	})
 	if err != nil {
 		return nil, err
 	}
-	return readPage(ctx, f, p, plain), nil
+	return readPage(ctx, f, &p, plain), nil
 }
 
 // readMade reads who is on lists that users have made, and to whom edges of declared kinds lead; false if the viewer does not see one of them.
@@ -161,4 +164,117 @@ func (r *Resolver) filterOf(where model.PeopleFilter, level int) (social.Filter,
 		f.Members = &social.Members{List: id}
 	}
 	return f, nil
+}
+
+func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserSearchConnection, error) {
+	f := fetchQuery(ctx)
+	args, err := prefetch.ParsePage(ctx, f, 0)
+	if err != nil {
+		return nil, err
+	}
+	words, err := wordsOf("text", text)
+	if err != nil {
+		return nil, err
+	}
+	cursors := prefetch.Cursors{Kind: cursor.RankedSearch, To: []int64{prefetch.Hash(strings.Join(words, " "))}, What: "search"}
+	var near, followers, id int64
+	if err := cursors.Read(ctx, "after", args.Text, &near, &followers, &id); err != nil {
+		return nil, err
+	}
+	found, err := prefetch.Shared(ctx, searchKey(strings.Join(words, " ")), func() (foundUsers, error) { return r.search(ctx, words) })
+	if err != nil {
+		return nil, err
+	}
+	after := social.Found{Near: near, Followers: followers, User: storage.UserID(id)}
+	all, _, more := prefetch.Cut(args, found.all, func(one social.Found) bool { return one.Compare(after) > 0 }, nil)
+	p := &userPage{Complete: found.complete}
+	for _, one := range all {
+		p.Rows = append(p.Rows, one.User)
+		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, one.Near, one.Followers, int64(one.User)))
+	}
+	p.Info = prefetch.PageInfo(r.Cursors, p.Cursors, more, nil)
+	return readPage(ctx, f, p, func(users model.UserPage, p *userPage) *model.UserSearchConnection {
+		return &model.UserSearchConnection{
+			Nodes: users.Nodes, PageInfo: users.PageInfo, Complete: users.Complete,
+			Edges: prefetch.Edges(len(users.Nodes), func(i int) model.UserSearchEdge {
+				return model.UserSearchEdge{Cursor: p.Cursors[i], Node: users.Nodes[i]}
+			}),
+		}
+	}), nil
+}
+
+// searchKey is the words of a search, whose pages share what was found.
+type searchKey string
+
+type foundUsers struct {
+	all      []social.Found
+	complete bool
+}
+
+func (r *Resolver) search(ctx context.Context, words []string) (found foundUsers, err error) {
+	if words == nil { // nobody has typed enough
+		return foundUsers{complete: true}, nil
+	}
+	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	if err != nil {
+		return found, err
+	}
+	query := social.SearchQuery{Words: words, Names: r.reads()}
+	if r.Popular != nil {
+		query.Popular = r.Popular.Users
+	}
+	found.all, found.complete, err = graph.Search(ctx, query)
+	return found, err
+}
+
+// mostAmong is how many edges one answer of `edgesAmong` has at most: some 500 kB.
+const mostAmong = 100_000
+
+func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
+	return prefetch.Shared(ctx, fetchQuery(ctx).Same, func() (*model.EdgesAmong, error) { return r.edgesAmong(ctx, texts) })
+}
+
+func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
+	if err := checkLength("ids", len(texts), limits.MaxAmong); err != nil {
+		return nil, err
+	}
+	var ids prefetch.IDSet
+	places := make([]int, 0, len(texts)) // of the distinct ids, in the answer
+	for i, text := range texts {
+		id, err := parseUserID("ids", text)
+		if err != nil {
+			return nil, err
+		}
+		ids.Add(id, struct{}{})
+		if len(ids.Keys()) > len(places) {
+			places = append(places, i)
+		}
+	}
+	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	if err != nil {
+		return nil, err
+	}
+	var lists []social.List // two of each user
+	for _, id := range ids.Keys() {
+		lists = append(lists, bothLists(id)...)
+	}
+	open, err := prefetch.ReadOpen(ctx, lists)
+	if err != nil {
+		return nil, err
+	}
+	visible := func(from, to int) bool {
+		return open[2*from+int(storage.Forward)] || open[2*to+int(storage.Inverse)]
+	}
+	found, err := graph.EdgesAmong(ctx, ids.Keys(), mostAmong, visible)
+	if err != nil {
+		return nil, err
+	}
+	answer := &model.EdgesAmong{Followings: make([][]int32, len(texts)), Complete: found.Complete}
+	for i := range answer.Followings {
+		answer.Followings[i] = []int32{}
+	}
+	for from, followings := range found.Followings {
+		answer.Followings[places[from]] = storage.Each(followings, func(to int) int32 { return int32(places[to]) })
+	}
+	return answer, nil
 }

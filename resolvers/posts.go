@@ -10,29 +10,30 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
 
 var (
-	userPosts = placeList[storage.UserID, storage.PostsQuery, storage.Post]{
-		kind: cursor.Posts, of: userName, pages: storage.PostPageLookups, place: storage.Post.Place, ofUser: true,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
+	userPosts = prefetch.PlaceList[storage.UserID, storage.PostsQuery, storage.Post]{
+		Kind: cursor.Posts, Of: userName, Pages: storage.PostPageLookups, Place: storage.Post.Place, OfUser: true,
+		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
 			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
 		},
-		shows: func(_ *access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
-		below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) wanted {
-			return wantedPosts{rows, on}
+		Shows: func(_ *prefetch.Access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
+		Below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) prefetch.Objects {
+			return postRows{rows, on}
 		},
 	}
-	postComments = placeList[storage.Post, storage.CommentsQuery, storage.Comment]{
-		kind: cursor.Comments, of: postName, pages: storage.CommentPageLookups, place: storage.Comment.Place,
-		query: func(_ *access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
+	postComments = prefetch.PlaceList[storage.Post, storage.CommentsQuery, storage.Comment]{
+		Kind: cursor.Comments, Of: postName, Pages: storage.CommentPageLookups, Place: storage.Comment.Place,
+		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
 			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
 		},
-		shows: func(_ *access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
-		below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) wanted {
-			return wantedComments{rows, on}
+		Shows: func(_ *prefetch.Access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
+		Below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) prefetch.Objects {
+			return commentRows{rows, on}
 		},
 	}
 )
@@ -48,85 +49,85 @@ var (
 func writerOf(row storage.Comment) storage.UserID { return row.By }
 
 // postsOf makes posts that the viewer may see and whose users have been fetched.
-func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, at paths) []*model.Post {
+func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, at prefetch.Paths) []*model.Post {
 	posts, made := make([]*model.Post, len(rows)), make([]model.Post, len(rows))
-	needs := needsOf(ctx, on)
+	needs := prefetch.NeedsOf(ctx, on)
 	for i, row := range rows {
 		if made[i].Row, made[i].Files, posts[i] = row, model.FilesOf(row), &made[i]; needs&fields.Favorite != 0 {
 			made[i].Favorited = hasFavorited(ctx, row.PostID)
 		}
 	}
 	if len(posts) > 0 {
-		showParts(ctx, posts, on, at)
+		prefetch.ShowParts(ctx, posts, on, at)
 	}
 	return posts
 }
 
-// wantedPosts are posts whose rows are known.
-type wantedPosts wantedRows[storage.Post]
+// postRows are posts whose rows are known.
+type postRows prefetch.Rows[storage.Post]
 
-func (w wantedPosts) add(ctx context.Context, b *batch) {
-	if needsOf(ctx, w.on)&fields.Favorite != 0 && b.viewer != 0 {
-		b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Favorites]).Ask(storage.Each(w.rows, func(p storage.Post) storage.Pair {
+func (w postRows) AddTo(ctx context.Context, level *prefetch.Level) {
+	if prefetch.NeedsOf(ctx, w.On)&fields.Favorite != 0 && level.Viewer != 0 {
+		level.Ask(loaders.Of(level.Loaders, storage.EdgeLookups[storage.Favorites]).Ask(storage.Each(w.Rows, func(p storage.Post) storage.Pair {
 			pair, _ := favoriteOf(ctx, p.PostID)
 			return pair
 		})))
 	}
-	wantedRows[storage.Post](w).add(ctx, b)
+	prefetch.Rows[storage.Post](w).AddTo(ctx, level)
 }
 
 // postName names a post as what has lists.
 func postName(p storage.Post) storage.PostID { return p.PostID }
 
-func askPostNodes(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object) {
-	wantedPostIDs{storage.Each(ids, nodeID.post), on}.add(ctx, b)
+func askPostNodes(ctx context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object) {
+	postIDs{storage.Each(ids, nodeID.post), on}.AddTo(ctx, level)
 }
 
-// wantedPostIDs are posts by their ids.
-type wantedPostIDs struct {
+// postIDs are posts by their ids.
+type postIDs struct {
 	ids []storage.PostID
 	on  []*selections.Object
 }
 
-func (w wantedPostIDs) add(_ context.Context, b *batch) {
+func (w postIDs) AddTo(_ context.Context, level *prefetch.Level) {
 	if len(w.ids) == 0 {
 		return
 	}
-	b.addOpens(storage.FavoriteInbox, storage.Each(w.ids, func(id storage.PostID) storage.UserID { return id.Author }))
-	b.ask(loaders.Of(b.loaders, storage.PostLookups).Ask(w.ids))
-	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
-		b.next = append(b.next, wantedPosts{visiblePosts(ctx, a, w.ids), w.on})
+	level.AddOpens(storage.FavoriteInbox, storage.Each(w.ids, func(id storage.PostID) storage.UserID { return id.Author }))
+	level.Ask(loaders.Of(level.Loaders, storage.PostLookups).Ask(w.ids))
+	level.Seen = append(level.Seen, func(ctx context.Context, a *social.Audience) {
+		level.Next = append(level.Next, postRows{visiblePosts(ctx, a, w.ids), w.on})
 	})
 }
 
-func showPostNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
-	a, err := audienceOf(ctx)
+func showPostNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := postErr(ctx, a, id.post()); err != nil {
-		failAt(ctx, at(0), err)
+		prefetch.FailAt(ctx, at(0), err)
 	}
 	return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post()}), on, at)), nil
 }
 
-func askCommentNodes(_ context.Context, b *batch, nodes []nodeID, on []*selections.Object) {
+func askCommentNodes(_ context.Context, level *prefetch.Level, nodes []nodeID, on []*selections.Object) {
 	ids := storage.Each(nodes, nodeID.comment)
-	b.addOpens(storage.FavoriteInbox, storage.Each(nodes, nodeID.user))
-	b.ask(loaders.Of(b.loaders, storage.CommentLookups).Ask(ids))
-	b.seen = append(b.seen, func(ctx context.Context, a *social.Audience) {
-		b.next = append(b.next, wantedComments{visibleComments(ctx, a, ids), on})
+	level.AddOpens(storage.FavoriteInbox, storage.Each(nodes, nodeID.user))
+	level.Ask(loaders.Of(level.Loaders, storage.CommentLookups).Ask(ids))
+	level.Seen = append(level.Seen, func(ctx context.Context, a *social.Audience) {
+		level.Next = append(level.Next, commentRows{visibleComments(ctx, a, ids), on})
 	})
 }
 
-func showCommentNode(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
-	a, err := audienceOf(ctx)
+func showCommentNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, err = accessOf(ctx).shows(a, id.comment().Author)
+	_, err = prefetch.AccessOf(ctx).Shows(a, id.comment().Author)
 	if err = cmp.Or(loaders.Of(loaders.For(ctx), storage.CommentLookups).Load(id.comment()).Err, err); err != nil {
-		failAt(ctx, at(0), err)
+		prefetch.FailAt(ctx, at(0), err)
 	}
 	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil
 }
@@ -136,7 +137,7 @@ func authorsOf(rows []storage.Post) []storage.UserID {
 }
 
 func (userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {
-	f, p, err := answerTo[*rowsPage[storage.Post]](ctx, userName(obj.UserID))
+	f, p, err := prefetch.Answer[storage.Post](ctx, userName(obj.UserID))
 	if err != nil || p == nil {
 		return nil, err
 	}
@@ -144,33 +145,32 @@ func (userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *strin
 }
 
 // postConnection makes a page of posts, which have been fetched.
-func postConnection(ctx context.Context, f *selections.Field, p *rowsPage[storage.Post]) *model.PostConnection {
-	nodes := make([]*model.Post, len(p.rows))
+func postConnection(ctx context.Context, f *selections.Field, p *prefetch.Page[storage.Post]) *model.PostConnection {
+	nodes := make([]*model.Post, len(p.Rows))
 	if items := f.Below[0].Items; items != nil {
-		nodes = postsOf(ctx, p.rows, items, itemPaths(ctx, f))
+		nodes = postsOf(ctx, p.Rows, items, prefetch.ItemPaths(ctx, f))
 	}
 	return &model.PostConnection{
-		PageInfo: p.info, Nodes: nodes,
-		Edges: edges(len(nodes), func(i int) model.PostEdge { return model.PostEdge{Cursor: p.cursors[i], Node: nodes[i]} }),
+		PageInfo: p.Info, Nodes: nodes,
+		Edges: prefetch.Edges(len(nodes), func(i int) model.PostEdge { return model.PostEdge{Cursor: p.Cursors[i], Node: nodes[i]} }),
 	}
 }
 
-// LatestPosts is one look-up on all shards; there are more look-ups
-// only if many of the newest posts are hidden.
+// LatestPosts is one look-up on all shards; there are more look-ups only if many of the newest posts are hidden.
 func (r queries) LatestPosts(ctx context.Context, _ *int32, _ *string) (*model.PostConnection, error) {
 	f := fetchQuery(ctx)
-	args, err := pageOf(ctx, f, cursor.LatestPosts)
+	args, err := prefetch.ParsePage(ctx, f, cursor.LatestPosts)
 	if err != nil {
 		return nil, err
 	}
-	page, err := shared(ctx, latestPage{args.after, args.size}, func() (social.Page[storage.Post], error) { return r.latest(ctx, args) })
+	page, err := prefetch.Shared(ctx, latestPage{args.After, args.Size}, func() (social.Page[storage.Post], error) { return r.latest(ctx, args) })
 	if err != nil {
 		return nil, err
 	}
 	if items := f.Below[0].Items; items != nil {
-		fetch(ctx, wantedPosts{page.Rows, items})
+		prefetch.Fetch(ctx, postRows{page.Rows, items})
 	}
-	return postConnection(ctx, f, pageOfPlaces(r.Resolver, cursor.LatestPosts, page, storage.Post.Place)), nil
+	return postConnection(ctx, f, prefetch.PageOfPlaces(r.Cursors, cursor.LatestPosts, page, storage.Post.Place)), nil
 }
 
 // latestPage is a page of the newest posts.
@@ -179,42 +179,41 @@ type latestPage struct {
 	size  int
 }
 
-func (r queries) latest(ctx context.Context, args pageArguments) (page social.Page[storage.Post], err error) {
-	a, err := audienceOf(ctx)
+func (r queries) latest(ctx context.Context, args prefetch.PageArguments) (page social.Page[storage.Post], err error) {
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return page, err
 	}
-	e := accessOf(ctx)
+	e := prefetch.AccessOf(ctx)
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
 		rows, err := storage.LatestPostLookups.Get(ctx, r.reads(), storage.PostsQuery{After: after, Limit: limit})
 		if err == nil {
-			err = e.fetchShown(a, authorsOf(rows))
+			err = e.FetchShown(a, authorsOf(rows))
 		}
 		return rows, err
 	}
-	shows := func(p storage.Post) bool { return e.isShown(a, p.Author) }
-	return e.allowance.Latest(args.after, args.size, shows, read)
+	shows := func(p storage.Post) bool { return e.IsShown(a, p.Author) }
+	return e.Allowance.Latest(args.After, args.Size, shows, read)
 }
 
 func (postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {
-	f, p, err := answerTo[*rowsPage[storage.Comment]](ctx, obj.Row.PostID)
+	f, p, err := prefetch.Answer[storage.Comment](ctx, obj.Row.PostID)
 	if err != nil || p == nil {
 		return nil, err
 	}
-	nodes := commentsOf(ctx, p.rows, f.Below[0].Items, itemPaths(ctx, f))
+	nodes := commentsOf(ctx, p.Rows, f.Below[0].Items, prefetch.ItemPaths(ctx, f))
 	return &model.CommentConnection{
-		PageInfo: p.info, Nodes: nodes,
-		Edges: edges(len(nodes), func(i int) model.CommentEdge { return commentEdge(nodes[i].Row, nodes[i]) }),
+		PageInfo: p.Info, Nodes: nodes,
+		Edges: prefetch.Edges(len(nodes), func(i int) model.CommentEdge { return commentEdge(nodes[i].Row, nodes[i]) }),
 	}, nil
 }
 
 func commentEdge(row storage.Comment, node *model.Comment) model.CommentEdge {
-	return model.CommentEdge{Cursor: spell(unsealed, cursor.Comments, row.Place()), Node: node}
+	return model.CommentEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Comments, row.Place()), Node: node}
 }
 
-// commentsOf makes comments that the viewer may see and whose users have been fetched, without those
-// whose writers no longer exist.
-func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Object, at paths) []*model.Comment {
+// commentsOf makes comments that the viewer may see and whose users have been fetched, without those whose writers no longer exist.
+func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Object, at prefetch.Paths) []*model.Comment {
 	l := loaders.For(ctx)
 	comments := make([]*model.Comment, 0, len(rows))
 	for _, row := range rows {
@@ -223,25 +222,24 @@ func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Ob
 		}
 	}
 	if len(comments) > 0 {
-		showParts(ctx, comments, on, at)
+		prefetch.ShowParts(ctx, comments, on, at)
 	}
 	return comments
 }
 
-// wantedComments has the writers of comments read: comments of writers who do not exist are left out.
-type wantedComments wantedRows[storage.Comment]
+// commentRows has the writers of comments read: comments of writers who do not exist are left out.
+type commentRows prefetch.Rows[storage.Comment]
 
-func (w wantedComments) add(ctx context.Context, b *batch) {
-	wantedUsers{ids: distinctOf(storage.Each(w.rows, writerOf)), exist: true}.add(ctx, b)
-	wantedRows[storage.Comment](w).add(ctx, b)
+func (w commentRows) AddTo(ctx context.Context, level *prefetch.Level) {
+	prefetch.Users{IDs: prefetch.Distinct(storage.Each(w.Rows, writerOf)), Exist: true}.AddTo(ctx, level)
+	prefetch.Rows[storage.Comment](w).AddTo(ctx, level)
 }
 
-// visiblePosts are the posts that exist and that the audience may see. All of the ids have been
-// fetched.
+// visiblePosts are the posts that exist and that the audience may see. All of the ids have been fetched.
 func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID) (rows []storage.Post) {
-	e := accessOf(ctx)
+	e := prefetch.AccessOf(ctx)
 	for _, id := range ids {
-		if r := loaders.Of(e.loaders, storage.PostLookups).Load(id); r.Found && e.isShown(a, id.Author) {
+		if r := loaders.Of(e.Loaders, storage.PostLookups).Load(id); r.Found && e.IsShown(a, id.Author) {
 			rows = append(rows, r.Value)
 		}
 	}
@@ -250,16 +248,15 @@ func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID)
 
 // postErr is why it is not known whether the audience sees a post.
 func postErr(ctx context.Context, a *social.Audience, id storage.PostID) error {
-	_, err := accessOf(ctx).shows(a, id.Author)
+	_, err := prefetch.AccessOf(ctx).Shows(a, id.Author)
 	return cmp.Or(loaders.Of(loaders.For(ctx), storage.PostLookups).Load(id).Err, err)
 }
 
-// visibleComments are the comments that the audience may see: the writer is not hidden, and the post
-// may be seen.
+// visibleComments are the comments that the audience may see: the writer is not hidden, and the post may be seen.
 func visibleComments(ctx context.Context, a *social.Audience, ids []storage.CommentID) (rows []storage.Comment) {
-	e := accessOf(ctx)
+	e := prefetch.AccessOf(ctx)
 	for _, id := range ids {
-		if r := loaders.Of(e.loaders, storage.CommentLookups).Load(id); r.Found && e.isShown(a, id.Author) && !a.Hides(r.Value.By) {
+		if r := loaders.Of(e.Loaders, storage.CommentLookups).Load(id); r.Found && e.IsShown(a, id.Author) && !a.Hides(r.Value.By) {
 			rows = append(rows, r.Value)
 		}
 	}

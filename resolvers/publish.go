@@ -8,6 +8,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/storage"
 )
 
@@ -46,9 +47,9 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 		return nil, clientError(err)
 	}
 	s := payloadSelection(ctx)
-	fetch(ctx,
-		wantedPosts{[]storage.Post{post}, s.of("post")},
-		s.wantedViewer(ctx, viewer, true))
+	prefetch.Fetch(ctx,
+		postRows{[]storage.Post{post}, s.of("post")},
+		s.viewerObjects(ctx, viewer, true))
 	return &model.PostPayload{Changed: published, Post: s.post(ctx, post), Viewer: s.showViewer(ctx, viewer, true)}, nil
 }
 
@@ -86,9 +87,9 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		return nil, postError(attributesError(err))
 	}
 	s := payloadSelection(ctx)
-	fetch(ctx,
-		wantedPosts{[]storage.Post{edited}, s.of("post")},
-		s.wantedViewer(ctx, viewer, true))
+	prefetch.Fetch(ctx,
+		postRows{[]storage.Post{edited}, s.of("post")},
+		s.viewerObjects(ctx, viewer, true))
 	return &model.PostPayload{Changed: changed, Post: s.post(ctx, edited), Viewer: s.showViewer(ctx, viewer, true)}, nil
 }
 
@@ -124,9 +125,9 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 	}
 	s := payloadSelection(ctx)
 	payload := &model.CommentPayload{Changed: added}
-	fetch(ctx, wantedUsers{ids: []storage.UserID{viewer}, exist: true, on: s.below("comment").of("author")}, s.wantedPost(post))
+	prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{viewer}, Exist: true, On: s.below("comment").of("author")}, s.postObjects(post))
 	if s.has("comment") {
-		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), here(ctx, s.key("comment"))) {
+		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), prefetch.Here(ctx, s.key("comment"))) {
 			payload.Comment = c
 		}
 	}
@@ -150,18 +151,18 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Comme
 	payload := &model.CommentPayload{}
 	if post != (storage.PostID{}) {
 		s := payloadSelection(ctx)
-		fetch(ctx, s.wantedPost(post))
+		prefetch.Fetch(ctx, s.postObjects(post))
 		payload.Changed, payload.Post = true, s.readPost(ctx, post)
 	}
 	return payload, nil
 }
 
-// wantedPost is what the field `post` needs.
-func (s selection) wantedPost(id storage.PostID) wantedPostIDs {
+// postObjects is what the field `post` needs.
+func (s selection) postObjects(id storage.PostID) postIDs {
 	if !s.has("post") {
-		return wantedPostIDs{}
+		return postIDs{}
 	}
-	return wantedPostIDs{[]storage.PostID{id}, s.of("post")}
+	return postIDs{[]storage.PostID{id}, s.of("post")}
 }
 
 // readPost is the post of the field `post`, which has been fetched; nil if it is not selected, or gone, or hidden from the viewer.
@@ -169,12 +170,12 @@ func (s selection) readPost(ctx context.Context, id storage.PostID) *model.Post 
 	if !s.has("post") {
 		return nil
 	}
-	a, err := audienceOf(ctx)
+	a, err := prefetch.AudienceOf(ctx)
 	if err == nil {
 		err = postErr(ctx, a, id)
 	}
 	if err != nil {
-		failAt(ctx, here(ctx, s.key("post"))(0), err)
+		prefetch.FailAt(ctx, prefetch.Here(ctx, s.key("post"))(0), err)
 		return nil
 	}
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{id}) {
@@ -221,5 +222,5 @@ func (s selection) post(ctx context.Context, row storage.Post) *model.Post {
 	if !s.has("post") {
 		return nil
 	}
-	return postsOf(ctx, []storage.Post{row}, s.of("post"), here(ctx, s.key("post")))[0]
+	return postsOf(ctx, []storage.Post{row}, s.of("post"), prefetch.Here(ctx, s.key("post")))[0]
 }

@@ -5,6 +5,7 @@ import (
 
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/resolvers/prefetch"
 	"kith/storage"
 )
 
@@ -36,20 +37,20 @@ var readAhead = selections.Reads{
 // nodeType is a type of nodes whose ids are two numbers behind a prefix; those of a user are one, without a prefix.
 type nodeType struct {
 	name, prefix string
-	ask          func(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object)
+	ask          func(ctx context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object)
 	// show makes a node, which has been fetched; nil if the viewer does not see it.
-	show func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error)
+	show func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error)
 }
 
 // nodeTypes are all of them.
 var nodeTypes = []nodeType{
-	{"User", "", askUserNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
-		return orNil(usersOf(ctx, wantedUsers{ids: []storage.UserID{id.user()}, exist: true, on: on}, at)), nil
+	{"User", "", askUserNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
+		return orNil(usersOf(ctx, prefetch.Users{IDs: []storage.UserID{id.user()}, Exist: true, On: on}, at)), nil
 	}},
-	{"Relationship", "rel_", askRelationshipNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	{"Relationship", "rel_", askRelationshipNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
 		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
 	}},
-	{"FriendRequest", "req_", askRequestNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	{"FriendRequest", "req_", askRequestNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
 		return orNil(requestOf(ctx, id.numbers, on, at)), nil
 	}},
 	{"List", "list_", askListNodes, showListNode},         // the owner, and the number of the list

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -42,58 +44,59 @@ func edgesFrom(kind int64, user storage.UserID) ownList {
 
 // edgesOfKind are the edges of a declared kind that leave a user.
 var edgesOfKind = &setField[storage.UserID]{
-	parse: parsePage, name: userName, single: true,
-	ahead: func(_ context.Context, b *batch, _ setArguments, users []storage.UserID) {
-		b.addOpens(storage.FavoriteInbox, users)
+	parse: parsePage, name: userName,
+	ahead: func(_ context.Context, level *prefetch.Level, _ setArguments, users []storage.UserID) {
+		level.AddOpens(storage.FavoriteInbox, users)
 	},
-	answer: func(q setQuestion, ctx context.Context) (page, error) {
-		value, _ := q.name.field.Argument(ctx, "kind").(string)
+	setWork: setWork{single: true, answer: func(q setQuestion, ctx context.Context) (userPage, error) {
+		value, _ := q.name.Field.Argument(ctx, "kind").(string)
 		kind, err := q.resolver.kindOf(value)
-		e := accessOf(ctx)
-		if err != nil || e.viewer != q.user && kind.Seen != storage.ByEveryone {
+		e := prefetch.AccessOf(ctx)
+		if err != nil || e.Viewer != q.user && kind.Seen != storage.ByEveryone {
 			return closed, err
 		}
-		if sees, err := e.shows(q.audience, q.user); err != nil || !sees {
+		if sees, err := e.Shows(q.audience, q.user); err != nil || !sees {
 			return closed, err
 		}
-		return q.resolver.related(ctx, q.read, kind, edgesFrom(kind.Number, q.user), q.audience, q.arguments.pageArguments, q.needs())
-	},
+		return q.resolver.related(ctx, q.read, kind, edgesFrom(kind.Number, q.user), q.audience, q.arguments.PageArguments, q.needs())
+	}},
 }
 
 // needs is what all aliases select of the page; of a number, how long the list is.
-func (q setQuestion) needs() pageNeeds {
-	if q.name.field.Below == nil {
-		return pageNeeds{total: true}
+func (q setQuestion) needs() prefetch.PageNeeds {
+	if q.name.Field.Below == nil {
+		return prefetch.PageNeeds{Total: true}
 	}
-	return pageNeedsOf(q.name.field.Twins...)
+	return prefetch.PageNeedsOf(q.name.Field.Twins...)
 }
 
 func (userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string) (*model.RelationConnection, error) {
-	f, p, err := answerTo[*page](ctx, userName(obj.UserID))
+	f, p, err := prefetch.Answer[storage.UserID](ctx, userName(obj.UserID))
 	if err != nil || p == nil {
 		return nil, err
 	}
-	return p.relations(ctx, f, storage.Relations)
+	return relationsOn(ctx, f, p, storage.Relations)
 }
 
 // related is a page of edges of a kind, and reads what is beside them.
-func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args pageArguments, n pageNeeds) (page, error) {
+func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args prefetch.PageArguments, n prefetch.PageNeeds) (userPage, error) {
 	p, err := list.page(ctx, r, read, audience, args, list.cursorsOf(), n)
 	if err != nil {
 		return p, err
 	}
-	if p.kind = &kind; kind.To != "" && !list.side.IsInverse() {
-		p.users = nil
+	made := p.Made.(*edgesRead)
+	if made.kind = &kind; kind.To != "" && !list.side.IsInverse() {
+		p.Rows = nil
 	}
-	if n.details && len(p.edges) > 0 {
-		storage.DetailLookups.Read(ctx, read, storage.Each(p.edges, storage.Edge.Pair)...)
+	if n.Details && len(made.edges) > 0 {
+		storage.DetailLookups.Read(ctx, read, storage.Each(made.edges, storage.Edge.Pair)...)
 	}
 	return p, nil
 }
 
 // seesEdges reports whether the viewer may see the edges of a kind that leave a user.
 func (r *Resolver) seesEdges(ctx context.Context, kind storage.Kind, from storage.UserID) (bool, error) {
-	if !isViewer(ctx, from) && kind.Seen != storage.ByEveryone {
+	if !prefetch.IsViewer(ctx, from) && kind.Seen != storage.ByEveryone {
 		return false, nil
 	}
 	return r.isOpenToRelate(ctx, from)
@@ -101,8 +104,8 @@ func (r *Resolver) seesEdges(ctx context.Context, kind storage.Kind, from storag
 
 // isOpenToRelate reports whether a user exists, and what it publishes is open to the viewer.
 func (r *Resolver) isOpenToRelate(ctx context.Context, user storage.UserID) (bool, error) {
-	open, err := readOpen(ctx, []social.List{social.PostsOf(user)})
-	if err != nil || !open[0] || isAbsent(ctx, user) && !isViewer(ctx, user) {
+	open, err := prefetch.ReadOpen(ctx, []social.List{social.PostsOf(user)})
+	if err != nil || !open[0] || prefetch.IsAbsent(ctx, user) && !prefetch.IsViewer(ctx, user) {
 		return false, err
 	}
 	row := loaders.For(ctx).Users.Get(user)
@@ -119,48 +122,49 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 		return nil, err
 	}
 	switch {
-	case kind.Seen == storage.ByOwner, kind.Seen == storage.ByBothEnds && !isViewer(ctx, end):
+	case kind.Seen == storage.ByOwner, kind.Seen == storage.ByBothEnds && !prefetch.IsViewer(ctx, end):
 		return nil, nil
 	case kind.To == "":
 		if open, err := r.isOpenToRelate(ctx, end); err != nil || !open {
 			return nil, err
 		}
 	}
-	f := planned(ctx)
-	args, err := pageOf(ctx, f, 0)
+	f := prefetch.Running(ctx)
+	args, err := prefetch.ParsePage(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	audience, err := audienceOf(ctx)
+	audience, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list := ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related, checked: !isViewer(ctx, end)}
-	p, err := r.related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, pageNeedsOf(f))
+	list := ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related, checked: !prefetch.IsViewer(ctx, end)}
+	p, err := r.related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, prefetch.PageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}
-	fetch(ctx, p.wanted(f)...)
-	return p.relations(ctx, f, list.side)
+	prefetch.Fetch(ctx, objectsOn(&p, f)...)
+	return relationsOn(ctx, f, &p, list.side)
 }
 
-// relations is a page of edges whose users have been fetched, as far as they lead to users.
-func (p *page) relations(ctx context.Context, f *selections.Field, side storage.Side) (*model.RelationConnection, error) {
-	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(p.edges)), Complete: p.complete, Total: p.total, PageInfo: p.info}}
-	if items := f.Below[0].Items; items != nil && len(p.users) > 0 {
-		c.Nodes = usersOf(ctx, wantedUsers{ids: p.users, exist: true, on: items}, itemPaths(ctx, f))
+// relationsOn is a page of edges whose users have been fetched, as far as they lead to users.
+func relationsOn(ctx context.Context, f *selections.Field, p *userPage, side storage.Side) (*model.RelationConnection, error) {
+	made := p.Made.(*edgesRead)
+	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(made.edges)), Complete: p.Complete, Total: p.Total, PageInfo: p.Info}}
+	if items := f.Below[0].Items; items != nil && len(p.Rows) > 0 {
+		c.Nodes = usersOf(ctx, prefetch.Users{IDs: p.Rows, Exist: true, On: items}, prefetch.ItemPaths(ctx, f))
 	}
-	details := make([]storage.Result[storage.Detail], len(p.edges))
-	if pageNeedsOf(f).details {
-		details = loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(p.edges, storage.Edge.Pair))
+	details := make([]storage.Result[storage.Detail], len(made.edges))
+	if prefetch.PageNeedsOf(f).Details {
+		details = loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(made.edges, storage.Edge.Pair))
 	}
 	for _, d := range details {
 		if d.Err != nil {
 			return nil, d.Err
 		}
 	}
-	c.Edges = edges(len(p.edges), func(i int) model.RelationEdge {
-		return relationEdge(*p.kind, side, p.edges[i], details[i].Value, p.cursors[i], c.Nodes[i])
+	c.Edges = prefetch.Edges(len(made.edges), func(i int) model.RelationEdge {
+		return relationEdge(*made.kind, side, made.edges[i], details[i].Value, p.Cursors[i], c.Nodes[i])
 	})
 	return c, nil
 }
@@ -183,7 +187,7 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 	if err != nil {
 		return nil, err
 	}
-	if isAbsent(ctx, end) {
+	if prefetch.IsAbsent(ctx, end) {
 		return nil, nil
 	}
 	pair, l := kind.Pair(obj.User.UserID, end), loaders.For(ctx)
@@ -197,18 +201,18 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 	}
 	var node *model.User
 	if kind.To == "" {
-		f := planned(ctx)
-		on := belowOf(f.Below[0].Named("node"))
-		fetch(ctx, wantedUsers{ids: []storage.UserID{end}, exist: true, on: on})
-		a, err := audienceOf(ctx)
+		f := prefetch.Running(ctx)
+		on := prefetch.Below(f.Below[0].Named("node"))
+		prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{end}, Exist: true, On: on})
+		a, err := prefetch.AudienceOf(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if !a.Hides(end) {
-			node = usersOf(ctx, wantedUsers{ids: []storage.UserID{end}, exist: true, on: on}, here(ctx, "node"))[0]
+			node = usersOf(ctx, prefetch.Users{IDs: []storage.UserID{end}, Exist: true, On: on}, prefetch.Here(ctx, "node"))[0]
 		}
 	}
-	cursor := edgesFrom(kind.Number, pair.From).cursorsOf().spell(unsealed, int64(row.Value.UpdateTime), int64(end))
+	cursor := edgesFrom(kind.Number, pair.From).cursorsOf().Spell(prefetch.Unsealed, int64(row.Value.UpdateTime), int64(end))
 	edge := relationEdge(kind, storage.Relations, row.Value, detail.Value, cursor, node)
 	return &edge, nil
 }
@@ -253,13 +257,13 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	if err != nil {
 		return nil, err
 	}
-	list := parseEach(ids, func(text string) (storage.UserID, error) { return parseEnd("ids", kind, text) })
+	list := prefetch.ParseInputs(ids, func(text string) (storage.UserID, error) { return parseEnd("ids", kind, text) })
 	outcomes := make([]*model.RelateOutcome, len(ids))
 	var token, late consistency.Token
-	results, stale := change(viewer, list.good)
-	r.explain(ctx, viewer, list.good, results)
+	results, stale := change(viewer, list.Good)
+	r.explain(ctx, viewer, list.Good, results)
 	for i, result := range results {
-		at := list.index(i)
+		at := list.Index(i)
 		outcomes[at] = &model.RelateOutcome{ID: ids[at], Changed: result.Value.Changed, Error: followError(relationError(result.Err))}
 		if result.Value.Changed {
 			mark := markOf(storage.Row{Side: storage.Relations, Edge: result.Value.Row})
@@ -268,11 +272,19 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 			}
 		}
 	}
-	for _, w := range list.wrong {
-		outcomes[w.index] = &model.RelateOutcome{ID: abridged(ids[w.index]), Error: followError(w.err)}
+	for _, w := range list.Wrong {
+		outcomes[w.Index] = &model.RelateOutcome{ID: abridged(ids[w.Index]), Error: followError(w.Err)}
 	}
 	s := payloadSelection(ctx)
 	r.await(ctx, done{token: token, late: late, stale: stale}, s.readsInverse())
-	fetch(ctx, s.wantedViewer(ctx, viewer, true))
+	prefetch.Fetch(ctx, s.viewerObjects(ctx, viewer, true))
 	return &model.RelatePayload{Viewer: s.showViewer(ctx, viewer, true), Outcomes: outcomes}, nil
+}
+
+// relationError says that there are too many relations of a kind, or that their attributes are too long.
+func relationError(err error) error {
+	if errors.Is(err, storage.ErrLimitReached) {
+		return apierr.TooManyRelations.Error("you have as many of these as one may")
+	}
+	return attributesError(err)
 }

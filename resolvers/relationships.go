@@ -10,30 +10,63 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
+	"kith/social"
 	"kith/storage"
 )
 
 // muteKinds are the kinds of relations that mute, by what they leave out.
 var muteKinds = map[model.MuteScope]storage.Kind{model.MuteScopeEverything: storage.Mutes, model.MuteScopePosts: storage.PostMutes}
 
-// relationshipsOf makes the relationships of a selection, from what the
-// loaders hold. A relationship between two other users is nil if its edges are not visible. If a
-// shard did not answer, the relationship is nil, with an error at its path.
-func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, at paths) []*model.Relationship {
-	e := accessOf(ctx)
-	needs := needsOf(ctx, on)
+var sides = [...]storage.Side{storage.Forward, storage.Inverse}
+
+// isBetweenOthers reports whether the visibility of a relationship has to be checked: the viewer
+// may see its own relationships, and a relationship of a user with itself is empty.
+func isBetweenOthers(e *prefetch.Access, p storage.Pair) bool {
+	return p.From != e.Viewer && p.To != e.Viewer && p.From != p.To
+}
+
+// isViewers reports whether a relationship is the viewer's own, towards a user who is not a hidden user.
+func isViewers(e *prefetch.Access, p storage.Pair) bool {
+	return e.Viewer != 0 && p.From == e.Viewer && p.To != e.Viewer && !e.IsAbsent(p.To)
+}
+
+// isVisible reports whether the viewer may see a relationship. A relationship between two other users shows what is on both lists of the
+// first user, so both lists have to be open, whatever the second user shows: otherwise a viewer could read a closed list by asking about
+// every user who may be on it. A user in a block with the viewer is hidden here as in lists.
+func isVisible(e *prefetch.Access, p storage.Pair) (bool, error) {
+	if !isBetweenOthers(e, p) {
+		return true, nil
+	}
+	a, err := e.Audience()
+	if err != nil || a.InBlock(p.To) && !a.IsAbsent(p.To) {
+		return false, err
+	}
+	for _, side := range sides {
+		if open, err := e.IsOpen(social.List{Side: side, Owner: p.From}); err != nil || !open {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// relationshipsOf makes the relationships of a selection, from what the loaders hold. A relationship between two other users is nil if its
+// edges are not visible. If a shard did not answer, the relationship is nil, with an error at its path.
+func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, at prefetch.Paths) []*model.Relationship {
+	e := prefetch.AccessOf(ctx)
+	needs := prefetch.NeedsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
-		visible, err := e.isVisible(p)
+		visible, err := isVisible(e, p)
 		r := &made[i]
 		if err == nil && visible {
-			err = e.addHalves(r, p, needs)
+			err = addHalves(e, r, p, needs)
 		}
 		if err != nil {
-			failAt(ctx, at(i), err)
+			prefetch.FailAt(ctx, at(i), err)
 		}
 		if err == nil && visible {
-			r.Pair, r.IsViewers = p, p.From == e.viewer
+			r.Pair, r.IsViewers = p, p.From == e.Viewer
 			list[i] = r
 		}
 	}
@@ -43,24 +76,24 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 	if needs&fields.Mute != 0 {
 		addMutes(ctx, list, at)
 	}
-	showParts(ctx, list, on, at)
+	prefetch.ShowParts(ctx, list, on, at)
 	return list
 }
 
 // addMarks adds the viewer's notes to its own relationships.
-func addMarks(ctx context.Context, list []*model.Relationship, at paths) {
-	e := accessOf(ctx)
+func addMarks(ctx context.Context, list []*model.Relationship, at prefetch.Paths) {
+	e := prefetch.AccessOf(ctx)
 	for i, r := range list {
 		if r == nil || !r.IsViewers {
 			continue
 		}
 		r.Mark = &storage.EdgeMark{}
-		if !e.isViewers(r.Pair) {
+		if !isViewers(e, r.Pair) {
 			continue
 		}
-		mark := loaders.Of(e.loaders, storage.MarkLookups).Load(r.Pair)
+		mark := loaders.Of(e.Loaders, storage.MarkLookups).Load(r.Pair)
 		if mark.Err != nil {
-			failAt(ctx, at(i), mark.Err)
+			prefetch.FailAt(ctx, at(i), mark.Err)
 			list[i] = nil
 			continue
 		}
@@ -68,27 +101,26 @@ func addMarks(ctx context.Context, list []*model.Relationship, at paths) {
 	}
 }
 
-// requestSides are the sides that have the requests of a user: those that it has sent, and those
-// that it has received.
+// requestSides are the sides that have the requests of a user: those that it has sent, and those that it has received.
 var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
 // addMutes adds what the viewer has muted to its own relationships.
-func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
-	e := accessOf(ctx)
+func addMutes(ctx context.Context, list []*model.Relationship, at prefetch.Paths) {
+	e := prefetch.AccessOf(ctx)
 	for i, r := range list {
-		if r == nil || !e.isViewers(r.Pair) {
+		if r == nil || !isViewers(e, r.Pair) {
 			continue
 		}
 		for _, scope := range model.AllMuteScope { // of two, which an older version may have left, the later one is the wider one
 			pair := muteKinds[scope].Pair(r.Pair.From, r.Pair.To)
-			edge := loaders.Of(e.loaders, storage.EdgeLookups[storage.Relations]).Load(pair)
+			edge := loaders.Of(e.Loaders, storage.EdgeLookups[storage.Relations]).Load(pair)
 			if edge.Err == nil && edge.Value.Type == storage.Related {
-				detail := loaders.Of(e.loaders, storage.DetailLookups).Load(pair)
+				detail := loaders.Of(e.Loaders, storage.DetailLookups).Load(pair)
 				edge.Err = detail.Err
 				r.Mute = &model.Mute{Scope: scope, EndsAt: detail.Value.EndsAt}
 			}
 			if edge.Err != nil {
-				failAt(ctx, at(i), edge.Err)
+				prefetch.FailAt(ctx, at(i), edge.Err)
 				list[i] = nil
 				break
 			}
@@ -96,17 +128,16 @@ func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
 	}
 }
 
-// addHalves adds the edges of a relationship that its needs name. Towards a hidden user there are
-// none.
-func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.Needs) error {
-	if p.From == p.To || e.isAbsent(p.From) || e.isAbsent(p.To) {
+// addHalves adds the edges of a relationship that its needs name. Towards a hidden user there are none.
+func addHalves(e *prefetch.Access, r *model.Relationship, p storage.Pair, needs fields.Needs) error {
+	if p.From == p.To || e.IsAbsent(p.From) || e.IsAbsent(p.To) {
 		return nil
 	}
 	for _, side := range sides {
 		if needs&edgeNeeds[side] == 0 {
 			continue
 		}
-		half := loaders.Of(e.loaders, storage.EdgeLookups[side]).Load(side.Pair(p.From, p.To))
+		half := loaders.Of(e.Loaders, storage.EdgeLookups[side]).Load(side.Pair(p.From, p.To))
 		if half.Err != nil {
 			return half.Err
 		}
@@ -120,11 +151,11 @@ func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.N
 }
 
 // relationshipEnd is the user at one end of a relationship. Errors are reported only below relationships that are not null.
-func relationshipEnd(side storage.Side) *inset[storage.Pair, model.Relationship] {
-	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
-		b.next = append(b.next, wantedUsers{ids: endsOf(pairs, side), exist: true, on: f.Below})
+func relationshipEnd(side storage.Side) *prefetch.Inset[storage.Pair, model.Relationship] {
+	ask := func(_ context.Context, level *prefetch.Level, f *selections.Field, pairs []storage.Pair) {
+		level.Next = append(level.Next, prefetch.Users{IDs: endsOf(pairs, side), Exist: true, On: f.Below})
 	}
-	return insetOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
+	return prefetch.NewInset(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at prefetch.Paths) {
 		var pairs []storage.Pair
 		for _, r := range list {
 			if r != nil {
@@ -141,7 +172,7 @@ func relationshipEnd(side storage.Side) *inset[storage.Pair, model.Relationship]
 			return all
 		}
 		ends := make(map[storage.UserID]*model.User, len(ids))
-		for k, u := range usersOf(ctx, wantedUsers{ids: ids, exist: true, on: belowOf(aliases)}, where) {
+		for k, u := range usersOf(ctx, prefetch.Users{IDs: ids, Exist: true, On: prefetch.Below(aliases)}, where) {
 			ends[ids[k]] = u
 		}
 		for _, r := range list {
@@ -157,33 +188,33 @@ func relationshipEnd(side storage.Side) *inset[storage.Pair, model.Relationship]
 }
 
 // relationshipTo is the relationship of a user to that of the argument `to`.
-var relationshipTo = fieldOf(
+var relationshipTo = prefetch.NewField(
 	func(ctx context.Context, f *selections.Field) (storage.UserID, error) {
 		return parseUserID("to", strings.Join(texts(ctx, f, "to"), ""))
 	},
-	func(ctx context.Context, b *batch, f *selections.Field, other storage.UserID, users []storage.UserID) {
-		wantedPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below}.add(ctx, b)
+	func(ctx context.Context, level *prefetch.Level, f *selections.Field, other storage.UserID, users []storage.UserID) {
+		relationshipPairs{storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below}.AddTo(ctx, level)
 	})
 
 // viewerAmong says which of the users is the viewer.
-var viewerAmong = insetOf(func(context.Context, *batch, *selections.Field, []storage.UserID) {},
-	func(ctx context.Context, users []*model.User, _ []*selections.Field, _ paths) {
+var viewerAmong = prefetch.NewInset(func(context.Context, *prefetch.Level, *selections.Field, []storage.UserID) {},
+	func(ctx context.Context, users []*model.User, _ []*selections.Field, _ prefetch.Paths) {
 		for _, u := range users {
 			if u != nil {
-				u.IsViewer = isViewer(ctx, u.UserID)
+				u.IsViewer = prefetch.IsViewer(ctx, u.UserID)
 			}
 		}
 	})
 
 // viewerRelationship is that of the viewer to another user.
-var viewerRelationship = insetOf(
-	func(ctx context.Context, b *batch, f *selections.Field, users []storage.UserID) {
-		if b.viewer != 0 {
-			wantedPairs{pairsFrom(b.viewer, users), f.Below}.add(ctx, b)
+var viewerRelationship = prefetch.NewInset(
+	func(ctx context.Context, level *prefetch.Level, f *selections.Field, users []storage.UserID) {
+		if level.Viewer != 0 {
+			relationshipPairs{pairsFrom(level.Viewer, users), f.Below}.AddTo(ctx, level)
 		}
 	},
-	func(ctx context.Context, users []*model.User, aliases []*selections.Field, at paths) {
-		viewer := accessOf(ctx).viewer
+	func(ctx context.Context, users []*model.User, aliases []*selections.Field, at prefetch.Paths) {
+		viewer := prefetch.AccessOf(ctx).Viewer
 		if viewer == 0 {
 			return
 		}
@@ -193,7 +224,7 @@ var viewerRelationship = insetOf(
 				pairs, index = append(pairs, storage.Pair{From: viewer, To: u.UserID}), append(index, i)
 			}
 		}
-		for k, r := range relationshipsOf(ctx, pairs, belowOf(aliases), at.of(index...)) {
+		for k, r := range relationshipsOf(ctx, pairs, prefetch.Below(aliases), at.Of(index...)) {
 			users[index[k]].Viewers = r
 		}
 	})
@@ -210,59 +241,58 @@ func pairsFrom(viewer storage.UserID, users []storage.UserID) []storage.Pair {
 }
 
 // relationshipsField are the root fields `relationship` and `relationships`.
-var relationshipsField = fieldOf(
-	func(ctx context.Context, f *selections.Field) (given[storage.Pair], error) {
+var relationshipsField = prefetch.NewField(
+	func(ctx context.Context, f *selections.Field) (prefetch.Inputs[storage.Pair], error) {
 		return pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to"))
 	},
-	func(ctx context.Context, b *batch, f *selections.Field, pairs given[storage.Pair], _ []query) {
-		wantedPairs{pairs.good, f.Below}.add(ctx, b)
+	func(ctx context.Context, level *prefetch.Level, f *selections.Field, pairs prefetch.Inputs[storage.Pair], _ []prefetch.Root) {
+		relationshipPairs{pairs.Good, f.Below}.AddTo(ctx, level)
 	})
 
-func askRelationshipNodes(ctx context.Context, b *batch, ids []nodeID, on []*selections.Object) {
-	wantedPairs{storage.Each(ids, nodeID.pair), on}.add(ctx, b)
+func askRelationshipNodes(ctx context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object) {
+	relationshipPairs{storage.Each(ids, nodeID.pair), on}.AddTo(ctx, level)
 }
 
-// wantedPairs are relationships.
-type wantedPairs wantedRows[storage.Pair]
+// relationshipPairs are relationships.
+type relationshipPairs prefetch.Rows[storage.Pair]
 
-func (w wantedPairs) add(ctx context.Context, b *batch) {
-	needs, pairs := needsOf(ctx, w.on), w.rows
+func (w relationshipPairs) AddTo(ctx context.Context, level *prefetch.Level) {
+	needs, pairs := prefetch.NeedsOf(ctx, w.On), w.Rows
 	for side, edge := range edgeNeeds {
 		if needs&edge != 0 {
-			b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Side(side)]).Ask(seenFrom(storage.Side(side), pairs)))
+			level.Ask(loaders.Of(level.Loaders, storage.EdgeLookups[storage.Side(side)]).Ask(seenFrom(storage.Side(side), pairs)))
 		}
 	}
 	var own []storage.Pair
-	var shown idSet // users whose lists decide whether the viewer sees a relationship with another user
+	var shown prefetch.IDSet // users whose lists decide whether the viewer sees a relationship with another user
 	for _, p := range pairs {
 		switch {
-		case b.isViewers(p):
+		case isViewers(level.Access, p):
 			own = append(own, p)
-		case b.isBetweenOthers(p):
+		case isBetweenOthers(level.Access, p):
 			shown.Add(p.From, struct{}{})
 		}
 	}
 	for _, id := range shown.Keys() {
-		b.opens = append(b.opens, bothLists(id)...)
+		level.Opens = append(level.Opens, bothLists(id)...)
 	}
 	if needs&fields.Mark != 0 {
-		b.ask(loaders.Of(b.loaders, storage.MarkLookups).Ask(own))
+		level.Ask(loaders.Of(level.Loaders, storage.MarkLookups).Ask(own))
 	}
 	if needs&fields.Mute != 0 {
 		for _, k := range muteKinds {
 			mutes := storage.Each(own, func(p storage.Pair) storage.Pair { return k.Pair(p.From, p.To) })
-			b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Relations]).Ask(mutes), loaders.Of(b.loaders, storage.DetailLookups).Ask(mutes))
+			level.Ask(loaders.Of(level.Loaders, storage.EdgeLookups[storage.Relations]).Ask(mutes), loaders.Of(level.Loaders, storage.DetailLookups).Ask(mutes))
 		}
 	}
-	wantedRows[storage.Pair](w).add(ctx, b)
+	prefetch.Rows[storage.Pair](w).AddTo(ctx, level)
 }
 
 // edgeNeeds are the needs of each half of a relationship.
 var edgeNeeds = [...]fields.Needs{storage.Forward: fields.Edge, storage.Inverse: fields.Back}
 
-// seenFrom turns pairs for a side so that both halves of a relationship are read
-// on the shard of its first user: from → to is in its `following`, to → from in
-// its `follower`. A user's relation to itself has nothing to read.
+// seenFrom turns pairs for a side so that both halves of a relationship are read on the shard of its first user: from → to is in its
+// `following`, to → from in its `follower`. A user's relation to itself has nothing to read.
 func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 	turned := make([]storage.Pair, 0, len(pairs))
 	for _, p := range pairs {
@@ -275,7 +305,7 @@ func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 
 // endsOf lists one end of every pair, each once.
 func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
-	var ends idSet
+	var ends prefetch.IDSet
 	for _, p := range pairs {
 		ends.Add(side.Owner(p), struct{}{})
 	}
@@ -283,29 +313,28 @@ func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 }
 
 func (queries) Relationship(ctx context.Context, _, _ string) (*model.Relationship, error) {
-	return only(relationships(ctx, here(ctx)))
+	return only(relationships(ctx, prefetch.Here(ctx)))
 }
 
 func (queries) Relationships(ctx context.Context, _, _ []string) ([]*model.Relationship, error) {
-	return relationships(ctx, each(ctx))
+	return relationships(ctx, prefetch.Each(ctx))
 }
 
-func relationships(ctx context.Context, at paths) ([]*model.Relationship, error) {
+func relationships(ctx context.Context, at prefetch.Paths) ([]*model.Relationship, error) {
 	f := fetchQuery(ctx)
-	pairs, err := argument[given[storage.Pair]](stateOf(ctx), f)
+	pairs, err := prefetch.ArgumentsOf[prefetch.Inputs[storage.Pair]](prefetch.RequestOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	return placed(ctx, pairs, relationshipsOf(ctx, pairs.good, f.Below, pairs.at(at)), at), nil
+	return prefetch.Placed(ctx, pairs, relationshipsOf(ctx, pairs.Good, f.Below, pairs.At(at)), at), nil
 }
 
 func (userFields) Relationship(ctx context.Context, obj *model.User, _ string) (*model.Relationship, error) {
-	f := planned(ctx)
-	other, err := argument[storage.UserID](stateOf(ctx), f)
+	f, other, err := prefetch.RunningWith[storage.UserID](ctx)
 	if err != nil {
 		return nil, err
 	}
-	return relationshipsOf(ctx, []storage.Pair{{From: obj.UserID, To: other}}, f.Below, here(ctx))[0], nil
+	return relationshipsOf(ctx, []storage.Pair{{From: obj.UserID, To: other}}, f.Below, prefetch.Here(ctx))[0], nil
 }
 
 func (userFields) ViewerRelationship(_ context.Context, obj *model.User) (*model.Relationship, error) {

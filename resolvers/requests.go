@@ -7,9 +7,11 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
+	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -69,12 +71,12 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 	if o.Row.Edge.UpdateTime == 0 || !s.has("request") {
 		rows = nil
 	}
-	p := r.payload(ctx, s, d, wantedRows[storage.Edge]{rows, s.of("request")})
+	p := r.payload(ctx, s, d, prefetch.RowsOn(rows, s.of("request")))
 	payload := &model.FriendRequestPayload{
 		Changed: o.Changed,
 		Viewer:  p.viewer, User: p.user, Relationship: p.relationship,
 	}
-	for _, request := range r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))) {
+	for _, request := range r.requestsOf(ctx, rows, s.of("request"), prefetch.Here(ctx, s.key("request"))) {
 		payload.Request = request
 	}
 	return payload, nil
@@ -89,28 +91,28 @@ var (
 )
 
 // requestField is the request on one side of the viewer's own relationships.
-func requestField(side storage.Side) *inset[storage.Pair, model.Relationship] {
-	ask := func(_ context.Context, b *batch, f *selections.Field, pairs []storage.Pair) {
-		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !b.isViewers(p) })
-		b.addRequests(side, seenFrom(side, own), f.Below)
+func requestField(side storage.Side) *prefetch.Inset[storage.Pair, model.Relationship] {
+	ask := func(_ context.Context, level *prefetch.Level, f *selections.Field, pairs []storage.Pair) {
+		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !isViewers(level.Access, p) })
+		addRequests(level, side, seenFrom(side, own), f.Below)
 	}
-	return insetOf(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at paths) {
-		e := accessOf(ctx)
+	return prefetch.NewInset(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at prefetch.Paths) {
+		e := prefetch.AccessOf(ctx)
 		var rows []storage.Edge
 		var index []int
 		for i, r := range list {
-			if r == nil || !e.isViewers(r.Pair) {
+			if r == nil || !isViewers(e, r.Pair) {
 				continue
 			}
-			row := loaders.Of(e.loaders, storage.EdgeLookups[side]).Load(side.Pair(r.Pair.From, r.Pair.To))
+			row := loaders.Of(e.Loaders, storage.EdgeLookups[side]).Load(side.Pair(r.Pair.From, r.Pair.To))
 			if row.Err != nil {
-				failAt(ctx, at(i), row.Err)
+				prefetch.FailAt(ctx, at(i), row.Err)
 			}
 			if row.Found && row.Value.Type != storage.None {
 				rows, index = append(rows, row.Value), append(index, i)
 			}
 		}
-		for k, request := range e.resolver.requestsOf(ctx, rows, belowOf(aliases), at.of(index...)) {
+		for k, request := range resolverOf(ctx).requestsOf(ctx, rows, prefetch.Below(aliases), at.Of(index...)) {
 			if side == storage.Requests {
 				list[index[k]].SentRequest = request
 			} else {
@@ -121,18 +123,18 @@ func requestField(side storage.Side) *inset[storage.Pair, model.Relationship] {
 }
 
 // requestMessage is the message of a pending request.
-var requestMessage = insetOf(
-	func(_ context.Context, b *batch, _ *selections.Field, rows []storage.Edge) {
+var requestMessage = prefetch.NewInset(
+	func(_ context.Context, level *prefetch.Level, _ *selections.Field, rows []storage.Edge) {
 		pending := slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { return row.Type != storage.Pending })
-		b.ask(loaders.Of(b.loaders, storage.MessageLookups).Ask(storage.Each(pending, storage.Edge.Pair)))
+		level.Ask(loaders.Of(level.Loaders, storage.MessageLookups).Ask(storage.Each(pending, storage.Edge.Pair)))
 	},
-	func(ctx context.Context, requests []*model.FriendRequest, _ []*selections.Field, at paths) {
+	func(ctx context.Context, requests []*model.FriendRequest, _ []*selections.Field, at prefetch.Paths) {
 		messages := loaders.Of(loaders.For(ctx), storage.MessageLookups)
 		for i, request := range requests {
 			if request.Row.Type == storage.Pending {
 				m := messages.Load(request.Row.Pair())
 				if m.Err != nil {
-					failAt(ctx, at(i), m.Err)
+					prefetch.FailAt(ctx, at(i), m.Err)
 				}
 				request.Text = m.Value
 			}
@@ -140,13 +142,13 @@ var requestMessage = insetOf(
 	})
 
 // addRequests adds requests that are read on one side. When they have been, what is selected of them is next.
-func (b *batch) addRequests(side storage.Side, pairs []storage.Pair, on []*selections.Object) {
+func addRequests(level *prefetch.Level, side storage.Side, pairs []storage.Pair, on []*selections.Object) {
 	if len(pairs) == 0 {
 		return
 	}
-	l := loaders.Of(b.loaders, storage.EdgeLookups[side])
-	b.ask(l.Ask(pairs))
-	b.afterwards = append(b.afterwards, func(context.Context) {
+	l := loaders.Of(level.Loaders, storage.EdgeLookups[side])
+	level.Ask(l.Ask(pairs))
+	level.Afterwards = append(level.Afterwards, func(context.Context) {
 		var rows []storage.Edge
 		for _, p := range pairs {
 			if r := l.Load(p); r.Found && r.Value.Type != storage.None {
@@ -154,19 +156,19 @@ func (b *batch) addRequests(side storage.Side, pairs []storage.Pair, on []*selec
 			}
 		}
 		if len(rows) > 0 {
-			b.next = append(b.next, wantedRows[storage.Edge]{rows, on})
+			level.Next = append(level.Next, prefetch.RowsOn(rows, on))
 		}
 	})
 }
 
-func askRequestNodes(_ context.Context, b *batch, ids []nodeID, on []*selections.Object) {
+func askRequestNodes(_ context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object) {
 	for _, side := range requestSides {
-		b.addRequests(side, b.requestsOn(side, storage.Each(ids, nodeID.pair)), on)
+		addRequests(level, side, requestsOn(level.Access, side, storage.Each(ids, nodeID.pair)), on)
 	}
 }
 
 // requestsOf makes requests whose rows are known and whose users have been fetched.
-func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, at paths) []*model.FriendRequest {
+func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, at prefetch.Paths) []*model.FriendRequest {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -174,15 +176,15 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 	requests := storage.Each(rows, func(row storage.Edge) *model.FriendRequest {
 		return &model.FriendRequest{Row: row, Now: now, TTL: ttl}
 	})
-	showParts(ctx, requests, on, at)
+	prefetch.ShowParts(ctx, requests, on, at)
 	return requests
 }
 
 // requestsOn are those of some requests that the viewer sees on a side. Only the two users of a request see it, each
 // on its own shard, and not while the other user is hidden.
-func (e *access) requestsOn(side storage.Side, requests []storage.Pair) (visible []storage.Pair) {
+func requestsOn(e *prefetch.Access, side storage.Side, requests []storage.Pair) (visible []storage.Pair) {
 	for _, p := range requests {
-		if e.viewer != 0 && side.Owner(p) == e.viewer && !e.isAbsent(side.Peer(p)) {
+		if e.Viewer != 0 && side.Owner(p) == e.Viewer && !e.IsAbsent(side.Peer(p)) {
 			visible = append(visible, p)
 		}
 	}
@@ -190,19 +192,108 @@ func (e *access) requestsOn(side storage.Side, requests []storage.Pair) (visible
 }
 
 // requestOf makes a request, if the viewer sees it. It has been fetched.
-func requestOf(ctx context.Context, id storage.Pair, on []*selections.Object, at paths) []*model.FriendRequest {
+func requestOf(ctx context.Context, id storage.Pair, on []*selections.Object, at prefetch.Paths) []*model.FriendRequest {
 	var rows []storage.Edge
-	e := accessOf(ctx)
+	e := prefetch.AccessOf(ctx)
 	for _, side := range requestSides {
-		for _, p := range e.requestsOn(side, []storage.Pair{id}) {
-			r := loaders.Of(e.loaders, storage.EdgeLookups[side]).Load(p)
+		for _, p := range requestsOn(e, side, []storage.Pair{id}) {
+			r := loaders.Of(e.Loaders, storage.EdgeLookups[side]).Load(p)
 			if r.Err != nil {
-				failAt(ctx, at(0), r.Err)
+				prefetch.FailAt(ctx, at(0), r.Err)
 			}
 			if r.Found && r.Value.Type != storage.None {
 				rows = []storage.Edge{r.Value}
 			}
 		}
 	}
-	return e.resolver.requestsOf(ctx, rows, on, at)
+	return resolverOf(ctx).requestsOf(ctx, rows, on, at)
+}
+
+// requestStates are the numbers of states in cursors. Clients keep cursors, so new states are
+// added at the end. kind is the store's type for each.
+var requestStates = map[model.FriendRequestState]struct {
+	number int64
+	kind   storage.EdgeType
+}{
+	model.FriendRequestStatePending:   {1, storage.Pending},
+	model.FriendRequestStateAccepted:  {2, storage.Accepted},
+	model.FriendRequestStateDeclined:  {3, storage.Declined},
+	model.FriendRequestStateCancelled: {4, storage.Cancelled},
+	model.FriendRequestStateRemoved:   {5, storage.Removed},
+	model.FriendRequestStateExpired:   {6, storage.Pending},
+}
+
+func (r viewerFields) FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, _ *int32, _ *string) (*model.FriendRequestConnection, error) {
+	f := prefetch.Running(ctx)
+	args, err := prefetch.ParsePage(ctx, f, 0)
+	if err != nil {
+		return nil, err
+	}
+	list := r.requestList(obj.User.UserID, direction, state)
+	cursors := prefetch.Cursors{Kind: cursor.FriendRequests, To: []int64{int64(list.side), requestStates[state].number}, What: "list"}
+	audience, err := prefetch.AudienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, cursors, prefetch.PageNeedsOf(f))
+	if err != nil {
+		return nil, err
+	}
+	rows := page.Made.(*edgesRead).edges
+	nodes := make([]*model.FriendRequest, len(rows))
+	if items := f.Below[0].Items; items != nil && len(nodes) > 0 {
+		prefetch.Fetch(ctx, prefetch.RowsOn(rows, items))
+		nodes = r.requestsOf(ctx, rows, items, prefetch.ItemPaths(ctx, f))
+	}
+	return &model.FriendRequestConnection{
+		Complete: page.Complete, Total: page.Total, PageInfo: page.Info, Nodes: nodes,
+		Edges: prefetch.Edges(len(nodes), func(i int) model.FriendRequestEdge {
+			return model.FriendRequestEdge{Cursor: page.Cursors[i], Node: nodes[i]}
+		}),
+	}, nil
+}
+
+// requestList is the list of a user's requests that are now in a state.
+func (r *Resolver) requestList(user storage.UserID, direction model.FriendRequestDirection, state model.FriendRequestState) ownList {
+	list := ownList{side: storage.Requests, owner: user, kind: requestStates[state].kind}
+	if direction == model.FriendRequestDirectionReceived {
+		list.side = storage.Inbox
+	}
+	// Times are rounded, to a minute or so of 90 days, so that caches are asked the same again. About the time when it expires, a request
+	// is neither pending nor expired.
+	ttl := r.Relations.Rules.Load().RequestTTL
+	step := max(1, ttl/100_000)
+	expired := r.Relations.Now().Add(-ttl).Truncate(step)
+	switch state {
+	case model.FriendRequestStatePending:
+		list.newerThan = storage.MicrosOf(expired.Add(step))
+	case model.FriendRequestStateExpired:
+		list.upTo = storage.MicrosOf(expired)
+	}
+	return list
+}
+
+func (r mutations) AcceptFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeTowards(ctx, id, r.Relations.AcceptFollow)
+}
+
+func (r mutations) DeclineFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeTowards(ctx, id, r.Relations.DeclineFollow)
+}
+
+func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, _ *int32, _ *string) (*model.FollowRequestConnection, error) {
+	audience, err := prefetch.AudienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := ownList{side: storage.Inverse, owner: obj.User.UserID, kind: storage.Requested}
+	if direction == model.FriendRequestDirectionSent {
+		list.side = storage.Forward
+	}
+	return readUsers(ctx, r.Resolver, list, audience, requestCursors(list.side), followRequests)
+}
+
+// requestCursors are those of a user's requests for follows on a side.
+func requestCursors(side storage.Side) prefetch.Cursors {
+	return prefetch.Cursors{Kind: cursor.FollowRequests, To: []int64{int64(side)}, What: "list"}
 }

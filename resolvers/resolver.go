@@ -1,15 +1,8 @@
-// Package resolvers answers the fields of the schema. A resolver translates: it
-// checks arguments, makes one call, and converts.
+// Package resolvers answers the fields of the schema. A resolver translates: it checks arguments, makes one call, and converts.
 //
-// No field waits for a loader's timer. The first root field to run has the arguments of
-// the query's plan parsed ([kith/graph/selections]), and fetches, level by level,
-// every key that a level needs in one batch for each look-up (fetch.go). The resolvers below
-// take their arguments from the plan and find their values in the loaders already.
-//
-// The words of it: a field that is read ahead is parsed, asks a batch for what its objects need, and is shown; readAhead has all
-// such fields. What is wanted is objects, with the selections on them, on one level. A batch is what one level asks of the loaders.
-// A page is what has been read of a list; a set answer is a page that takes several look-ups, a whole is what its pages are taken out
-// of. What a client gives as a list is given, with the errors in it. Access says what the viewer may see.
+// Fields that read are declared in the files of their topics and read before their resolvers run (kith/resolvers/prefetch); readAhead
+// has all of them. Their resolvers take arguments from the plan and find their values in the loaders already. A set answer is a page
+// that takes several look-ups, a whole is what its pages are taken out of.
 package resolvers
 
 import (
@@ -18,12 +11,14 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/accounts"
+	"kith/accounts/identity"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/declared"
 	"kith/graph/generated"
 	"kith/loaders"
 	"kith/reconcile"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
@@ -116,8 +111,28 @@ func (r *Resolver) Relationship() generated.RelationshipResolver     { return re
 func (r *Resolver) List() generated.ListResolver                     { return listFields{r} }
 func (r *Resolver) SuggestionEdge() generated.SuggestionEdgeResolver { return suggestionFields{r} }
 
+// Attach gives a request what its fields share, and loaders. The viewer counts as active.
+func (r *Resolver) Attach(ctx context.Context) context.Context {
+	if viewer, ok := identity.Of(ctx); ok && r.Activity != nil {
+		r.Activity.Note(viewer.ID)
+	}
+	return prefetch.Attach(ctx, r.reads(), func() *prefetch.Operation {
+		return &prefetch.Operation{Owner: r, Reads: readAhead, Hidden: r.HiddenUsers, Budget: r.Budget, Cursors: r.Cursors}
+	})
+}
+
+// reads is what requests read from.
+func (r *Resolver) reads() storage.Bundler {
+	if r.Reads == nil {
+		return r.Store
+	}
+	return r.Reads
+}
+
+func resolverOf(ctx context.Context) *Resolver { return prefetch.OperationOf(ctx).Owner.(*Resolver) }
+
 // graph answers as far as the viewer may see.
 func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {
-	audience, err := audienceOf(ctx)
-	return social.New(read, r.Budget, audience).Within(&operationOf(ctx).allowance), err
+	audience, err := prefetch.AudienceOf(ctx)
+	return social.New(read, r.Budget, audience).Within(&prefetch.OperationOf(ctx).Allowance), err
 }

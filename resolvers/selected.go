@@ -9,6 +9,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -64,11 +65,11 @@ func setOfBoth(kind cursor.Kind, lists func(user storage.UserID) social.MatchQue
 	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 		a.isPart = true
 		if a.choice, err = choiceOf(ctx, f); err == nil {
-			a.pageArguments, err = pageOf(ctx, f, 0)
+			a.PageArguments, err = prefetch.ParsePage(ctx, f, 0)
 		}
 		return a, err
 	}
-	return setOf(parse, nil, func(q setQuestion, ctx context.Context) (page, error) {
+	return setOf(parse, nil, func(q setQuestion, ctx context.Context) (userPage, error) {
 		if q.arguments.choice != nil {
 			return q.selected(ctx, storage.Forward, true)
 		}
@@ -89,7 +90,7 @@ func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32
 }
 
 // selected is a page of selected users of a list, or of friends.
-func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends bool) (page, error) {
+func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends bool) (userPage, error) {
 	s, query := *q.arguments.choice, social.MemberQuery{List: social.List{Side: side, Owner: q.user}}
 	other := social.List{Side: side.Other(), Owner: q.user}
 	switch {
@@ -99,7 +100,7 @@ func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends
 	case s.mutual != nil:
 		query.Other, query.Absent = &other, !*s.mutual
 	}
-	if s.special != nil && !isViewer(ctx, q.user) {
+	if s.special != nil && !prefetch.IsViewer(ctx, q.user) {
 		return closed, nil
 	}
 	return q.members(ctx, query, s, areFriends)
@@ -109,15 +110,15 @@ func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends
 var followersYouKnow = setOf(
 	func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 		a.choice, a.isPart = &choice{order: social.Closest}, true
-		a.pageArguments, err = pageOf(ctx, f, 0)
+		a.PageArguments, err = prefetch.ParsePage(ctx, f, 0)
 		return a, err
 	},
-	func(_ context.Context, b *batch, _ setArguments, _ []storage.UserID) {
-		if b.viewer != 0 {
-			b.counts = append(b.counts, b.viewer)
+	func(_ context.Context, level *prefetch.Level, _ setArguments, _ []storage.UserID) {
+		if level.Viewer != 0 {
+			level.Counts = append(level.Counts, level.Viewer)
 		}
 	},
-	func(q setQuestion, ctx context.Context) (page, error) {
+	func(q setQuestion, ctx context.Context) (userPage, error) {
 		viewer, ok := identity.Of(ctx)
 		if !ok {
 			return closed, nil
@@ -130,58 +131,58 @@ func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int3
 	return showPage(ctx, userName(obj.UserID), plain)
 }
 
-func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s choice, areFriends bool) (page, error) {
-	args, field := q.arguments.pageArguments, q.name.field.Name
+func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s choice, areFriends bool) (userPage, error) {
+	args, field := q.arguments.PageArguments, q.name.Field.Name
 	lists := []social.List{query.List}
 	if query.Other != nil {
 		lists = append(lists, *query.Other)
 	}
-	if open, err := isOpen(ctx, lists...); err != nil || !open {
+	if open, err := prefetch.IsOpen(ctx, lists...); err != nil || !open {
 		return closed, err
 	}
-	cursors := bound{kind: cursor.Selected, to: []int64{int64(q.user), hashOf(field + " " + s.String())}, what: "list, filter or order"}
-	after, err := cursors.member(ctx, "after", args.text)
+	cursors := prefetch.Cursors{Kind: cursor.Selected, To: []int64{int64(q.user), prefetch.Hash(field + " " + s.String())}, What: "list, filter or order"}
+	after, err := memberMark(ctx, cursors, "after", args.Text)
 	if err != nil {
-		return page{}, err
+		return userPage{}, err
 	}
-	before, err := cursors.member(ctx, "before", args.textBefore)
+	before, err := memberMark(ctx, cursors, "before", args.TextBefore)
 	if err != nil {
-		return page{}, err
+		return userPage{}, err
 	}
 	var all []social.Member
 	complete := true
-	if !s.nobody && !isAbsent(ctx, q.user) {
+	if !s.nobody && !prefetch.IsAbsent(ctx, q.user) {
 		query.Words, query.Names, query.Special, query.Order = s.words, q.resolver.reads(), s.special, s.order
 		if viewer, ok := identity.Of(ctx); ok && (s.special != nil || s.order == social.Closest) {
 			specials := loaders.Of(loaders.For(ctx), storage.SpecialLookups).Get(viewer.ID)
 			if specials.Err != nil {
-				return page{}, specials.Err
+				return userPage{}, specials.Err
 			}
 			query.Specials = specials.Value
 		}
-		found, err := keep(ctx, whole{field: field, of: storage.PostID{Author: q.user}, how: s.String()}, func() (members, error) {
+		found, err := prefetch.Keep(ctx, whole{field: field, of: storage.PostID{Author: q.user}, how: s.String()}, func() (members, error) {
 			all, complete, err := q.graph.Members(ctx, query)
 			return members{all, complete}, err
 		})
 		if err != nil {
-			return page{}, err
+			return userPage{}, err
 		}
 		all, complete = found.all, found.complete
 	}
 	total := len(all)
-	all, _, more := cut(args, all,
+	all, _, more := prefetch.Cut(args, all,
 		func(m social.Member) bool { return m.Compare(after) > 0 }, func(m social.Member) bool { return m.Compare(before) < 0 })
-	p := page{total: counted(total), complete: complete}
+	p := userPage{Total: prefetch.Counted(total), Complete: complete}
 	for _, m := range all {
 		since := m.At.UpdateTime
 		if areFriends { // since the later of their follows
 			since = max(since, m.Other)
 		}
-		p.users, p.since = append(p.users, m.ID), append(p.since, since.Time())
-		p.cursors = append(p.cursors, cursors.spell(unsealed, m.Rank, int64(m.At.UpdateTime), int64(m.At.Peer)))
+		p.Rows, p.Since = append(p.Rows, m.ID), append(p.Since, since.Time())
+		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, m.Rank, int64(m.At.UpdateTime), int64(m.At.Peer)))
 	}
-	p.info = q.resolver.pageInfo(p.cursors, more, nil)
-	args.around(p.info, more, args.text != "", args.textBefore != "")
+	p.Info = prefetch.PageInfo(q.resolver.Cursors, p.Cursors, more, nil)
+	args.Around(p.Info, more, args.Text != "", args.TextBefore != "")
 	return p, nil
 }
 
@@ -190,9 +191,9 @@ type members struct {
 	complete bool
 }
 
-// member reads a cursor of such a page.
-func (b bound) member(ctx context.Context, argument, text string) (social.Member, error) {
+// memberMark reads a cursor of such a page.
+func memberMark(ctx context.Context, b prefetch.Cursors, argument, text string) (social.Member, error) {
 	var rank, at, peer int64
-	err := b.read(ctx, argument, text, &rank, &at, &peer)
+	err := b.Read(ctx, argument, text, &rank, &at, &peer)
 	return social.Member{Rank: rank, Match: social.Match{At: storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}}}, err
 }

@@ -19,8 +19,7 @@ import (
 	"kith/storage/events"
 )
 
-// How long a subscription tries to read the subject of an event at a time, and how long it
-// waits before it tries again.
+// How long a subscription tries to read the subject of an event at a time, and how long it waits before it tries again.
 const (
 	perEvent     = 10 * time.Second
 	firstPause   = 50 * time.Millisecond
@@ -31,9 +30,8 @@ const (
 type subscriber[T any] interface {
 	// begin reads the state in which the subscription starts.
 	begin(ctx context.Context) error
-	// answers reads what an event has changed for the client. If more is true, it has to be called
-	// again with the same event, for the rest. After an error, it has to be called again, too: then
-	// the client knows no more than before.
+	// answers reads what an event has changed for the client. If more is true, it has to be called again with the same event, for the rest.
+	// After an error, it has to be called again, too: then the client knows no more than before.
 	answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
 }
 
@@ -150,8 +148,7 @@ func survive(ctx context.Context) {
 type newsReader[K comparable, R, A any] interface {
 	// begin reads the state in which the subscription starts.
 	begin(ctx context.Context) error
-	// read reads what an event has added, or what may have been missed, oldest first. more and err are those of
-	// subscriber.answers.
+	// read reads what an event has added, or what may have been missed, oldest first. more and err are those of subscriber.answers.
 	read(ctx context.Context, e events.Event) (rows []R, more bool, err error)
 	about(row R) (key K, version storage.Micros)
 	// send makes the answers.
@@ -191,9 +188,8 @@ func (w *newsWatch[K, R, A]) answers(ctx context.Context, e events.Event) (list 
 // maxSeen bounds the memory for recognising repeated events.
 const maxSeen = 1000
 
-// inFlight is how much older the rows that a gap hides may be than what a subscription has sent
-// already: writers at several gateways commit in an order other than that of their times. Events
-// that were sent are remembered, and not sent twice.
+// inFlight is how much older the rows that a gap hides may be than what a subscription has sent already: writers at several gateways commit
+// in an order other than that of their times. Events that were sent are remembered, and not sent twice.
 const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
 
 // reached is up to when a subscription has read once it has read a row of a time. A row that is ahead of the clock must not make

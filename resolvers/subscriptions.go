@@ -11,13 +11,13 @@ import (
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/storage"
 	"kith/storage/events"
 )
 
-// RelationshipChanged answers `relationshipChanged`. After an event it reads what it sends, and
-// sends it only if it differs from what was sent before. So events that arrive twice or late, or
-// are reported lost, do no harm.
+// RelationshipChanged answers `relationshipChanged`. After an event it reads what it sends, and sends it only if it differs from what was
+// sent before. So events that arrive twice or late, or are reported lost, do no harm.
 func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) (<-chan *model.RelationshipChanged, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -27,11 +27,11 @@ func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) 
 	if err != nil {
 		return nil, err
 	}
-	if len(list.wrong) > 0 { // the answers have no path for it
-		return nil, list.wrong[0].err
+	if len(list.Wrong) > 0 { // the answers have no path for it
+		return nil, list.Wrong[0].Err
 	}
 	w := &watch{viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}
-	for _, id := range list.good {
+	for _, id := range list.Good {
 		if id != viewer { // nobody follows itself
 			w.others[id] = true
 		}
@@ -72,7 +72,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	on := s.of("relationship")
 	others := []storage.UserID{w.peer(e.Edge)}
 	switch {
-	case e.User != nil && needsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
+	case e.User != nil && prefetch.NeedsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
 		return nil, false, nil
 	case others[0] == 0:
 		others = slices.Collect(maps.Keys(w.others))
@@ -85,8 +85,8 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	for id := range changed {
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
-	fetch(ctx, wantedPairs{pairs, on}, s.wantedViewer(ctx, w.viewer, true))
-	list, viewer := relationshipsOf(ctx, pairs, on, here(ctx, s.key("relationship"))), s.showViewer(ctx, w.viewer, true)
+	prefetch.Fetch(ctx, relationshipPairs{pairs, on}, s.viewerObjects(ctx, w.viewer, true))
+	list, viewer := relationshipsOf(ctx, pairs, on, prefetch.Here(ctx, s.key("relationship"))), s.showViewer(ctx, w.viewer, true)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
 	}
@@ -107,7 +107,7 @@ func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[stora
 			failed = cmp.Or(failed, tied(ties, 2+i, loaders.Of(l, storage.EdgeLookups[side]).Fetch(seenFrom(side, pairs))))
 		}
 	}
-	needs := needsOf(ctx, on)
+	needs := prefetch.NeedsOf(ctx, on)
 	for i, scope := range model.AllMuteScope {
 		if needs&fields.Mute != 0 {
 			mutes := storage.Each(pairs, func(p storage.Pair) storage.Pair { return muteKinds[scope].Pair(p.From, p.To) })

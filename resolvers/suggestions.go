@@ -10,6 +10,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -24,83 +25,84 @@ var followSuggestions = setOf(
 		a.best = f.Argument(ctx, "orderBy") == model.SuggestionOrderBest.String()
 		return a, err
 	},
-	func(_ context.Context, b *batch, args setArguments, users []storage.UserID) {
+	func(_ context.Context, level *prefetch.Level, args setArguments, users []storage.UserID) {
 		if args.best {
-			b.addOpens(storage.Inverse, users)
+			level.AddOpens(storage.Inverse, users)
 		}
-		if args.text == "" {
-			b.ask(loaders.Of(b.loaders, storage.PageLookups[storage.Forward]).Ask(storage.Each(users, social.PoolAhead)))
+		if args.Text == "" {
+			level.Ask(loaders.Of(level.Loaders, storage.PageLookups[storage.Forward]).Ask(storage.Each(users, social.PoolAhead)))
 		}
 	}, setQuestion.suggestions)
 
 // similarUsers are the other followings of a user's followers.
 var similarUsers = setOf(parsePage, nil, setQuestion.similar)
 
-func (q setQuestion) suggestions(ctx context.Context) (page, error) {
-	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
+func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
+	if open, err := prefetch.IsOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.size, Via: q.most(ctx), Best: q.arguments.best, Active: q.resolver.active}
+	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.Size, Via: q.most(ctx), Best: q.arguments.best, Active: q.resolver.active}
 	// A cursor names the following behind which the pool starts, who may be hidden.
-	cursors := bound{kind: cursor.RankedSuggestions, to: []int64{int64(query.User)}, what: "list"}
+	cursors := prefetch.Cursors{Kind: cursor.RankedSuggestions, To: []int64{int64(query.User)}, What: "list"}
 	if query.Best {
-		cursors.kind = cursor.BestSuggestions
-		open, err := isOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user})
+		cursors.Kind = cursor.BestSuggestions
+		open, err := prefetch.IsOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user})
 		if err != nil {
-			return page{}, err
+			return userPage{}, err
 		}
 		query.OpenFollowers = open
 	}
 	var popular, at, peer, id int64
-	err := cursors.read(ctx, "after", q.arguments.text, &popular, &at, &peer, &query.From.Score, &id)
+	err := cursors.Read(ctx, "after", q.arguments.Text, &popular, &at, &peer, &query.From.Score, &id)
 	if err != nil {
-		return page{}, err
+		return userPage{}, err
 	}
 	query.From.Popular, query.From.ID = popular == 1, storage.UserID(id)
 	query.From.Pool = storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
 	if r.Popular != nil {
 		query.Popular = r.Popular.Users
 	}
-	if isViewer(ctx, q.user) { // to others the answer would tell whom the user has muted, dismissed or asked
+	if prefetch.IsViewer(ctx, q.user) { // to others the answer would tell whom the user has muted, dismissed or asked
 		muted, err := q.graph.LeftOut(ctx, q.user, storage.SuggestionAnswers)
 		dismissed, failed := q.graph.Related(ctx, q.user, storage.Dismissals) // which have been read
 		since := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL))
 		asked, fails := q.graph.Asked(ctx, q.user, r.Relations.MaxPending, since)
 		if err := cmp.Or(err, failed, fails); err != nil {
-			return page{}, err
+			return userPage{}, err
 		}
 		query.Dismissed, query.LeftOut = dismissed, slices.Sorted(slices.Values(slices.Concat(muted, asked)))
 	}
 	s, err := q.graph.Suggest(ctx, query)
 	if err != nil {
-		return page{}, err
+		return userPage{}, err
 	}
 	spell := func(m social.SuggestionMark) string {
 		seal, popular := r.Cursors, int64(0)
 		if m.Pool == (storage.Position{}) {
-			seal = unsealed
+			seal = prefetch.Unsealed
 		}
 		if m.Popular {
 			popular = 1
 		}
-		return cursors.spell(seal, popular, int64(m.Pool.UpdateTime), int64(m.Pool.Peer), m.Score, int64(m.ID))
+		return cursors.Spell(seal, popular, int64(m.Pool.UpdateTime), int64(m.Pool.Peer), m.Score, int64(m.ID))
 	}
-	p := page{complete: s.Complete, suggested: &suggested{s, 1}}
+	made := &suggested{s, 1}
 	if query.Best && !s.Popular {
-		p.suggested.unit = social.ScoreUnit
+		made.unit = social.ScoreUnit
 	}
+	p := userPage{Complete: s.Complete, Made: made}
 	for _, one := range s.Suggestions {
-		p.users = append(p.users, one.ID)
-		p.cursors = append(p.cursors, spell(social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}))
+		p.Rows = append(p.Rows, one.ID)
+		p.Cursors = append(p.Cursors, spell(social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}))
 	}
-	p.info = r.pageInfo(p.cursors, s.More, func(*cursor.Sealer) string { return spell(s.Next) })
+	p.Info = prefetch.PageInfo(r.Cursors, p.Cursors, s.More, func(*cursor.Sealer) string { return spell(s.Next) })
 	return p, nil
 }
 
 // active reports who has posted in the last days. Of whoever lets the viewer not see them, or whose posts cannot be read
 // now, that is not known.
 func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
-	open, err := readOpen(ctx, storage.Each(users, social.PostsOf))
+	open, err := prefetch.ReadOpen(ctx, storage.Each(users, social.PostsOf))
 	if err != nil {
 		return make([]bool, len(users))
 	}
@@ -114,26 +116,26 @@ func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
 }
 
 // similar is a page of the users who are like one.
-func (q setQuestion) similar(ctx context.Context) (page, error) {
-	if open, err := isOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user}); err != nil || !open {
+func (q setQuestion) similar(ctx context.Context) (userPage, error) {
+	if open, err := prefetch.IsOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	cursors := bound{kind: cursor.Similar, to: []int64{int64(q.user)}, what: "list"}
+	cursors := prefetch.Cursors{Kind: cursor.Similar, To: []int64{int64(q.user)}, What: "list"}
 	var from int64
-	if err := cursors.read(ctx, "after", q.arguments.text, &from); err != nil {
-		return page{}, err
+	if err := cursors.Read(ctx, "after", q.arguments.Text, &from); err != nil {
+		return userPage{}, err
 	}
 	all, complete, err := q.graph.Similar(ctx, q.user)
 	if err != nil {
-		return page{}, err
+		return userPage{}, err
 	}
-	p := page{total: counted(len(all)), complete: complete}
+	p := userPage{Total: prefetch.Counted(len(all)), Complete: complete}
 	all = all[min(from, int64(len(all))):]
-	p.users = all[:min(q.arguments.size, len(all))]
-	for i := range p.users {
-		p.cursors = append(p.cursors, cursors.spell(unsealed, from+int64(i)+1))
+	p.Rows = all[:min(q.arguments.Size, len(all))]
+	for i := range p.Rows {
+		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, from+int64(i)+1))
 	}
-	p.info = q.resolver.pageInfo(p.cursors, len(p.users) < len(all), nil)
+	p.Info = prefetch.PageInfo(q.resolver.Cursors, p.Cursors, len(p.Rows) < len(all), nil)
 	return p, nil
 }
 
@@ -142,18 +144,18 @@ func (userFields) SimilarUsers(ctx context.Context, obj *model.User, _ *int32, _
 }
 
 func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {
-	f, p, err := answerTo[*page](ctx, userName(obj.UserID))
+	f, p, err := prefetch.Answer[storage.UserID](ctx, userName(obj.UserID))
 	if err != nil || p == nil {
 		return nil, err
 	}
-	nodes, places := p.nodes(ctx, f)
-	s := p.suggested
+	nodes, places := nodesOn(ctx, f, p)
+	s := p.Made.(*suggested)
 	return &model.SuggestionConnection{
-		Nodes: nodes, Complete: p.complete, PageInfo: p.info,
+		Nodes: nodes, Complete: p.Complete, PageInfo: p.Info,
 		Excluded: &model.SuggestionExclusions{
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
 		},
-		Edges: edges(len(nodes), func(i int) model.SuggestionEdge {
+		Edges: prefetch.Edges(len(nodes), func(i int) model.SuggestionEdge {
 			one := s.Suggestions.Suggestions[places[i]]
 			reason := model.SuggestionReasonFollowedByFollowings
 			switch {
@@ -167,7 +169,7 @@ func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int
 				reason = model.SuggestionReasonSharedAudience
 			}
 			return model.SuggestionEdge{
-				Cursor: p.cursors[places[i]], Node: nodes[i],
+				Cursor: p.Cursors[places[i]], Node: nodes[i],
 				Score: float64(one.Score) / s.unit, SharedCount: int32(one.Shared),
 				Reason: reason, Via: one.Via,
 			}
@@ -176,30 +178,30 @@ func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int
 }
 
 // recommendedBy are the users who recommend a suggestion.
-var recommendedBy = fieldOf(
+var recommendedBy = prefetch.NewField(
 	func(ctx context.Context, f *selections.Field) (int, error) {
-		size, given, err := sizeOf(ctx, f, "first")
+		size, given, err := prefetch.ParseSize(ctx, f, "first")
 		if !given {
 			size = defaultVia
 		}
 		return size, err
 	},
-	func(ctx context.Context, b *batch, f *selections.Field, _ int, suggestions []social.Suggestion) {
-		w := wantedUsers{on: f.Below}
+	func(ctx context.Context, level *prefetch.Level, f *selections.Field, _ int, suggestions []social.Suggestion) {
+		w := prefetch.Users{On: f.Below}
 		for _, s := range suggestions {
-			w.ids = append(w.ids, s.Via...)
+			w.IDs = append(w.IDs, s.Via...)
 		}
-		w.add(ctx, b)
+		w.AddTo(ctx, level)
 	})
 
 const defaultVia = 3
 
 // most is the greatest number of users who recommend a suggestion that is selected.
 func (q setQuestion) most(ctx context.Context) (most int) {
-	for _, alias := range q.name.field.Twins {
+	for _, alias := range q.name.Field.Twins {
 		for _, edges := range alias.Below[0].Named("edges") {
 			for _, via := range edges.Below[0].Named("via") {
-				size, _ := argument[int](stateOf(ctx), via)
+				size, _ := prefetch.ArgumentsOf[int](prefetch.RequestOf(ctx), via)
 				most = max(most, size)
 			}
 		}
@@ -208,11 +210,10 @@ func (q setQuestion) most(ctx context.Context) (most int) {
 }
 
 func (suggestionFields) Via(ctx context.Context, obj *model.SuggestionEdge, _ *int32) ([]*model.User, error) {
-	f := planned(ctx)
-	size, err := argument[int](stateOf(ctx), f)
+	f, size, err := prefetch.RunningWith[int](ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := wantedUsers{ids: obj.Via[:min(size, len(obj.Via))], on: f.Below}
-	return usersOf(ctx, w, each(ctx)), nil
+	w := prefetch.Users{IDs: obj.Via[:min(size, len(obj.Via))], On: f.Below}
+	return usersOf(ctx, w, prefetch.Each(ctx)), nil
 }

@@ -16,6 +16,7 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
@@ -43,11 +44,11 @@ func oneList(id storage.ListID) storage.ListsQuery {
 // seenLists reads lists, each with its own error. Those that the viewer does not see are as those that there are not: not found.
 func seenLists(ctx context.Context, ids []storage.ListID) []storage.Result[storage.UserList] {
 	lists := make([]storage.Result[storage.UserList], len(ids))
-	a, err := audienceOf(ctx)
+	a, err := prefetch.AudienceOf(ctx)
 	for i, read := range loaders.Of(loaders.For(ctx), storage.ListLookups).Fetch(storage.Each(ids, oneList)) {
 		lists[i].Err = cmp.Or(err, read.Err)
 		for _, l := range read.Value {
-			if lists[i].Err == nil && l.ListID == ids[i] && !a.Hides(l.Owner) && (l.Public || isViewer(ctx, l.Owner)) {
+			if lists[i].Err == nil && l.ListID == ids[i] && !a.Hides(l.Owner) && (l.Public || prefetch.IsViewer(ctx, l.Owner)) {
 				lists[i] = storage.Result[storage.UserList]{Value: l, Found: true}
 			}
 		}
@@ -90,67 +91,67 @@ func (r *Resolver) ownListOf(ctx context.Context, text string, objects int) (*st
 }
 
 // userLists are the lists of a user that the viewer sees, newest first.
-var userLists = placeList[storage.UserID, storage.ListsQuery, storage.UserList]{
-	kind: cursor.Lists, of: userName, pages: storage.ListLookups,
-	place: func(l storage.UserList) storage.Place { return storage.Place{CreatedAt: storage.Micros(l.Number)} },
-	query: func(e *access, of storage.PostID, after storage.Place, limit int) storage.ListsQuery {
-		q := storage.ListsQuery{Owner: of.Author, UpTo: int64(after.CreatedAt) - 1, Public: of.Author != e.viewer, Limit: limit}
+var userLists = prefetch.PlaceList[storage.UserID, storage.ListsQuery, storage.UserList]{
+	Kind: cursor.Lists, Of: userName, Pages: storage.ListLookups,
+	Place: func(l storage.UserList) storage.Place { return storage.Place{CreatedAt: storage.Micros(l.Number)} },
+	Query: func(e *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.ListsQuery {
+		q := storage.ListsQuery{Owner: of.Author, UpTo: int64(after.CreatedAt) - 1, Public: of.Author != e.Viewer, Limit: limit}
 		if after == (storage.Place{}) {
 			q.UpTo = math.MaxInt64
 		}
 		return q
 	},
-	shows: func(*access, *social.Audience, storage.UserList) bool { return true },
-	below: func(_ context.Context, _ *social.Audience, rows []storage.UserList, on []*selections.Object) wanted {
-		return wantedRows[storage.UserList]{rows, on}
+	Shows: func(*prefetch.Access, *social.Audience, storage.UserList) bool { return true },
+	Below: func(_ context.Context, _ *social.Audience, rows []storage.UserList, on []*selections.Object) prefetch.Objects {
+		return prefetch.RowsOn(rows, on)
 	},
 }
 
 // listOwner is read in the level of the list.
-var listOwner = fieldOf(noArguments, func(ctx context.Context, b *batch, f *selections.Field, _ none, rows []storage.UserList) {
+var listOwner = prefetch.NewField(prefetch.NoArguments, func(ctx context.Context, level *prefetch.Level, f *selections.Field, _ prefetch.None, rows []storage.UserList) {
 	owners := storage.Each(rows, func(l storage.UserList) storage.UserID { return l.Owner })
-	wantedUsers{ids: distinctOf(owners), exist: true, on: f.Below}.add(ctx, b)
+	prefetch.Users{IDs: prefetch.Distinct(owners), Exist: true, On: f.Below}.AddTo(ctx, level)
 })
 
 // listMembers is a page of the members of a list, or how many these are.
 var listMembers = &setField[storage.UserList]{
-	parse: parsePage, name: func(l storage.UserList) storage.PostID { return listName(l.ListID) }, single: true,
-	answer: func(q setQuestion, ctx context.Context) (page, error) {
-		list := membersOf(storage.ListID{Owner: q.user, Number: q.name.of.Number})
-		return list.page(ctx, q.resolver, q.read, q.audience, q.arguments.pageArguments, list.cursorsOf(), q.needs())
-	},
+	parse: parsePage, name: func(l storage.UserList) storage.PostID { return listName(l.ListID) },
+	setWork: setWork{single: true, answer: func(q setQuestion, ctx context.Context) (userPage, error) {
+		list := membersOf(storage.ListID{Owner: q.user, Number: q.name.Of.Number})
+		return list.page(ctx, q.resolver, q.read, q.audience, q.arguments.PageArguments, list.cursorsOf(), q.needs())
+	}},
 }
 
 // listHas asks for the edge from a list to the user of the argument `userId`.
-var listHas = fieldOf(
+var listHas = prefetch.NewField(
 	func(ctx context.Context, f *selections.Field) (storage.UserID, error) {
 		return parseUserID("userId", strings.Join(texts(ctx, f, "userId"), ""))
 	},
-	func(_ context.Context, b *batch, _ *selections.Field, user storage.UserID, lists []storage.UserList) {
+	func(_ context.Context, level *prefetch.Level, _ *selections.Field, user storage.UserID, lists []storage.UserList) {
 		edges := storage.Each(lists, func(l storage.UserList) storage.Pair { return memberOf(l, user) })
-		b.ask(loaders.Of(b.loaders, storage.EdgeLookups[storage.Relations]).Ask(edges))
+		level.Ask(loaders.Of(level.Loaders, storage.EdgeLookups[storage.Relations]).Ask(edges))
 	})
 
 func memberOf(l storage.UserList, user storage.UserID) storage.Pair {
 	return storage.Pair{From: l.Owner, To: user, Post: l.Kind().Number}
 }
 
-func askListNodes(_ context.Context, b *batch, nodes []nodeID, on []*selections.Object) {
+func askListNodes(_ context.Context, level *prefetch.Level, nodes []nodeID, on []*selections.Object) {
 	ids := storage.Each(nodes, nodeID.list)
-	b.ask(loaders.Of(b.loaders, storage.ListLookups).Ask(storage.Each(ids, oneList)))
-	b.seen = append(b.seen, func(ctx context.Context, _ *social.Audience) {
+	level.Ask(loaders.Of(level.Loaders, storage.ListLookups).Ask(storage.Each(ids, oneList)))
+	level.Seen = append(level.Seen, func(ctx context.Context, _ *social.Audience) {
 		for _, l := range seenLists(ctx, ids) { // each field reports its error
 			if l.Found {
-				b.next = append(b.next, wantedRows[storage.UserList]{[]storage.UserList{l.Value}, on})
+				level.Next = append(level.Next, prefetch.RowsOn([]storage.UserList{l.Value}, on))
 			}
 		}
 	})
 }
 
-func showListNode(ctx context.Context, id nodeID, _ []*selections.Object, at paths) (model.Node, error) {
+func showListNode(ctx context.Context, id nodeID, _ []*selections.Object, at prefetch.Paths) (model.Node, error) {
 	list := seenLists(ctx, []storage.ListID{id.list()})[0]
 	if list.Err != nil {
-		failAt(ctx, at(0), list.Err)
+		prefetch.FailAt(ctx, at(0), list.Err)
 	}
 	if !list.Found {
 		return nil, nil
@@ -165,16 +166,16 @@ func listName(id storage.ListID) storage.PostID {
 
 // Lists is empty if the user is hidden.
 func (userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.ListConnection, error) {
-	_, p, err := answerTo[*rowsPage[storage.UserList]](ctx, userName(obj.UserID))
+	_, p, err := prefetch.Answer[storage.UserList](ctx, userName(obj.UserID))
 	if err != nil {
 		return nil, err
 	}
 	if p == nil {
-		p = &rowsPage[storage.UserList]{page: page{info: &model.PageInfo{}}}
+		p = &prefetch.Page[storage.UserList]{Info: &model.PageInfo{}}
 	}
-	nodes := storage.Each(p.rows, func(l storage.UserList) *model.List { return &model.List{Row: l} })
-	return &model.ListConnection{PageInfo: p.info, Nodes: nodes, Edges: edges(len(nodes), func(i int) model.ListEdge {
-		return model.ListEdge{Cursor: p.cursors[i], Node: nodes[i]}
+	nodes := storage.Each(p.Rows, func(l storage.UserList) *model.List { return &model.List{Row: l} })
+	return &model.ListConnection{PageInfo: p.Info, Nodes: nodes, Edges: prefetch.Edges(len(nodes), func(i int) model.ListEdge {
+		return model.ListEdge{Cursor: p.Cursors[i], Node: nodes[i]}
 	})}, nil
 }
 
@@ -188,11 +189,11 @@ func (listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *str
 }
 
 func (listFields) Has(ctx context.Context, obj *model.List, _ string) (bool, error) {
-	user, err := argument[storage.UserID](stateOf(ctx), planned(ctx))
+	_, user, err := prefetch.RunningWith[storage.UserID](ctx)
 	if err != nil {
 		return false, err
 	}
-	a, err := audienceOf(ctx)
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil || a.Hides(user) {
 		return false, err
 	}
@@ -201,15 +202,15 @@ func (listFields) Has(ctx context.Context, obj *model.List, _ string) (bool, err
 }
 
 func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {
-	_, p, err := answerTo[*page](ctx, listName(obj.Row.ListID))
+	_, p, err := prefetch.Answer[storage.UserID](ctx, listName(obj.Row.ListID))
 	if err != nil {
 		return 0, err
 	}
-	return int32(p.total.Value), p.total.Err
+	return int32(p.Total.Value), p.Total.Err
 }
 
 func (listFields) Owner(ctx context.Context, obj *model.List) (*model.User, error) {
-	return usersOf(ctx, wantedUsers{ids: []storage.UserID{obj.Row.Owner}, exist: true, on: planned(ctx).Below}, here(ctx))[0], nil
+	return usersOf(ctx, prefetch.Users{IDs: []storage.UserID{obj.Row.Owner}, Exist: true, On: prefetch.Running(ctx).Below}, prefetch.Here(ctx))[0], nil
 }
 
 func (r mutations) CreateList(ctx context.Context, name string, public bool, texts []string) (*model.ListPayload, error) {
@@ -290,16 +291,16 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 	var results []storage.Result[storage.Changed]
 	var stale bool
 	if add {
-		results, stale = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.good, storage.DetailChange{})
+		results, stale = r.Relations.Relate(ctx, loaders.For(ctx).Reader(), list.Owner, list.Kind(), ids.Good, storage.DetailChange{})
 	} else {
-		results, stale = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.good)
+		results, stale = r.Relations.Unrelate(ctx, list.Owner, list.Kind(), ids.Good)
 	}
 	for i, r := range results {
 		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)
 	}
 	r.await(ctx, done{token: consistency.Beside(list.Owner), stale: stale}, false) // nobody reads the inverse side of a list
 	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
-	fetch(ctx, wantedRows[storage.UserList]{[]storage.UserList{*list}, payloadSelection(ctx).of("list")})
+	prefetch.Fetch(ctx, prefetch.RowsOn([]storage.UserList{*list}, payloadSelection(ctx).of("list")))
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil
 }
 
@@ -315,21 +316,20 @@ func (r mutations) FollowList(ctx context.Context, id string, after *string) (*m
 	if err != nil {
 		return nil, err
 	}
-	a, err := audienceOf(ctx)
+	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	args := pageArguments{size: followedAtOnce}
+	args := prefetch.PageArguments{Size: followedAtOnce}
 	if after != nil {
-		args.text = *after
+		args.Text = *after
 	}
 	l := membersOf(list.ListID)
-	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursorsOf(), pageNeeds{rows: true})
+	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursorsOf(), prefetch.PageNeeds{Rows: true})
 	if err != nil {
 		return nil, err
 	}
-	members := storage.Each(page.edges, func(e storage.Edge) storage.UserID { return e.To })
-	members = slices.DeleteFunc(members, func(id storage.UserID) bool { return id == viewer })
+	members := slices.DeleteFunc(page.Rows, func(id storage.UserID) bool { return id == viewer })
 	if len(members) > 1 { // one has been counted
 		if _, err := r.actorOf(ctx, len(members)-1); err != nil {
 			return nil, err
@@ -340,6 +340,6 @@ func (r mutations) FollowList(ctx context.Context, id string, after *string) (*m
 		return nil, viewerGone(err)
 	}
 	texts := storage.Each(members, storage.UserID.String)
-	outcomes, self := r.followed(ctx, viewer, given[storage.UserID]{good: members}, texts, relations, stale)
-	return &model.FollowListPayload{Viewer: self, Outcomes: outcomes, PageInfo: page.info}, nil
+	outcomes, self := r.followed(ctx, viewer, prefetch.Inputs[storage.UserID]{Good: members}, texts, relations, stale)
+	return &model.FollowListPayload{Viewer: self, Outcomes: outcomes, PageInfo: page.Info}, nil
 }

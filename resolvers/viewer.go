@@ -10,14 +10,15 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
 )
 
 // viewerField is who is signed in.
-var viewerField = fieldOf(noArguments, func(ctx context.Context, b *batch, f *selections.Field, _ none, _ []query) {
-	if b.viewer != 0 {
-		wantedViewer(ctx, b.viewer, f.Below, true).add(ctx, b)
+var viewerField = prefetch.NewField(prefetch.NoArguments, func(ctx context.Context, level *prefetch.Level, f *selections.Field, _ prefetch.None, _ []prefetch.Root) {
+	if level.Viewer != 0 {
+		viewerObjects(ctx, level.Viewer, f.Below, true).AddTo(ctx, level)
 	}
 })
 
@@ -29,37 +30,37 @@ func (queries) Viewer(ctx context.Context) (*model.Viewer, error) {
 	return viewerAt(ctx, viewer.ID, fetchQuery(ctx).Below, true), nil
 }
 
-// wantedViewer is what selections on the viewer need. If unsure, the viewer may not exist.
-func wantedViewer(ctx context.Context, id storage.UserID, on []*selections.Object, unsure bool) wantedUsers {
-	w := wantedUsers{ids: []storage.UserID{id}, exist: unsure || needsOf(ctx, on)&fields.Row != 0}
+// viewerObjects is what selections on the viewer need. If unsure, the viewer may not exist.
+func viewerObjects(ctx context.Context, id storage.UserID, on []*selections.Object, unsure bool) prefetch.Users {
+	w := prefetch.Users{IDs: []storage.UserID{id}, Exist: unsure || prefetch.NeedsOf(ctx, on)&fields.Row != 0}
 	for _, o := range on {
-		w.on = append(w.on, belowOf(o.Named("user"))...)
+		w.On = append(w.On, prefetch.Below(o.Named("user"))...)
 	}
 	return w
 }
 
 // viewerAt makes the viewer of selections, who has been fetched, at a path below the running field; nil if it does not exist.
 func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, unsure bool, path ...any) *model.Viewer {
-	user := usersOf(ctx, wantedViewer(ctx, id, on, unsure), here(ctx, path...))[0]
+	user := usersOf(ctx, viewerObjects(ctx, id, on, unsure), prefetch.Here(ctx, path...))[0]
 	if user == nil {
 		return nil
 	}
-	return &model.Viewer{User: user, Deactivated: accessOf(ctx).resolver.isHidden(id)}
+	return &model.Viewer{User: user, Deactivated: prefetch.OperationOf(ctx).IsHidden(id)}
 }
 
 // DismissedUsers is a part of a list of at most [storage.MaxDismissals], which is read whole: it comes by id.
 func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
-	f, viewer := planned(ctx), obj.User.UserID
-	args, err := pageOf(ctx, f, 0)
+	f, viewer := prefetch.Running(ctx), obj.User.UserID
+	args, err := prefetch.ParsePage(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	cursors := bound{kind: cursor.Dismissed, to: []int64{int64(viewer)}, what: "list"}
+	cursors := prefetch.Cursors{Kind: cursor.Dismissed, To: []int64{int64(viewer)}, What: "list"}
 	var after int64
-	if err := cursors.read(ctx, "after", args.text, &after); err != nil {
+	if err := cursors.Read(ctx, "after", args.Text, &after); err != nil {
 		return nil, err
 	}
-	audience, err := audienceOf(ctx)
+	audience, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +69,12 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, audience.Hides)
-	p := page{total: counted(len(all)), complete: true}
+	p := &userPage{Total: prefetch.Counted(len(all)), Complete: true}
 	from, _ := slices.BinarySearch(all, storage.UserID(after)+1)
-	p.users = all[from:min(len(all), from+args.size)]
-	for _, id := range p.users {
-		p.cursors = append(p.cursors, cursors.spell(unsealed, int64(id)))
+	p.Rows = all[from:min(len(all), from+args.Size)]
+	for _, id := range p.Rows {
+		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, int64(id)))
 	}
-	p.info = r.pageInfo(p.cursors, from+len(p.users) < len(all), nil)
+	p.Info = prefetch.PageInfo(r.Cursors, p.Cursors, from+len(p.Rows) < len(all), nil)
 	return readPage(ctx, f, p, plain), nil
 }

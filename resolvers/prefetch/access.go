@@ -1,0 +1,383 @@
+package prefetch
+
+import (
+	"context"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/accounts/identity"
+	"kith/graph/cursor"
+	"kith/graph/selections"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// Operation is what the requests of one operation share: a mutation has one for each of its fields.
+type Operation struct {
+	Owner     any // who resolves its fields: they know its type
+	Reads     selections.Reads
+	Hidden    social.HiddenUsers // nil: nobody is
+	Budget    social.Budget      // of each set answer
+	Cursors   *cursor.Sealer
+	Allowance social.Allowance
+}
+
+type operationKey struct{}
+
+// Attach gives a request what its fields share, and loaders that read from the source.
+func Attach(ctx context.Context, source storage.Bundler, begin func() *Operation) context.Context {
+	o, ok := ctx.Value(operationKey{}).(*Operation)
+	if !ok || graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation { // it is not the next field of a mutation
+		o = begin()
+	}
+	return context.WithValue(loaders.Attach(ctx, source), operationKey{}, o)
+}
+
+// OperationOf is the operation of a request that has been attached.
+func OperationOf(ctx context.Context) *Operation { return ctx.Value(operationKey{}).(*Operation) }
+
+// Request is the state of one request.
+type Request struct {
+	once      sync.Once // makes the plan
+	plan      *selections.Plan
+	arguments []any // of the fields that the plan asks, see [Parsed]
+
+	mu       sync.Mutex
+	audience *social.Audience
+	opens    loaders.SmallMap[social.List, bool] // which lists are open
+	answers  loaders.SmallMap[PageName, any]     // the pages that have been read, see [Answer]
+	shared   loaders.SmallMap[any, any]          // what fields have worked out, see [Shared]
+}
+
+// PageName names a page of a field of one object.
+type PageName struct {
+	Field *selections.Field
+	Of    storage.PostID // the post, or the user without a number, or a list
+}
+
+// NameOf names a page of a field. Aliases have one name by their field [selections.Field.Same].
+func NameOf(f *selections.Field, of storage.PostID) PageName { return PageName{f, of} }
+
+// Answer is the page that has been read under a name.
+func (r *Request) Answer(name PageName) (any, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answers.Get(name)
+}
+
+// Put keeps a page that has been read.
+func (r *Request) Put(name PageName, page any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers.Put(name, page)
+}
+
+// Shared works something out once in a request, for all aliases that ask for it: those with equal keys, whose type says what is asked.
+// What is worked out knows no field: neither its path nor what is selected below it. Answers that [loaders.Loaders.Together] works out
+// run in turn, and none may wait for another: they share by [Keep].
+func Shared[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
+	request := RequestOf(ctx)
+	request.mu.Lock()
+	request.shared.Add(key, sync.OnceValues(work))
+	answer, _ := request.shared.Get(key)
+	request.mu.Unlock()
+	return answer.(func() (T, error))()
+}
+
+// Keep leaves what one of these has worked out to those that come later. None waits for another.
+func Keep[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
+	request := RequestOf(ctx)
+	request.mu.Lock()
+	known, ok := request.shared.Get(key)
+	request.mu.Unlock()
+	if ok {
+		return known.(func() (T, error))()
+	}
+	value, err := work()
+	if err == nil {
+		request.mu.Lock()
+		defer request.mu.Unlock()
+		request.shared.Add(key, func() (T, error) { return value, nil })
+	}
+	return value, err
+}
+
+// RequestOf is the state of a request that has been attached.
+func RequestOf(ctx context.Context) *Request { return loaders.Kept[Request](loaders.For(ctx)) }
+
+// Running is the running field as the request's plan has it.
+func Running(ctx context.Context) *selections.Field {
+	return RequestOf(ctx).planOf(ctx).At(graphql.GetFieldContext(ctx))
+}
+
+// planOf is the plan of the request. The first call parses its arguments.
+func (r *Request) planOf(ctx context.Context) *selections.Plan {
+	r.once.Do(func() {
+		r.plan = selections.Of(ctx, OperationOf(ctx).Reads)
+		r.arguments = make([]any, len(r.plan.Asked))
+		for i, f := range r.plan.Asked {
+			r.arguments[i] = f.Read.Parse(ctx, f)
+		}
+	})
+	return r.plan
+}
+
+// arguments is the arguments of a field, or the error in them.
+type arguments[T any] struct {
+	value T
+	err   error
+}
+
+// Parsed is what [selections.Read.Parse] returns: the arguments, or the error in them.
+func Parsed[T any](value T, err error) any { return &arguments[T]{value, err} }
+
+func (p *arguments[T]) failed() error { return p.err }
+
+// ArgumentsOf are the arguments of a field of the plan, as they have been parsed; zero if it has none. An error in them is
+// reported when the field is resolved.
+func ArgumentsOf[T any](r *Request, f *selections.Field) (value T, err error) {
+	if f.Index < 0 {
+		return value, nil
+	}
+	p := r.arguments[f.Index].(*arguments[T])
+	return p.value, p.err
+}
+
+// RunningWith is the running field, with its arguments.
+func RunningWith[T any](ctx context.Context) (f *selections.Field, value T, err error) {
+	f = Running(ctx)
+	value, err = ArgumentsOf[T](RequestOf(ctx), f)
+	return f, value, err
+}
+
+// Access is what the viewer may see. The context is a long chain, so it looks up the values that it
+// needs in it once for many questions. It is for one goroutine.
+type Access struct {
+	*Operation
+	Viewer  storage.UserID // 0: the viewer is not signed in
+	Loaders *loaders.Loaders
+	Request *Request
+
+	known *social.Audience              // nil: not asked for yet
+	last  [len(storage.AllSides)]opened // by side, the list that was asked about last: many relationships have one end
+}
+
+// opened is whether a list is open.
+type opened struct {
+	owner storage.UserID // 0: of none yet
+	open  bool
+}
+
+// AccessOf is what the viewer of a request may see.
+func AccessOf(ctx context.Context) *Access {
+	viewer, _ := identity.Of(ctx)
+	l := loaders.For(ctx)
+	return &Access{Operation: OperationOf(ctx), Viewer: viewer.ID, Loaders: l, Request: loaders.Kept[Request](l)}
+}
+
+// IsAbsent reports whether a user is hidden from all other users. It reads nothing.
+func IsAbsent(ctx context.Context, id storage.UserID) bool { return AccessOf(ctx).IsAbsent(id) }
+
+// IsAbsent is [IsAbsent].
+func (e *Access) IsAbsent(id storage.UserID) bool {
+	return e.IsHidden(id) && (e.Viewer == 0 || e.Viewer != id)
+}
+
+// IsViewer reports whether a user is the viewer.
+func IsViewer(ctx context.Context, id storage.UserID) bool {
+	viewer, ok := identity.Of(ctx)
+	return ok && viewer.ID == id
+}
+
+// IsHidden reports whether a user is hidden from all others.
+func (o *Operation) IsHidden(id storage.UserID) bool { return o.Hidden != nil && o.Hidden.Has(id) }
+
+// AudienceOf is the audience of the answers. The first call reads the viewer's
+// blocks. A mutation that changes them calls it only afterwards.
+func AudienceOf(ctx context.Context) (*social.Audience, error) {
+	if a := RequestOf(ctx).knownAudience(); a != nil {
+		return a, nil
+	}
+	return AccessOf(ctx).Audience()
+}
+
+// Audience is [AudienceOf].
+func (e *Access) Audience() (*social.Audience, error) {
+	if e.known == nil {
+		e.known = e.Request.knownAudience()
+	}
+	if e.known != nil {
+		return e.known, nil
+	}
+	var blocks []storage.UserID
+	if e.Viewer != 0 {
+		r := loaders.Of(e.Loaders, storage.BlockLookups).Get(e.Viewer)
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		blocks = r.Value
+	}
+	e.Request.mu.Lock()
+	defer e.Request.mu.Unlock()
+	if e.Request.audience == nil {
+		e.Request.audience = social.NewAudience(e.Viewer, e.Hidden, blocks)
+	}
+	e.known = e.Request.audience
+	return e.known, nil
+}
+
+func (r *Request) knownAudience() *social.Audience {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.audience
+}
+
+// fetchOpen reads what decides whether lists are open: the rows of their owners, and whether the
+// viewer follows owners who show their lists to followers.
+func (e *Access) fetchOpen(a *social.Audience, lists []social.List) {
+	l := e.Loaders
+	l.Users.Fetch(ownersOf(a.Viewer, lists))
+	if a.Viewer == 0 {
+		return
+	}
+	var follows []storage.Pair
+	for _, list := range lists {
+		if !a.Owns(list) && a.NeedsFollow(list, l.Users.Get(list.Owner).Value) {
+			follows = append(follows, storage.Pair{From: a.Viewer, To: list.Owner})
+		}
+	}
+	if len(follows) > 0 {
+		loaders.Of(l, storage.EdgeLookups[storage.Forward]).Fetch(follows)
+	}
+}
+
+// ownersOf lists the owners of lists, each once, without the viewer: their rows tell whether the lists may be seen.
+func ownersOf(viewer storage.UserID, lists []social.List) []storage.UserID {
+	var owners IDSet
+	for _, list := range lists {
+		if list.Owner != viewer {
+			owners.Add(list.Owner, struct{}{})
+		}
+	}
+	return owners.Keys()
+}
+
+// IsOpen reports whether lists are all open to the viewer. The rows that decide this have been fetched. The lists of a user who is unknown,
+// or absent, are open: they are empty.
+func IsOpen(ctx context.Context, lists ...social.List) (bool, error) {
+	e := AccessOf(ctx)
+	for _, list := range lists {
+		if open, err := e.IsOpen(list); err != nil || !open {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// ReadOpen reports which lists are open. No level has read their owners ahead.
+func ReadOpen(ctx context.Context, lists []social.List) ([]bool, error) {
+	a, err := AudienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owners := storage.Each(lists, func(list social.List) storage.UserID { return list.Owner })
+	l := loaders.For(ctx)
+	l.Dispatch(l.Users.Ask(owners), l.Counts.Ask(owners)) // the counts are asked for next
+	e, open := AccessOf(ctx), make([]bool, len(lists))
+	e.fetchOpen(a, lists)
+	for i, list := range lists {
+		if open[i], err = e.IsOpen(list); err != nil {
+			return nil, err
+		}
+	}
+	return open, nil
+}
+
+// IsOpen is [IsOpen] for one list.
+func (e *Access) IsOpen(list social.List) (open bool, err error) {
+	last := &e.last[list.Side]
+	if last.owner == list.Owner && last.owner != 0 {
+		return last.open, nil
+	}
+	e.Request.mu.Lock()
+	open, known := e.Request.opens.Get(list)
+	e.Request.mu.Unlock()
+	if !known {
+		if open, err = e.look(list); err != nil {
+			return false, err
+		}
+		e.Request.mu.Lock()
+		e.Request.opens.Put(list, open)
+		e.Request.mu.Unlock()
+	}
+	*last = opened{list.Owner, open}
+	return open, nil
+}
+
+// look is IsOpen for a list that the request has not asked about.
+func (e *Access) look(list social.List) (bool, error) {
+	a, err := e.Audience()
+	if err != nil {
+		return false, err
+	}
+	if a.Owns(list) || a.IsAbsent(list.Owner) {
+		return true, nil
+	}
+	row := e.Loaders.Users.Get(list.Owner)
+	if row.Err != nil {
+		return false, row.Err
+	}
+	follows := false
+	if a.NeedsFollow(list, row.Value) {
+		r := loaders.Of(e.Loaders, storage.EdgeLookups[storage.Forward]).Get(storage.Pair{From: a.Viewer, To: list.Owner})
+		if r.Err != nil {
+			return false, r.Err
+		}
+		follows = r.Value.Type == storage.Following
+	}
+	return a.Opens(list, row.Value, follows), nil
+}
+
+// FetchShown reads what decides whether the audience sees posts of some authors. Their counts are often asked for next, and
+// come in the same statement.
+func (e *Access) FetchShown(a *social.Audience, authors []storage.UserID) error {
+	authors = Distinct(authors)
+	e.Loaders.Dispatch(e.Loaders.Users.Ask(authors), e.Loaders.Counts.Ask(authors))
+	e.fetchOpen(a, storage.Each(authors, social.PostsOf))
+	for _, author := range authors {
+		if _, err := e.Shows(a, author); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Shows reports whether the audience sees the posts and favorites of a user, who is neither hidden nor, unless the
+// viewer follows it, locked. What decides this has been fetched.
+func (e *Access) Shows(a *social.Audience, user storage.UserID) (bool, error) {
+	if a.Hides(user) {
+		return false, nil
+	}
+	return e.IsOpen(social.PostsOf(user))
+}
+
+// IsShown is Shows where an error has been reported already.
+func (e *Access) IsShown(a *social.Audience, user storage.UserID) bool {
+	shown, err := e.Shows(a, user)
+	return shown && err == nil
+}
+
+// IDSet is ids, each once, in the order in which they came.
+type IDSet = loaders.SmallMap[storage.UserID, struct{}]
+
+// Distinct lists ids, each once.
+func Distinct(ids []storage.UserID) []storage.UserID {
+	var each IDSet
+	for _, id := range ids {
+		each.Add(id, struct{}{})
+	}
+	return each.Keys()
+}

@@ -1,0 +1,311 @@
+package prefetch
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/fields"
+	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/social"
+	"kith/storage"
+)
+
+// Bounds on a page.
+const (
+	defaultFirst = 20
+	MaxFirst     = 100 // rows
+)
+
+// PageArguments are the arguments of a page, checked. Most cursors are a place in a list, that is a time and a number. The
+// other ones belong to an answer, which reads them (see [Cursors]).
+type PageArguments struct {
+	Size          int
+	Backward      bool          // `last` was given
+	After, Before storage.Place // zero: not given
+	// `after` and `before`, if they are not places; empty: not given
+	Text, TextBefore string
+}
+
+// IsWhole reports whether the page of an answer that is worked out is taken out of the whole answer: all others are continued forward.
+func (p PageArguments) IsWhole() bool { return p.Backward || p.TextBefore != "" }
+
+// Around reports what is on both sides of a page. If a cursor was given, something is assumed to be behind it.
+func (p PageArguments) Around(info *model.PageInfo, more, after, before bool) {
+	info.HasNextPage, info.HasPreviousPage = more, after
+	if p.Backward {
+		info.HasNextPage, info.HasPreviousPage = before, more
+	}
+}
+
+// Cut takes the page out of a whole answer, and tells the place where it begins there.
+func Cut[T any](p PageArguments, all []T, isBehindAfter, isAheadOfBefore func(T) bool) (page []T, offset int, more bool) {
+	from, to := 0, len(all)
+	if p.Text != "" {
+		from = sort.Search(len(all), func(i int) bool { return isBehindAfter(all[i]) })
+	}
+	if p.TextBefore != "" {
+		to = max(from, sort.Search(len(all), func(i int) bool { return !isAheadOfBefore(all[i]) }))
+	}
+	if more = to-from > p.Size; more && p.Backward {
+		from = to - p.Size
+	} else if more {
+		to = from + p.Size
+	}
+	return all[from:to], from, more
+}
+
+// TooLong refuses to take a page out of an answer of more users than are worked out at once.
+func (p PageArguments) TooLong() error {
+	argument := "last"
+	if !p.Backward {
+		argument = "before"
+	}
+	return apierr.ListTooLong.Error("the list has more than %d users: page it forward, with first and after", social.MaxMembers).In(argument).Over(social.MaxMembers+1, social.MaxMembers)
+}
+
+// ParsePage reads the arguments of a page whose cursors are places. If the kind is zero, they are not.
+func ParsePage(ctx context.Context, f *selections.Field, kind cursor.Kind) (p PageArguments, err error) {
+	first, hasFirst, err := ParseSize(ctx, f, "first")
+	if err != nil {
+		return p, err
+	}
+	last, hasLast, err := ParseSize(ctx, f, "last")
+	if err != nil {
+		return p, err
+	}
+	p.Size = defaultFirst
+	switch {
+	case hasFirst && hasLast:
+		return p, apierr.InvalidValue.Error("first and last cannot be given together").In("last")
+	case hasFirst:
+		p.Size = first
+	case hasLast:
+		p.Size, p.Backward = last, true
+	}
+	if kind == 0 {
+		if p.Text, err = textOf(ctx, f, "after"); err == nil {
+			p.TextBefore, err = textOf(ctx, f, "before")
+		}
+		return p, err
+	}
+	if p.After, err = ParsePlace(ctx, f, kind, "after"); err != nil {
+		return p, err
+	}
+	p.Before, err = ParsePlace(ctx, f, kind, "before")
+	return p, err
+}
+
+// ParseSize reads a number of rows, 0 to [MaxFirst].
+func ParseSize(ctx context.Context, f *selections.Field, name string) (n int, given bool, err error) {
+	size, given := f.Argument(ctx, name).(int64)
+	if size < 0 || size > MaxFirst {
+		return 0, true, apierr.OutOfRange.Error("%s is 0 to %d", name, MaxFirst).In(name)
+	}
+	return int(size), given, nil
+}
+
+// textOf reads a cursor that is no place; empty: it is not given.
+func textOf(ctx context.Context, f *selections.Field, name string) (string, error) {
+	text, given := f.Argument(ctx, name).(string)
+	if given && text == "" {
+		return "", apierr.CursorMalformed.Error("%q is not a cursor", text).In(name)
+	}
+	return text, nil
+}
+
+// ParsePlace reads a cursor that is a place; zero: it is not given.
+func ParsePlace(ctx context.Context, f *selections.Field, kind cursor.Kind, name string) (storage.Place, error) {
+	text, given := f.Argument(ctx, name).(string)
+	if !given {
+		return storage.Place{}, nil
+	}
+	var at, number int64
+	err := OperationOf(ctx).Cursors.Decode(kind, text, &at, &number)
+	return storage.Place{CreatedAt: storage.Micros(at), Number: number}, apierr.In(name, err)
+}
+
+// Unsealed writes the cursors of rows that are shown.
+var Unsealed *cursor.Sealer
+
+// Spell writes a cursor that is a place.
+func Spell(seal *cursor.Sealer, kind cursor.Kind, at storage.Place) string {
+	return seal.Encode(kind, int64(at.CreatedAt), at.Number)
+}
+
+// PlaceAt is a position as a place: users in a list have one as posts have.
+func PlaceAt(p storage.Position) storage.Place {
+	return storage.Place{CreatedAt: p.UpdateTime, Number: int64(p.Peer)}
+}
+
+// PositionAt is a place as a position.
+func PositionAt(p storage.Place) storage.Position {
+	return storage.Position{UpdateTime: p.CreatedAt, Peer: storage.UserID(p.Number)}
+}
+
+// Cursors are those of an answer. They say what they belong to, because they would mean something else elsewhere.
+type Cursors struct {
+	Kind     cursor.Kind
+	To, Also []int64 // what they belong to: before and behind the numbers of the position
+	What     string  // the word for it
+}
+
+// Spell writes the cursor of a position.
+func (c Cursors) Spell(seal *cursor.Sealer, numbers ...int64) string {
+	return seal.Encode(c.Kind, slices.Concat(c.To, numbers, c.Also)...)
+}
+
+// Read reads the position of a cursor. The beginning has no cursor, and changes nothing.
+func (c Cursors) Read(ctx context.Context, argument, text string, numbers ...*int64) error {
+	if text == "" {
+		return nil
+	}
+	belongs := make([]int64, len(c.To)+len(c.Also))
+	var into []*int64
+	for i := range belongs {
+		if i == len(c.To) {
+			into = append(into, numbers...)
+		}
+		into = append(into, &belongs[i])
+	}
+	if len(c.Also) == 0 {
+		into = append(into, numbers...)
+	}
+	if err := OperationOf(ctx).Cursors.Decode(c.Kind, text, into...); err != nil {
+		return apierr.In(argument, err)
+	}
+	if !slices.Equal(belongs, slices.Concat(c.To, c.Also)) {
+		return apierr.CursorForeign.Error("the cursor %q belongs to another %s", apierr.Shortened(text, 40), c.What).In(argument)
+	}
+	return nil
+}
+
+// Hash binds cursors to a text, such as that of a filter: a positive number.
+func Hash(text string) int64 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return int64(h.Sum64() >> 1)
+}
+
+// PageInfo is the PageInfo of a page with these cursors. If there is more, the list continues behind the last of them, or
+// at next if that is not nil, even if the page is empty. A cursor that is not that of a row on the page is sealed.
+func PageInfo(sealer *cursor.Sealer, cursors []string, more bool, next func(*cursor.Sealer) string) *model.PageInfo {
+	info := &model.PageInfo{HasNextPage: more}
+	n := len(cursors)
+	if n > 0 {
+		info.StartCursor, info.EndCursor = &cursors[0], &cursors[n-1]
+	}
+	if more && next != nil && (n == 0 || next(Unsealed) != cursors[n-1]) {
+		end := next(sealer)
+		info.EndCursor = &end
+	}
+	return info
+}
+
+// PageNeeds is what the selection on a page needs.
+type PageNeeds struct {
+	Rows    bool // anything but totalCount and complete
+	Total   bool // totalCount
+	Cursors bool // `cursor` of the edges
+	Around  bool // pageInfo
+	Details bool // `until` and `attributes` of the edges
+}
+
+// PageNeedsOf is what fields with one answer need together.
+func PageNeedsOf(aliases ...*selections.Field) PageNeeds {
+	var needs fields.Needs
+	for _, f := range aliases {
+		needs |= f.Below[0].Needs(true)
+	}
+	return PageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0, needs&fields.Around != 0, needs&fields.Details != 0}
+}
+
+// With is what two selections need together.
+func (n PageNeeds) With(m PageNeeds) PageNeeds {
+	return PageNeeds{n.Rows || m.Rows, n.Total || m.Total, n.Cursors || m.Cursors, n.Around || m.Around, n.Details || m.Details}
+}
+
+// Edges makes the edges of a page, in one piece of memory.
+func Edges[E any](n int, edge func(i int) E) []*E {
+	list, made := make([]*E, n), make([]E, n)
+	for i := range made {
+		made[i] = edge(i)
+		list[i] = &made[i]
+	}
+	return list
+}
+
+// Page is a page of a list that has been read, as far as it is selected.
+type Page[R any] struct {
+	Err      error
+	IsClosed bool // the viewer does not see the list: the answer is null
+
+	Rows     []R
+	Cursors  []string    // nil: they are not selected
+	Since    []time.Time // of users; nil: the list is not made of edges
+	Info     *model.PageInfo
+	Total    storage.Result[int64]
+	Complete bool
+
+	Needs PageNeeds // of a plain list: what is selected
+	Made  any       // what the page is made of, if its topic shows more than the rows
+}
+
+// Cursor is that of a row; empty if cursors are not selected.
+func (p *Page[R]) Cursor(i int) string {
+	if p.Cursors == nil {
+		return ""
+	}
+	return p.Cursors[i]
+}
+
+// Counted is a total that is known.
+func Counted(n int) storage.Result[int64] { return storage.Result[int64]{Value: int64(n)} }
+
+// Answer is the page of the running field that has been read; nil if the viewer does not see the list.
+func Answer[R any](ctx context.Context, of storage.PostID) (f *selections.Field, p *Page[R], err error) {
+	f, request := Running(ctx), RequestOf(ctx)
+	if f.Index >= 0 {
+		if err := request.arguments[f.Index].(interface{ failed() error }).failed(); err != nil {
+			return f, p, err
+		}
+	}
+	read, ok := request.Answer(PageName{f.Same, of})
+	if !ok {
+		if _, err := AudienceOf(ctx); err != nil {
+			return f, p, err
+		}
+		panic(fmt.Sprintf("the plan has not read %s of %+v", f.Name, of))
+	}
+	if p = read.(*Page[R]); p.Err != nil || p.IsClosed {
+		return f, nil, p.Err
+	}
+	return f, p, nil
+}
+
+// ItemPaths are the paths of the items of a page.
+func ItemPaths(ctx context.Context, f *selections.Field) Paths {
+	return func(i int) (all []ast.Path) {
+		for _, on := range f.Below[0].Fields {
+			switch on.Part {
+			case fields.Item:
+				all = append(all, below(ctx, on.Alias, i))
+			case fields.Edges:
+				for _, node := range on.Below[0].Fields {
+					if node.Part == fields.Item {
+						all = append(all, below(ctx, on.Alias, i, node.Alias))
+					}
+				}
+			}
+		}
+		return all
+	}
+}
