@@ -143,6 +143,9 @@ func relate(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, view
 	return nil
 }
 
+// One processor: with two, the collector of garbage marks on what is idle, which is no work of the request's.
+const oneProcessor = "GOMAXPROCS=1"
+
 // RunDear measures some fields of [bench.DearFields], each under as many aliases as the default limit allows: a
 // query of any one field takes no more. cold has no caches at all; warm has been asked the same fields with other arguments before.
 func RunDear(ctx context.Context, c Config, only *regexp.Regexp) (all []Cost, err error) {
@@ -156,7 +159,7 @@ func RunDear(ctx context.Context, c Config, only *regexp.Regexp) (all []Cost, er
 		return nil, err
 	}
 	for _, state := range c.States {
-		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{"KITH_RELATIONS=" + kinds, "KITH_FEDERATION=true", "KITH_STATEMENT_TIMEOUT=60s", "KITH_REQUEST_TIMEOUT=60s"}}
+		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{"KITH_RELATIONS=" + kinds, "KITH_FEDERATION=true", "KITH_STATEMENT_TIMEOUT=60s", "KITH_REQUEST_TIMEOUT=60s", oneProcessor}}
 		if s.program, err = r.start(ctx, s, s.location); err != nil {
 			return all, err
 		}
