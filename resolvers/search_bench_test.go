@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkNames finds users by name on MariaDB, among 50,000 users of whom 3,000 follow user 1, and 20,000 user 2; the viewer is user 1.
-// Every second user is found by `s`, every hundredth by `sota`, every thousandth by `sota yilmaz`. It reports the statements of a request, too.
+// Every second user is found by `s`, every hundredth by `sota`, every thousandth by `sota yilmaz` or by 太郎, a third by 郎. It reports the statements of a request, too.
 //
 //	go test ./resolvers -run '^$' -bench BenchmarkNames
 func BenchmarkNames(b *testing.B) {
@@ -36,6 +36,8 @@ func BenchmarkNames(b *testing.B) {
 			{"20,000 followers, half of them match", `{ user(by: {id: 2}) { followers(first: 20, filter: {match: "s"}) { totalCount nodes { name } } } }`},
 			{"all users, few match", `{ searchUsers(text: "sota yil", first: 10) { nodes { name } } }`},
 			{"all users, half of them match", `{ searchUsers(text: "s", first: 10) { nodes { name } } }`},
+			{"all users, few have the end of a word", `{ searchUsers(text: "太郎", first: 10) { nodes { name } } }`},
+			{"all users, many have the end of a word", `{ searchUsers(text: "郎", first: 10) { nodes { name } } }`},
 			{"followers you know", `{ user(by: {id: 2}) { followersYouKnow(first: 10) { totalCount nodes { name } } } }`},
 		} {
 			b.Run(q.name+", "+reads.name, func(b *testing.B) {
@@ -67,7 +69,14 @@ func fillNames(b *testing.B, store storage.Store, n int) {
 		if id%1000 == 0 {
 			surname = "Yılmaz"
 		}
-		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("u%d", id), Name: name + " " + surname, CreatedAt: apitest.Epoch})
+		if id%3 == 1 {
+			name, surname = "山田", string([]rune{'一' + rune(r.IntN(5000)), '郎'})
+			if id%1000 == 1 {
+				surname = "太郎"
+			}
+			name, surname = name+surname, ""
+		}
+		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("u%d", id), Name: strings.TrimSpace(name + " " + surname), CreatedAt: apitest.Epoch})
 		follow := func(to storage.UserID) {
 			if p := (storage.Pair{From: id, To: to}); to != id && !followed[p] {
 				followed[p] = true

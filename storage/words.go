@@ -32,28 +32,49 @@ type UserWord struct {
 
 // Bounds on the words of a user, and on those of a search.
 const (
-	MaxWords      = 8
+	MaxWords      = 8  // of a search, and of a user, beside their ends
+	MaxWordEnds   = 16 // of a user
 	MaxWordLength = 32 // bytes
 )
 
 // WordsOf lists the words by which a user is found, each once, without case and accents: the handle, the words of the name, and
-// the parts of the handle between underscores, as many as [MaxWords] allows. Scripts without spaces have one word up to the next
-// space. The rule is that of the rows that stores keep: if it changes, these have to be made again.
+// the parts of both between underscores, as many as [MaxWords] allows, and then up to [MaxWordEnds] ends of words of the name: Chinese,
+// Japanese and Korean names have no spaces, so 山田太郎 is also found by 太郎, which an end of it begins with. The rule is that of the rows
+// that stores keep: if it changes, these have to be made again.
 func WordsOf(handle, name string) []string {
 	words := make([]string, 0, MaxWords)
-	for _, word := range slices.Concat([]string{handle}, split(name), strings.Split(handle, "_")) {
-		if word = shortened(word); word != "" && len(words) < MaxWords && !slices.Contains(words, word) {
-			words = append(words, word)
+	add := func(most int, all ...string) {
+		for _, word := range all {
+			if word = shortened(word); word != "" && len(words) < most && !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	parts := split(name)
+	add(MaxWords, slices.Concat([]string{strings.TrimLeft(handle, "_")}, SearchedWords(name), parts, split(handle))...)
+	most := len(words) + MaxWordEnds
+	for _, part := range parts {
+		before := ' '
+		for i, r := range part {
+			if i > 0 && unicode.In(r, unspaced...) || unicode.In(before, unspaced...) {
+				add(most, part[i:])
+			}
+			before = r
 		}
 	}
 	return words
 }
 
-// SearchedWords are the words of what somebody looks for, as [WordsOf] has them. An underscore belongs to a word, because handles
+// unspaced are scripts in whose names a word may begin behind any character.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul}
+
+// SearchedWords are the words of what somebody looks for, as [WordsOf] has them. An underscore within or behind a word belongs to it, because handles
 // have it. No user has them all if there are more than [MaxWords].
 func SearchedWords(text string) (words []string) {
 	for _, word := range strings.FieldsFunc(folded(text), func(r rune) bool { return r != '_' && isBetweenWords(r) }) {
-		words = append(words, shortened(word))
+		if word = strings.TrimLeft(word, "_"); word != "" {
+			words = append(words, shortened(word))
+		}
 	}
 	return words
 }
@@ -74,8 +95,8 @@ func folded(text string) string {
 	return norm.NFC.String(letters.Replace(plain))
 }
 
-// letters are those whose strokes and ligatures Unicode does not take apart.
-var letters = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ı", "i")
+// letters are those whose strokes, ligatures and forms at the end of a word Unicode does not take apart.
+var letters = strings.NewReplacer("ß", "ss", "ς", "σ", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ı", "i")
 
 // shortened is what is kept of a word: whole characters.
 func shortened(word string) string {

@@ -5236,7 +5236,7 @@ type Query {
     before: String
   ): UserConnection @cacheControl(maxAge: 30)
   """
-  Users by words of their names and handles, in any case and without accents: ` + "`" + `sota` + "`" + ` finds Sōta. First those whom the viewer
+  Users by words of their names and handles, in any case and without accents: ` + "`" + `sota` + "`" + ` finds Sōta, and ` + "`" + `太郎` + "`" + ` 山田太郎. First those whom the viewer
   follows, then those whom its followings follow, then the most followed. Nobody if the text has no letter or digit.
   """
   searchUsers(
@@ -5838,8 +5838,8 @@ input ListVisibilityInput {
 "Which users of a list are wanted. All fields have to match."
 input ListFilter {
   """
-  The beginnings of words of the name or the handle, in any case and without accents: ` + "`" + `sota` + "`" + ` finds Sōta. All of them have
-  to match. A text without a letter or a digit matches nobody.
+  The beginnings of words of the name or the handle, in any case and without accents: ` + "`" + `sota` + "`" + ` finds Sōta. Of Chinese, Japanese
+  and Korean names, any parts: ` + "`" + `太郎` + "`" + ` finds 山田太郎. All have to match. A text without a letter or a digit matches nobody.
   """
   match: String
   "Whether the owner of the list and the user follow each other. Null instead of a page unless both lists of the owner are open to the viewer."

@@ -301,8 +301,8 @@ type ListEdge struct {
 
 // Which users of a list are wanted. All fields have to match.
 type ListFilter struct {
-	// The beginnings of words of the name or the handle, in any case and without accents: `sota` finds Sōta. All of them have
-	// to match. A text without a letter or a digit matches nobody.
+	// The beginnings of words of the name or the handle, in any case and without accents: `sota` finds Sōta. Of Chinese, Japanese
+	// and Korean names, any parts: `太郎` finds 山田太郎. All have to match. A text without a letter or a digit matches nobody.
 	Match graphql.Omittable[*string] `json:"match,omitempty"`
 	// Whether the owner of the list and the user follow each other. Null instead of a page unless both lists of the owner are open to the viewer.
 	Mutual graphql.Omittable[*bool] `json:"mutual,omitempty"`

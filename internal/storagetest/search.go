@@ -24,9 +24,45 @@ func (s search) AWordIsFoundByItsBeginning(t *testing.T) {
 	}
 }
 
-func (s search) ScriptsWithoutSpacesHaveOneWord(t *testing.T) {
-	s.wantFound(t, "山田", s.named(t, "yamada", "山田太郎 Tarō"))
-	s.wantFound(t, "김민", s.named(t, "minjun", "김민준"))
+func (s search) ScriptsWithoutSpacesAreFoundByAnyPart(t *testing.T) {
+	yamada, kim, mixed := s.named(t, "yamada", "山田太郎 Tarō"), s.named(t, "minjun", "김민준"), s.named(t, "mixed", "T恤_store")
+	for _, part := range []string{"山", "山田", "山田太郎", "田太", "太郎", "郎", "taro"} {
+		s.wantFound(t, part, yamada)
+	}
+	s.wantFound(t, "민준", kim)
+	for _, part := range []string{"t恤", "恤", "store"} {
+		s.wantFound(t, part, mixed)
+	}
+	for _, part := range []string{"aro", "山太", "tore"} {
+		s.wantFound(t, part)
+	}
+	long := s.named(t, "long", strings.Repeat("一二三四五六七八九十", 10)) // more ends than are kept, and longer ones
+	s.wantFound(t, "一二三四五六七八九十", long)
+	s.wantFound(t, "四五六七八九十一二三", long)
+}
+
+func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
+	for name, want := range map[string]string{
+		"user_name42x __x": "user_name42x x user name42x", "ΑΛΈΞΗΣ Οδυσσεύς": "αλεξησ οδυσσευσ", "Straße ﬁn": "strasse fin", "ｶﾞｸ": "カク", "_ ! _": "",
+	} {
+		want := strings.Fields("han_dle_ " + want + " han dle")
+		if name == "ｶﾞｸ" {
+			want = append(want, "ク")
+		}
+		if got := storage.WordsOf("_han_dle_", name); !slices.Equal(got, want) {
+			t.Errorf("%q has %q, want %q", name, got, want)
+		}
+	}
+	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος ": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los"} {
+		if got := storage.SearchedWords(text); !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("%q looks for %q", text, got)
+		}
+	}
+	for _, text := range []string{"", "_", " __ !", "́"} {
+		if got := storage.SearchedWords(text); got != nil {
+			t.Errorf("%q looks for %q", text, got)
+		}
+	}
 }
 
 func (s search) UsersOfAllShardsComeInTheOrderOfWords(t *testing.T) {
