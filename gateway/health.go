@@ -51,22 +51,16 @@ type readiness struct {
 
 // report is the body of the answer.
 type report struct {
-	Ready    bool          `json:"ready"`
-	Stopping bool          `json:"stopping,omitempty"`
-	Shards   []shardReport `json:"shards,omitempty"`
-	Checks   []checkReport `json:"checks,omitempty"`
+	Ready    bool         `json:"ready"`
+	Stopping bool         `json:"stopping,omitempty"`
+	Shards   []partReport `json:"shards,omitempty"`
+	Checks   []partReport `json:"checks,omitempty"`
 }
 
-// shardReport and checkReport name kinds of errors, never their text: it may
+// partReport is a shard or a check. It names kinds of errors, never their text: it may
 // hold addresses and names of users.
-type shardReport struct {
-	Shard int    `json:"shard"`
-	Name  string `json:"name"`
-	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"`
-}
-
-type checkReport struct {
+type partReport struct {
+	Shard   *int   `json:"shard,omitempty"`
 	Name    string `json:"name"`
 	OK      bool   `json:"ok"`
 	Error   string `json:"error,omitempty"`
@@ -88,12 +82,12 @@ func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ask asks all questions at once.
 func (h *readiness) ask(ctx context.Context) report {
-	body := report{Ready: true, Checks: make([]checkReport, len(h.checks))}
+	body := report{Ready: true, Checks: make([]partReport, len(h.checks))}
 	var wg sync.WaitGroup
 	for i, check := range h.checks {
 		wg.Go(func() {
 			_, err := h.once(ctx, "check "+check.Name, checksWithin, func(ctx context.Context) (any, error) { return nil, check.Ask(ctx) })
-			body.Checks[i] = checkReport{Name: check.Name, OK: err == nil, Error: class(err)}
+			body.Checks[i] = partReport{Name: check.Name, OK: err == nil, Error: class(err)}
 			if check.Details != nil {
 				body.Checks[i].Details = check.Details()
 			}
@@ -105,12 +99,12 @@ func (h *readiness) ask(ctx context.Context) report {
 	}
 	wg.Wait()
 	if h.store == nil {
-		body.Ready = !slices.ContainsFunc(body.Checks, func(c checkReport) bool { return !c.OK })
+		body.Ready = !slices.ContainsFunc(body.Checks, func(c partReport) bool { return !c.OK })
 	} else {
-		body.Ready = !stuck && (len(body.Shards) == 0 || slices.ContainsFunc(body.Shards, func(s shardReport) bool { return s.OK }))
+		body.Ready = !stuck && (len(body.Shards) == 0 || slices.ContainsFunc(body.Shards, func(s partReport) bool { return s.OK }))
 	}
 	if stuck {
-		body.Checks = append(body.Checks, checkReport{Name: "store", Error: "timeout"})
+		body.Checks = append(body.Checks, partReport{Name: "store", Error: "timeout"})
 	}
 	return body
 }
@@ -135,7 +129,7 @@ func (h *readiness) Collect(to chan<- prometheus.Metric) {
 	body := h.ask(context.Background())
 	gauge(readyDesc, body.Ready && !h.stopping())
 	for _, s := range body.Shards {
-		gauge(degradedDesc, !s.OK, "shard"+strconv.Itoa(s.Shard))
+		gauge(degradedDesc, !s.OK, "shard"+strconv.Itoa(*s.Shard))
 	}
 	for _, c := range body.Checks {
 		gauge(degradedDesc, !c.OK, c.Name)
@@ -143,13 +137,13 @@ func (h *readiness) Collect(to chan<- prometheus.Metric) {
 }
 
 // askShards reports each shard, or, if the store as a whole does not answer in time, that it is stuck.
-func (h *readiness) askShards(ctx context.Context) (shards []shardReport, stuck bool) {
+func (h *readiness) askShards(ctx context.Context) (shards []partReport, stuck bool) {
 	found, err := h.once(ctx, "store", readyWithin, func(ctx context.Context) (any, error) { return h.store.Ping(ctx), nil })
 	if err != nil {
 		return nil, true
 	}
 	for _, s := range found.([]storage.ShardHealth) {
-		shards = append(shards, shardReport{s.Shard, s.Name, s.Err == nil, class(s.Err)})
+		shards = append(shards, partReport{Shard: &s.Shard, Name: s.Name, OK: s.Err == nil, Error: class(s.Err)})
 	}
 	return shards, false
 }

@@ -50,7 +50,7 @@ const preflightSeconds = 600
 
 // newOrigins takes the origins that are allowed, and headers that their pages may send beyond headersAllowed.
 func newOrigins(allowed, headers []string, logger *slog.Logger) origins {
-	o := origins{refused: exchange.NewFirsts(maxRefused), logger: logger}
+	o := origins{refused: new(exchange.Firsts), logger: logger}
 	if len(allowed) == 0 {
 		return o // to rs/cors an empty list means all origins
 	}
@@ -121,7 +121,7 @@ func (o origins) warn(message, what, value, flag string) {
 	if flag == "" {
 		attrs = attrs[:2]
 	}
-	if _, first := o.refused.Among(what + " " + value); first {
+	if _, first := o.refused.Among(what+" "+value, maxRefused); first {
 		o.logger.Warn(message, attrs...)
 	}
 }

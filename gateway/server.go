@@ -13,6 +13,7 @@ import (
 
 	"kith/gateway/documents"
 	"kith/gateway/exchange"
+	"kith/gateway/live"
 	"kith/gateway/quota"
 	"kith/gateway/traces"
 	"kith/gateway/trusted"
@@ -24,7 +25,7 @@ import (
 )
 
 // server is /graphql. gqlgen's executor answers; gqlgen has a server and transports of its own, see [server.ServeHTTP] and
-// [socket].
+// package live.
 type server struct {
 	Config
 	whole     *ast.Schema       // what operators may ask
@@ -37,6 +38,7 @@ type server struct {
 	admission *quota.Limiter
 	present   graphql.ErrorPresenterFunc
 	recover   graphql.RecoverFunc
+	live      *live.Server
 }
 
 func newServer(cfg Config, bounds *quota.Limiter) *server {
@@ -63,6 +65,10 @@ func newServer(cfg Config, bounds *quota.Limiter) *server {
 		present:   exchange.Presenter(cfg.Logger),
 		recover:   exchange.Recovery(cfg.Logger),
 	}
+	s.live = &live.Server{
+		Settings: cfg.Subscriptions, Executor: s, Limiter: bounds, MaxMessage: min(cfg.MaxBody, quota.MaxMessage), Timeout: cfg.RequestTimeout,
+		Metrics: cfg.Metrics, Traces: cfg.Traces, Logger: cfg.Logger, Present: s.present, Recover: s.recover,
+	}
 	s.exec, s.operators = s.executor(cfg.Schema), s.executor(cfg.Operators)
 	return s
 }
@@ -83,8 +89,8 @@ func (s *server) executorFor(ctx context.Context) *executor.Executor {
 	return s.exec
 }
 
-// dispatch lets an operation begin.
-func (s *server) dispatch(ctx context.Context, op documents.Operation) (graphql.ResponseHandler, context.Context) {
+// Dispatch implements [live.Executor].
+func (s *server) Dispatch(ctx context.Context, op documents.Operation) (graphql.ResponseHandler, context.Context) {
 	return s.executorFor(ctx).DispatchOperation(ctx, op.OperationContext)
 }
 
@@ -125,15 +131,6 @@ func bounded(response *graphql.Response, most int) *graphql.Response {
 	extensions := map[string]any{"errorsOmitted": len(response.Errors) - maxErrors}
 	maps.Copy(extensions, response.Extensions)
 	response.Errors, response.Extensions = response.Errors[:maxErrors], extensions
-	return response
-}
-
-// inTime is a response, or the error that explains why there is none: gqlgen returns none once the
-// context is done.
-func inTime(ctx context.Context, response *graphql.Response) *graphql.Response {
-	if response == nil {
-		return &graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(exchange.Overdue(ctx))}}
-	}
 	return response
 }
 
@@ -214,15 +211,15 @@ func asksCost(op *graphql.OperationContext) bool {
 	return asks
 }
 
-// countingReads is a context that notes what is read for an operation, as far as that is asked for.
-func (s *server) countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
+// Prepare implements [live.Executor]. What is read for the operation is noted in the context, as far as that is asked for.
+func (s *server) Prepare(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
 	switch {
 	case span != nil:
-		return span.Reading(ctx)
+		ctx = span.Reading(ctx)
 	case s.SlowOperation > 0 || asksCost(op):
 		ctx, _ = storage.CountReads(ctx)
 	}
-	return ctx
+	return s.PerRequest(ctx)
 }
 
 // withCost adds to an answer what its operation may cost by the limit, which depends on the document and its variables
@@ -257,11 +254,10 @@ func (s *server) noteSlow(ctx context.Context, began time.Time, response *graphq
 		return // it is off, or the operation was not executed
 	}
 	if op.Operation.Operation == ast.Subscription {
-		e, ok := ctx.Value(eventKey{}).(*event)
-		if !ok || response == nil || e.began.IsZero() {
+		began = exchange.Of(ctx).Began
+		if response == nil || began.IsZero() {
 			return
 		}
-		began = e.began
 	}
 	took := time.Since(began)
 	if took < s.SlowOperation {

@@ -26,8 +26,8 @@ import (
 // answer 422 where the specification wants 200, put "data": null into request
 // errors, and scan each answer once more on the way out.
 //
-// A client that asks for server-sent events gets its answers by [server.stream], and a WebSocket by
-// [server.serveSocket]. The answer is written by the request's exchange; no handler in between has a writer of its own.
+// A client that asks for server-sent events gets its answers by [live.Server.Events], and a WebSocket by
+// [live.Server.WebSocket]. The answer is written by the request's exchange; no handler in between has a writer of its own.
 func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	x := exchange.Of(r.Context())
 	if r.Method == http.MethodOptions {
@@ -37,7 +37,7 @@ func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 	a, handle := answering(r, x, s.admission, s.Metrics), s.handle
 	if exchange.Upgrades(r) {
-		handle = s.serveSocket
+		handle = s.upgrade
 	}
 	defer func() {
 		// gqlgen recovers panics below a field; this is for all others.
@@ -97,7 +97,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 		return exchange.Busy(exchange.TooManyRequests)
 	}
 	byID, began := params.Query == "", time.Now()
-	op, errs := s.create(ctx, params)
+	op, errs := s.Create(ctx, params)
 	if a.Span != nil {
 		a.Span.Plan(began, op.Stats.Validation.End.IsZero())
 		if errs == nil {
@@ -109,7 +109,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 		return s.stream(a, op, errs)
 	}
 	if errs != nil {
-		a.requestError(s.exec.DispatchError(graphql.WithOperationContext(ctx, op.OperationContext), errs))
+		a.requestError(s.Reject(ctx, op, errs))
 		return nil
 	}
 	a.Operation, a.Name, a.IsTrusted = string(op.Operation.Operation), op.Operation.Name, s.Trusted != nil && s.Trusted.Has(op.RawQuery)
@@ -126,12 +126,12 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	case live || a.streaming:
 		return s.stream(a, op, nil)
 	}
-	if !s.work(ctx, a.permit, op) {
+	if !s.Execute(ctx, a.permit, op) {
 		return exchange.Busy(exchange.TooManyRequests)
 	}
-	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op.OperationContext, a.Span)), &op.Document.Memo)
-	responses, ctx := s.dispatch(ctx, op)
-	response := inTime(ctx, responses(ctx))
+	ctx = selections.With(s.Prepare(ctx, op.OperationContext, a.Span), &op.Document.Memo)
+	responses, ctx := s.Dispatch(ctx, op)
+	response := exchange.InTime(ctx, responses(ctx))
 	written, ok := s.admission.Send(ctx, len(response.Data))
 	defer written()
 	if !ok {
@@ -144,14 +144,33 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	return nil
 }
 
-// work announces the work of an operation to its permit, except for what has a queue of its own.
-func (s *server) work(ctx context.Context, p *quota.Permit, op documents.Operation) bool {
+// upgrade serves a WebSocket.
+func (s *server) upgrade(a answer) *exchange.Refusal {
+	if s.origins.isForeign(a.r) {
+		return &exchange.Refusal{Status: http.StatusForbidden, Err: apierr.OriginForeign.Error("a page of another origin may not connect")}
+	}
+	return s.live.WebSocket(a.Exchange, a.r)
+}
+
+// stream answers by server-sent events.
+func (s *server) stream(a answer, op documents.Operation, errs gqlerror.List) *exchange.Refusal {
+	a.permit.End()
+	return s.live.Events(a.Exchange, a.r, op, errs)
+}
+
+// Execute implements [live.Executor]. Work that has a queue of its own is left out.
+func (s *server) Execute(ctx context.Context, p *quota.Permit, op documents.Operation) bool {
 	return op.Cost <= quota.CostlyFrom || p.Execute(ctx, op.Cost-s.costs.Queued(op.OperationContext))
 }
 
-// create makes the operation of a request, or says why there is none. gqlgen's executor could do so,
+// Reject implements [live.Executor].
+func (s *server) Reject(ctx context.Context, op documents.Operation, errs gqlerror.List) *graphql.Response {
+	return s.exec.DispatchError(graphql.WithOperationContext(ctx, op.OperationContext), errs)
+}
+
+// Create implements [live.Executor]. gqlgen's executor could do so,
 // but takes a text for a number among the variables, and refuses 2.0 as an Int.
-func (s *server) create(ctx context.Context, params *graphql.RawParams) (made documents.Operation, errs gqlerror.List) {
+func (s *server) Create(ctx context.Context, params *graphql.RawParams) (made documents.Operation, errs gqlerror.List) {
 	op := &graphql.OperationContext{
 		DisableIntrospection: s.HideSchema, RecoverFunc: s.recover,
 		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,

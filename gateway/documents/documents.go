@@ -63,7 +63,7 @@ type Documents struct {
 	Config
 	*cache[*Document]
 	texts  extension.AutomaticPersistedQuery // by their hashes
-	logged *exchange.Firsts
+	logged exchange.Firsts
 }
 
 // Document is one query text that is valid.
@@ -89,7 +89,6 @@ func New(cfg Config) *Documents {
 		texts: extension.AutomaticPersistedQuery{
 			Cache: newCache(persistedEntries, persistedBytes, maxPersisted, func(hash, text string) int { return len(hash) + len(text) }),
 		},
-		logged: exchange.NewFirsts(mostLogged),
 	}
 }
 
@@ -177,7 +176,7 @@ func (d *Documents) check(text, operation string) error {
 	}
 	d.Metrics.Untrusted.WithLabelValues("answered").Inc()
 	hash := trusted.HashOf(text)
-	if _, first := d.logged.Among(hash); first {
+	if _, first := d.logged.Among(hash, mostLogged); first {
 		d.Logger.Warn("a document is not trusted", "sha256", hash, "operation", apierr.Shortened(operation, exchange.MaxMessage))
 	}
 	return nil

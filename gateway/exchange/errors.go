@@ -69,17 +69,17 @@ func explain(ctx context.Context, err error) *apierr.Error {
 	case errors.Is(err, storage.ErrCopied):
 		return apierr.Copied()
 	case (unavailable || stopped) && ctx.Err() != nil:
-		return Overdue(ctx)
+		return overdue(ctx)
 	case unavailable:
 		return apierr.Unreachable.Error("a part of the data cannot be reached at the moment")
 	case stopped:
-		return Overdue(ctx)
+		return overdue(ctx)
 	}
 	return explainMistake(ctx, err)
 }
 
-// Overdue says that an operation was ended before it was done.
-func Overdue(ctx context.Context) *apierr.Error {
+// overdue says that an operation was ended before it was done.
+func overdue(ctx context.Context) *apierr.Error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return apierr.Cancelled.Error("the request was cancelled")
 	}
@@ -150,22 +150,21 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 	logger.Log(ctx, level, message, "request_id", x.ID, "error", apierr.Shortened(err.Error(), maxCause))
 }
 
-// Firsts are the first different texts that come, so many at most: clients choose what they are.
+// Firsts are the first different texts that come, which clients choose.
 type Firsts struct {
-	most int
-	mu   sync.Mutex
-	all  map[string]bool
+	mu  sync.Mutex
+	all map[string]bool
 }
 
-// NewFirsts makes a set of at most so many texts.
-func NewFirsts(most int) *Firsts { return &Firsts{most: most, all: map[string]bool{}} }
-
-// Among reports whether a text is one of them, and whether it comes for the first time.
-func (f *Firsts) Among(text string) (is, first bool) {
+// Among reports whether a text is one of the first so many, and whether it comes for the first time.
+func (f *Firsts) Among(text string, most int) (is, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	is = f.all[text]
-	if first = !is && len(f.all) < f.most; first {
+	if first = !is && len(f.all) < most; first {
+		if f.all == nil {
+			f.all = map[string]bool{}
+		}
 		f.all[text] = true
 	}
 	return is || first, first

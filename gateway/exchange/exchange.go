@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/gateway/traces"
 	"kith/graph/apierr"
@@ -36,6 +37,8 @@ type Exchange struct {
 	Stream    *Stream // of a connection that stays open, otherwise nil
 
 	Span *traces.Span // nil: it is not traced
+
+	Began time.Time // of the answer to an event: when it was begun
 
 	Patience time.Duration // of the caller; 0: it waits at least as long as the gateway works
 
@@ -227,6 +230,15 @@ func (x *Exchange) attrs(r *http.Request, took time.Duration) []slog.Attr {
 			slog.String("ended", x.Stream.Ended))
 	}
 	return attrs
+}
+
+// InTime is a response, or the error that explains why there is none: gqlgen returns none once the
+// context is done.
+func InTime(ctx context.Context, response *graphql.Response) *graphql.Response {
+	if response == nil {
+		return &graphql.Response{Errors: gqlerror.List{AsGraphQL(overdue(ctx))}}
+	}
+	return response
 }
 
 // Envelope is what surrounds the data of a response: errors come first, as the specification

@@ -31,7 +31,7 @@ type Metrics struct {
 
 	byName     *prometheus.CounterVec
 	timeByName *prometheus.HistogramVec
-	names      *Firsts // that are labels
+	names      Firsts // that are labels
 
 	Resting     prometheus.Gauge
 	connections *prometheus.GaugeVec
@@ -51,7 +51,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	made := metrics.In(registerer)
 	fine := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	m := &Metrics{
-		names: NewFirsts(mostNames),
 		requests: made.Counters("kith_graphql_requests_total",
 			"GraphQL requests by type of operation (query, mutation, subscription, unknown) and outcome (ok, partial, error, timeout, refused, canceled).",
 			"operation", "outcome"),
@@ -127,7 +126,7 @@ func (m *Metrics) Counted(t *traces.Traces, next http.Handler) http.Handler {
 			m.duration.WithLabelValues(cmp.Or(x.Operation, "unknown")).Observe(took)
 			if x.IsTrusted && x.Name != "" {
 				name := x.Name
-				if is, _ := m.names.Among(name); !is {
+				if is, _ := m.names.Among(name, mostNames); !is {
 					name = "other"
 				}
 				m.byName.WithLabelValues(name, string(x.Outcome)).Inc()
@@ -184,13 +183,15 @@ func (m *Metrics) Ran(operation string, how Outcome) {
 }
 
 // Connected counts a connection that turns out to stay open.
-func (m *Metrics) Connected(s *Stream) {
+func (m *Metrics) Connected(x *Exchange, transport string) {
+	x.Stream = &Stream{Transport: transport}
 	m.inFlight.Dec()
-	m.connections.WithLabelValues(s.Transport).Inc()
+	m.connections.WithLabelValues(transport).Inc()
 }
 
-// Disconnected counts its end.
-func (m *Metrics) Disconnected(s *Stream) {
-	m.connections.WithLabelValues(s.Transport).Dec()
-	m.ended.WithLabelValues(s.Transport, s.Ended).Inc()
+// Disconnected counts its end, with the reason.
+func (m *Metrics) Disconnected(x *Exchange, reason string) {
+	x.Stream.Ended = reason
+	m.connections.WithLabelValues(x.Stream.Transport).Dec()
+	m.ended.WithLabelValues(x.Stream.Transport, reason).Inc()
 }

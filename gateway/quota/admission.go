@@ -86,17 +86,17 @@ func (p *Permit) End() {
 	l.requests.Release(1)
 }
 
-// Take admits a message of so many bytes from a WebSocket. A long message waits for its
-// turn, and with it all later messages of the client. done is called when the message has been
-// worked on. Take fails only when the context is done.
-func (l *Limiter) Take(ctx context.Context, length int) (done func(), err error) {
-	if length <= CostlyBytes {
-		return func() {}, nil
+// Take works on a message of so many bytes from a WebSocket. A long message waits for its
+// turn, and with it all later messages of the client. Take returns false only when the context is done before.
+func (l *Limiter) Take(ctx context.Context, length int, work func()) bool {
+	if length > CostlyBytes {
+		if l.sockets.Acquire(ctx, 1) != nil {
+			return false
+		}
+		defer l.sockets.Release(1)
 	}
-	if err := l.sockets.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	return func() { l.sockets.Release(1) }, nil
+	work()
+	return true
 }
 
 // Send admits an answer that is to be sent to the party of a context. sent is called when it has been sent. A long answer for which there is no room does

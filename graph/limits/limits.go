@@ -10,6 +10,8 @@
 // fragments, so 26 fragments that double keep it busy for nine seconds.
 package limits
 
+import "reflect"
+
 // Limits bounds one query. A field left zero takes its default.
 type Limits struct {
 	// TextBytes is how long a query text may be; variables do not count.
@@ -63,21 +65,19 @@ const (
 )
 
 func (l Limits) withDefaults() Limits {
-	for field, value := range map[*int]int{
-		&l.TextBytes:          64 << 10,
-		&l.Tokens:             4_000,
-		&l.Depth:              15,
-		&l.IntrospectionDepth: 20,
-		&l.Fields:             5_000,
-		&l.Visits:             20_000,
-		&l.Overlaps:           100_000,
-		&l.Directives:         200,
-		&l.Cost:               100_000,
-		&l.SubscriptionCost:   1_000,
-	} {
-		if *field == 0 {
-			*field = value
+	return Defaults(l, Limits{
+		TextBytes: 64 << 10, Tokens: 4_000, Depth: 15, IntrospectionDepth: 20, Fields: 5_000,
+		Visits: 20_000, Overlaps: 100_000, Directives: 200, Cost: 100_000, SubscriptionCost: 1_000,
+	})
+}
+
+// Defaults fills in the exported fields of settings that are zero.
+func Defaults[T any](settings, defaults T) T {
+	to, from := reflect.ValueOf(&settings).Elem(), reflect.ValueOf(defaults)
+	for i := range to.NumField() {
+		if field := to.Field(i); field.CanSet() && field.IsZero() {
+			field.Set(from.Field(i))
 		}
 	}
-	return l
+	return settings
 }

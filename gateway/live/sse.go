@@ -1,4 +1,4 @@
-package gateway
+package live
 
 import (
 	"context"
@@ -25,40 +25,37 @@ type events struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 
-	mu   sync.Mutex // pings come from another goroutine
-	slow bool       // a write took too long; net/http cancels the request before it returns the error
+	mu sync.Mutex // pings come from another goroutine
 }
 
-// stream answers one request by server-sent events. Errs say why an operation cannot be executed.
-func (s *server) stream(a answer, op documents.Operation, errs gqlerror.List) *exchange.Refusal {
-	a.permit.End()
-	slot, full := s.admission.Enter(exchange.Events, s.admission.Party(a.r.Context()))
+// Events answers one request by server-sent events. Errs say why an operation cannot be executed.
+func (s *Server) Events(x *exchange.Exchange, r *http.Request, op documents.Operation, errs gqlerror.List) *exchange.Refusal {
+	slot, full := s.Limiter.Enter(exchange.Events, s.Party(r.Context()))
 	if full != nil {
 		return full
 	}
 	defer slot.Leave()
-	a.Stream = &exchange.Stream{Transport: exchange.Events}
-	a.Stream.Operations.Add(1)
-	s.Metrics.Connected(a.Stream)
-	defer func() { s.Metrics.Disconnected(a.Stream) }()
+	s.Metrics.Connected(x, exchange.Events)
+	x.Stream.Operations.Add(1)
 
-	ctx, cancel := context.WithCancelCause(a.r.Context())
-	e := &events{w: a, control: http.NewResponseController(a), timeout: s.Subscriptions.WriteTimeout, cancel: cancel}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer func() { s.Metrics.Disconnected(x, endingOf(ctx).label) }()
+	e := &events{w: x, control: http.NewResponseController(x), timeout: s.WriteTimeout, cancel: cancel}
 	_ = e.control.SetWriteDeadline(time.Time{}) // that of the server: each write has its own time
-	a.CloseAfter(a.r)                           // its deadlines must not apply to a next request
-	a.SetHeaders(mediaStream)
-	a.Header().Set("X-Accel-Buffering", "no") // proxies that collect answers would never send this one
-	a.WriteHeader(http.StatusOK)
+	x.CloseAfter(r)                             // its deadlines must not apply to a next request
+	x.SetHeaders("text/event-stream")
+	x.Header().Set("X-Accel-Buffering", "no") // proxies that collect answers would never send this one
+	x.WriteHeader(http.StatusOK)
 	_ = e.write([]byte(":\n\n"))
-	defer s.Subscriptions.endWithToken(ctx, cancel)()
+	defer s.endWithToken(ctx, cancel)()
 	working := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx, e, working, errs == nil && op.Operation.Operation == ast.Subscription) })
 
 	if errs != nil {
-		a.Outcome = s.refuse(ctx, op, errs, e)
+		x.Outcome = s.refuse(e, s.Reject(ctx, op, errs))
 	} else {
-		a.Outcome = s.run(ctx, op, slot, e)
+		x.Outcome = s.run(ctx, op, slot, e)
 	}
 	if ctx.Err() == nil {
 		_ = e.write([]byte("event: complete\ndata:\n\n"))
@@ -66,19 +63,15 @@ func (s *server) stream(a answer, op documents.Operation, errs gqlerror.List) *e
 	close(working)
 	watching.Wait()
 	cancel(errDone)
-	a.Stream.Ended = endingOf(ctx).label
-	if e.slow {
-		a.Stream.Ended = errSlow.label
-	}
 	return nil
 }
 
 // watch sends pings until the work is done, and ends a subscription when the gateway stops. Other
 // operations soon end by themselves.
-func (s *server) watch(ctx context.Context, e *events, working chan struct{}, live bool) {
-	ping := time.NewTicker(s.Subscriptions.PingInterval)
+func (s *Server) watch(ctx context.Context, e *events, working chan struct{}, live bool) {
+	ping := time.NewTicker(s.PingInterval)
 	defer ping.Stop()
-	closing := s.admission.Closing
+	closing := s.Limiter.Closing
 	if !live {
 		closing = nil
 	}
@@ -113,6 +106,7 @@ func (e *events) write(text []byte) error {
 	reset := make(chan struct{})
 	timer := time.AfterFunc(e.timeout, func() {
 		defer close(reset)
+		e.cancel(errSlow) // before net/http cancels the request
 		_ = e.control.SetWriteDeadline(time.Unix(0, 0))
 	})
 	_, err := e.w.Write(text)
@@ -121,7 +115,7 @@ func (e *events) write(text []byte) error {
 	}
 	if !timer.Stop() {
 		<-reset
-		e.slow, err = true, os.ErrDeadlineExceeded
+		err = os.ErrDeadlineExceeded
 	}
 	if err != nil {
 		e.cancel(errLeft)

@@ -1,4 +1,4 @@
-package gateway
+package live
 
 import (
 	"context"
@@ -8,54 +8,46 @@ import (
 	"github.com/coder/websocket"
 
 	"kith/gateway/exchange"
-	"kith/gateway/quota"
-	"kith/graph/apierr"
 )
 
 // subprotocol is the one that the gateway speaks:
 // https://github.com/enisdenny/graphql-ws/blob/master/PROTOCOL.md
 const subprotocol = "graphql-transport-ws"
 
-// serveSocket serves a WebSocket to its end.
-func (s *server) serveSocket(a answer) *exchange.Refusal {
-	r := a.r
-	if s.origins.isForeign(r) {
-		return &exchange.Refusal{Status: http.StatusForbidden, Err: apierr.OriginForeign.Error("a page of another origin may not connect")}
-	}
+// WebSocket serves a WebSocket to its end.
+func (s *Server) WebSocket(x *exchange.Exchange, r *http.Request) *exchange.Refusal {
 	if sizeOf(r) > maxUpgrade {
 		return exchange.Refuse(http.StatusRequestHeaderFieldsTooLarge, "the headers of a WebSocket have at most %d bytes", maxUpgrade)
 	}
-	slot, full := s.admission.Enter(exchange.WebSocket, s.admission.Party(r.Context()))
+	slot, full := s.Limiter.Enter(exchange.WebSocket, s.Party(r.Context()))
 	if full != nil {
 		return full
 	}
 	defer slot.Leave()
-	a.pause() // a client that comes again and again has mostly been refused
-	conn, err := websocket.Accept(a, r, &websocket.AcceptOptions{
+	s.Limiter.Pause(r.Context()) // a client that comes again and again has mostly been refused
+	conn, err := websocket.Accept(x, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // this is about the origin, which has been checked
 	})
 	if err != nil {
-		a.Outcome = exchange.Refused // and it has been answered
+		x.Outcome = exchange.Refused // and it has been answered
 		return nil
 	}
-	conn.SetReadLimit(min(s.MaxBody, quota.MaxMessage))
-	a.Stream = &exchange.Stream{Transport: exchange.WebSocket}
-	s.Metrics.Connected(a.Stream)
+	conn.SetReadLimit(s.MaxMessage)
+	s.Metrics.Connected(x, exchange.WebSocket)
 
 	ctx, cancel := context.WithCancelCause(r.Context())
 	(&socket{
-		server:  s,
+		Server:  s,
 		conn:    conn,
 		slot:    slot,
 		headers: r.Header,
 		ctx:     ctx,
 		end:     cancel,
 		active:  make(map[string]*operation),
-		slots:   make(chan struct{}, s.Subscriptions.MaxOperations),
+		slots:   make(chan struct{}, s.MaxOperations),
 	}).serve()
-	a.Stream.Ended = endingOf(ctx).label
-	s.Metrics.Disconnected(a.Stream)
+	s.Metrics.Disconnected(x, endingOf(ctx).label)
 	return nil
 }
 
@@ -78,7 +70,7 @@ func (s *socket) serve() {
 	} else {
 		s.background.Go(s.ping)
 		s.background.Go(s.stopWithGateway)
-		initialised := time.AfterFunc(s.Subscriptions.InitTimeout, func() { s.end(errNoInit) })
+		initialised := time.AfterFunc(s.InitTimeout, func() { s.end(errNoInit) })
 		s.read(initialised)
 	}
 	s.background.Wait()
@@ -96,7 +88,7 @@ func (s *socket) close() {
 
 // ping asks for a sign of life at intervals.
 func (s *socket) ping() {
-	ticker := time.NewTicker(s.Subscriptions.PingInterval)
+	ticker := time.NewTicker(s.PingInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -106,7 +98,7 @@ func (s *socket) ping() {
 		}
 		// Not below the connection's context: the library cuts a connection whose context ends, but
 		// the connection may have to be closed properly.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.Subscriptions.PingInterval)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.PingInterval)
 		err := s.conn.Ping(ctx)
 		cancel()
 		if err != nil {
@@ -120,7 +112,7 @@ func (s *socket) ping() {
 // queries and mutations are answered.
 func (s *socket) stopWithGateway() {
 	select {
-	case <-s.admission.Closing:
+	case <-s.Limiter.Closing:
 	case <-s.ctx.Done():
 		return
 	}

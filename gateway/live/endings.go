@@ -1,4 +1,4 @@
-package gateway
+package live
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func endingOf(ctx context.Context) *ending {
 
 // endWithToken cancels when the token of a context expires or is revoked. The function that it
 // returns cancels that.
-func (s Subscriptions) endWithToken(ctx context.Context, cancel context.CancelCauseFunc) (callOff func()) {
+func (s *Server) endWithToken(ctx context.Context, cancel context.CancelCauseFunc) (callOff func()) {
 	keep := s.Revoked(ctx, func() { cancel(errRevoked) })
 	at := s.Expires(ctx)
 	if at.IsZero() {

@@ -1,4 +1,4 @@
-package gateway
+package live
 
 import (
 	"context"
@@ -16,27 +16,19 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	defer o.cancel()
 	defer o.known()
 	exchange.Of(ctx).Stream.Operations.Add(1)
-	defer func() {
-		// There is no net/http above. gqlgen does not recover panics from here: it
-		// parses and validates outside of its own recovery.
-		if reason := recover(); reason != nil {
-			o.Metrics.Ran("", exchange.Refused)
-			fail(o, o.recover(ctx, reason))
-		}
-	}()
 	op, errs, ok := o.create(ctx, params)
 	if !ok {
 		o.forget() // the client no longer waits for it
 		return
 	}
 	if errs != nil {
-		o.refuse(ctx, op, errs, o)
+		o.refuse(o, o.Reject(ctx, op, errs))
 		return
 	}
 	if op.Operation.Operation == ast.Subscription {
 		o.known()
 	}
-	o.server.run(ctx, op, o.slot, o)
+	o.Server.run(ctx, op, o.slot, o)
 	if o.forget() && o.ctx.Err() == nil {
 		_ = o.write(message{ID: o.id, Type: typeComplete})
 	}
@@ -45,13 +37,16 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 // create makes the operation, or finds why there is none; ok is false if it has been cancelled
 // before.
 func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op documents.Operation, errs gqlerror.List, ok bool) {
-	done, err := o.admission.Take(ctx, len(params.Query))
-	if err != nil {
-		return op, nil, false
-	}
-	defer done()
-	op, errs = o.server.create(ctx, params)
-	return op, errs, true
+	defer func() {
+		// There is no net/http above. gqlgen does not recover panics from here: it
+		// parses and validates outside of its own recovery.
+		if reason := recover(); reason != nil {
+			op.OperationContext = new(graphql.OperationContext)
+			errs, ok = gqlerror.List{gqlerror.Wrap(o.Recover(ctx, reason))}, true
+		}
+	}()
+	ok = o.Limiter.Take(ctx, len(params.Query), func() { op, errs = o.Create(ctx, params) })
+	return op, errs, ok
 }
 
 // forget frees the id; false if it was free already, and may belong to another

@@ -1,4 +1,4 @@
-package gateway
+package live
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/gateway/traces"
-	"kith/graph/apierr"
 	"kith/graph/subscription"
 )
 
@@ -24,29 +23,27 @@ type sink interface {
 	fail(*graphql.Response) error
 }
 
-// refuse answers an operation that cannot be executed.
-func (s *server) refuse(ctx context.Context, op documents.Operation, errs gqlerror.List, to sink) exchange.Outcome {
+// refuse answers an operation that is not executed.
+func (s *Server) refuse(to sink, response *graphql.Response) exchange.Outcome {
 	s.Metrics.Ran("", exchange.Refused)
-	_ = to.fail(s.exec.DispatchError(graphql.WithOperationContext(ctx, op.OperationContext), errs))
+	_ = to.fail(response)
 	return exchange.Refused
 }
 
-// fail ends an operation whose answer is an error.
-func fail(to sink, err error) {
-	_ = to.fail(&graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(err)}})
+// answerOf is an answer that is an error.
+func answerOf(err error) *graphql.Response {
+	return &graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(err)}}
 }
 
 // run executes an operation whose answers are sent one after another, until it has no more answers, the client does not take
 // them, or the context is done. Every answer is a separate execution: it has its own loaders, so that it reads the present
 // state, its own deadline, and its own entry in the log.
-func (s *server) run(ctx context.Context, op documents.Operation, on *quota.Slot, to sink) (how exchange.Outcome) {
+func (s *Server) run(ctx context.Context, op documents.Operation, on *quota.Slot, to sink) (how exchange.Outcome) {
 	live := op.Operation.Operation == ast.Subscription
 	if live {
 		end, err := on.Subscribe(op.Cost)
 		if err != nil {
-			s.Metrics.Ran("", exchange.Refused)
-			fail(to, err)
-			return exchange.Refused
+			return s.refuse(to, answerOf(err))
 		}
 		defer end()
 	}
@@ -54,7 +51,7 @@ func (s *server) run(ctx context.Context, op documents.Operation, on *quota.Slot
 	defer func() {
 		if reason := recover(); reason != nil { // no net/http above would recover it
 			how = exchange.Error
-			fail(to, s.recover(ctx, reason))
+			_ = to.fail(answerOf(s.Recover(ctx, reason)))
 		}
 		s.Metrics.Running.Dec()
 		s.Metrics.Ran(string(op.Operation.Operation), how)
@@ -67,8 +64,8 @@ func (s *server) run(ctx context.Context, op documents.Operation, on *quota.Slot
 	op.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
 		if root == nil {
 			root = graphql.GetFieldContext(ctx)
-		} else {
-			begin(ctx) // a field below it: its event has come
+		} else if e, ok := ctx.Value(eventKey{}).(*event); ok {
+			e.begin() // a field below it: its event has come
 		}
 		return fields(ctx, next)
 	}
@@ -86,7 +83,7 @@ func (s *server) run(ctx context.Context, op documents.Operation, on *quota.Slot
 		case gone, response == nil && ctx.Err() != nil:
 			return exchange.Canceled
 		case response == nil && ending.Err() != nil:
-			_ = to.fail(&graphql.Response{Errors: gqlerror.List{s.present(graphql.WithOperationContext(ctx, op.OperationContext), ending.Err())}})
+			_ = to.fail(&graphql.Response{Errors: gqlerror.List{s.Present(graphql.WithOperationContext(ctx, op.OperationContext), ending.Err())}})
 			return exchange.Error
 		case response == nil:
 			return exchange.OK
@@ -97,7 +94,7 @@ func (s *server) run(ctx context.Context, op documents.Operation, on *quota.Slot
 }
 
 // failed counts failed reads of a subscription, and logs the first of several attempts.
-func (s *server) failed(ctx context.Context) func(err error, attempt int) {
+func (s *Server) failed(ctx context.Context) func(err error, attempt int) {
 	return func(err error, attempt int) {
 		s.Metrics.Unread.Inc()
 		if attempt == 1 {
@@ -107,21 +104,21 @@ func (s *server) failed(ctx context.Context) func(err error, attempt int) {
 }
 
 // subscribe lets a subscription begin, which reads the state at that time.
-func (s *server) subscribe(ctx context.Context, op documents.Operation, on *quota.Slot) (graphql.ResponseHandler, context.Context) {
+func (s *Server) subscribe(ctx context.Context, op documents.Operation, on *quota.Slot) (graphql.ResponseHandler, context.Context) {
 	defer on.Turn(ctx).Sent()
-	return s.dispatch(s.PerRequest(ctx), op)
+	return s.Dispatch(s.Prepare(ctx, op.OperationContext, nil), op)
 }
 
 // runOnce executes a query or a mutation. It has the span of its request; on a WebSocket it has a span of its own, with the
 // parent that the handshake has.
-func (s *server) runOnce(ctx context.Context, op documents.Operation, on *quota.Slot, to sink) exchange.Outcome {
+func (s *Server) runOnce(ctx context.Context, op documents.Operation, on *quota.Slot, to sink) exchange.Outcome {
 	x := exchange.Of(ctx)
 	span := x.Span
 	if x.Stream.Transport == exchange.WebSocket {
 		span = s.Traces.Request(op.Headers)
 		span.Operation(op.OperationContext, op.Cost)
 	}
-	responses, ctx := s.dispatch(ctx, op)
+	responses, ctx := s.Dispatch(ctx, op)
 	e, response, how := s.next(ctx, on, s.admitted(op, responses), true, span)
 	defer e.turn.Sent()
 	if x.Span == nil { // otherwise the request ends it
@@ -135,23 +132,24 @@ func (s *server) runOnce(ctx context.Context, op documents.Operation, on *quota.
 
 // send gives an answer to a sink, or an error in its place if there is no room for it. Such answers are held twice: as data, and
 // as the message that is made of it.
-func (s *server) send(ctx context.Context, on *quota.Slot, response *graphql.Response, to sink) error {
-	leave, ok := s.admission.Send(ctx, 2*len(response.Data))
+func (s *Server) send(ctx context.Context, on *quota.Slot, response *graphql.Response, to sink) error {
+	leave, ok := s.Limiter.Send(ctx, 2*len(response.Data))
 	defer leave()
 	if !ok {
-		response = &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{exchange.AsGraphQL(apierr.Overloaded.Error(exchange.TooManyAnswers))}}
+		response = answerOf(exchange.Busy(exchange.TooManyAnswers).Err)
+		response.Data = []byte("null")
 	}
 	exchange.Of(ctx).Stream.Answers.Add(1)
 	return to.next(response)
 }
 
 // admitted admits a query or a mutation as over plain HTTP, once it has its turn.
-func (s *server) admitted(op documents.Operation, responses graphql.ResponseHandler) graphql.ResponseHandler {
+func (s *Server) admitted(op documents.Operation, responses graphql.ResponseHandler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
-		admitted, ok := s.admission.Admit(ctx)
+		admitted, ok := s.Limiter.Admit(ctx)
 		defer admitted.End()
-		if !ok || !s.work(ctx, &admitted, op) {
-			return &graphql.Response{Errors: gqlerror.List{exchange.AsGraphQL(apierr.Overloaded.Error(exchange.TooManyRequests))}}
+		if !ok || !s.Execute(ctx, &admitted, op) {
+			return answerOf(exchange.Busy(exchange.TooManyRequests).Err)
 		}
 		return responses(ctx)
 	}
@@ -159,9 +157,9 @@ func (s *server) admitted(op documents.Operation, responses graphql.ResponseHand
 
 // next makes the next answer. If there is none, it returns nil, except for an operation that has
 // exactly one answer. The event's turn is over when the answer has been sent.
-func (s *server) next(ctx context.Context, on *quota.Slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, exchange.Outcome) {
+func (s *Server) next(ctx context.Context, on *quota.Slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, exchange.Outcome) {
 	patience := exchange.Of(ctx).Patience // of a caller that waits for each answer only for so long
-	e := newEvent(exchange.With(ctx, &exchange.Exchange{ID: exchange.RequestID(ctx)}), on, cmp.Or(patience, s.RequestTimeout))
+	e := newEvent(ctx, on, cmp.Or(patience, s.Timeout))
 	done := false
 	defer func() {
 		e.end()
@@ -173,9 +171,9 @@ func (s *server) next(ctx context.Context, on *quota.Slot, responses graphql.Res
 		e.start() // it has been asked for already
 		e.begin()
 	}
-	response := responses(s.PerRequest(s.countingReads(e, graphql.GetOperationContext(ctx), span)))
+	response := responses(s.Prepare(e, graphql.GetOperationContext(ctx), span))
 	if one {
-		response = inTime(e, response)
+		response = exchange.InTime(e, response)
 	}
 	done = true
 	if response == nil {

@@ -1,14 +1,15 @@
-package gateway
+package live
 
 import (
 	"context"
 	"sync"
 	"time"
 
+	"kith/gateway/exchange"
 	"kith/gateway/quota"
 )
 
-// event is the context of one answer of an operation. It takes its turn, and its time
+// event is the context of one answer of an operation, with an exchange of its own. It takes its turn, and its time
 // begins to run, only when the answer is being worked on: a subscription waits for its next
 // event under the same context.
 type event struct {
@@ -19,26 +20,19 @@ type event struct {
 
 	once  sync.Once
 	turn  quota.Turn
-	began time.Time
+	own   *exchange.Exchange
 	timer *time.Timer
 }
 
 type eventKey struct{}
 
 func newEvent(ctx context.Context, on *quota.Slot, timeout time.Duration) *event {
-	e := &event{on: on, timeout: timeout, turn: quota.NoTurn}
-	e.Context, e.cancel = context.WithCancelCause(ctx)
+	e := &event{on: on, timeout: timeout, turn: quota.NoTurn, own: &exchange.Exchange{ID: exchange.RequestID(ctx)}}
+	e.Context, e.cancel = context.WithCancelCause(context.WithValue(exchange.With(ctx, e.own), eventKey{}, e))
 	return e
 }
 
-// begin takes the turn and starts the time of the event of a context, if there
-// is one and it has not begun.
-func begin(ctx context.Context) {
-	if e, ok := ctx.Value(eventKey{}).(*event); ok {
-		e.begin()
-	}
-}
-
+// begin takes the turn and starts the time, if the event has not begun.
 func (e *event) begin() {
 	e.once.Do(func() {
 		e.turn = e.on.Turn(e.Context)
@@ -51,7 +45,7 @@ func (e *event) start() {
 	if e.timer != nil {
 		return
 	}
-	e.began = time.Now()
+	e.own.Began = time.Now()
 	e.timer = time.AfterFunc(e.timeout, func() { e.cancel(context.DeadlineExceeded) })
 }
 
@@ -65,7 +59,7 @@ func (e *event) end() time.Duration {
 		return 0
 	}
 	e.timer.Stop()
-	return time.Since(e.began)
+	return time.Since(e.own.Began)
 }
 
 // Err distinguishes an event whose time is over from one that is no longer wanted.
@@ -74,12 +68,4 @@ func (e *event) Err() error {
 		return context.DeadlineExceeded
 	}
 	return e.Context.Err()
-}
-
-// Value finds the event itself, or a value of the context below it.
-func (e *event) Value(key any) any {
-	if key == (eventKey{}) {
-		return e
-	}
-	return e.Context.Value(key)
 }

@@ -1,4 +1,4 @@
-package gateway
+package live
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ import (
 // drops connections without the reason when a token ends, and makes values of all extensions and variables. What it has in
 // common with this one is the reading of a message's type.
 type socket struct {
-	*server
+	*Server
 	conn    *websocket.Conn
 	slot    *quota.Slot
 	headers http.Header
@@ -134,7 +134,7 @@ func (s *socket) read(initialised *time.Timer) {
 			}
 			initialised.Stop()
 			ready = true
-			callOff = s.Subscriptions.endWithToken(ctx, s.end)
+			callOff = s.endWithToken(ctx, s.end)
 			_ = s.write(message{Type: typeAck})
 		case m.Type == typeComplete && ready && m.ID != "":
 			s.complete(m.ID)
@@ -157,7 +157,7 @@ func (s *socket) message() (kind websocket.MessageType, text []byte, err error) 
 	if err != nil {
 		return kind, nil, err
 	}
-	late := time.AfterFunc(s.Subscriptions.MessageTimeout, func() { s.end(errLateMessage) })
+	late := time.AfterFunc(s.MessageTimeout, func() { s.end(errLateMessage) })
 	defer late.Stop()
 	text, err = io.ReadAll(r)
 	return kind, text, err
@@ -165,30 +165,27 @@ func (s *socket) message() (kind websocket.MessageType, text []byte, err error) 
 
 // decode reads a message; false if the text is not a message.
 func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok bool) {
-	done, err := s.admission.Take(s.ctx, len(text))
-	if err != nil {
-		return m, false
-	}
-	defer done()
-	err = documents.ReadJSON(bytes.NewBuffer(text), func(r documents.Decoder) error {
-		_, err := r.Object(func(name string) (err error) {
-			switch name {
-			case "id":
-				m.ID, err = r.Parameter(name)
-			case "type":
-				m.Type, err = r.Parameter(name)
-			case "payload":
-				var payload string
-				payload, err = r.Raw()
-				m.Payload = json.RawMessage(payload)
-			default:
-				err = r.SkipValue()
-			}
+	taken := s.Limiter.Take(s.ctx, len(text), func() {
+		ok = nil == documents.ReadJSON(bytes.NewBuffer(text), func(r documents.Decoder) error {
+			_, err := r.Object(func(name string) (err error) {
+				switch name {
+				case "id":
+					m.ID, err = r.Parameter(name)
+				case "type":
+					m.Type, err = r.Parameter(name)
+				case "payload":
+					var payload string
+					payload, err = r.Raw()
+					m.Payload = json.RawMessage(payload)
+				default:
+					err = r.SkipValue()
+				}
+				return err
+			})
 			return err
 		})
-		return err
 	})
-	return m, kind == websocket.MessageText && err == nil
+	return m, taken && ok && kind == websocket.MessageText
 }
 
 // initialise returns the context of the connection's operations, or nil if the
@@ -203,14 +200,14 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 		s.end(errBadMessage)
 		return nil
 	}
-	ctx, err := s.Subscriptions.Init(s.ctx, values)
+	ctx, err := s.Init(s.ctx, values)
 	if err == nil {
 		return s.seat(ctx)
 	}
 	if known, ok := apierr.Of(err); ok {
 		s.end(&ending{"refused", 4403, apierr.Shortened(known.Message, maxReason-len("…"))})
 	} else {
-		_ = s.present(s.ctx, err) // into the log
+		_ = s.Present(s.ctx, err) // into the log
 		s.end(errFault)
 	}
 	return nil
@@ -218,7 +215,7 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 
 // seat counts the connection for its party, once that is known.
 func (s *socket) seat(ctx context.Context) context.Context {
-	party := s.admission.Party(ctx)
+	party := s.Party(ctx)
 	if full := s.slot.Become(party); full != nil {
 		s.end(&ending{"refused", 1013, full.Err.Error()}) // clients come back after a while
 		return nil
@@ -226,7 +223,7 @@ func (s *socket) seat(ctx context.Context) context.Context {
 	if party.Anonymous {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.idle = time.AfterFunc(s.Subscriptions.IdleTimeout, s.endIdle)
+		s.idle = time.AfterFunc(s.IdleTimeout, s.endIdle)
 		context.AfterFunc(s.ctx, func() { s.idle.Stop() })
 	}
 	return ctx
@@ -244,7 +241,7 @@ func (s *socket) endIdle() {
 // rest notes that an operation has ended. The caller holds the lock.
 func (s *socket) rest() {
 	if s.idle != nil && len(s.active) == 0 && s.ctx.Err() == nil {
-		s.idle.Reset(s.Subscriptions.IdleTimeout)
+		s.idle.Reset(s.IdleTimeout)
 	}
 }
 
@@ -265,7 +262,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 	ctx, o.cancel = context.WithCancel(ctx)
 	o.known = sync.OnceFunc(func() { held(); s.requests.Done() })
 	s.mu.Lock()
-	taken, full, stopping := s.active[o.id] != nil, len(s.active) >= s.Subscriptions.MaxOperations, s.stopping
+	taken, full, stopping := s.active[o.id] != nil, len(s.active) >= s.MaxOperations, s.stopping
 	admitted := !taken && !full && !stopping
 	if admitted {
 		s.active[o.id] = o
@@ -284,8 +281,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		s.end(&ending{"violation", 4409, "Subscriber for " + apierr.Shortened(o.id, maxReason/2) + " already exists"})
 	case stopping: // the client will repeat it elsewhere
 	case full:
-		s.Metrics.Ran("", exchange.Refused)
-		fail(o, apierr.TooManyOperations.Error("at most %d operations may run at once on one connection", s.Subscriptions.MaxOperations))
+		s.refuse(o, answerOf(apierr.TooManyOperations.Error("at most %d operations may run at once on one connection", s.MaxOperations)))
 	}
 	held()
 }
@@ -306,15 +302,14 @@ func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawPar
 }
 
 // params reads the parameters of an operation; false if they are not valid.
-func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
-	done, err := s.admission.Take(s.ctx, len(payload))
-	if err != nil {
-		return nil, false
-	}
-	defer done()
-	params, err := documents.ReadParameters(bytes.NewBuffer(payload))
-	params.Headers = s.headers
-	return params, err == nil && !documents.IsNothing(params)
+func (s *socket) params(payload json.RawMessage) (params *graphql.RawParams, ok bool) {
+	taken := s.Limiter.Take(s.ctx, len(payload), func() {
+		var err error
+		params, err = documents.ReadParameters(bytes.NewBuffer(payload))
+		params.Headers = s.headers
+		ok = err == nil && !documents.IsNothing(params)
+	})
+	return params, taken && ok
 }
 
 // complete ends an operation because the client has asked for that.
@@ -345,7 +340,7 @@ func (s *socket) send(text []byte) error {
 	// when this one is done; by then the reason has to be known.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
-	defer time.AfterFunc(s.Subscriptions.WriteTimeout, func() { s.end(errSlow); cancel() }).Stop()
+	defer time.AfterFunc(s.WriteTimeout, func() { s.end(errSlow); cancel() }).Stop()
 	err := s.conn.Write(ctx, websocket.MessageText, text)
 	if err != nil {
 		s.end(errLeft)
