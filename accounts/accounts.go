@@ -119,14 +119,11 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 // mayReturn refuses users who are being deleted as if they did not exist, and users who are suspended. Users who have
 // deactivated their accounts sign in to come back.
 func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
-	state, err := stateOf(ctx, a.Store, id)
-	if err == nil && (state == storage.Deleting || state == storage.Deleted) {
+	is, err := standingOf(ctx, a.Store, id)
+	if is.State >= storage.Deleting {
 		return errCredentials
 	}
-	if err != nil {
-		return err
-	}
-	return notSuspended(ctx, a.Store, id, a.Now())
+	return cmp.Or(err, notSuspended(is, a.Now()))
 }
 
 var errCredentials = apierr.CredentialsWrong.Error("handle or password is wrong")
@@ -141,8 +138,8 @@ func (a *Accounts) credentials(ctx context.Context, handle string) (storage.User
 	if found.Err != nil {
 		return 0, storage.Password{}, found.Err
 	}
-	id := []storage.UserID{max(found.Value, 1)}
-	user, password := storage.UserLookups.Read(ctx, a.Store, id...)[0], a.Store.Passwords(ctx, id)[0]
+	id := max(found.Value, 1)
+	user, password := storage.UserLookups.Read(ctx, a.Store, id)[0], storage.PasswordLookups.Read(ctx, a.Store, id)[0]
 	if err := cmp.Or(user.Err, password.Err); err != nil {
 		return 0, storage.Password{}, err
 	}
@@ -195,7 +192,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	if err := a.Limits.SignIn(address, key); err != nil {
 		return Session{}, err
 	}
-	kept := a.Store.Passwords(ctx, []storage.UserID{id})[0]
+	kept := storage.PasswordLookups.Read(ctx, a.Store, id)[0]
 	if kept.Err != nil {
 		return Session{}, fmt.Errorf("change the password of user %s: %w", id, kept.Err)
 	}

@@ -57,7 +57,7 @@ func TestRegisterThenLogin(t *testing.T) {
 	if user.Handle != "maya_9" || user.Name != "Maya" || user.CreatedAt == 0 {
 		t.Errorf("made %+v", user)
 	}
-	if hash := store.Passwords(ctx, []storage.UserID{made.User})[0].Value.Hash; !strings.HasPrefix(hash, "$argon2id$") {
+	if hash := storage.PasswordLookups.Read(ctx, store, made.User)[0].Value.Hash; !strings.HasPrefix(hash, "$argon2id$") {
 		t.Errorf("the password is kept as %q", hash)
 	}
 	for _, handle := range []string{"maya_9", "MAYA_9"} {
@@ -245,13 +245,12 @@ type slow struct {
 	meanwhile func()
 }
 
-func (s *slow) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
-	results := s.Store.Passwords(ctx, ids)
-	if meanwhile := s.meanwhile; meanwhile != nil {
+func (s *slow) Bundle(ctx context.Context, b *storage.Bundle) {
+	s.Store.Bundle(ctx, b)
+	if meanwhile := s.meanwhile; meanwhile != nil && storage.PasswordLookups.In(b) != nil {
 		s.meanwhile = nil
 		meanwhile()
 	}
-	return results
 }
 
 // A sign-in with the old password while it is being changed yields a token that has expired, and a

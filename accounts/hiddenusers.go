@@ -29,7 +29,7 @@ import (
 type HiddenUsers struct {
 	Passwords *PasswordTimes
 
-	store   storage.StateStore
+	store   storage.ShardAnswerer
 	metrics *Metrics
 	now     func() time.Time
 
@@ -91,7 +91,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 // NewHiddenUsers makes a set that is empty until [HiddenUsers.Refresh].
-func NewHiddenUsers(store storage.StateStore, metrics *Metrics, now func() time.Time) *HiddenUsers {
+func NewHiddenUsers(store storage.ShardAnswerer, metrics *Metrics, now func() time.Time) *HiddenUsers {
 	a := &HiddenUsers{
 		Passwords: newPasswordTimes(),
 
@@ -159,7 +159,7 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int) error {
 	// What a clock ahead has written is read again until its time has come: it must not hide what others write.
 	after := storage.StatePosition{At: max(0, min(last.At, storage.MicrosOf(a.now()))-overlap)}
 	for {
-		changes, err := a.store.StateChanges(ctx, shard, after, changesAtOnce)
+		changes, err := storage.StateChangeLookups.Get(ctx, a.store, storage.ShardQuery[storage.StatePosition]{Shard: shard, After: after, Limit: changesAtOnce})
 		if err != nil {
 			a.note(shard, last, fmt.Errorf("read who is hidden on shard %d: %w", shard, err))
 			return err

@@ -73,7 +73,7 @@ func (i *Identities) UserOf(ctx context.Context, id storage.Identity) (storage.U
 // look asks the store.
 func (i *Identities) look(ctx context.Context, id storage.Identity) (storage.UserID, error) {
 	began := i.now()
-	r := i.store.UsersOfIdentities(ctx, []storage.Identity{id})[0]
+	r := storage.IdentityLookups.Read(ctx, i.store, id)[0]
 	if r.Err != nil {
 		return 0, fmt.Errorf("look an identity up: %w", r.Err)
 	}
@@ -194,12 +194,12 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 	if !who.Valid() {
 		return false, apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
 	}
-	state, err := stateOf(ctx, a.Store, id)
+	is, err := standingOf(ctx, a.Store, id)
 	user := storage.UserLookups.Read(ctx, a.Store, id)[0]
 	switch {
 	case errors.Join(err, user.Err) != nil:
 		return false, fmt.Errorf("read user %s: %w", id, errors.Join(err, user.Err))
-	case !user.Found, state == storage.Deleting, state == storage.Deleted:
+	case !user.Found, is.State >= storage.Deleting:
 		return false, fmt.Errorf("link an identity to user %s: %w", id, storage.ErrUserUnknown)
 	}
 	linked, err := a.IdentitiesOf(ctx, id)
@@ -225,7 +225,7 @@ var errTooManyIdentities = apierr.TooManyIdentities.Error("a user has at most 32
 
 // IdentitiesOf are the identities by which a user signs in, in the order in which they were linked.
 func (a *Accounts) IdentitiesOf(ctx context.Context, id storage.UserID) ([]storage.LinkedIdentity, error) {
-	linked, err := a.Identities.store.IdentitiesOf(ctx, id)
+	linked, err := storage.LinkLookups.Get(ctx, a.Identities.store, id)
 	if err != nil {
 		err = fmt.Errorf("read the identities of user %s: %w", id, err)
 	}
@@ -265,7 +265,7 @@ func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who
 		return false, nil
 	}
 	if len(linked) == 1 {
-		kept := a.Store.Passwords(ctx, []storage.UserID{id})[0]
+		kept := storage.PasswordLookups.Read(ctx, a.Store, id)[0]
 		switch {
 		case kept.Err != nil:
 			return false, fmt.Errorf("read the password of user %s: %w", id, kept.Err)
@@ -284,7 +284,7 @@ var errOnlyWay = apierr.OnlyIdentity.Error("this identity is your only way to si
 // password does.
 func (a *Accounts) SignOutEverywhere(ctx context.Context, id storage.UserID) error {
 	for {
-		kept := a.Store.Passwords(ctx, []storage.UserID{id})[0]
+		kept := storage.PasswordLookups.Read(ctx, a.Store, id)[0]
 		switch {
 		case kept.Err != nil:
 			return fmt.Errorf("sign user %s out: %w", id, kept.Err)

@@ -22,9 +22,11 @@ type linked struct {
 	noRegister bool
 }
 
-func (l *linked) UsersOfIdentities(ctx context.Context, ids []storage.Identity) []storage.Result[storage.UserID] {
-	l.lookUps.Add(1)
-	return l.Store.UsersOfIdentities(ctx, ids)
+func (l *linked) Bundle(ctx context.Context, b *storage.Bundle) {
+	if storage.IdentityLookups.In(b) != nil {
+		l.lookUps.Add(1)
+	}
+	l.Store.Bundle(ctx, b)
 }
 
 var errKilled = errors.New("killed")
@@ -54,7 +56,7 @@ func from(t *testing.T, subject string) context.Context {
 
 func (l *linked) owner(t *testing.T, subject string) storage.UserID {
 	t.Helper()
-	return l.Store.UsersOfIdentities(t.Context(), []storage.Identity{{Issuer: "https://id.example.org", Subject: subject}})[0].Value
+	return storage.IdentityLookups.Read(t.Context(), l.Store, storage.Identity{Issuer: "https://id.example.org", Subject: subject})[0].Value
 }
 
 func TestRegisterWithAProvidersToken(t *testing.T) {

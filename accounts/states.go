@@ -16,7 +16,10 @@ import (
 
 // States changes the states of accounts.
 type States struct {
-	Store       storage.StateStore
+	Store interface {
+		storage.StateStore
+		storage.Answerer
+	}
 	Relations   Ender
 	HiddenUsers *HiddenUsers
 	Now         func() time.Time
@@ -32,28 +35,22 @@ type Ender interface {
 // MayAct decides about one of [HiddenUsers]: such a user may not change anything. It asks the store,
 // because the user may have reactivated the account through another gateway.
 func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
-	if err := notSuspended(ctx, s.Store, user, s.Now()); err != nil {
+	is, err := standingOf(ctx, s.Store, user)
+	if err = cmp.Or(err, notSuspended(is, s.Now())); err != nil {
 		return err
 	}
-	state, err := stateOf(ctx, s.Store, user)
-	switch {
-	case err != nil:
-		return err
-	case state == storage.Active:
-		s.HiddenUsers.Note(user, state, 0)
+	switch is.State {
+	case storage.Active:
+		s.HiddenUsers.Note(user, is.State, 0)
 		return nil
-	case state == storage.Deactivated:
+	case storage.Deactivated:
 		return apierr.Deactivated.Error("your account is deactivated: reactivate it first")
 	}
-	return ended(state)
+	return ended(is.State)
 }
 
 // notSuspended refuses a user who is suspended, and tells this user why.
-func notSuspended(ctx context.Context, store storage.StateStore, user storage.UserID, now time.Time) error {
-	is, err := store.Suspension(ctx, user)
-	if err != nil {
-		return fmt.Errorf("read whether user %s is suspended: %w", user, err)
-	}
+func notSuspended(is storage.UserStanding, now time.Time) error {
 	if is.Until <= storage.MicrosOf(now) {
 		return nil
 	}
@@ -67,12 +64,12 @@ func notSuspended(ctx context.Context, store storage.StateStore, user storage.Us
 	return refused
 }
 
-func stateOf(ctx context.Context, store storage.StateStore, user storage.UserID) (storage.UserState, error) {
-	r := store.StatesOf(ctx, []storage.UserID{user})[0]
-	if r.Err != nil {
-		return r.Value, fmt.Errorf("read the state of user %s: %w", user, r.Err)
+func standingOf(ctx context.Context, store storage.Answerer, user storage.UserID) (storage.UserStanding, error) {
+	is, err := storage.StateLookups.Get(ctx, store, user)
+	if err != nil {
+		err = fmt.Errorf("read the state of user %s: %w", user, err)
 	}
-	return r.Value, nil
+	return is, err
 }
 
 // ended is the error for a user who is being deleted, or has been.
@@ -102,7 +99,8 @@ func (s *States) Reactivate(ctx context.Context, user storage.UserID) (changed b
 
 // setOwn is for changes that a suspended user cannot make.
 func (s *States) setOwn(ctx context.Context, user storage.UserID, state storage.UserState) (changed bool, err error) {
-	if err := notSuspended(ctx, s.Store, user, s.Now()); err != nil {
+	is, err := standingOf(ctx, s.Store, user)
+	if err = cmp.Or(err, notSuspended(is, s.Now())); err != nil {
 		return false, err
 	}
 	return s.set(ctx, user, state)
@@ -128,8 +126,8 @@ func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added
 		return added, changed, nil
 	}
 	// Without its state the user is hidden, or shown, as soon as the shard is read again.
-	if state, unknown := stateOf(ctx, s.Store, e.User); changed && unknown == nil {
-		s.HiddenUsers.Note(e.User, state, e.Until)
+	if is, unknown := standingOf(ctx, s.Store, e.User); changed && unknown == nil {
+		s.HiddenUsers.Note(e.User, is.State, e.Until)
 	}
 	return added, changed, nil
 }
@@ -151,8 +149,8 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 	changed, err = s.Store.SetState(ctx, user, state, storage.MicrosOf(s.Now()))
 	switch {
 	case errors.Is(err, storage.ErrForbidden):
-		state, err := stateOf(ctx, s.Store, user)
-		return false, cmp.Or(err, ended(state))
+		is, err := standingOf(ctx, s.Store, user)
+		return false, cmp.Or(err, ended(is.State))
 	case err != nil:
 		return false, fmt.Errorf("set the state of user %s: %w", user, err)
 	}

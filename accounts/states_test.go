@@ -200,11 +200,11 @@ type failing struct {
 	err error
 }
 
-func (f *failing) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	if f.err != nil {
-		return nil, f.err
+func (f *failing) Bundle(ctx context.Context, b *storage.Bundle) {
+	if l := storage.StateChangeLookups.In(b); l != nil && f.err != nil {
+		l.Fail(f.err)
 	}
-	return f.Store.StateChanges(ctx, shard, after, limit)
+	f.Store.Bundle(ctx, b)
 }
 
 func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
@@ -458,11 +458,16 @@ type grown struct {
 
 func (s *grown) Shards() int { return s.shards }
 
-func (s *grown) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	if shard == 0 {
-		return s.Store.StateChanges(ctx, 0, after, limit)
+func (s *grown) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.StateChangeLookups.Instead(ctx, b, storage.OneByOne(s.changes))
+	s.Store.Bundle(ctx, b)
+}
+
+func (s *grown) changes(ctx context.Context, q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, error) {
+	if q.Shard == 0 {
+		return storage.StateChangeLookups.Get(ctx, s.Store, q)
 	}
-	s.asked = append(s.asked, after)
+	s.asked = append(s.asked, q.After)
 	return []storage.StateChange{{StatePosition: storage.StatePosition{At: 1e15, User: 9}, State: storage.Deactivated}}, nil // fewer than the limit, so there are no more
 }
 

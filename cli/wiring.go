@@ -195,7 +195,7 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		Declared:  c.declared,
 		Schema:    public,
 		Subgraph:  sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
-		FeedSeen:  p.store, Lists: p.store, Popular: social.NewPopular(p.store, p.relations.Now, settings.pinnedNow),
+		Writes:    p.store, Popular: social.NewPopular(p.store, p.relations.Now, settings.pinnedNow),
 	}
 	schemas := c.shape().schemas(root)
 	return gateway.Config{

@@ -147,7 +147,7 @@ func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*tim
 
 func (r *Resolver) feedSeen(ctx context.Context, viewer storage.UserID) (storage.Micros, error) {
 	type key struct{}
-	return prefetch.Shared(ctx, key{}, func() (storage.Micros, error) { return r.FeedSeen.FeedSeen(ctx, viewer) })
+	return prefetch.Shared(ctx, key{}, func() (storage.Micros, error) { return storage.FeedSeenLookups.Get(ctx, r.Store, viewer) })
 }
 
 // MarkFeedSeen keeps the time of the post, because that is what stays when the post is gone.
@@ -160,7 +160,7 @@ func (r mutations) MarkFeedSeen(ctx context.Context, upTo string) (*model.Accoun
 	if err := r.Cursors.Decode(cursor.Feed, upTo, &at, &number); err != nil {
 		return nil, apierr.In("upTo", err)
 	}
-	changed, err := r.FeedSeen.SeeFeed(ctx, viewer, min(storage.Micros(at), storage.MicrosOf(r.Relations.Now())))
+	changed, err := r.Writes.SeeFeed(ctx, viewer, min(storage.Micros(at), storage.MicrosOf(r.Relations.Now())))
 	if err != nil {
 		return nil, viewerGone(err)
 	}

@@ -25,7 +25,7 @@ func TestLinkIdentity(t *testing.T) {
 	for range 2 {
 		link(api.Admin(), "1", who.Subject).Whole()
 	}
-	if owner := store.UsersOfIdentities(t.Context(), []storage.Identity{who})[0]; owner.Value != 1 {
+	if owner := storage.IdentityLookups.Read(t.Context(), store, who)[0]; owner.Value != 1 {
 		t.Errorf("it is of %+v", owner)
 	}
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestOneIdentityStays(t *testing.T) {
 			}
 			close(begin)
 			all.Wait()
-			if left, err := v.store.IdentitiesOf(t.Context(), user); err != nil || len(left) != 1 || changed.Load() != 1 {
+			if left, err := storage.LinkLookups.Get(t.Context(), v.store, user); err != nil || len(left) != 1 || changed.Load() != 1 {
 				t.Errorf("user %s has %d identities left after %d changes, %v", user, len(left), changed.Load(), err)
 			}
 		}

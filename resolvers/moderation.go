@@ -77,7 +77,9 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 			return nil, err
 		}
 	}
-	rows, err := prefetch.Shared(ctx, q, func() ([]storage.ModerationEntry, error) { return r.States.Store.ModerationLog(ctx, q) })
+	rows, err := prefetch.Shared(ctx, q, func() ([]storage.ModerationEntry, error) {
+		return storage.ModerationLookups.Get(ctx, r.States.Store, q)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -58,10 +58,8 @@ type Resolver struct {
 	// Cursors reads cursors, and writes those of positions at which no user was shown.
 	Cursors *cursor.Sealer
 
-	// FeedSeen keeps up to where users have seen their feeds.
-	FeedSeen storage.FeedSeenStore
-	// Lists keeps the lists of users.
-	Lists storage.ListStore
+	// Writes changes the lists of users, and up to where they have seen their feeds.
+	Writes storage.Store
 	// Popular has the suggestions for users without followings. Nil: nobody.
 	Popular *social.Popular
 

@@ -225,7 +225,7 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 		return nil, err
 	}
 	id := storage.ListID{Owner: viewer, Number: int64(storage.MicrosOf(r.Relations.Now()))}
-	list, created, err := r.Lists.CreateList(ctx, storage.UserList{ListID: id, Name: name, Public: public})
+	list, created, err := r.Writes.CreateList(ctx, storage.UserList{ListID: id, Name: name, Public: public})
 	if errors.Is(err, storage.ErrLimitReached) {
 		err = apierr.TooManyLists.Error("you have as many lists as one may, which is %d", storage.MaxLists)
 	}
@@ -247,7 +247,7 @@ func (r mutations) UpdateList(ctx context.Context, id string, name *string, publ
 		}
 		name = &checked
 	}
-	list, changed, err := r.Lists.UpdateList(ctx, which, storage.ListChange{Name: name, Public: public})
+	list, changed, err := r.Writes.UpdateList(ctx, which, storage.ListChange{Name: name, Public: public})
 	if err != nil {
 		return nil, clientError(err)
 	}
@@ -259,7 +259,7 @@ func (r mutations) DeleteList(ctx context.Context, id string) (*model.ListPayloa
 	if err != nil {
 		return nil, err
 	}
-	err = r.Relations.DeleteList(ctx, r.Lists, list)
+	err = r.Relations.DeleteList(ctx, r.Writes, list)
 	if err != nil && !errors.Is(err, storage.ErrListUnknown) {
 		return nil, clientError(err)
 	}

@@ -33,7 +33,7 @@ import (
 
 // Feeds are the home feeds.
 type Feeds struct {
-	Store   recent.Source
+	Store   storage.ShardAnswerer
 	Recent  *recent.Posts // nil: all is read from the store
 	Inboxes *inbox.Boxes  // nil: there are none; they need Recent
 

@@ -123,16 +123,17 @@ const dueAtOnce = 500
 // reported as an error: those of a user who is being deleted go with the user.
 func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) error {
 	var failed error
-	now, after := t.at(), storage.RelationRow{}
+	now := t.at()
+	query := storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: shard, Limit: dueAtOnce}, UpTo: now}
 	for more := true; more; {
-		due, err := t.Store.DueRelations(ctx, shard, after, now, dueAtOnce)
+		due, err := storage.DueLookups.Get(ctx, t.Store, query)
 		if err != nil {
 			return fmt.Errorf("read relations that have come to their end: %w", err)
 		}
 		if len(due) == 0 || !may() {
 			return failed
 		}
-		after, more = due[len(due)-1], len(due) == dueAtOnce
+		query.After, more = due[len(due)-1], len(due) == dueAtOnce
 		byUser := make(map[storage.UserID][]storage.EdgeChange)
 		for _, e := range due {
 			byUser[e.From] = append(byUser[e.From], storage.EdgeChange{To: e.To, Item: e.Post, Type: storage.None, At: now, IfDue: true})

@@ -155,13 +155,12 @@ type popular struct {
 	err   error
 }
 
-func (p *popular) Popular(_ context.Context, since storage.Day, _ int) ([]storage.PopularUser, error) {
-	p.asked++
-	p.since = since
-	return p.users, p.err
-}
-
 func (p *popular) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PopularLookups.Instead(ctx, b, storage.OneByOne(func(_ context.Context, q storage.PopularQuery) ([]storage.PopularUser, error) {
+		p.asked++
+		p.since = q.Since
+		return p.users, p.err
+	}))
 	storage.UserLookups.Instead(ctx, b, func(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 		return storage.Each(ids, func(id storage.UserID) storage.Result[storage.User] {
 			return storage.Result[storage.User]{Found: id < 100}

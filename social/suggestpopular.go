@@ -53,12 +53,6 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 	return out, nil
 }
 
-// PopularReader is what a store knows of popular users.
-type PopularReader interface {
-	Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error)
-	storage.Answerer
-}
-
 // How Popular looks.
 const (
 	popularFor   = time.Minute // an answer is kept: asking every shard takes some 10 ms
@@ -74,7 +68,7 @@ const (
 // Popular reads the popular users for all requests of a gateway, and keeps them for a
 // minute.
 type Popular struct {
-	store  PopularReader
+	store  storage.Answerer
 	pinned func() []storage.UserID
 	now    func() time.Time
 
@@ -86,7 +80,7 @@ type Popular struct {
 
 // NewPopular makes a source. now is the clock; pinned are asked for at each call, and come before all others, in their
 // order, whether they are active and followed or not; nil for none.
-func NewPopular(store PopularReader, now func() time.Time, pinned func() []storage.UserID) *Popular {
+func NewPopular(store storage.Answerer, now func() time.Time, pinned func() []storage.UserID) *Popular {
 	if pinned == nil {
 		pinned = func() []storage.UserID { return nil }
 	}
@@ -120,7 +114,7 @@ func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserI
 			users = append(users, storage.PopularUser{User: first[i], Followers: pinned + int64(len(first)-i)})
 		}
 	}
-	popular, err := p.store.Popular(ctx, storage.DayOf(storage.MicrosOf(now))-popularDays, popularUsers)
+	popular, err := storage.PopularLookups.Get(ctx, p.store, storage.PopularQuery{Since: storage.DayOf(storage.MicrosOf(now)) - popularDays, Limit: popularUsers})
 	if err != nil {
 		return nil, err
 	}

@@ -248,7 +248,7 @@ type LookupKind[K, V any] struct {
 type SideLookups[K, V any] []*LookupKind[K, V]
 
 // maxKinds is more than there are kinds.
-const maxKinds = 64
+const maxKinds = 96
 
 // kinds are all of them, at their numbers.
 var kinds []kind

@@ -51,27 +51,29 @@ func (l LinkedIdentity) Compare(m LinkedIdentity) int {
 	return cmp.Or(cmp.Compare(l.At, m.At), strings.Compare(l.Digest(), m.Digest()))
 }
 
+// Kinds of look-ups of identities.
+var (
+	// IdentityLookups reads the users for whom identities stand. An invalid identity (see [Identity.Valid]) is not found, and does not
+	// affect the others.
+	IdentityLookups = NewLookupKind[Identity, UserID]("identities", nil)
+
+	// LinkLookups reads the identities of users, in the order in which they were linked. It asks every shard. Every user is Found.
+	LinkLookups = NewLookupKind[UserID, []LinkedIdentity]("identities.of", nil)
+)
+
 // IdentityStore keeps which users the identities of providers stand for.
 type IdentityStore interface {
-	// UsersOfIdentities looks up the users for whom identities stand. An invalid identity (see
-	// [Identity.Valid]) is not found, and does not affect the others.
-	UsersOfIdentities(ctx context.Context, identities []Identity) []Result[UserID]
-
 	// LinkIdentity makes a valid identity stand for a user. Doing it again changes nothing. Whether
 	// the user exists is not checked: a user who registers is linked first. A user may have several
 	// identities; [StateStore.Erase] removes them all. [ErrIdentityTaken] if the identity stands for
 	// another user. [ErrLimitReached] if the user has [MaxIdentities] other identities on the shard of
 	// this one. The user's identities may be on several shards: callers that need the number of all of
-	// them call IdentitiesOf first.
+	// them read [LinkLookups] first.
 	LinkIdentity(ctx context.Context, identity Identity, user UserID, at Micros) error
 
 	// UnlinkIdentity unlinks an identity from a user, and reports whether it stood for that user.
 	// Afterwards it may be linked to another user.
 	UnlinkIdentity(ctx context.Context, identity Identity, user UserID) (bool, error)
-
-	// IdentitiesOf reads the identities of a user, in the order in which they were linked. It asks
-	// every shard.
-	IdentitiesOf(ctx context.Context, user UserID) ([]LinkedIdentity, error)
 
 	// RestoreIdentities links valid identities as they were elsewhere, for imports. Without an Err, each is
 	// Found, and the Value reports whether it was written. [ErrIdentityTaken] is the Err of those that

@@ -1,7 +1,5 @@
 package storage
 
-import "context"
-
 // DetailChange is another end of a relation, and new values of its attributes.
 type DetailChange struct {
 	EndsAt     Micros // 0: never
@@ -20,12 +18,14 @@ type Detail struct {
 	Attributes string // JSON, at most [MaxAttributes] bytes; empty: none
 }
 
-// DueLister lists relations that come to an end.
-type DueLister interface {
-	// DueRelations lists relations of one shard behind one whose EndsAt is not after a time, the earliest first, at most limit. The zero
-	// row is the beginning. Their attributes are not read.
-	DueRelations(ctx context.Context, shard int, after RelationRow, upTo Micros, limit int) ([]RelationRow, error)
+// DueQuery asks for relations of one shard that come to an end up to a time, the earliest first.
+type DueQuery struct {
+	ShardQuery[RelationRow]
+	UpTo Micros
 }
+
+// DueLookups lists relations, without their attributes. Every query is Found.
+var DueLookups = NewLookupKind[DueQuery, []RelationRow]("relations.due", nil)
 
 // RelationRow is a relation with its detail.
 type RelationRow struct {

@@ -65,44 +65,47 @@ type MarkWriter interface {
 	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
 }
 
-// SuggestionStore keeps what suggestions need besides edges.
-type SuggestionStore interface {
-	// Popular lists the most followed of the users who were active on or after a day: most followed
-	// first, ties by smaller id, at most limit in all. Users without followers and users who do not
-	// exist are left out. A user is active on the day on which it is created, follows, blocks,
-	// sends a request or changes its profile, on the day of a new follow that enters it, and on
-	// those of [SuggestionStore.MarkActive].
-	//
-	// Popular looks at [PopularSample] users of each shard: those of the greatest class first,
-	// within a class the most recently active first, then those of greater id. The class of a user
-	// is the number of digits of its follower count, and the first two digits: an index on the
-	// class is written a hundred times less often than one on a large count itself. The list is
-	// exact unless a class has more users than the sample; then it may be wrong about users whose
-	// follower counts are within a tenth of the last ones listed.
-	Popular(ctx context.Context, since Day, limit int) ([]PopularUser, error)
+// PopularLookups lists the most followed of the users who were active on or after a day: most followed
+// first, ties by smaller id. Users without followers and users who do not
+// exist are left out. A user is active on the day on which it is created, follows, blocks,
+// sends a request or changes its profile, on the day of a new follow that enters it, and on
+// those of [ActivityStore].MarkActive. Every query is Found.
+//
+// [PopularSample] users of each shard are looked at: those of the greatest class first,
+// within a class the most recently active first, then those of greater id. The class of a user
+// is the number of digits of its follower count, and the first two digits: an index on the
+// class is written a hundred times less often than one on a large count itself. The list is
+// exact unless a class has more users than the sample; then it may be wrong about users whose
+// follower counts are within a tenth of the last ones listed.
+var PopularLookups = NewLookupKind[PopularQuery, []PopularUser]("popular", nil)
 
-	// MarkActive records that users were active on a day. It raises no version, and creates nothing
-	// for users who do not exist.
-	MarkActive(ctx context.Context, users []UserID, day Day) error
+// PopularQuery asks for users who were active since a day.
+type PopularQuery struct {
+	Since Day
+	Limit int // in all
 }
 
-// FeedSeenStore keeps up to where users have seen their home feeds.
-type FeedSeenStore interface {
-	// FeedSeen is the time of the newest post that a user has seen in its feed; 0 if there is none. It is read from the
-	// user's shard: no cache keeps it.
-	FeedSeen(ctx context.Context, user UserID) (Micros, error)
-
-	// SeeFeed notes that a user has seen its feed up to a time. Nothing changes if it has seen more. [ErrUserUnknown].
-	SeeFeed(ctx context.Context, user UserID, upTo Micros) (changed bool, err error)
-}
-
-// PopularSample is how many users of each shard Popular looks at.
+// PopularSample is how many users of each shard [PopularLookups] looks at.
 const PopularSample = 2000
 
 // PopularUser is a user with its number of followers.
 type PopularUser struct {
 	User      UserID
 	Followers int64
+}
+
+// FeedSeenLookups reads the times of the newest posts that users have seen in their home feeds; 0 if there is none. Every user is Found.
+// No cache keeps it.
+var FeedSeenLookups = NewLookupKind[UserID, Micros]("feed.seen", nil)
+
+// ActivityStore notes what users do besides writing.
+type ActivityStore interface {
+	// MarkActive records that users were active on a day. It raises no version, and creates nothing
+	// for users who do not exist.
+	MarkActive(ctx context.Context, users []UserID, day Day) error
+
+	// SeeFeed notes that a user has seen its feed up to a time. Nothing changes if it has seen more. [ErrUserUnknown].
+	SeeFeed(ctx context.Context, user UserID, upTo Micros) (changed bool, err error)
 }
 
 // AnnotationKind is a kind of rows beside edges. Each row has the key of two users, and belongs to

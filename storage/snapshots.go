@@ -67,10 +67,3 @@ type Ranker interface {
 
 	Shards() int
 }
-
-// UserLister lists all users.
-type UserLister interface {
-	// UserIDsAfter lists users of one shard whose ids are greater than after, ascending, at most
-	// limit.
-	UserIDsAfter(ctx context.Context, shard int, after UserID, limit int) ([]UserID, error)
-}

@@ -27,6 +27,24 @@ type StateChange struct {
 	PasswordAt     Micros // [Password.ChangedAt]
 }
 
+// Kinds of look-ups of the states of users, on their own shards.
+var (
+	// StateLookups reads whether users are visible and may act. Every user is Found, whether it exists or not: a user
+	// without an entry is Active.
+	StateLookups = NewLookupKind[UserID, UserStanding]("states", nil)
+
+	// StateChangeLookups lists the last change of every user of a shard whose state, suspension or password (see
+	// [Password.ChangedAt]) has ever changed. A suspension that ends by its time is no change. Times are those of the gateways' clocks.
+	// To find what was written late, read again from somewhat before the last position. Every query is Found.
+	StateChangeLookups = NewLookupKind[ShardQuery[StatePosition], []StateChange]("states.changes", nil)
+)
+
+// UserStanding is the state of a user, and its last suspension, unless it has been reinstated since.
+type UserStanding struct {
+	State UserState
+	Suspension
+}
+
 // StateStore keeps the states of users, on their own shards.
 type StateStore interface {
 	EdgeEnder
@@ -41,16 +59,6 @@ type StateStore interface {
 	// user already has the state, nothing changes. The times of a user's changes rise: if At is not
 	// later than the last one, the time is the last one plus 1. [ErrUserUnknown].
 	SetState(ctx context.Context, user UserID, state UserState, at Micros) (changed bool, err error)
-
-	// StatesOf reads the states of users. Every user is Found, whether it exists or not: a user
-	// without an entry is Active.
-	StatesOf(ctx context.Context, users []UserID) []Result[UserState]
-
-	// StateChanges lists the last change of every user of a shard whose state, suspension or password (see
-	// [Password.ChangedAt]) has ever changed: those after a position, in ascending order, at most
-	// limit. A suspension that ends by its time is no change. Times are those of the gateways' clocks. To find what was written late, read again
-	// from somewhat before the last position.
-	StateChanges(ctx context.Context, shard int, after StatePosition, limit int) ([]StateChange, error)
 
 	// Erase is the last step of a deletion, for a user in state Deleting whose edges have been
 	// ended. It removes the handle, the identities, the user, its counts, marks and messages, its posts with all

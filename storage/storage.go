@@ -57,6 +57,34 @@ var (
 	RowLookups = NewLookupKind[RowsQuery, []Edge]("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner })
 )
 
+// ShardAnswerer answers bundles, and says how many shards can be asked for what is on them.
+type ShardAnswerer interface {
+	Answerer
+
+	// Shards is the number of shards. It may grow.
+	Shards() int
+}
+
+// ShardQuery asks for what comes behind something on one shard, ascending. The zero value is before all.
+type ShardQuery[P comparable] struct {
+	Shard int // its ordinal
+	After P
+	Limit int // how many at most, ≥ 1
+}
+
+// UserIDLookups lists the ids of users by shard. Every query is Found.
+var UserIDLookups = NewLookupKind[ShardQuery[UserID], []UserID]("users.after", nil)
+
+// IsEmpty reports whether a store holds no user at all.
+func IsEmpty(ctx context.Context, s ShardAnswerer) (bool, error) {
+	for shard := range s.Shards() {
+		if some, err := UserIDLookups.Get(ctx, s, ShardQuery[UserID]{Shard: shard, Limit: 1}); err != nil || len(some) > 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // UserWriter creates users.
 type UserWriter interface {
 	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
@@ -134,20 +162,14 @@ type Store interface {
 	MarkWriter
 	AnnotationWriter
 	StateStore
-	SuggestionStore
-	FeedSeenStore
+	ActivityStore
 	ListStore
 	PostWriter
 	CommentWriter
 	PostRestorer
-	DueLister
 	Leaser
 	Pinger
-	UserLister
 	Committer
-
-	// Empty reports whether the store holds no user at all.
-	Empty(ctx context.Context) (bool, error)
 
 	// Close waits for running statements and closes every connection.
 	Close() error

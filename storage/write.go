@@ -12,10 +12,6 @@ type AccountStore interface {
 	// takes it over. [ErrHandleTaken], [ErrUserExists], [ErrIDUnusable].
 	Register(ctx context.Context, user User, passwordHash string) error
 
-	// Passwords reads the passwords of users, each with its time as of one moment. A user without a
-	// password, such as an imported one, is Found with an empty Hash.
-	Passwords(ctx context.Context, ids []UserID) []Result[Password]
-
 	// SetPassword replaces the hash of a user and returns the password as it is afterwards.
 	// [ErrPasswordChanged] if the stored hash is no longer Old, [ErrUserUnknown].
 	SetPassword(ctx context.Context, id UserID, change PasswordChange) (Password, error)
@@ -24,6 +20,10 @@ type AccountStore interface {
 	// and returns the user as it is afterwards. Nothing is written if all fields have these values. [ErrUserUnknown], [ErrAttributesTooLong].
 	UpdateProfile(ctx context.Context, id UserID, change ProfileChange, at Micros) (user User, changed bool, err error)
 }
+
+// PasswordLookups reads the passwords of users, each with its time as of one moment. A user without a
+// password, such as an imported one, is Found with an empty Hash.
+var PasswordLookups = NewLookupKind[UserID, Password]("passwords", nil)
 
 // ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be
 // taken over.
@@ -34,7 +34,7 @@ type Password struct {
 	Hash string // empty: there is none
 
 	// ChangedAt is when the password was last changed with EndsTokens; 0: never. It rises with each
-	// such change, and [StateStore.StateChanges] reports it.
+	// such change, and [StateChangeLookups] reports it.
 	ChangedAt Micros
 }
 

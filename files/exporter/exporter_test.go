@@ -194,7 +194,7 @@ func contents(t *testing.T, s *oracle.Store) (all oracle.Snapshot, states []stor
 	t.Helper()
 	all = s.Snapshot()
 	for _, u := range all.Users {
-		states = append(states, s.StatesOf(t.Context(), []storage.UserID{u.ID})[0].Value)
+		states = append(states, storage.StateLookups.Read(t.Context(), s, u.ID)[0].Value.State)
 	}
 	return all, states
 }
@@ -236,8 +236,8 @@ func sameContents(t *testing.T, a, b *oracle.Store) {
 		}
 	}
 	for _, u := range want.Users {
-		linked, err := a.IdentitiesOf(t.Context(), u.ID)
-		if now, failed := b.IdentitiesOf(t.Context(), u.ID); errors.Join(err, failed) != nil || !slices.Equal(now, linked) {
+		linked, err := storage.LinkLookups.Get(t.Context(), a, u.ID)
+		if now, failed := storage.LinkLookups.Get(t.Context(), b, u.ID); errors.Join(err, failed) != nil || !slices.Equal(now, linked) {
 			t.Errorf("user %d has the identities %+v (%v), want %+v", u.ID, now, errors.Join(err, failed), linked)
 		}
 	}

@@ -95,7 +95,7 @@ func TestAFolderIsAnExport(t *testing.T) {
 	if storage.UserLookups.Read(ctx, k, 9)[0].Found {
 		t.Error("somebody was made whom no users file has")
 	}
-	if s := k.StatesOf(ctx, []storage.UserID{1, 2}); s[0].Value != storage.Active || s[1].Value != storage.Deactivated {
+	if s := storage.StateLookups.Read(ctx, k, 1, 2); s[0].Value.State != storage.Active || s[1].Value.State != storage.Deactivated {
 		t.Errorf("states %v", s)
 	}
 }
@@ -112,9 +112,9 @@ func TestKilledImportOfUsersWithTimes(t *testing.T) {
 			if r := mustRun(t, k, Config{Files: files, Chunk: 2}); r.UsersMade != 3 {
 				t.Errorf("killed at write %d (late: %v): %+v", n, late, r)
 			}
-			for i, s := range k.StatesOf(ctx, []storage.UserID{1, 2, 3}) {
-				if want := []storage.UserState{storage.Deactivated, storage.Active, storage.Deleting}[i]; s.Value != want {
-					t.Errorf("killed at write %d (late: %v): user %d is in state %d", n, late, i+1, s.Value)
+			for i, s := range storage.StateLookups.Read(ctx, k, 1, 2, 3) {
+				if want := []storage.UserState{storage.Deactivated, storage.Active, storage.Deleting}[i]; s.Value.State != want {
+					t.Errorf("killed at write %d (late: %v): user %d is in state %d", n, late, i+1, s.Value.State)
 				}
 			}
 		}

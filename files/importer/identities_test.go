@@ -33,7 +33,7 @@ func checkIdentities(t *testing.T, name string, k *keeper) {
 		2: "[{{https://a.example/ known} 2 7} {{https://a.example/ with, a comma} 2 51000000}]",
 		3: "[{{https://a.example/ taken} 3 7}]", 9: "[]",
 	} {
-		if got, err := k.IdentitiesOf(ctx, user); err != nil || fmt.Sprint(got) != want {
+		if got, err := storage.LinkLookups.Get(ctx, k, user); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%s: user %d has %v (%v), want %s", name, user, got, err, want)
 		}
 	}

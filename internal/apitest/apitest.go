@@ -159,7 +159,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Feeds: o.Feeds,
 		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
-		FeedSeen: store, Lists: store, Popular: social.NewPopular(store, relations.Now, nil), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
+		Writes: store, Popular: social.NewPopular(store, relations.Now, nil), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
 		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
 	}
 	executable := func(schema *ast.Schema) graphql.ExecutableSchema {

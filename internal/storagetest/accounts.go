@@ -53,7 +53,7 @@ func (s accounts) ATakenHandleIsRefused(t *testing.T) {
 		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
 		wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
 		wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, user.ID), 1)
-		wantMissing(t, s.store.Passwords(t.Context(), []storage.UserID{user.ID}), 1)
+		wantMissing(t, storage.PasswordLookups.Read(t.Context(), s.store, user.ID), 1)
 		wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, owner.Handle), 1)[0], owner.ID)
 
 		user.Handle = free
@@ -211,12 +211,12 @@ func (s accounts) EachPasswordIsAnsweredAtItsIndex(t *testing.T) {
 	for _, id := range ids {
 		s.register(t, person(id))
 	}
-	results := s.store.Passwords(t.Context(), []storage.UserID{ids[4], gone, ids[0], ids[8], ids[4]})
+	results := storage.PasswordLookups.Read(t.Context(), s.store, ids[4], gone, ids[0], ids[8], ids[4])
 	wantFound(t, results, true, false, true, true, true)
 	for i, k := range map[int]int{0: 4, 2: 0, 3: 8, 4: 4} {
 		wantEqual(t, "password", results[i].Value, storage.Password{Hash: hashOf(ids[k])})
 	}
-	answers(t, s.store.Passwords(t.Context(), nil), 0)
+	answers(t, storage.PasswordLookups.Read(t.Context(), s.store), 0)
 }
 
 func (s accounts) ALargeBatchOfPasswordsIsAnswered(t *testing.T) {
@@ -225,7 +225,7 @@ func (s accounts) ALargeBatchOfPasswordsIsAnswered(t *testing.T) {
 	for i := 0; i < many; i += 100 {
 		ids[i] = user.ID
 	}
-	results := s.store.Passwords(t.Context(), ids)
+	results := storage.PasswordLookups.Read(t.Context(), s.store, ids...)
 	answers(t, results, many)
 	for i, result := range results {
 		if known := i%100 == 0; result.Found != known || (known && result.Value.Hash != hashOf(user.ID)) {
@@ -280,7 +280,7 @@ func (s accounts) ChangedPasswordsAreListed(t *testing.T) {
 		want := changedTo(user.ID, state, n)
 		want.PasswordAt = at(passwordAt)
 		wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{want})
-		password := found(t, s.store.Passwords(t.Context(), []storage.UserID{user.ID}), 1)[0]
+		password := found(t, storage.PasswordLookups.Read(t.Context(), s.store, user.ID), 1)[0]
 		wantEqual(t, "time of the password", password.ChangedAt, at(passwordAt))
 	}
 	wantEqual(t, "time of a password hashed anew", change(5, false), 0)
@@ -332,7 +332,7 @@ func (s accounts) NobodyHasNoPasswordToReplace(t *testing.T) {
 		_, err := s.store.SetPassword(t.Context(), id, storage.PasswordChange{New: "hash", At: at(1), EndsTokens: true})
 		wantIs(t, err, storage.ErrUserUnknown)
 		wantList(t, "changes", s.changesOf(t, id), nil)
-		wantMissing(t, s.store.Passwords(t.Context(), []storage.UserID{id}), 1)
+		wantMissing(t, storage.PasswordLookups.Read(t.Context(), s.store, id), 1)
 	}
 }
 
@@ -522,7 +522,7 @@ func (h *harness) userOf(t *testing.T, id storage.UserID) storage.User {
 
 func (s accounts) passwordOf(t *testing.T, id storage.UserID) string {
 	t.Helper()
-	return found(t, s.store.Passwords(t.Context(), []storage.UserID{id}), 1)[0].Hash
+	return found(t, storage.PasswordLookups.Read(t.Context(), s.store, id), 1)[0].Hash
 }
 
 func hashOf(id storage.UserID) string { return "$hash$" + id.String() }

@@ -102,6 +102,8 @@ func (s bundles) AnswersAreOfNow(t *testing.T) {
 		s.apply(t, side, pair.Edge(storage.Following, at(1000)), back.Edge(storage.Following, at(1000)), ends.Edge(storage.None, at(1000)))
 	}
 	s.apply(t, storage.Forward, storage.Edge{From: user, To: nobody, Type: storage.Blocking, UpdateTime: at(1001)})
+	s.see(t, keys.users, nobody, 1000)
+	s.setState(t, nobody, storage.Deactivated, 1000, true)
 	relations(s).change(t, keys.users[0], storage.ChangeOptions{}, relations(s).make(s.relationOf(keys.users), 1000, storage.DetailChange{EndsAt: at(5000)}))
 	text := "edited"
 	_, _, err := s.store.EditPost(t.Context(), keys.posts[2], storage.PostChange{Text: &text}, at(1000))
@@ -119,6 +121,20 @@ func (s bundles) AnswersAreOfNow(t *testing.T) {
 			t.Errorf("%s: nothing has changed", kind.name)
 		}
 	}
+}
+
+// see has some users see their feeds, and another be suspended and linked to an identity.
+func (s bundles) see(t *testing.T, users []storage.UserID, suspended storage.UserID, n int) {
+	for _, id := range users[:6] {
+		_, err := s.store.SeeFeed(t.Context(), id, at(n))
+		wantIs(t, err, nil)
+	}
+	moderation(s).moderate(t, suspend(suspended, n, n+10), true)
+	identities(s).link(t, identityOf(suspended), suspended)
+}
+
+func identityOf(user storage.UserID) storage.Identity {
+	return storage.Identity{Issuer: "https://id.example.org", Subject: user.String()}
 }
 
 func (s bundles) relationOf(users []storage.UserID) storage.Pair {
@@ -257,6 +273,7 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 		s.apply(t, storage.RelationInbox, relation.Edge(storage.Related, at(i)))
 		userLists(s).createList(t, u.ID, 1, "list")
 	}
+	s.see(t, keys.users, keys.users[0], 1)
 	keys.pairs = append(some, keys.pairs...)
 	return keys
 }
@@ -297,6 +314,18 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.WordQuery{Prefix: k.handles[i%len(k.handles)], Limit: 2 + i%3}
 		case reflect.TypeFor[storage.UserWord]():
 			key = storage.UserWord{Prefix: k.handles[i%len(k.handles)][:1+i%2], Users: []storage.UserID{user}}
+		case reflect.TypeFor[storage.ShardQuery[storage.UserID]]():
+			key = storage.ShardQuery[storage.UserID]{Shard: i % k.shards, After: k.users[i%6], Limit: 2 + i%3}
+		case reflect.TypeFor[storage.ShardQuery[storage.StatePosition]]():
+			key = storage.ShardQuery[storage.StatePosition]{Shard: i % k.shards, After: storage.StatePosition{At: at(i % 3)}, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.DueQuery]():
+			key = storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: i % k.shards, Limit: 2 + i%3}, UpTo: at(4000 + 500*(i%3))}
+		case reflect.TypeFor[storage.Identity]():
+			key = identityOf(user)
+		case reflect.TypeFor[storage.ModerationQuery]():
+			key = storage.ModerationQuery{User: user, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.PopularQuery]():
+			key = storage.PopularQuery{Since: storage.Day(i % 3), Limit: 2 + i%9}
 		case reflect.TypeFor[storage.CommentID]():
 			key = k.comments[i%len(k.comments)]
 		case reflect.TypeFor[storage.CommentsQuery]():

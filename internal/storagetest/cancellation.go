@@ -73,22 +73,22 @@ func (s cancellation) NoAccountIsChanged(t *testing.T) {
 	wantEndedErr(t, "set password", err)
 	_, _, err = s.store.UpdateProfile(ended(t), old.ID, storage.ProfileChange{Name: &name}, at(9))
 	wantEndedErr(t, "update profile", err)
-	wantEnded(t, "passwords", s.store.Passwords(ended(t), ids), 1)
+	wantEnded(t, "passwords", storage.PasswordLookups.Read(ended(t), s.store, ids...), 1)
 	wantEqual(t, "user", s.userOf(t, old.ID), old)
-	wantList(t, "password", found(t, s.store.Passwords(t.Context(), ids), 1), []storage.Password{{Hash: hashOf(old.ID)}})
+	wantList(t, "password", found(t, storage.PasswordLookups.Read(t.Context(), s.store, ids...), 1), []storage.Password{{Hash: hashOf(old.ID)}})
 }
 
 func (s cancellation) NoIdentityIsLinked(t *testing.T) {
 	id := []storage.Identity{identities(s).identity()}
 	wantEndedErr(t, "link", s.store.LinkIdentity(ended(t), id[0], s.id(), at(1)))
-	wantEnded(t, "identities", s.store.UsersOfIdentities(ended(t), id), 1)
+	wantEnded(t, "identities", storage.IdentityLookups.Read(ended(t), s.store, id...), 1)
 	wantEnded(t, "restored", s.store.RestoreIdentities(ended(t), []storage.LinkedIdentity{{Identity: id[0], User: s.id(), At: at(1)}}), 1)
-	wantMissing(t, s.store.UsersOfIdentities(t.Context(), id), 1)
+	wantMissing(t, storage.IdentityLookups.Read(t.Context(), s.store, id...), 1)
 	user := s.id()
 	identities(s).link(t, id[0], user)
 	_, err := s.store.UnlinkIdentity(ended(t), id[0], user)
 	wantEndedErr(t, "unlink", err)
-	_, err = s.store.IdentitiesOf(ended(t), user)
+	_, err = storage.LinkLookups.Get(ended(t), s.store, user)
 	wantEndedErr(t, "identities", err)
 	identities(s).wantOwners(t, id, user)
 }
@@ -129,7 +129,7 @@ func (s cancellation) NoSlotIsLeased(t *testing.T) {
 }
 
 func (s cancellation) EmptyAndPingReportIt(t *testing.T) {
-	if _, err := s.store.Empty(ended(t)); err == nil {
+	if _, err := storage.IsEmpty(ended(t), s.store); err == nil {
 		t.Error("empty: no error")
 	}
 	for _, shard := range s.store.Ping(ended(t)) {

@@ -24,6 +24,12 @@ func answers[V any](t *testing.T, results []storage.Result[V], n int) []V {
 	return values
 }
 
+// one is the answer to one key, which has to be Found.
+func one[K, V any](t *testing.T, h *harness, kind *storage.LookupKind[K, V], key K) V {
+	t.Helper()
+	return found(t, kind.Read(t.Context(), h.store, key), 1)[0]
+}
+
 // found returns the values of n results, all of which must be Found.
 func found[V any](t *testing.T, results []storage.Result[V], n int) []V {
 	t.Helper()

@@ -21,7 +21,7 @@ func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
 	ids := []storage.UserID{user.ID}
 	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, ids...), 1)
 	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 1)
-	wantMissing(t, s.store.Passwords(t.Context(), ids), 1)
+	wantMissing(t, storage.PasswordLookups.Read(t.Context(), s.store, ids...), 1)
 	wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)
 	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(user.ID, other.ID)...), 1)
 	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, pairsFrom(user.ID, other.ID)...), 1)

@@ -29,7 +29,7 @@ func (s identities) link(t *testing.T, id storage.Identity, user storage.UserID)
 // wantOwners looks identities up together; 0 means that an identity belongs to nobody.
 func (s identities) wantOwners(t *testing.T, ids []storage.Identity, owners ...storage.UserID) {
 	t.Helper()
-	for i, r := range s.store.UsersOfIdentities(t.Context(), ids) {
+	for i, r := range storage.IdentityLookups.Read(t.Context(), s.store, ids...) {
 		if r.Err != nil || r.Value != owners[i] || r.Found != (owners[i] != 0) {
 			t.Errorf("identity %d of %+v: %+v, want %d", i, ids[i], r, owners[i])
 		}
@@ -159,14 +159,7 @@ func (s identities) ItIsUnlinkedFromItsUserOnly(t *testing.T) {
 
 func (s identities) AUsersAreListedInTheOrderOfTheirLinks(t *testing.T) {
 	users := s.ids(2)
-	list := func() []storage.LinkedIdentity {
-		t.Helper()
-		list, err := s.store.IdentitiesOf(t.Context(), users[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
+	list := func() []storage.LinkedIdentity { return one(t, s.harness, storage.LinkLookups, users[0]) }
 	wantList(t, "of nobody", list(), nil)
 	var want []storage.LinkedIdentity
 	for _, second := range []int{5, 2, 9, 2, 7, 1} { // on several shards
@@ -227,9 +220,5 @@ func (s identities) RestoredTheyAreAsElsewhere(t *testing.T) {
 		}
 	}
 	s.wantOwners(t, []storage.Identity{a, taken, known, b}, users[0], users[1], users[0], users[0])
-	list, err := s.store.IdentitiesOf(t.Context(), users[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantList(t, "identities", list, []storage.LinkedIdentity{{Identity: known, User: users[0], At: at(1)}, rows[3], rows[0]})
+	wantList(t, "identities", one(t, s.harness, storage.LinkLookups, users[0]), []storage.LinkedIdentity{{Identity: known, User: users[0], At: at(1)}, rows[3], rows[0]})
 }

@@ -77,7 +77,7 @@ func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
 
 func wantEmpty(t *testing.T, store storage.Store, want bool) {
 	t.Helper()
-	empty, err := store.Empty(t.Context())
+	empty, err := storage.IsEmpty(t.Context(), store)
 	if err != nil {
 		t.Fatalf("empty: %v", err)
 	}

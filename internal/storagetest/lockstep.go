@@ -43,7 +43,7 @@ func (p *pair) compareHandles(t *rapid.T, handles []string) {
 }
 
 func (p *pair) comparePasswords(t *rapid.T, ids []storage.UserID) {
-	compare(t, "passwords", ids, p.store.Passwords(t.Context(), ids), p.reference.Passwords(t.Context(), ids), equal)
+	compare(t, "passwords", ids, storage.PasswordLookups.Read(t.Context(), p.store, ids...), storage.PasswordLookups.Read(t.Context(), p.reference, ids...), equal)
 }
 
 // startLog remembers where the store's logs end.

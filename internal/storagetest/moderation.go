@@ -138,8 +138,8 @@ func (s moderation) TheLogRunsNewestFirst(t *testing.T) {
 		for _, limit := range []int{1, 3, 100} {
 			var got []storage.ModerationEntry
 			for q := (storage.ModerationQuery{User: user, Limit: limit}); ; q.After = got[len(got)-1].Place() {
-				page, err := s.store.ModerationLog(t.Context(), q)
-				wantIs(t, err, nil)
+				page := one(t, s.harness, storage.ModerationLookups, q)
+				wantEqual(t, "more than the limit", len(page) > limit, false)
 				page = slices.DeleteFunc(page, func(e storage.ModerationEntry) bool { return e.At < at(900_000) }) // of other tests
 				if got = append(got, page...); len(page) < limit || len(got) > len(want) {
 					break
@@ -275,9 +275,9 @@ func (s moderation) AnEndedContextChangesNothing(t *testing.T) {
 	_, _, err := s.store.Moderate(ended(t), suspend(user, 1, 100))
 	wantEndedErr(t, "moderate", err)
 	wantEnded(t, "restored", s.store.RestoreModeration(ended(t), []storage.ModerationEntry{suspend(user, 1, 100)}, at(1)), 1)
-	_, err = s.store.Suspension(ended(t), user)
+	_, err = storage.StateLookups.Get(ended(t), s.store, user)
 	wantEndedErr(t, "suspension", err)
-	_, err = s.store.ModerationLog(ended(t), storage.ModerationQuery{Limit: 1})
+	_, err = storage.ModerationLookups.Get(ended(t), s.store, storage.ModerationQuery{Limit: 1})
 	wantEndedErr(t, "log", err)
 	wantList(t, "log", s.log(t, user), nil)
 	s.wantSuspension(t, user, storage.Suspension{})
@@ -302,16 +302,12 @@ func (s moderation) moderate(t *testing.T, e storage.ModerationEntry, want bool)
 // log is everything about a user.
 func (s moderation) log(t *testing.T, user storage.UserID) []storage.ModerationEntry {
 	t.Helper()
-	list, err := s.store.ModerationLog(t.Context(), storage.ModerationQuery{User: user, Limit: 100})
-	wantIs(t, err, nil)
-	return list
+	return one(t, s.harness, storage.ModerationLookups, storage.ModerationQuery{User: user, Limit: 100})
 }
 
 func (s moderation) wantSuspension(t *testing.T, user storage.UserID, want storage.Suspension) {
 	t.Helper()
-	got, err := s.store.Suspension(t.Context(), user)
-	wantIs(t, err, nil)
-	wantEqual(t, "suspension", got, want)
+	wantEqual(t, "suspension", one(t, s.harness, storage.StateLookups, user).Suspension, want)
 }
 
 // wantChange checks the one change that is listed of a user, but for its time.

@@ -134,23 +134,12 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 		pairs = append(pairs, pair)
 		found(t, s.change(t, user, storage.ChangeOptions{}, s.make(pair, 1, storage.DetailChange{EndsAt: at(100 + 10*i)})), 1)
 	}
-	var due []storage.Pair
-	for shard := range s.shards() {
-		for after, more := (storage.RelationRow{}), true; more; {
-			list, err := s.store.DueRelations(t.Context(), shard, after, at(110), 1)
-			wantIs(t, err, nil)
-			if more = len(list) > 0; more {
-				after = list[0]
-			}
-			for _, r := range list {
-				if r.From == user {
-					due = append(due, r.Pair())
-					wantEqual(t, "end", r.EndsAt, at(100+10*(len(due)-1)))
-				}
-			}
-		}
+	for limit := 1; limit <= 2; limit++ {
+		wantList(t, "due", s.due(t, user, limit, 110), []storage.RelationRow{
+			{Edge: pairs[0].Edge(storage.Related, at(1)), Detail: storage.Detail{EndsAt: at(100)}},
+			{Edge: pairs[1].Edge(storage.Related, at(1)), Detail: storage.Detail{EndsAt: at(110)}},
+		})
 	}
-	wantList(t, "due", due, pairs[:2])
 	longer := s.make(pairs[1], 90, storage.DetailChange{EndsAt: at(500)})
 	found(t, s.change(t, user, storage.ChangeOptions{}, longer), 1)
 	for i, pair := range pairs {
@@ -158,6 +147,26 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 		end.IfDue = true
 		wantEqual(t, "ended", found(t, s.change(t, user, storage.ChangeOptions{}, end), 1)[0].Changed, i == 0)
 	}
+}
+
+// due reads the relations of a user that come to an end, page by page.
+func (s relations) due(t *testing.T, user storage.UserID, limit, upTo int) (due []storage.RelationRow) {
+	t.Helper()
+	for shard := range s.shards() {
+		query := storage.ShardQuery[storage.RelationRow]{Shard: shard, Limit: limit}
+		for more, n := true, 0; more && n < many; n++ {
+			page := one(t, s.harness, storage.DueLookups, storage.DueQuery{ShardQuery: query, UpTo: at(upTo)})
+			if more = len(page) == limit; more {
+				query.After = page[limit-1]
+			}
+			for _, r := range page {
+				if r.From == user || r.From == 0 {
+					due = append(due, r)
+				}
+			}
+		}
+	}
+	return due
 }
 
 // One edge takes the place of another, in one transaction: if it cannot be made, the other one stays.

@@ -161,6 +161,6 @@ func (s cancellation) SnapshotsAreRefused(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		wantEnded(t, "lists", storage.SnapshotLookups[side].Read(ctx, s.store, storage.ListQuery{Owner: ids[0]}, storage.ListQuery{Owner: ids[1]}), 2)
 	})
-	_, err := s.store.UserIDsAfter(ctx, 0, 0, 1)
+	_, err := storage.UserIDLookups.Get(ctx, s.store, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 1})
 	wantEndedErr(t, "all users", err)
 }

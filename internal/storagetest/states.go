@@ -16,8 +16,8 @@ var allStates = []storage.UserState{storage.Active, storage.Deactivated, storage
 
 func (s states) EverybodyIsActiveAtFirst(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
-	for _, state := range found(t, s.store.StatesOf(t.Context(), []storage.UserID{user, s.id(), user}), 3) {
-		wantEqual(t, "state", state, storage.Active)
+	for _, is := range found(t, storage.StateLookups.Read(t.Context(), s.store, user, s.id(), user), 3) {
+		wantEqual(t, "state", is, storage.UserStanding{})
 	}
 	s.setState(t, user, storage.Active, 1, false)
 	wantList(t, "changes", s.changesOf(t, user), nil)
@@ -124,12 +124,12 @@ func (s states) ManyAreAskedForAtOnce(t *testing.T) {
 		ids[i*1000] = user.ID
 		s.setState(t, user.ID, allStates[1+i%2], 1, true)
 	}
-	for i, state := range found(t, s.store.StatesOf(t.Context(), ids), many) {
-		if want := map[int]storage.UserState{0: storage.Deactivated, 1000: storage.Deleting, 2000: storage.Deactivated}[i]; state != want {
-			t.Fatalf("key %d: got %d, want %d", i, state, want)
+	for i, is := range found(t, storage.StateLookups.Read(t.Context(), s.store, ids...), many) {
+		if want := map[int]storage.UserState{0: storage.Deactivated, 1000: storage.Deleting, 2000: storage.Deactivated}[i]; is.State != want {
+			t.Fatalf("key %d: got %d, want %d", i, is.State, want)
 		}
 	}
-	answers(t, s.store.StatesOf(t.Context(), nil), 0)
+	answers(t, storage.StateLookups.Read(t.Context(), s.store), 0)
 }
 
 func (s states) OneOfSeveralAtOnceChangesIt(t *testing.T) {
@@ -162,7 +162,7 @@ func (h *harness) setState(t *testing.T, user storage.UserID, state storage.User
 
 func (h *harness) wantState(t *testing.T, user storage.UserID, want storage.UserState) {
 	t.Helper()
-	wantEqual(t, "state", found(t, h.store.StatesOf(t.Context(), []storage.UserID{user}), 1)[0], want)
+	wantEqual(t, "state", one(t, h, storage.StateLookups, user).State, want)
 }
 
 func changedTo(user storage.UserID, state storage.UserState, n int) storage.StateChange {
@@ -188,10 +188,7 @@ func (h *harness) changes(t *testing.T, shard int, after storage.StatePosition, 
 	t.Helper()
 	var list []storage.StateChange
 	for {
-		page, err := h.store.StateChanges(t.Context(), shard, after, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := one(t, h, storage.StateChangeLookups, storage.ShardQuery[storage.StatePosition]{Shard: shard, After: after, Limit: limit})
 		if len(page) > limit {
 			t.Fatalf("%d changes, want %d at most", len(page), limit)
 		}

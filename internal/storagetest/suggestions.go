@@ -202,11 +202,7 @@ func (h *harness) popular(t *testing.T, n, limit int) []storage.PopularUser {
 
 func (h *harness) popularSince(t *testing.T, since storage.Day, limit int) []storage.PopularUser {
 	t.Helper()
-	list, err := h.store.Popular(t.Context(), since, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return one(t, h, storage.PopularLookups, storage.PopularQuery{Since: since, Limit: limit})
 }
 
 // isPopular reports whether a user is among those who have been active since a day.

@@ -42,10 +42,7 @@ func (s userList) all(t *testing.T, ordinal, limit int) []storage.UserID {
 	t.Helper()
 	var list []storage.UserID
 	for after := storage.UserID(0); ; after = list[len(list)-1] {
-		page, err := s.store.UserIDsAfter(t.Context(), ordinal, after, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := one(t, s.harness, storage.UserIDLookups, storage.ShardQuery[storage.UserID]{Shard: ordinal, After: after, Limit: limit})
 		if len(page) > limit {
 			t.Fatalf("%d users, want %d at most", len(page), limit)
 		}

@@ -76,16 +76,6 @@ func (s keepsClaims) Register(ctx context.Context, user storage.User, hash strin
 	return err
 }
 
-type noPasswordNoUser struct{ *oracle.Store }
-
-func (s noPasswordNoUser) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
-	results := s.Store.Passwords(ctx, ids)
-	for i := range results {
-		results[i].Found = results[i].Value.Hash != ""
-	}
-	return results
-}
-
 type passwordsOfNobody struct{ *oracle.Store }
 
 func (s passwordsOfNobody) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
@@ -99,7 +89,7 @@ func (s passwordsOfNobody) SetPassword(ctx context.Context, id storage.UserID, c
 type anyPasswordGoes struct{ *oracle.Store }
 
 func (s anyPasswordGoes) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
-	change.Old = s.Passwords(ctx, []storage.UserID{id})[0].Value.Hash
+	change.Old = storage.PasswordLookups.Read(ctx, s, id)[0].Value.Hash
 	return s.Store.SetPassword(ctx, id, change)
 }
 

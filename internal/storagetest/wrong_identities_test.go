@@ -3,7 +3,6 @@ package storagetest_test
 import (
 	"context"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 
@@ -16,7 +15,7 @@ import (
 type identitiesGiven struct{ *oracle.Store }
 
 func (s identitiesGiven) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
+	if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found {
 		return nil // like an INSERT IGNORE whose outcome nobody checks
 	}
 	return s.Store.LinkIdentity(ctx, id, user, at)
@@ -25,7 +24,7 @@ func (s identitiesGiven) LinkIdentity(ctx context.Context, id storage.Identity, 
 type identityOnce struct{ *oracle.Store }
 
 func (s identityOnce) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
+	if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found {
 		return storage.ErrIdentityTaken
 	}
 	return s.Store.LinkIdentity(ctx, id, user, at)
@@ -37,12 +36,9 @@ type identityAsText struct {
 	key func(storage.Identity) storage.Identity
 }
 
-func (s identityAsText) UsersOfIdentities(ctx context.Context, ids []storage.Identity) []storage.Result[storage.UserID] {
-	keys := make([]storage.Identity, len(ids))
-	for i, id := range ids {
-		keys[i] = s.key(id)
-	}
-	return s.Store.UsersOfIdentities(ctx, keys)
+func (s identityAsText) Bundle(ctx context.Context, b *storage.Bundle) {
+	changeKeys(storage.IdentityLookups, b, func(id *storage.Identity) { *id = s.key(*id) })
+	s.Store.Bundle(ctx, b)
 }
 
 func (s identityAsText) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
@@ -111,27 +107,15 @@ func (s *identitiesStay) Erase(ctx context.Context, user storage.UserID, at stor
 	return err
 }
 
-type identityAnsweredOnce struct{ *oracle.Store }
-
-func (s identityAnsweredOnce) UsersOfIdentities(ctx context.Context, ids []storage.Identity) []storage.Result[storage.UserID] {
-	results := s.Store.UsersOfIdentities(ctx, ids)
-	for i := range results {
-		if slices.Contains(ids[:i], ids[i]) {
-			results[i] = storage.Result[storage.UserID]{}
-		}
-	}
-	return results
-}
-
 // identityRace looks and links in two steps.
 type identityRace struct{ *oracle.Store }
 
 func (s identityRace) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found && owner.Value != user {
+	if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found && owner.Value != user {
 		return storage.ErrIdentityTaken
 	}
 	runtime.Gosched()
-	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
+	if owner := storage.IdentityLookups.Read(ctx, s, id)[0]; owner.Found {
 		_, _ = s.UnlinkIdentity(ctx, id, owner.Value)
 	}
 	return s.Store.LinkIdentity(ctx, id, user, at)
@@ -143,19 +127,11 @@ type identityUnlinked struct {
 }
 
 func (s identityUnlinked) UnlinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID) (bool, error) {
-	owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]
+	owner := storage.IdentityLookups.Read(ctx, s, id)[0]
 	if s.anybodys {
 		return s.Store.UnlinkIdentity(ctx, id, owner.Value)
 	}
 	return owner.Value == user && owner.Found, nil
-}
-
-type identitiesByDigest struct{ *oracle.Store }
-
-func (s identitiesByDigest) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
-	list, err := s.Store.IdentitiesOf(ctx, user)
-	slices.SortFunc(list, func(a, b storage.LinkedIdentity) int { return strings.Compare(a.Digest(), b.Digest()) })
-	return list, err
 }
 
 type identitiesUnbounded struct{ *oracle.Store }
@@ -168,7 +144,7 @@ type identitiesRestoredOver struct{ *oracle.Store }
 
 func (s identitiesRestoredOver) RestoreIdentities(ctx context.Context, rows []storage.LinkedIdentity) []storage.Result[bool] {
 	for _, row := range rows {
-		if owner := s.UsersOfIdentities(ctx, []storage.Identity{row.Identity})[0]; owner.Value != row.User {
+		if owner := storage.IdentityLookups.Read(ctx, s, row.Identity)[0]; owner.Value != row.User {
 			_, _ = s.UnlinkIdentity(ctx, row.Identity, owner.Value)
 		}
 	}

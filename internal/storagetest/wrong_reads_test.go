@@ -34,9 +34,3 @@ func (s listsType) Bundle(ctx context.Context, b *storage.Bundle) {
 	storage.PageLookups.Instead(ctx, b, s.pages)
 	s.Store.Bundle(ctx, b)
 }
-
-type emptyByCounts struct{ *oracle.Store }
-
-func (s emptyByCounts) Empty(context.Context) (bool, error) {
-	return len(s.Snapshot().Counts) == 0, nil
-}

@@ -49,8 +49,7 @@ var sideMistakes = []mistake{
 
 	{"feeds are seen backward", func(s *oracle.Store) storage.Store { return seesBackward{s, map[storage.UserID]storage.Micros{}} }, "feedSeen/ItOnlyMovesForward", promiseOnly},
 
-	{"of equals the greater id is more popular", func(s *oracle.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
-	{"activity is not looked at", func(s *oracle.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"of equals the greater id is more popular", reads(greaterIsPopular, storage.PopularLookups), "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"a new follower does not make a user active", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 		edges = slices.Clone(edges)
 		for i := range edges {
@@ -79,7 +78,9 @@ var sideMistakes = []mistake{
 	{"a search has no bound", func(s *oracle.Store) storage.Store { return listsAll{s} }, "search/UsersOfAllShardsComeInTheOrderOfWords", promiseOnly},
 	{"others have the word, too", func(s *oracle.Store) storage.Store { return haveAll{s} }, "search/ANewNameHasNewWords", promiseOnly},
 
-	{"a user whose state never changed has none", func(s *oracle.Store) storage.Store { return statesOfUsers{s} }, "states/EverybodyIsActiveAtFirst", promiseOnly},
+	{"a user whose state never changed has none", answers(func(s *oracle.Store, _ storage.Side, id storage.UserID, r *storage.Result[storage.UserStanding]) {
+		r.Found = r.Found && storage.UserLookups.Read(context.Background(), s, id)[0].Found
+	}, storage.StateLookups), "states/EverybodyIsActiveAtFirst", promiseOnly},
 	{"the same state is a change", func(s *oracle.Store) storage.Store { return statesAgain{s} }, "states/OneLeadsToAnother", promiseOnly},
 	{"any state leads to any", func(s *oracle.Store) storage.Store { return forbidsNothing{s} }, "states/NothingElseDoes", promiseOnly},
 	{"nobody may have a state", func(s *oracle.Store) storage.Store { return statesOfNobody{s} }, "states/NobodyHasNone", promiseOnly},
@@ -87,8 +88,10 @@ var sideMistakes = []mistake{
 	{"the clock alone dates states", func(s *oracle.Store) storage.Store {
 		return &statesByClock{Store: s, given: map[storage.UserID]storage.Micros{}}
 	}, "states/TheTimeOfChangesRises", promiseOnly},
-	{"changes of one time are read again", func(s *oracle.Store) storage.Store { return changesByTime{s} }, "states/ChangesAreListedInOrder", promiseOnly},
-	{"the end of a batch is active", func(s *oracle.Store) storage.Store { return shortSides{s} }, "states/ManyAreAskedForAtOnce", promiseOnly},
+	{"changes of one time are read again", asks(func(q *storage.ShardQuery[storage.StatePosition]) {
+		q.After.User = 0
+	}, storage.StateChangeLookups), "states/ChangesAreListedInOrder", promiseOnly},
+	{"the end of a batch is active", shortens(1000, storage.StateLookups), "states/ManyAreAskedForAtOnce", promiseOnly},
 	{"states are changed without a lock", func(s *oracle.Store) storage.Store { return unlockedStates{s} }, "states/OneOfSeveralAtOnceChangesIt", lostRace},
 	{"only type 1 has rows", answers(func(_ *oracle.Store, _ storage.Side, _ storage.RowsQuery, r *storage.Result[[]storage.Edge]) {
 		r.Value = slices.DeleteFunc(r.Value, func(e storage.Edge) bool { return e.Type != 1 })
@@ -139,8 +142,9 @@ func (s seesBackward) SeeFeed(ctx context.Context, user storage.UserID, upTo sto
 	return changed, err
 }
 
-func (s seesBackward) FeedSeen(_ context.Context, user storage.UserID) (storage.Micros, error) {
-	return s.seen[user], nil
+func (s seesBackward) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.FeedSeenLookups.Instead(ctx, b, storage.OneByOne(func(_ context.Context, user storage.UserID) (storage.Micros, error) { return s.seen[user], nil }))
+	s.Store.Bundle(ctx, b)
 }
 
 type falseIsNil struct{ *oracle.Store }
@@ -150,15 +154,6 @@ func (s falseIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change
 		change.Undiscoverable = nil
 	}
 	return s.Store.UpdateProfile(ctx, id, change, at)
-}
-
-// shortSides has no states of the end of large batches.
-type shortSides struct{ *oracle.Store }
-
-func (s shortSides) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
-	results := s.Store.StatesOf(ctx, users)
-	clear(results[min(1000, len(results)):])
-	return results
 }
 
 type replacesMark struct{ *oracle.Store }

@@ -11,13 +11,8 @@ import (
 
 // Mistakes about what caches keep, and about the list of all users.
 var snapshotMistakes = []mistake{
-	{"the list of users ignores its limit", func(s *oracle.Store) storage.Store {
-		return wrongUserLists{s, func(after storage.UserID, _ int) (storage.UserID, int) { return after, 1000 }}
-	}, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
-	{"the list of users begins with the last", func(s *oracle.Store) storage.Store {
-		return wrongUserLists{s, func(after storage.UserID, limit int) (storage.UserID, int) { return max(after, 1) - 1, limit }}
-	}, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
-	{"any id with counts is a user", func(s *oracle.Store) storage.Store { return countedAreUsers{s} }, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
+	{"the list of users begins with the last", asks(func(q *storage.ShardQuery[storage.UserID]) { q.After = max(q.After, 1) - 1 }, storage.UserIDLookups), "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
+	{"any id with counts is a user", reads(countedAreUsers, storage.UserIDLookups), "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
 
 	{"who is no user has no profile", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, p *storage.Result[storage.Profile]) {
 		if !p.Value.Exists {
@@ -116,24 +111,13 @@ var snapshotMistakes = []mistake{
 // pauseBetween is long enough for a write in between.
 const pauseBetween = 200 * time.Microsecond
 
-type wrongUserLists struct {
-	*oracle.Store
-	ask func(after storage.UserID, limit int) (storage.UserID, int)
-}
-
-func (s wrongUserLists) UserIDsAfter(ctx context.Context, shard int, after storage.UserID, limit int) ([]storage.UserID, error) {
-	after, limit = s.ask(after, limit)
-	return s.Store.UserIDsAfter(ctx, shard, after, limit)
-}
-
-type countedAreUsers struct{ *oracle.Store }
-
-func (s countedAreUsers) UserIDsAfter(_ context.Context, _ int, after storage.UserID, limit int) ([]storage.UserID, error) {
-	var ids []storage.UserID
-	for _, counts := range s.Snapshot().Counts {
-		if counts.ID > after && len(ids) < limit {
-			ids = append(ids, counts.ID)
+func countedAreUsers(_ context.Context, s *oracle.Store, _ storage.Side, queries []storage.ShardQuery[storage.UserID]) []storage.Result[[]storage.UserID] {
+	return storage.Each(queries, func(q storage.ShardQuery[storage.UserID]) (r storage.Result[[]storage.UserID]) {
+		for _, counts := range s.Snapshot().Counts {
+			if counts.ID > q.After && len(r.Value) < q.Limit {
+				r.Value = append(r.Value, counts.ID)
+			}
 		}
-	}
-	return ids, nil
+		return r
+	})
 }

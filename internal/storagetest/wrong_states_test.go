@@ -14,16 +14,6 @@ import (
 
 // Mistakes about the states of users and about deleting them.
 
-type statesOfUsers struct{ *oracle.Store }
-
-func (s statesOfUsers) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
-	results := s.Store.StatesOf(ctx, users)
-	for i, known := range storage.UserLookups.Read(ctx, s, users...) {
-		results[i].Found = results[i].Found && known.Found
-	}
-	return results
-}
-
 type statesAgain struct{ *oracle.Store }
 
 func (s statesAgain) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
@@ -79,27 +69,23 @@ func (s *statesByClock) SetState(ctx context.Context, user storage.UserID, state
 	return changed, err
 }
 
-func (s *statesByClock) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+func (s *statesByClock) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changes, err := s.Store.StateChanges(ctx, shard, after, limit)
-	for i, c := range changes {
-		changes[i].At = cmp.Or(s.given[c.User], c.At)
+	s.Store.Bundle(ctx, b)
+	if l := storage.StateChangeLookups.In(b); l != nil {
+		for _, r := range l.Results {
+			for i, c := range r.Value {
+				r.Value[i].At = cmp.Or(s.given[c.User], c.At)
+			}
+		}
 	}
-	return changes, err
-}
-
-type changesByTime struct{ *oracle.Store }
-
-func (s changesByTime) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	after.User = 0
-	return s.Store.StateChanges(ctx, shard, after, limit)
 }
 
 type unlockedStates struct{ *oracle.Store }
 
 func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	before := s.StatesOf(ctx, []storage.UserID{user})[0].Value
+	before := storage.StateLookups.Read(ctx, s, user)[0].Value.State
 	time.Sleep(time.Millisecond) // as between two statements
 	_, err := s.Store.SetState(ctx, user, state, at)
 	return err == nil && before != state, err
@@ -236,7 +222,7 @@ func (s *erasesOneStep) Bundle(ctx context.Context, b *storage.Bundle) {
 type erasedIsUnknown struct{ *oracle.Store }
 
 func (s erasedIsUnknown) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	if s.StatesOf(ctx, []storage.UserID{user})[0].Value == storage.Deleted {
+	if storage.StateLookups.Read(ctx, s, user)[0].Value.State == storage.Deleted {
 		return storage.ErrUserUnknown
 	}
 	return s.Store.Erase(ctx, user, at)

@@ -13,20 +13,15 @@ import (
 
 // Mistakes about popular users and searches.
 
-type greaterIsPopular struct{ *oracle.Store }
-
-func (s greaterIsPopular) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
-	list, err := s.Store.Popular(ctx, since, storage.PopularSample)
-	slices.SortFunc(list, func(a, b storage.PopularUser) int {
-		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(b.User, a.User))
+func greaterIsPopular(ctx context.Context, s *oracle.Store, _ storage.Side, queries []storage.PopularQuery) []storage.Result[[]storage.PopularUser] {
+	return storage.Each(queries, func(q storage.PopularQuery) storage.Result[[]storage.PopularUser] {
+		r := storage.PopularLookups.Read(ctx, s, storage.PopularQuery{Since: q.Since, Limit: storage.PopularSample})[0]
+		slices.SortFunc(r.Value, func(a, b storage.PopularUser) int {
+			return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(b.User, a.User))
+		})
+		r.Value = r.Value[:min(q.Limit, len(r.Value))]
+		return r
 	})
-	return list[:min(limit, len(list))], err
-}
-
-type alwaysActive struct{ *oracle.Store }
-
-func (s alwaysActive) Popular(ctx context.Context, _ storage.Day, limit int) ([]storage.PopularUser, error) {
-	return s.Store.Popular(ctx, 1, limit)
 }
 
 type readersAreIdle struct{ *oracle.Store }
@@ -56,18 +51,23 @@ func (s *listsBy) CreateUsers(ctx context.Context, users []storage.User) []stora
 	return s.Store.CreateUsers(ctx, users)
 }
 
-func (s *listsBy) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+func (s *listsBy) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.PopularLookups.Instead(ctx, b, storage.OneByOne(s.popular))
+	s.Store.Bundle(ctx, b)
+}
+
+func (s *listsBy) popular(ctx context.Context, q storage.PopularQuery) ([]storage.PopularUser, error) {
 	var list []storage.PopularUser
 	for _, user := range s.users {
 		p := storage.PopularUser{User: user.ID, Followers: storage.CountLookups.Read(ctx, s, user.ID)[0].Value.Follower}
-		if storage.DayOf(user.CreatedAt) >= since && s.keeps(p) {
+		if storage.DayOf(user.CreatedAt) >= q.Since && s.keeps(p) {
 			list = append(list, p)
 		}
 	}
 	slices.SortFunc(list, s.order)
 	list = list[:min(s.most, len(list))]
 	slices.SortFunc(list, mostFollowed)
-	return list[:min(limit, len(list))], nil
+	return list[:min(q.Limit, len(list))], nil
 }
 
 func mostFollowed(a, b storage.PopularUser) int {
@@ -108,7 +108,7 @@ func (s searchesBy) Bundle(ctx context.Context, b *storage.Bundle) {
 }
 
 func (s searchesBy) words(ctx context.Context, q storage.WordQuery) (ids []storage.UserID, err error) {
-	all, err := s.UserIDsAfter(ctx, 0, 0, 1<<30)
+	all, err := storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 1 << 30})
 	for i, r := range storage.UserLookups.Read(ctx, s, all...) {
 		if q.Prefix != "" && r.Found && len(ids) < q.Limit && s.matches(r.Value, q.Prefix) {
 			ids = append(ids, all[i])

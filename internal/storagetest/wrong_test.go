@@ -108,14 +108,15 @@ var edgeMistakes = []mistake{
 		}
 		return storage.PageLookups[side].Read(ctx, s, queries...)
 	}, storage.PageLookups...), "pages/ABoundaryMayBeGone", historiesToo},
-	{"edges make it not empty", func(s *oracle.Store) storage.Store { return emptyByCounts{s} }, "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
+	{"edges make it not empty", reads(countedAreUsers, storage.UserIDLookups), "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
 
 	{"a taken identity is given", func(s *oracle.Store) storage.Store { return identitiesGiven{s} }, "identities/ItStaysThatOfItsUser", promiseOnly},
-	{"an identity is answered once", func(s *oracle.Store) storage.Store { return identityAnsweredOnce{s} }, "identities/ALinkIsFound", promiseOnly},
 	{"identities are linked without a lock", func(s *oracle.Store) storage.Store { return identityRace{s} }, "identities/OneOfManyGetsIt", lostRace},
 	{"anybody unlinks an identity", func(s *oracle.Store) storage.Store { return identityUnlinked{s, true} }, "identities/ItIsUnlinkedFromItsUserOnly", promiseOnly},
 	{"identities are unlinked in name only", func(s *oracle.Store) storage.Store { return identityUnlinked{s, false} }, "identities/UnlinkedItStandsForNobody", promiseOnly},
-	{"identities are listed by their digests", func(s *oracle.Store) storage.Store { return identitiesByDigest{s} }, "identities/AUsersAreListedInTheOrderOfTheirLinks", promiseOnly},
+	{"identities are listed by their digests", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[[]storage.LinkedIdentity]) {
+		slices.SortFunc(r.Value, func(a, b storage.LinkedIdentity) int { return strings.Compare(a.Digest(), b.Digest()) })
+	}, storage.LinkLookups), "identities/AUsersAreListedInTheOrderOfTheirLinks", promiseOnly},
 	{"a user has any number of identities", func(s *oracle.Store) storage.Store { return identitiesUnbounded{s} }, "identities/ThereIsABound", promiseOnly},
 	{"restored identities are taken away", func(s *oracle.Store) storage.Store { return identitiesRestoredOver{s} }, "identities/RestoredTheyAreAsElsewhere", promiseOnly},
 	{"an identity is linked once", func(s *oracle.Store) storage.Store { return identityOnce{s} }, "identities/AgainItChangesNothing", promiseOnly},
@@ -337,7 +338,9 @@ var edgeMistakes = []mistake{
 	{"existing users claim handles", func(s *oracle.Store) storage.Store { return existingUsersClaim{s} }, "accounts/AnExistingUserIsRefused", historiesToo},
 	{"handles are registered without a lock", func(s *oracle.Store) storage.Store { return unlockedRegister{s} }, "accounts/OneHandleIsRegisteredOnce", lostRace},
 	{"whoever is late keeps a claim", func(s *oracle.Store) storage.Store { return keepsClaims{s} }, "accounts/AUserWhoIsMadeAtOnceHasOneHandle", promiseOnly},
-	{"without a password there is no user", func(s *oracle.Store) storage.Store { return noPasswordNoUser{s} }, "accounts/UsersMadeOtherwiseHaveNoPassword", historiesToo},
+	{"without a password there is no user", answers(func(_ *oracle.Store, _ storage.Side, _ storage.UserID, r *storage.Result[storage.Password]) {
+		r.Found = r.Value.Hash != ""
+	}, storage.PasswordLookups), "accounts/UsersMadeOtherwiseHaveNoPassword", historiesToo},
 	{"any password is replaced", func(s *oracle.Store) storage.Store { return anyPasswordGoes{s} }, "accounts/OnlyTheOldPasswordIsReplaced", historiesToo},
 	{"nobody hears of a password", func(s *oracle.Store) storage.Store { return passwordsInSilence{s} }, "accounts/ChangedPasswordsAreListed", historiesToo},
 	{"nobody may have a password", func(s *oracle.Store) storage.Store { return passwordsOfNobody{s} }, "accounts/NobodyHasNoPasswordToReplace", historiesToo},

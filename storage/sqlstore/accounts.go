@@ -92,8 +92,8 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	case r.Found:
 		return exists
 	}
-	state := s.StatesOf(ctx, []storage.UserID{user.ID})[0]
-	if err := cmp.Or(state.Err, judge.NewUser(user.ID, state.Value)); err != nil {
+	state := s.readStandings(ctx, []storage.UserID{user.ID})[0]
+	if err := cmp.Or(state.Err, judge.NewUser(user.ID, state.Value.State)); err != nil {
 		return err
 	}
 	if err := s.claim(ctx, user); err != nil {
@@ -167,8 +167,8 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 	})
 }
 
-// Passwords implements [storage.AccountStore].
-func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
+// readPasswords answers [storage.PasswordLookups].
+func (s *Store) readPasswords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
 		return s.db.Query(ctx, "passwords", shard, len(ids), db.Listed(sqlPasswords, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
 			var id storage.UserID

@@ -69,10 +69,10 @@ var errClaimed = errors.New("the handle is claimed")
 func (s *Store) createWhole(ctx context.Context, user storage.User) (made storage.Result[bool], known bool) {
 	err := s.transactOn(ctx, "users", s.shards.Of(user.ID), func(w *writer) error {
 		w.touchHandle(user.Handle)
-		var state storage.UserState
-		if _, err := w.readOne(sqlStates, []any{int64(user.ID)}, &user.ID, &state); err != nil {
+		var is storage.StateChange
+		if _, err := w.readOne(sqlStateOf, []any{int64(user.ID)}, &is.State, &is.At); err != nil {
 			return err
-		} else if err := judge.NewUser(user.ID, state); err != nil {
+		} else if err := judge.NewUser(user.ID, is.State); err != nil {
 			return err
 		}
 		n, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(user.CreatedAt))
@@ -125,10 +125,10 @@ func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results [
 			fresh = append(fresh, i)
 		}
 	}
-	states := s.StatesOf(ctx, storage.Each(fresh, func(i int) storage.UserID { return ids[i] })) // after the users: a deletion sets it last
+	states := s.readStandings(ctx, storage.Each(fresh, func(i int) storage.UserID { return ids[i] })) // after the users: a deletion sets it last
 	usable := fresh[:0]
 	for k, i := range fresh {
-		if results[i].Err = cmp.Or(states[k].Err, judge.NewUser(ids[i], states[k].Value)); results[i].Err == nil {
+		if results[i].Err = cmp.Or(states[k].Err, judge.NewUser(ids[i], states[k].Value.State)); results[i].Err == nil {
 			usable = append(usable, i)
 		}
 	}

@@ -137,8 +137,8 @@ func wantErased(t *testing.T, store *sqlstore.Store, user storage.User) {
 	if r := store.Apply(ctx, storage.Forward, []storage.Edge{late}, storage.IfNewer)[0]; r.Err != nil || r.Value.Changed {
 		t.Errorf("the late event of user %d: %+v", user.ID, r)
 	}
-	state := store.StatesOf(ctx, ids)[0]
-	if state.Err != nil || state.Value != storage.Deleted {
+	state := storage.StateLookups.Read(ctx, store, ids...)[0]
+	if state.Err != nil || state.Value.State != storage.Deleted {
 		t.Errorf("user %d has state %+v", user.ID, state)
 	}
 	left := map[string]bool{

@@ -109,7 +109,7 @@ func runSideLookUps(t *testing.T, s *Store) {
 		storage.MessageLookups.Read(ctx, s, ofOne...)
 		storage.MessageLookups.Read(ctx, s, ofMany...)
 		storage.SpecialLookups.Read(ctx, s, ids...)
-		s.StatesOf(ctx, ids)
+		storage.StateLookups.Read(ctx, s, ids...)
 		runSnapshots(t, s, ids)
 		runPosts(t, s, ids)
 	}
@@ -303,20 +303,20 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	}
 	for _, upTo := range []storage.Micros{1, 5000, 1 << 60} {
 		for _, after := range []storage.RelationRow{{}, {Edge: storage.Edge{From: 900, To: 1000, Post: 3}, Detail: storage.Detail{EndsAt: 3000}}} {
-			check(s.DueRelations(ctx, 0, after, upTo, limit))
+			check(storage.DueLookups.Get(ctx, s, storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit}, UpTo: upTo}))
 		}
 	}
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
-		check(s.Popular(ctx, since, limit))
+		check(storage.PopularLookups.Get(ctx, s, storage.PopularQuery{Since: since, Limit: limit}))
 	}
 	check(nil, s.MarkActive(ctx, []storage.UserID{1, 2, 3, 900, 1_000_000}, 20_001))
-	check(s.UserIDsAfter(ctx, 0, 0, limit))
-	check(s.UserIDsAfter(ctx, 0, 19_000, limit))
-	check(s.StateChanges(ctx, 0, storage.StatePosition{}, limit))
-	check(s.StateChanges(ctx, 0, storage.StatePosition{At: 1000, User: 5_000_000}, limit))
+	check(storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: limit}))
+	check(storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 19_000, Limit: limit}))
+	check(storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{}, Limit: limit}))
+	check(storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{At: 1000, User: 5_000_000}, Limit: limit}))
 	for _, after := range []storage.Place{{}, {CreatedAt: 2_000_000, Number: 900}} {
 		for _, user := range []storage.UserID{0, 1, 900} {
-			check(s.ModerationLog(ctx, storage.ModerationQuery{User: user, After: after, Limit: limit}))
+			check(storage.ModerationLookups.Get(ctx, s, storage.ModerationQuery{User: user, After: after, Limit: limit}))
 		}
 	}
 }
@@ -339,7 +339,7 @@ func runSideWrites(t *testing.T, s *Store) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := s.FeedSeen(ctx, user); err != nil {
+		if _, err := storage.FeedSeenLookups.Get(ctx, s, user); err != nil {
 			t.Fatal(err)
 		}
 		changeLists(t, s, user)
@@ -362,7 +362,7 @@ func runSideWrites(t *testing.T, s *Store) {
 		if _, _, err := s.Moderate(ctx, suspension); err != nil {
 			t.Fatal(err)
 		}
-		if is, err := s.Suspension(ctx, user); err != nil || is.Until != 2e9 {
+		if is, err := storage.StateLookups.Get(ctx, s, user); err != nil || is.Until != 2e9 {
 			t.Fatal(is, err)
 		}
 		suspension.At = 3e9
@@ -393,7 +393,7 @@ func runSideWrites(t *testing.T, s *Store) {
 			t.Fatal(r.Err)
 		}
 	}
-	if _, err := s.IdentitiesOf(ctx, 950); err != nil {
+	if _, err := storage.LinkLookups.Get(ctx, s, 950); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.eraseElsewhere(ctx, 950); err != nil {

@@ -198,7 +198,7 @@ func runHotLookUps(ctx context.Context, s *Store) {
 		storage.UserLookups.Read(ctx, s, ids...)
 		storage.ProfileLookups.Read(ctx, s, ids...)
 		storage.HandleLookups.Read(ctx, s, handles...)
-		s.UsersOfIdentities(ctx, identities)
+		storage.IdentityLookups.Read(ctx, s, identities...)
 		storage.CountLookups.Read(ctx, s, ids...)
 		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))
 		for _, side := range storage.Sides {
@@ -228,7 +228,7 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			storage.PageLookups[side].Read(ctx, s, pages...)
 		}
 	}
-	s.Empty(ctx)
+	storage.IsEmpty(ctx, s)
 }
 
 // runHotApplies applies to each table one edge, some edges of one owner, and many edges of many owners,
@@ -320,7 +320,7 @@ func runHotWrites(t *testing.T, s *Store) {
 	if _, err := s.SetPassword(ctx, 7, storage.PasswordChange{New: "x", At: 1, EndsTokens: true}); err != nil {
 		t.Fatal(err)
 	}
-	s.Passwords(ctx, []storage.UserID{7})
+	storage.PasswordLookups.Read(ctx, s, 7)
 	if err := s.Claim(ctx, "new", 90_001, 0); err != nil { // for an id without a user
 		t.Fatal(err)
 	}

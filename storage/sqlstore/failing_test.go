@@ -123,7 +123,7 @@ func (c faultyConn) QueryContext(ctx context.Context, text string, args []driver
 		return nil, errStatement
 	}
 	rows, err := c.connection.QueryContext(ctx, text, args)
-	if isIt && err == nil && text != sqlAnyUser && text != sqlExistingUsers { // for these it matters only whether a row exists
+	if isIt && err == nil && text != sqlExistingUsers { // for these it matters only whether a row exists
 		rows = brokenRows{rows, c.faults}
 	}
 	return rows, err
@@ -301,10 +301,10 @@ func faultyReads() map[string]operation {
 	all := map[string]operation{
 		"Users": func(ctx context.Context, s *Store) error { return errorOf(storage.UserLookups.Read(ctx, s, ids...)) },
 		"UsersOfIdentities": func(ctx context.Context, s *Store) error {
-			return errorOf(s.UsersOfIdentities(ctx, []storage.Identity{identityOf(1), identityOf(2)}))
+			return errorOf(storage.IdentityLookups.Read(ctx, s, identityOf(1), identityOf(2)))
 		},
 		"IdentitiesOf": func(ctx context.Context, s *Store) error {
-			_, err := s.IdentitiesOf(ctx, 1)
+			_, err := storage.LinkLookups.Get(ctx, s, 1)
 			return err
 		},
 		"UserIDs": func(ctx context.Context, s *Store) error {
@@ -319,14 +319,16 @@ func faultyReads() map[string]operation {
 		"Blocks":   func(ctx context.Context, s *Store) error { return errorOf(storage.BlockLookups.Read(ctx, s, ids...)) },
 		"Profiles": func(ctx context.Context, s *Store) error { return errorOf(storage.ProfileLookups.Read(ctx, s, ids...)) },
 		"StatesOf": func(ctx context.Context, s *Store) error {
-			return errorOf(s.StatesOf(ctx, []storage.UserID{12, 13, 14, 15}))
+			return errorOf(storage.StateLookups.Read(ctx, s, 12, 13, 14, 15))
 		},
-		"Suspension": func(ctx context.Context, s *Store) error { _, err := s.Suspension(ctx, 1); return err },
+		"Suspension": func(ctx context.Context, s *Store) error { _, err := storage.StateLookups.Get(ctx, s, 1); return err },
 		"ModerationLog": func(ctx context.Context, s *Store) error {
-			_, err := s.ModerationLog(ctx, storage.ModerationQuery{Limit: 5})
+			_, err := storage.ModerationLookups.Get(ctx, s, storage.ModerationQuery{Limit: 5})
 			return err
 		},
-		"Passwords": func(ctx context.Context, s *Store) error { return errorOf(s.Passwords(ctx, ids)) },
+		"Passwords": func(ctx context.Context, s *Store) error {
+			return errorOf(storage.PasswordLookups.Read(ctx, s, ids...))
+		},
 		"WithWord": func(ctx context.Context, s *Store) error {
 			_, err := storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: "user", Limit: 5})
 			return err
@@ -334,15 +336,21 @@ func faultyReads() map[string]operation {
 		"HaveWord": func(ctx context.Context, s *Store) error {
 			return errorOf(storage.UserWordLookups.Read(ctx, s, storage.UserWord{Users: ids, Prefix: "user"}))
 		},
-		"Popular": func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
+		"Popular": func(ctx context.Context, s *Store) error {
+			_, err := storage.PopularLookups.Get(ctx, s, storage.PopularQuery{Since: 1, Limit: 5})
+			return err
+		},
 		"StateChanges": func(ctx context.Context, s *Store) error {
-			_, one := s.StateChanges(ctx, 0, storage.StatePosition{}, 5)
-			_, other := s.StateChanges(ctx, 1, storage.StatePosition{}, 5)
+			_, one := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{}, Limit: 5})
+			_, other := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 1, After: storage.StatePosition{}, Limit: 5})
 			return errors.Join(one, other)
 		},
-		"UserIDsAfter": func(ctx context.Context, s *Store) error { _, err := s.UserIDsAfter(ctx, 0, 0, 5); return err },
-		"Empty":        func(ctx context.Context, s *Store) error { _, err := s.Empty(ctx); return err },
-		"ReadLog":      func(ctx context.Context, s *Store) error { _, err := s.ReadLog(ctx, 0, 5, 5); return err },
+		"UserIDsAfter": func(ctx context.Context, s *Store) error {
+			_, err := storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 5})
+			return err
+		},
+		"Empty":   func(ctx context.Context, s *Store) error { _, err := storage.IsEmpty(ctx, s); return err },
+		"ReadLog": func(ctx context.Context, s *Store) error { _, err := s.ReadLog(ctx, 0, 5, 5); return err },
 		"ReadLog, at its end": func(ctx context.Context, s *Store) error {
 			last, err := s.LastOfLog(ctx, 0)
 			if err != nil {

@@ -31,13 +31,13 @@ var sqlSeeFeedFirst = db.Both(`
 INSERT OR IGNORE INTO feed_seen (user_id, seen_at)
 VALUES (?, ?)`)
 
-// FeedSeen implements [storage.FeedSeenStore].
-func (s *Store) FeedSeen(ctx context.Context, user storage.UserID) (upTo storage.Micros, err error) {
+// readFeedSeen answers [storage.FeedSeenLookups].
+func (s *Store) readFeedSeen(ctx context.Context, user storage.UserID) (upTo storage.Micros, err error) {
 	err = s.db.Query(ctx, "feed.seen", s.shards.Of(user), 1, sqlFeedSeen, []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&upTo) })
 	return upTo, err
 }
 
-// SeeFeed implements [storage.FeedSeenStore].
+// SeeFeed implements [storage.ActivityStore].
 func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (changed bool, err error) {
 	err = s.transact(ctx, "feed.see", s.ownerOf(user), func(w *writer) error {
 		if err := w.lockUser(user); err != nil {

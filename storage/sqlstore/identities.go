@@ -54,9 +54,9 @@ var sqlLinkIdentity = db.Both(db.WithColumns(`
 INSERT OR IGNORE INTO identities ({identities})
 VALUES ({?})`))
 
-// UsersOfIdentities implements [storage.IdentityStore]. The digest finds a row, and the row says
+// readIdentities answers [storage.IdentityLookups]. The digest finds a row, and the row says
 // whose digest it is. If it is that of another identity, the one asked for is not found.
-func (s *Store) UsersOfIdentities(ctx context.Context, identities []storage.Identity) []storage.Result[storage.UserID] {
+func (s *Store) readIdentities(ctx context.Context, identities []storage.Identity) []storage.Result[storage.UserID] {
 	shardOf := func(i storage.Identity) int { return s.shards.OfHandle(i.Digest()) }
 	return db.LookUp(s.db, identities, s.sql.MaxKeys, shardOf, func(shard int, identities []storage.Identity, found func(storage.Identity, storage.UserID)) error {
 		args := make([]any, len(identities))
@@ -139,8 +139,8 @@ func (s *Store) removeIdentity(ctx context.Context, what, digest string, user st
 	return was, err
 }
 
-// IdentitiesOf implements [storage.IdentityStore].
-func (s *Store) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
+// readLinks answers [storage.LinkLookups].
+func (s *Store) readLinks(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
 	lists := make([][]storage.LinkedIdentity, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) error {
 		return s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, appendTo(&lists[i], linkedColumns))

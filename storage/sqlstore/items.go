@@ -123,15 +123,16 @@ func eachKindCount(take func(storage.OwnerKind, storage.KindCount)) func(*sql.Ro
 	}
 }
 
-// DueRelations implements [storage.DueLister].
-func (s *Store) DueRelations(ctx context.Context, shard int, after storage.RelationRow, upTo storage.Micros, limit int) ([]storage.RelationRow, error) {
-	return ownPage(limit, func(limit int, own func(storage.RelationRow, bool)) error {
+// readDue answers [storage.DueLookups].
+func (s *Store) readDue(ctx context.Context, q storage.DueQuery) ([]storage.RelationRow, error) {
+	after := q.After
+	return ownPage(q.Limit, func(limit int, own func(storage.RelationRow, bool)) error {
 		at, from, to := int64(after.EndsAt), int64(after.From), int64(after.To)
-		args := []any{at, int64(upTo), at, from, from, to, to, after.Post, limit}
-		return s.db.Query(ctx, "relations.due", shard, limit, sqlDueRelations, args, func(rows *sql.Rows) error {
+		args := []any{at, int64(q.UpTo), at, from, from, to, to, after.Post, limit}
+		return s.db.Query(ctx, "relations.due", q.Shard, limit, sqlDueRelations, args, func(rows *sql.Rows) error {
 			after.Type = storage.Related
 			err := rows.Scan(&after.From, &after.To, &after.Post, &after.UpdateTime, &after.EndsAt)
-			own(after, s.shards.Of(after.From) == shard)
+			own(after, s.shards.Of(after.From) == q.Shard)
 			return err
 		})
 	})

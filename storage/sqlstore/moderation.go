@@ -25,13 +25,6 @@ FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
 WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?`)
 
-	// Served by the primary keys.
-	sqlSuspension = `
-SELECT ends_at, reason
-FROM user_states
-JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
-WHERE user_states.user_id = ?`
-
 	// Of actions up to one. Served by the primary key.
 	sqlLastModeration = `
 SELECT at, action
@@ -82,7 +75,7 @@ func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (added 
 // moderate does what an entry says, and completes it. An owner's entries are added under the lock on its counts.
 func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) {
 	var user storage.StateChange
-	var now storage.Suspension
+	var now storage.UserStanding
 	var c storage.Comment
 	switch e.Action {
 	case storage.PostRemoved:
@@ -95,7 +88,7 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 	default:
 		if user, err = w.lockState(e.User); err == nil {
 			w.change.AddUser(e.User, storage.Everything) // as in SetState
-			_, err = w.readOne(sqlSuspension, []any{int64(e.User)}, &now.Until, &now.Reason)
+			_, err = w.readOne(sqlStates, []any{int64(e.User)}, &e.User, &now.State, &now.Until, &now.Reason)
 		}
 		if err == nil {
 			changed, err = judge.Suspension(user.State, now.Until, *e)
@@ -137,16 +130,8 @@ func (w *writer) writeSuspension(old storage.StateChange, at storage.Micros, by 
 	return err
 }
 
-// Suspension implements [storage.ModerationStore].
-func (s *Store) Suspension(ctx context.Context, user storage.UserID) (is storage.Suspension, err error) {
-	err = s.db.Query(ctx, "suspension", s.shards.Of(user), 1, sqlSuspension, []any{int64(user)}, func(rows *sql.Rows) error {
-		return rows.Scan(&is.Until, &is.Reason)
-	})
-	return is, err
-}
-
-// ModerationLog implements [storage.ModerationStore].
-func (s *Store) ModerationLog(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
+// readModeration answers [storage.ModerationLookups].
+func (s *Store) readModeration(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
 	text, of := sqlModeration, []any(nil)
 	if q.User != 0 {
 		text, of = sqlModerationOf, []any{int64(q.User)}

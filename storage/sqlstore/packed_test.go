@@ -380,7 +380,7 @@ func (w *packedWorld) erase(t *rapid.T) {
 		t.Skip("not as often as the others")
 	}
 	id := w.id(t)
-	if r := w.store.StatesOf(t.Context(), []storage.UserID{id})[0]; r.Value == storage.Deleted {
+	if r := storage.StateLookups.Read(t.Context(), w.store, id)[0]; r.Value.State == storage.Deleted {
 		t.Skip("it is done, whatever has come since")
 	}
 	w.store.SetState(t.Context(), id, storage.Deleting, 30)

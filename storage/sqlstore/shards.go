@@ -168,7 +168,7 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig) (MoveRepo
 	if begun && !goesOn {
 		return MoveReport{}, fmt.Errorf("%w: the store is being copied to another one: give that up first (kith shards abort)", storage.ErrLayout)
 	}
-	if empty, err := to.Empty(ctx); err != nil || !empty && !goesOn {
+	if empty, err := storage.IsEmpty(ctx, to); err != nil || !empty && !goesOn {
 		if err == nil {
 			err = fmt.Errorf("%w: the store that is to become the copy has users: of its own, or of a copy that was given up", storage.ErrLayout)
 		}

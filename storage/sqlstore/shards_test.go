@@ -266,7 +266,7 @@ func (g *grower) checkRows() {
 		}
 	}
 	g.identities.Range(func(id, user any) bool {
-		r := s.UsersOfIdentities(ctx, []storage.Identity{id.(storage.Identity)})[0]
+		r := storage.IdentityLookups.Read(ctx, s, id.(storage.Identity))[0]
 		if r.Err != nil || r.Value != user.(storage.UserID) {
 			g.t.Errorf("%v is of user %d (%v), acknowledged was %d", id, r.Value, r.Err, user)
 		}
@@ -280,7 +280,7 @@ func (g *grower) checkRows() {
 		return true
 	})
 	for q := (storage.ModerationQuery{Limit: 1000}); ; {
-		page, err := s.ModerationLog(ctx, q)
+		page, err := storage.ModerationLookups.Get(ctx, s, q)
 		if err != nil {
 			g.t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func (g *grower) checkRows() {
 		}
 	}
 	for e, there := range logged {
-		if is, err := s.Suspension(ctx, e.User); !there || err != nil || is.Until != last[e.User] {
+		if is, err := storage.StateLookups.Get(ctx, s, e.User); !there || err != nil || is.Until != last[e.User] {
 			g.t.Errorf("%+v is in the log: %t; suspended until %d (%v), the log says %d", e, there, is.Until, err, last[e.User])
 		}
 	}
@@ -472,7 +472,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			const limit = 7
 			var due []storage.UserID
 			for after := (storage.RelationRow{}); ; {
-				page, err := s.DueRelations(ctx, 0, after, now, limit)
+				page, err := storage.DueLookups.Get(ctx, s, storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit}, UpTo: now})
 				if err != nil {
 					t.Error(err)
 				}
@@ -495,7 +495,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			if err != nil || !slices.Equal(named, left[:limit]) {
 				t.Errorf("named are %v (%v), want %v", named, err, left[:limit])
 			}
-			famous, err := s.Popular(ctx, 1, limit)
+			famous, err := storage.PopularLookups.Get(ctx, s, storage.PopularQuery{Since: 1, Limit: limit})
 			popular := storage.Each(famous, func(p storage.PopularUser) storage.UserID { return p.User })
 			if err != nil || !slices.Equal(popular, left[:limit]) {
 				t.Errorf("popular are %v (%v), want %v", popular, err, left[:limit])

@@ -122,10 +122,10 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 	if dead == 0 || dead == len(ids) {
 		t.Fatalf("%d of %d users are on one shard", dead, len(ids))
 	}
-	if _, err := s.UserIDsAfter(t.Context(), 1, 0, 10); !errors.Is(err, storage.ErrUnavailable) {
+	if _, err := storage.UserIDLookups.Get(t.Context(), s, storage.ShardQuery[storage.UserID]{Shard: 1, After: 0, Limit: 10}); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("users of the dead shard: %v", err)
 	}
-	if ids, err := s.UserIDsAfter(t.Context(), 0, 0, 10); err != nil || len(ids) != 10 {
+	if ids, err := storage.UserIDLookups.Get(t.Context(), s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: 10}); err != nil || len(ids) != 10 {
 		t.Errorf("users of the other: %v, %v", ids, err)
 	}
 }

@@ -11,11 +11,12 @@ import (
 )
 
 var (
-	// Served by the primary key.
+	// The hint is for TiDB, as in [sqlPopular]. Served by the primary keys.
 	sqlStates = `
-SELECT user_id, state
-FROM user_states
-WHERE user_id IN (?)`
+SELECT /*+ INL_JOIN(m) */ s.user_id, s.state, COALESCE(m.ends_at, 0), COALESCE(m.reason, '')
+FROM user_states s
+LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
+WHERE s.user_id IN (?)`
 
 	// Served by the primary key.
 	sqlStateOf = `
@@ -47,31 +48,31 @@ INSERT INTO user_states (user_id, state, changed_at)
 VALUES (?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at`)
 
-// StatesOf implements [storage.StateStore].
-func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
-	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserState)) error {
+// readStandings answers [storage.StateLookups].
+func (s *Store) readStandings(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserStanding] {
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserStanding)) error {
 		for _, id := range users {
-			found(id, storage.Active)
+			found(id, storage.UserStanding{})
 		}
 		return s.db.Query(ctx, "states", shard, len(users), db.Listed(sqlStates, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
 			var id storage.UserID
-			var state storage.UserState
-			err := rows.Scan(&id, &state)
-			found(id, state)
+			var is storage.UserStanding
+			err := rows.Scan(&id, &is.State, &is.Until, &is.Reason)
+			found(id, is)
 			return err
 		})
 	})
 }
 
-// StateChanges implements [storage.StateStore].
-func (s *Store) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	return ownPage(limit, func(limit int, own func(storage.StateChange, bool)) error {
-		args := []any{int64(after.At), int64(after.At), int64(after.User), limit}
-		return s.db.Query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
+// readStateChanges answers [storage.StateChangeLookups].
+func (s *Store) readStateChanges(ctx context.Context, q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, error) {
+	return ownPage(q.Limit, func(limit int, own func(storage.StateChange, bool)) error {
+		args := []any{int64(q.After.At), int64(q.After.At), int64(q.After.User), limit}
+		return s.db.Query(ctx, "states.changes", q.Shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
 			var c storage.StateChange
 			err := rows.Scan(&c.User, &c.State, &c.At, &c.PasswordAt, &c.SuspendedUntil)
-			own(c, s.shards.Of(c.User) == shard)
-			after = c.StatePosition
+			own(c, s.shards.Of(c.User) == q.Shard)
+			q.After = c.StatePosition
 			return err
 		})
 	})

@@ -149,24 +149,6 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Served by the primary key.
-const sqlAnyUser = `SELECT user_id FROM users LIMIT 1`
-
-// Empty implements [storage.Store].
-func (s *Store) Empty(ctx context.Context) (bool, error) {
-	for i := range s.db.All() {
-		found := false
-		err := s.db.Query(ctx, "empty", i, 1, sqlAnyUser, nil, func(*sql.Rows) error {
-			found = true
-			return nil
-		})
-		if err != nil || found {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // Examine looks at every shard of a location, and changes nothing. found gets the value of the checkpoint with each of the
 // names, if there is one. See `kith doctor`.
 func Examine(ctx context.Context, cfg Config, found map[string]func(value []byte)) doctor.List {
@@ -187,6 +169,16 @@ func (s *Store) answer() {
 	storage.HandleLookups.AnsweredBy(a, s.readUserIDs)
 	storage.CountLookups.AnsweredBy(a, s.readCounts)
 	storage.ProfileLookups.AnsweredBy(a, s.readProfiles)
+	storage.UserIDLookups.AnsweredBy(a, storage.OneByOne(s.readUserIDsAfter))
+	storage.PasswordLookups.AnsweredBy(a, s.readPasswords)
+	storage.StateLookups.AnsweredBy(a, s.readStandings)
+	storage.StateChangeLookups.AnsweredBy(a, storage.OneByOne(s.readStateChanges))
+	storage.IdentityLookups.AnsweredBy(a, s.readIdentities)
+	storage.LinkLookups.AnsweredBy(a, storage.OneByOne(s.readLinks))
+	storage.ModerationLookups.AnsweredBy(a, storage.OneByOne(s.readModeration))
+	storage.PopularLookups.AnsweredBy(a, storage.OneByOne(s.readPopular))
+	storage.FeedSeenLookups.AnsweredBy(a, storage.OneByOne(s.readFeedSeen))
+	storage.DueLookups.AnsweredBy(a, storage.OneByOne(s.readDue))
 	storage.EdgeLookups.AnsweredBy(a, s.readEdges)
 	storage.PageLookups.AnsweredBy(a, s.readPages)
 	storage.RowLookups.AnsweredBy(a, s.readAllRows)

@@ -45,15 +45,15 @@ WHERE active_day < ? AND user_id IN (?)`
 // mostSamples bounds the work beside users who move: a shard to which they are being copied may have no other ones.
 const mostSamples = 16
 
-// Popular implements [storage.SuggestionStore].
-func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+// readPopular answers [storage.PopularLookups].
+func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]storage.PopularUser, error) {
 	lists := make([][]storage.PopularUser, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) error {
 		for times := 1; ; times *= 2 { // with more users, if others are being moved, or have been, who do not count
-			read, top := 0, times*limit
+			read, top := 0, times*q.Limit
 			lists[i] = nil
 			// Day 0 is that of counts whose user has never been active.
-			args := []any{int64(max(since, 1)), times * storage.PopularSample, top}
+			args := []any{int64(max(q.Since, 1)), times * storage.PopularSample, top}
 			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, func(rows *sql.Rows) error {
 				var p storage.PopularUser
 				err := rows.Scan(&p.User, &p.Followers)
@@ -62,7 +62,7 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 				}
 				return err
 			})
-			if err != nil || read == len(lists[i]) || len(lists[i]) >= limit || read < min(top, times*storage.PopularSample) || times == mostSamples {
+			if err != nil || read == len(lists[i]) || len(lists[i]) >= q.Limit || read < min(top, times*storage.PopularSample) || times == mostSamples {
 				return err
 			}
 		}
@@ -70,12 +70,12 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 	if err != nil {
 		return nil, err
 	}
-	return topOf(lists, limit, func(a, b storage.PopularUser) int {
+	return topOf(lists, q.Limit, func(a, b storage.PopularUser) int {
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	}), nil
 }
 
-// MarkActive implements [storage.SuggestionStore].
+// MarkActive implements [storage.ActivityStore].
 func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
 	if len(users) == 0 {
 		return nil

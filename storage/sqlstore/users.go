@@ -89,12 +89,12 @@ FROM users
 WHERE user_id > ?
 ORDER BY user_id LIMIT ?`
 
-// UserIDsAfter implements [storage.UserLister].
-func (s *Store) UserIDsAfter(ctx context.Context, shard int, after storage.UserID, limit int) ([]storage.UserID, error) {
-	return ownPage(limit, func(limit int, own func(storage.UserID, bool)) error {
-		return s.db.Query(ctx, "users.after", shard, limit, sqlUserIDsAfter, []any{int64(after), limit}, func(rows *sql.Rows) error {
-			err := rows.Scan(&after)
-			own(after, s.shards.Of(after) == shard)
+// readUserIDsAfter answers [storage.UserIDLookups].
+func (s *Store) readUserIDsAfter(ctx context.Context, q storage.ShardQuery[storage.UserID]) ([]storage.UserID, error) {
+	return ownPage(q.Limit, func(limit int, own func(storage.UserID, bool)) error {
+		return s.db.Query(ctx, "users.after", q.Shard, limit, sqlUserIDsAfter, []any{int64(q.After), limit}, func(rows *sql.Rows) error {
+			err := rows.Scan(&q.After)
+			own(q.After, s.shards.Of(q.After) == q.Shard)
 			return err
 		})
 	})

@@ -15,7 +15,7 @@ type Store interface {
 	storage.PostWriter
 	storage.CommentWriter
 	storage.Checkpoints
-	Empty(ctx context.Context) (bool, error)
+	storage.ShardAnswerer
 }
 
 // loading is the checkpoint of a store into which the network is being loaded.
@@ -25,7 +25,7 @@ const loading = "demo"
 // completes the network if an earlier Load was interrupted. Any other store, and a complete network, is left unchanged; later
 // changes of the network stay, too.
 func Load(ctx context.Context, store Store, now time.Time) error {
-	wanted, err := store.Empty(ctx)
+	wanted, err := storage.IsEmpty(ctx, store)
 	if err == nil && !wanted {
 		_, wanted, err = store.LoadCheckpoint(ctx, loading)
 	}

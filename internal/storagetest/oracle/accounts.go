@@ -45,12 +45,10 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	return nil
 }
 
-// Passwords implements [storage.AccountStore].
-func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
-	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.Password, bool) {
-		_, exists := s.users[id]
-		return s.passwordOf(id), exists
-	})
+// findPasswords answers [storage.PasswordLookups].
+func (s *Store) findPasswords(id storage.UserID) (storage.Password, bool) {
+	_, exists := s.users[id]
+	return s.passwordOf(id), exists
 }
 
 func (s *Store) passwordOf(id storage.UserID) storage.Password {

@@ -7,14 +7,7 @@ import (
 	"kith/storage"
 )
 
-// FeedSeen implements [storage.FeedSeenStore].
-func (s *Store) FeedSeen(ctx context.Context, user storage.UserID) (storage.Micros, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.feedSeen[user], ctx.Err()
-}
-
-// SeeFeed implements [storage.FeedSeenStore].
+// SeeFeed implements [storage.ActivityStore].
 func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (changed bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -9,12 +9,10 @@ import (
 	"kith/storage"
 )
 
-// UsersOfIdentities implements [storage.IdentityStore].
-func (s *Store) UsersOfIdentities(ctx context.Context, identities []storage.Identity) []storage.Result[storage.UserID] {
-	return lookUp(ctx, s, identities, func(id storage.Identity) (storage.UserID, bool) {
-		link, linked := s.identities[id]
-		return link.User, linked && id.Valid()
-	})
+// findIdentities answers [storage.IdentityLookups].
+func (s *Store) findIdentities(id storage.Identity) (storage.UserID, bool) {
+	link, linked := s.identities[id]
+	return link.User, linked && id.Valid()
 }
 
 // LinkIdentity implements [storage.IdentityStore].
@@ -24,7 +22,8 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, linked := s.identities[identity]; !linked && len(s.identitiesOf(user)) >= storage.MaxIdentities {
+	of, _ := s.findLinks(user)
+	if _, linked := s.identities[identity]; !linked && len(of) >= storage.MaxIdentities {
 		return fmt.Errorf("link an identity to user %d: %w", user, storage.ErrLimitReached)
 	}
 	_, err := s.restoreIdentity(storage.LinkedIdentity{Identity: identity, User: user, At: at})
@@ -57,24 +56,15 @@ func (s *Store) UnlinkIdentity(ctx context.Context, identity storage.Identity, u
 	return true, nil
 }
 
-// IdentitiesOf implements [storage.IdentityStore].
-func (s *Store) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.identitiesOf(user), nil
-}
-
-func (s *Store) identitiesOf(user storage.UserID) (list []storage.LinkedIdentity) {
+// findLinks answers [storage.LinkLookups].
+func (s *Store) findLinks(user storage.UserID) (list []storage.LinkedIdentity, found bool) {
 	for _, link := range s.identities {
 		if link.User == user {
 			list = append(list, link)
 		}
 	}
 	slices.SortFunc(list, storage.LinkedIdentity.Compare)
-	return list
+	return list, true
 }
 
 // RestoreIdentities implements [storage.IdentityStore].

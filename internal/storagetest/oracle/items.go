@@ -9,24 +9,19 @@ import (
 	"kith/storage/judge"
 )
 
-// DueRelations implements [storage.DueLister].
-func (s *Store) DueRelations(ctx context.Context, _ int, after storage.RelationRow, upTo storage.Micros, limit int) (due []storage.RelationRow, err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// findDue answers [storage.DueLookups].
+func (s *Store) findDue(q storage.DueQuery) (due []storage.RelationRow, found bool) {
 	compare := func(a, b storage.RelationRow) int {
 		return cmp.Or(cmp.Compare(a.EndsAt, b.EndsAt), storage.Relations.Compare(a.Pair(), b.Pair()))
 	}
 	for pair, d := range s.details {
 		row := storage.RelationRow{Edge: s.row(storage.Relations, pair), Detail: storage.Detail{EndsAt: d.EndsAt}}
-		if d.EndsAt > 0 && d.EndsAt <= upTo && compare(row, after) > 0 {
+		if d.EndsAt > 0 && d.EndsAt <= q.UpTo && compare(row, q.After) > 0 {
 			due = append(due, row)
 		}
 	}
 	slices.SortFunc(due, compare)
-	return due[:min(limit, len(due))], nil
+	return due[:min(q.Limit, len(due))], true
 }
 
 // findKindCounts answers [storage.KindLookups].

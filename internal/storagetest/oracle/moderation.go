@@ -60,17 +60,6 @@ func (s *Store) suspend(user storage.UserID, until, at storage.Micros) {
 	s.raiseVersion(user)
 }
 
-// Suspension implements [storage.ModerationStore].
-func (s *Store) Suspension(ctx context.Context, user storage.UserID) (storage.Suspension, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	until := s.states[user].SuspendedUntil
-	if last := s.lastSuspension(user); until != 0 {
-		return storage.Suspension{Until: until, Reason: last.Reason}, ctx.Err()
-	}
-	return storage.Suspension{}, ctx.Err()
-}
-
 // lastSuspension is the newest entry that suspends or reinstates a user; the zero one if there is none.
 func (s *Store) lastSuspension(user storage.UserID) (last storage.ModerationEntry) {
 	for _, e := range s.moderation {
@@ -81,12 +70,10 @@ func (s *Store) lastSuspension(user storage.UserID) (last storage.ModerationEntr
 	return last
 }
 
-// ModerationLog implements [storage.ModerationStore].
-func (s *Store) ModerationLog(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// findModeration answers [storage.ModerationLookups].
+func (s *Store) findModeration(q storage.ModerationQuery) ([]storage.ModerationEntry, bool) {
 	list := slices.DeleteFunc(slices.Clone(s.moderation), func(e storage.ModerationEntry) bool { return q.User != 0 && e.User != q.User })
-	return pageOf(list, storage.ModerationEntry.Place, q.After, q.Limit), ctx.Err()
+	return pageOf(list, storage.ModerationEntry.Place, q.After, q.Limit), true
 }
 
 // RestoreModeration implements [storage.ModerationStore].

@@ -141,16 +141,6 @@ func New(options ...Option) *Store {
 	return s
 }
 
-// Empty reports whether the store holds no user at all.
-func (s *Store) Empty(ctx context.Context) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return len(s.users) == 0, nil
-}
-
 // Ping answers for the only shard there is.
 func (s *Store) Ping(ctx context.Context) []storage.ShardHealth {
 	return []storage.ShardHealth{{Shard: 0, Name: "memory", Err: ctx.Err()}}

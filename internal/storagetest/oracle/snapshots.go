@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -32,14 +31,9 @@ func (s *Store) findLists(side storage.Side, q storage.ListQuery) (storage.List,
 	return list, true
 }
 
-// UserIDsAfter implements [storage.UserLister]. All users are on the one shard.
-func (s *Store) UserIDsAfter(ctx context.Context, _ int, after storage.UserID, limit int) ([]storage.UserID, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// findUserIDsAfter answers [storage.UserIDLookups]. All users are on the one shard.
+func (s *Store) findUserIDsAfter(q storage.ShardQuery[storage.UserID]) ([]storage.UserID, bool) {
 	ids := slices.Sorted(maps.Keys(s.users))
-	ids = slices.DeleteFunc(ids, func(id storage.UserID) bool { return id <= after })
-	return ids[:min(len(ids), limit)], nil
+	ids = slices.DeleteFunc(ids, func(id storage.UserID) bool { return id <= q.After })
+	return ids[:min(len(ids), q.Limit)], true
 }

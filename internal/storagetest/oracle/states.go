@@ -37,31 +37,28 @@ func (s *Store) changeState(user storage.UserID, state storage.UserState, at sto
 	s.states[user] = change
 }
 
-// StatesOf implements [storage.StateStore].
-func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
-	return lookUp(ctx, s, users, func(user storage.UserID) (storage.UserState, bool) {
-		return s.states[user].State, true
-	})
+// findStates answers [storage.StateLookups].
+func (s *Store) findStates(user storage.UserID) (storage.UserStanding, bool) {
+	is := storage.UserStanding{State: s.states[user].State}
+	if is.Until = s.states[user].SuspendedUntil; is.Until != 0 {
+		is.Reason = s.lastSuspension(user).Reason
+	}
+	return is, true
 }
 
-// StateChanges implements [storage.StateStore].
-func (s *Store) StateChanges(ctx context.Context, _ int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// findStateChanges answers [storage.StateChangeLookups].
+func (s *Store) findStateChanges(q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, bool) {
 	order := func(a, b storage.StatePosition) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.User, b.User))
 	}
 	var changes []storage.StateChange
 	for _, change := range s.states {
-		if order(change.StatePosition, after) > 0 {
+		if order(change.StatePosition, q.After) > 0 {
 			changes = append(changes, change)
 		}
 	}
 	slices.SortFunc(changes, func(a, b storage.StateChange) int { return order(a.StatePosition, b.StatePosition) })
-	return changes[:min(len(changes), limit)], nil
+	return changes[:min(len(changes), q.Limit)], true
 }
 
 // EndEdges implements [storage.StateStore].

@@ -14,16 +14,11 @@ func (s *Store) activeOn(id storage.UserID, at storage.Micros) {
 	s.active[id] = max(s.active[id], storage.DayOf(at))
 }
 
-// Popular implements [storage.SuggestionStore].
-func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// findPopular answers [storage.PopularLookups].
+func (s *Store) findPopular(q storage.PopularQuery) ([]storage.PopularUser, bool) {
 	var sample []storage.UserID
 	for id := range s.users {
-		if day := s.active[id]; day > 0 && day >= since && s.counts[id].Follower > 0 {
+		if day := s.active[id]; day > 0 && day >= q.Since && s.counts[id].Follower > 0 {
 			sample = append(sample, id)
 		}
 	}
@@ -38,7 +33,7 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 	slices.SortFunc(popular, func(a, b storage.PopularUser) int {
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	})
-	return popular[:min(len(popular), limit)], nil
+	return popular[:min(len(popular), q.Limit)], true
 }
 
 // followerClass rises with the number of followers: the number of decimal digits times
@@ -49,7 +44,7 @@ func followerClass(followers int64) int {
 	return 100*len(digits) + first
 }
 
-// MarkActive implements [storage.SuggestionStore].
+// MarkActive implements [storage.ActivityStore].
 func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -15,12 +15,6 @@ import (
 // cache reads all of them once at the start, and again once many have come out of order. If a store
 // has more users than fit, they are numbered as they occur.
 
-// UserLister lists all users of a store.
-type UserLister interface {
-	storage.UserLister
-	Shards() int
-}
-
 const (
 	usersAtOnce = 10_000
 	checkEvery  = time.Minute
@@ -29,7 +23,7 @@ const (
 
 // Number keeps the directory in order until the context is done. atMost is how many users the
 // directory may hold, 8 bytes each. It calls begun once there is a directory: what is read before is numbered by another one.
-func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger *slog.Logger, begun func()) {
+func (c *Cache) Number(ctx context.Context, users storage.ShardAnswerer, atMost int, logger *slog.Logger, begun func()) {
 	ticks := time.NewTicker(checkEvery)
 	defer ticks.Stop()
 	renew := true
@@ -58,10 +52,13 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 }
 
 // number makes a directory of all users.
-func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
+func (c *Cache) number(ctx context.Context, users storage.ShardAnswerer, atMost int) error {
 	dir := idset.NewDirectory()
 	all := mergedScan[storage.UserID]{
-		compare: cmp.Compare[storage.UserID], read: users.UserIDsAfter, limit: usersAtOnce, shards: make([]readAhead[storage.UserID], users.Shards()),
+		compare: cmp.Compare[storage.UserID], limit: usersAtOnce, shards: make([]readAhead[storage.UserID], users.Shards()),
+		read: func(ctx context.Context, shard int, after storage.UserID, limit int) ([]storage.UserID, error) {
+			return storage.UserIDLookups.Get(ctx, users, storage.ShardQuery[storage.UserID]{Shard: shard, After: after, Limit: limit})
+		},
 	}
 	batch := make([]storage.UserID, 0, usersAtOnce)
 	for n := 0; ; n++ {

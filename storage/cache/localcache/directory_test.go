@@ -15,9 +15,11 @@ type brokenLister struct {
 	err error
 }
 
-func (b brokenLister) UserIDsAfter(ctx context.Context, shard int, after storage.UserID, limit int) ([]storage.UserID, error) {
-	ids, err := b.Store.UserIDsAfter(ctx, shard, after, limit)
-	return ids, errors.Join(err, b.err)
+func (b brokenLister) Bundle(ctx context.Context, asked *storage.Bundle) {
+	if l := storage.UserIDLookups.In(asked); l != nil && b.err != nil {
+		l.Fail(b.err)
+	}
+	b.Store.Bundle(ctx, asked)
 }
 
 // Users are numbered all or not at all: only if there are not too many, and if they can be read.

@@ -15,12 +15,6 @@ import (
 	"kith/storage/events"
 )
 
-// Source is where posts come from.
-type Source interface {
-	storage.Answerer
-	Shards() int
-}
-
 // Follower keeps recent posts right. Posts come in three ways:
 //
 //   - All of them are read from the store when it starts, by one range of each shard.
@@ -31,8 +25,8 @@ type Source interface {
 // A post that was deleted without its event stays. Readers of the posts of a page notice.
 type Follower struct {
 	Posts  *Posts
-	Source Source
-	Hub    *events.Hub // of this gateway: it reports the posts that were read without an event
+	Source storage.ShardAnswerer // where posts come from
+	Hub    *events.Hub           // of this gateway: it reports the posts that were read without an event
 	Logger *slog.Logger
 
 	// Late is how long after its time a post may become known, in addition to the time between reads of the store. Zero

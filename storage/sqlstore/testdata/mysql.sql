@@ -523,9 +523,6 @@ FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
 ORDER BY from_user_id LIMIT ?
 
--- sqlAnyUser. Served by PRIMARY.
-SELECT user_id FROM users LIMIT 1
-
 -- sqlAppendLog
 INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -2045,15 +2042,10 @@ FROM user_states
 WHERE user_id = ?
 
 -- sqlStates. Served by PRIMARY.
-SELECT user_id, state
-FROM user_states
-WHERE user_id IN (?)
-
--- sqlSuspension. Served by PRIMARY.
-SELECT ends_at, reason
-FROM user_states
-JOIN moderation_log ON owner_id = user_states.user_id AND at = suspended_at
-WHERE user_states.user_id = ?
+SELECT /*+ INL_JOIN(m) */ s.user_id, s.state, COALESCE(m.ends_at, 0), COALESCE(m.reason, '')
+FROM user_states s
+LEFT JOIN moderation_log m ON m.owner_id = s.user_id AND m.at = s.suspended_at
+WHERE s.user_id IN (?)
 
 -- sqlTakeClaimOver. Served by PRIMARY.
 UPDATE handles
