@@ -68,16 +68,16 @@ func Handler(stopping *atomic.Bool, logger *slog.Logger, level slog.Level, next 
 		}
 		ctx := With(r.Context(), x)
 		defer func() {
-			reason := recover()
-			if reason != nil && reason != http.ErrAbortHandler {
+			switch reason := recover(); reason {
+			case nil:
+			case http.ErrAbortHandler: // the way to cut a connection on purpose
+				defer panic(reason)
+			default:
 				LogPanic(ctx, logger, reason)
 				http.Error(x, Masked, http.StatusInternalServerError)
 			}
 			if logger.Enabled(ctx, level) {
 				logger.LogAttrs(ctx, level, "request", x.attrs(r, time.Since(start))...)
-			}
-			if reason == http.ErrAbortHandler { // the way to cut a connection on purpose
-				panic(reason)
 			}
 		}()
 		next.ServeHTTP(x, r.WithContext(ctx))

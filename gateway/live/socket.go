@@ -166,7 +166,7 @@ func (s *socket) message() (kind websocket.MessageType, text []byte, err error) 
 // decode reads a message; false if the text is not a message.
 func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok bool) {
 	taken := s.Limiter.Take(s.ctx, len(text), func() {
-		ok = nil == documents.ReadJSON(bytes.NewBuffer(text), func(r documents.Decoder) error {
+		err := documents.ReadJSON(bytes.NewBuffer(text), func(r documents.Decoder) error {
 			_, err := r.Object(func(name string) (err error) {
 				switch name {
 				case "id":
@@ -184,6 +184,7 @@ func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok 
 			})
 			return err
 		})
+		ok = err == nil
 	})
 	return m, taken && ok && kind == websocket.MessageText
 }

@@ -77,7 +77,7 @@ func (s *Server) run(ctx context.Context, op documents.Operation, on *quota.Slot
 	}
 	for {
 		e, response, how := s.next(ctx, on, responses, false, nil)
-		gone := response != nil && s.send(ctx, on, response, to) != nil
+		gone := response != nil && s.send(ctx, response, to) != nil
 		e.turn.Sent()
 		switch {
 		case gone, response == nil && ctx.Err() != nil:
@@ -124,7 +124,7 @@ func (s *Server) runOnce(ctx context.Context, op documents.Operation, on *quota.
 	if x.Span == nil { // otherwise the request ends it
 		span.End(string(how), how.IsFailure())
 	}
-	if ctx.Err() != nil || s.send(ctx, on, response, to) != nil {
+	if ctx.Err() != nil || s.send(ctx, response, to) != nil {
 		return exchange.Canceled
 	}
 	return how
@@ -132,7 +132,7 @@ func (s *Server) runOnce(ctx context.Context, op documents.Operation, on *quota.
 
 // send gives an answer to a sink, or an error in its place if there is no room for it. Such answers are held twice: as data, and
 // as the message that is made of it.
-func (s *Server) send(ctx context.Context, on *quota.Slot, response *graphql.Response, to sink) error {
+func (s *Server) send(ctx context.Context, response *graphql.Response, to sink) error {
 	leave, ok := s.Limiter.Send(ctx, 2*len(response.Data))
 	defer leave()
 	if !ok {
