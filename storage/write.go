@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"strconv"
 	"time"
 )
 
@@ -156,7 +157,7 @@ func (c Changed) Written() []Written {
 }
 
 // LogReader reads the relation_log of an engine that has no binlog. The log holds every change of a
-// row in any table of edges, written in the transaction that made the change.
+// row in any table of edges, of a user and of a post, written in the transaction that made the change.
 type LogReader interface {
 	// ReadLog returns entries of one shard after a position, oldest first, at most limit. The
 	// positions of a shard rise, with gaps; 0 is the beginning. [ErrLogPruned] means that entries
@@ -171,6 +172,31 @@ type LogReader interface {
 type LogEntry struct {
 	Position int64
 	Row      // as it was written
+}
+
+// LogOf is what the log has of a user, or of one of its posts, of which something has changed: a follow of the user by itself that
+// ended at time 0, which there is not, with the number of the post as its item.
+func LogOf(user UserID, post int64) Row {
+	return Row{Forward, Pair{user, user, post}.Edge(None, 0)}
+}
+
+// IsEdge reports whether the entry is about an edge; if not, it is about a user or a post, see [LogOf].
+func (e LogEntry) IsEdge() bool { return e.Row != LogOf(e.Edge.From, e.Edge.Post) }
+
+// At is the entry's position as text.
+func (e LogEntry) At() string { return strconv.FormatInt(e.Position, 10) }
+
+// Change is what the entry tells. Of an edge it has only the row.
+func (e LogEntry) Change() (c Change) {
+	switch {
+	case e.IsEdge():
+		c.Rows = []Row{e.Row}
+	case e.Edge.Post == 0:
+		c.AddUser(e.Edge.From, Whole|Standing)
+	default:
+		c.AddPost(PostEdited, PostAt{PostID: e.Edge.Pair().PostID()})
+	}
+	return c
 }
 
 // IDs makes the ids of users and posts, which are unique in the store.

@@ -354,7 +354,9 @@ func loggedBehind(ctx context.Context, log logger, ends []int64) ([]logged, erro
 					return nil, errors.New("positions do not rise")
 				}
 				after = entry.Position
-				rows = append(rows, logged{entry.Side, entry.Edge})
+				if entry.IsEdge() {
+					rows = append(rows, logged{entry.Side, entry.Edge})
+				}
 			}
 			if len(entries) < 400 {
 				break

@@ -247,9 +247,7 @@ func (w *writer) insertBeside(users []storage.User) error {
 	args := make([]any, 0, 2*len(users))
 	for _, u := range users {
 		w.touchUser(u.ID)
-		if w.store.report != nil {
-			w.change.AddProfile(u.ID)
-		}
+		w.change.AddProfile(u.ID)
 		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
 	}
 	if err := w.writeWords(users...); err != nil {

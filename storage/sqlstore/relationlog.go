@@ -12,7 +12,7 @@ import (
 )
 
 // The relation_log is SQLite's stand-in for a binlog: every row of an edge that is
-// written is appended to it in the same transaction.
+// written, and every user and post that is changed, is appended to it in the same transaction.
 const (
 	sqlAppendLog = `
 INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
@@ -63,6 +63,25 @@ func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 		}
 	}
 	return nil
+}
+
+// logBeside appends the users and posts that the transaction has changed, see [storage.LogOf].
+func (w *writer) logBeside() error {
+	if !w.store.HasLog() {
+		return nil
+	}
+	var rows []storage.Edge
+	for _, u := range w.change.Users {
+		if u.What.Has(storage.Whole | storage.Standing) {
+			rows = append(rows, storage.LogOf(u.User, 0).Edge)
+		}
+	}
+	for _, p := range w.change.Posts {
+		if p.Number != 0 { // all posts of a user who is gone
+			rows = append(rows, storage.LogOf(p.Author, p.Number).Edge)
+		}
+	}
+	return w.log(storage.Forward, rows)
 }
 
 // shortenLog removes the oldest entries after a large write.

@@ -44,7 +44,10 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 	var w *writer
 	err := s.db.Transact(ctx, what, shard, func(tx *db.Tx) error {
 		w = &writer{Tx: tx, store: s, locked: make(map[storage.UserID]storage.Counts)}
-		return write(w)
+		if err := write(w); err != nil {
+			return err
+		}
+		return w.logBeside()
 	})
 	if inDoubt := errors.Is(err, storage.ErrInDoubt); (err == nil || inDoubt) && s.report != nil && !w.change.IsEmpty() {
 		w.change.InDoubt = inDoubt
@@ -120,7 +123,7 @@ func (w *writer) leaves(owner storage.UserID, d judge.Diff, profile *storage.Use
 		before = n.Version
 	}
 	w.locked[owner] = n
-	if w.store.report != nil {
+	if w.store.report != nil || profile != nil {
 		w.change.AddCounts(storage.UserChange{User: owner, Counts: n, Before: before, Profile: profile})
 	}
 }
