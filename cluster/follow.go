@@ -97,12 +97,8 @@ type logNews struct {
 	last binlog.Left // by the last transaction
 }
 
-// becomesVisible is how long it may take until what is in the log can be read, if nothing shows that, and longest if something does, but
-// a disk is slow.
-const (
-	becomesVisible = 100 * time.Millisecond
-	longest        = time.Second
-)
+// becomesVisible is how long it may take until what is in the log can be read, if nothing shows that.
+const becomesVisible = 100 * time.Millisecond
 
 // mostNews is how many rows wait. If there are more, all is forgotten instead.
 const mostNews = 1 << 16
@@ -135,24 +131,8 @@ func (n *logNews) pass(ctx context.Context) {
 		if last.Author == 0 {
 			_ = sleep.For(ctx, becomesVisible)
 		}
-		for end := time.Now().Add(longest); !n.visible(ctx, last) && time.Now().Before(end) && sleep.For(ctx, time.Millisecond) == nil; {
+		for end := time.Now().Add(binlog.AllVisible); !last.Visible(ctx, n.caches.store) && time.Now().Before(end) && sleep.For(ctx, time.Millisecond) == nil; {
 		}
 		n.caches.bus.Send(ctx, sum)
 	}
-}
-
-// visible reports whether what a transaction has left can be read. A row that is gone was removed later, unless it is new.
-func (n *logNews) visible(ctx context.Context, left binlog.Left) bool {
-	var row storage.Result[int64] // its version
-	switch {
-	case left.Author == 0:
-		return true
-	case left.Number == 0:
-		r := storage.CountLookups.Read(ctx, n.caches.store, left.Author)[0]
-		row = storage.Result[int64]{Value: r.Value.Version, Found: r.Found, Err: r.Err}
-	default:
-		r := storage.PostLookups.Read(ctx, n.caches.store, left.PostID)[0]
-		row = storage.Result[int64]{Value: r.Value.Counts.Version, Found: r.Found, Err: r.Err}
-	}
-	return row.Err == nil && (row.Found && row.Value >= left.Version || !row.Found && !left.New)
 }

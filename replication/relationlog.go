@@ -3,7 +3,9 @@ package replication
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -122,11 +124,85 @@ func (f *logFollower) follow(ctx context.Context) error {
 
 // take publishes entries, and removes old ones.
 func (f *logFollower) take(ctx context.Context, entries []storage.LogEntry) error {
-	f.to.Send(ctx, storage.Change{Rows: storage.Each(entries, func(e storage.LogEntry) storage.Row { return e.Row })})
+	f.to.Send(ctx, storage.Change{Rows: rowsOf(entries)})
 	f.position = entries[len(entries)-1].Position
 	if f.position <= keptRows || time.Since(f.pruned) < pruneEvery {
 		return nil
 	}
 	f.pruned = time.Now()
 	return f.log.PruneLog(ctx, f.shard, f.position-keptRows)
+}
+
+// RelationLog is the relation_log of a shard, whose positions are numbers as text.
+type RelationLog struct {
+	Store LogStore
+	Shard int
+}
+
+// Name distinguishes the log from others of the store.
+func (l RelationLog) Name() string { return "relation_log/" + strconv.Itoa(l.Shard) }
+
+// Title names the log for people.
+func (l RelationLog) Title() string { return fmt.Sprintf("relation_log of shard %d", l.Shard) }
+
+// Begin is the position before everything that the log has ever had.
+func (l RelationLog) Begin() string { return "0" }
+
+// End is the position after everything that is in the log now.
+func (l RelationLog) End(ctx context.Context) (string, error) {
+	last, err := l.Store.LastOfLog(ctx, l.Shard)
+	return strconv.FormatInt(last, 10), err
+}
+
+// Read passes the rows of edges after a position to take, some at a time, in order. It ends at the position upTo or, if that is empty,
+// goes on without end. Of the position after them see [Changed]. Its errors: those of take; [ErrLost]; others, after which a retry may succeed.
+func (l RelationLog) Read(ctx context.Context, after, upTo string, take func([]storage.Row, func() (string, error)) error) error {
+	return l.read(ctx, after, upTo, func(entries []storage.LogEntry) error {
+		return take(rowsOf(entries), func() (string, error) { return entries[len(entries)-1].At(), nil })
+	})
+}
+
+// Changes passes all entries, one at a time; otherwise it is as Read.
+func (l RelationLog) Changes(ctx context.Context, _ storage.Answerer, after, upTo string, take func(Changed) error) error {
+	return l.read(ctx, after, upTo, func(entries []storage.LogEntry) (err error) {
+		for i := 0; i < len(entries) && err == nil; i++ {
+			e := entries[i]
+			err = take(Changed{Change: e.Change(), ID: e.At(), At: func() (string, error) { return e.At(), nil }})
+		}
+		return err
+	})
+}
+
+func (l RelationLog) read(ctx context.Context, after, upTo string, take func([]storage.LogEntry) error) error {
+	at, err := strconv.ParseInt(after, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: the position %q cannot be read", ErrLost, after)
+	}
+	end := int64(-1)
+	if upTo != "" {
+		if end, err = strconv.ParseInt(upTo, 10, 64); err != nil {
+			return fmt.Errorf("the position %q: %w", upTo, err)
+		}
+	}
+	last, err := l.Store.LastOfLog(ctx, l.Shard)
+	if err == nil && last < at {
+		err = fmt.Errorf("%w: it ends at %d, %d has been read", ErrLost, last, at)
+	}
+	if err == nil {
+		err = ReadLog(ctx, l.Store, l.Shard, at, end, take)
+	}
+	if errors.Is(err, storage.ErrLogPruned) {
+		err = fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return err
+}
+
+// rowsOf are the rows of edges among entries.
+func rowsOf(entries []storage.LogEntry) (rows []storage.Row) {
+	for _, e := range entries {
+		if e.IsEdge() {
+			rows = append(rows, e.Row)
+		}
+	}
+	return rows
 }

@@ -15,14 +15,14 @@ import (
 
 // checkpoint is what is kept between runs, as JSON.
 type checkpoint struct {
-	Server    string     `json:"server"` // for human readers
+	Server    string     `json:"server,omitempty"` // for human readers
 	Flavor    string     `json:"flavor"`
-	Databases []string   `json:"databases"`
+	Databases []string   `json:"databases,omitempty"`
 	Before    string     `json:"before"` // GTID set without the last transaction
 	Last      string     `json:"last,omitempty"`
 	Print     uint32     `json:"print,omitempty"`
-	Copy      *copyState `json:"copy,omitempty"` // nil once all has been copied
-	Tables    int        `json:"tables"`         // how many of the copied tables the program that saved it knew; 0 means 1
+	Copy      *copyState `json:"copy,omitempty"`   // nil once all has been copied
+	Tables    int        `json:"tables,omitempty"` // how many of the copied tables the program that saved it knew; 0 means 1
 }
 
 // copyState is the progress of the copy: the last key copied of one table of one database; the

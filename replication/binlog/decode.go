@@ -93,6 +93,13 @@ func (a *assembler) mapped(e replica.Event) (*mapped, error) {
 	if err != nil && !unknown {
 		return nil, err
 	}
+	if a.joined != nil && tables[info.Name] != foreign && !slices.Contains(a.databases, info.Schema) {
+		if is, err := a.joined(info.Schema); err != nil {
+			return nil, err
+		} else if is {
+			a.databases = append(slices.Clip(a.databases), info.Schema)
+		}
+	}
 	m := &mapped{table: a.tableOf(info.Schema, info.Name), body: bytes.Clone(e.Body())}
 	if a.reads(m.table, replica.Deleted) {
 		if unknown {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"kith/replication"
 	"kith/replication/binlog/replica"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // A Reader reads the changes of all tables of edges from the binlogs of a store's
@@ -67,7 +69,9 @@ func (l *Log) End(ctx context.Context) (string, error) {
 }
 
 func (l *Log) text(p position) (string, error) {
-	value, err := json.Marshal(l.server.checkpoint(p))
+	c := l.server.checkpoint(p)
+	c.Server, c.Databases = "", nil // of no use here
+	value, err := json.Marshal(c)
 	return string(value), err
 }
 
@@ -94,7 +98,68 @@ func (l *Log) position(text string) (position, error) {
 //
 // Its errors: those of take; [replication.ErrLost]; others, after which a retry may succeed.
 func (l *Log) Read(ctx context.Context, after, upTo string, take func(rows []storage.Row, at func() (string, error)) error) error {
-	err := l.read(ctx, after, upTo, take)
+	return l.read(ctx, after, upTo, false, func(r *reading, done *transaction) error { return take(done.rows, r.at) })
+}
+
+// Changes passes what is committed after a position to take, in the order of the log and after others can read it. The position "" is
+// the beginning of all that the server has ever logged. Otherwise it is as Read; users and posts are among what is passed, and rows of
+// databases that have become shards of the store since the log was opened.
+func (l *Log) Changes(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
+	var settled replica.Set
+	return l.read(ctx, after, upTo, true, func(r *reading, done *transaction) (err error) {
+		c := done.change()
+		if c.Rows = done.rows; len(c.Users)+len(c.Posts) > 0 {
+			if settled, err = r.settle(ctx, from, done, settled); err != nil {
+				return err
+			}
+		}
+		return take(replication.Changed{Change: c, ID: done.gtid.String(), At: r.at})
+	})
+}
+
+// settle waits until others can read what a transaction has written. What does not come in time has been removed since: then
+// all that the server had logged when the wait began can be read, and is not waited for.
+func (r *reading) settle(ctx context.Context, from storage.Answerer, done *transaction, settled replica.Set) (replica.Set, error) {
+	own := replica.Set{}
+	own.Add(done.gtid)
+	if settled.Contains(own) || done.left.Author != 0 && done.left.Visible(ctx, from) {
+		return settled, nil
+	}
+	logged, err := r.server.serverPosition(ctx)
+	for end := time.Now().Add(AllVisible); err == nil && time.Now().Before(end); err = sleep.For(ctx, time.Millisecond) {
+		if done.left.Author != 0 && done.left.Visible(ctx, from) {
+			return settled, nil
+		}
+	}
+	return logged, err
+}
+
+// AllVisible is after how long at most, normally, what is in a log can be read by others.
+const AllVisible = time.Second
+
+// Visible reports whether what a transaction has left can be read; so can everything before it in its log. A row that is gone was
+// removed later, unless it is new. If a transaction has left nothing, that is not known, and the answer is true.
+func (left Left) Visible(ctx context.Context, from storage.Answerer) bool {
+	var row storage.Result[int64] // its version
+	switch {
+	case left.Author == 0:
+		return true
+	case left.Number == 0:
+		r := storage.CountLookups.Read(ctx, from, left.Author)[0]
+		row = storage.Result[int64]{Value: r.Value.Version, Found: r.Found, Err: r.Err}
+	default:
+		r := storage.PostLookups.Read(ctx, from, left.PostID)[0]
+		row = storage.Result[int64]{Value: r.Value.Counts.Version, Found: r.Found, Err: r.Err}
+	}
+	return row.Err == nil && (row.Found && row.Value >= left.Version || !row.Found && !left.New)
+}
+
+func (l *Log) read(ctx context.Context, after, upTo string, values bool, take func(*reading, *transaction) error) error {
+	r := &reading{Log: l, tail: tail{server: l.server, values: values, joins: values}, each: take}
+	err := l.begin(r, after, upTo)
+	if err == nil {
+		err = r.tail.connection(ctx, r)
+	}
 	var unreadable *StopError
 	if errors.Is(err, errHistory) || errors.As(err, &unreadable) && unreadable.GTID != "" {
 		return fmt.Errorf("%w: %w", replication.ErrLost, err)
@@ -102,20 +167,17 @@ func (l *Log) Read(ctx context.Context, after, upTo string, take func(rows []sto
 	return err
 }
 
-func (l *Log) read(ctx context.Context, after, upTo string, take func([]storage.Row, func() (string, error)) error) error {
-	at, err := l.position(after)
-	if err != nil {
-		return err
+// begin sets where a reading begins and ends.
+func (l *Log) begin(r *reading, after, upTo string) (err error) {
+	if r.tail.at.before = (replica.Set{}); after != "" {
+		r.tail.at, err = l.position(after)
 	}
-	r := &reading{Log: l, tail: tail{server: l.server, at: at}, each: take}
-	if upTo != "" {
-		end, err := l.position(upTo)
-		if err != nil {
-			return err
-		}
+	if err == nil && upTo != "" {
+		var end position
+		end, err = l.position(upTo)
 		r.end = end.set()
 	}
-	return r.tail.connection(ctx, r)
+	return err
 }
 
 // reading is one stream of a log.
@@ -123,7 +185,7 @@ type reading struct {
 	*Log
 	tail tail        // what has been read; it passes nothing on
 	end  replica.Set // nil: no end
-	each func([]storage.Row, func() (string, error)) error
+	each func(*reading, *transaction) error
 }
 
 // complete implements [sink].
@@ -133,7 +195,7 @@ func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Conta
 func (r *reading) hear() {}
 
 // rotated implements [sink]: there are no rows, but a position from which to continue.
-func (r *reading) rotated(context.Context) error { return r.give(nil) }
+func (r *reading) rotated(context.Context) error { return r.each(r, &transaction{}) }
 
 // take implements [sink].
 func (r *reading) take(_ context.Context, done *transaction) error {
@@ -141,12 +203,10 @@ func (r *reading) take(_ context.Context, done *transaction) error {
 	if done.bookkeeping && !r.complete() {
 		return nil
 	}
-	return r.give(done.rows)
+	return r.each(r, done)
 }
 
-func (r *reading) give(rows []storage.Row) error {
-	return r.each(rows, func() (string, error) { return r.text(r.tail.at) })
-}
+func (r *reading) at() (string, error) { return r.text(r.tail.at) }
 
 // Follow passes what is committed from now on to take, until the context or the connection ends. A transaction is in the log a moment before others can read what it has written:
 // left shows when they can. heard is called once, when the log has been heard: nothing is missed

@@ -170,6 +170,16 @@ SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
 	return s.db.QueryRowContext(ctx, `SELECT @@server_uuid`).Scan(&s.identity)
 }
 
+// joined reports whether a database has become the store's.
+func (s *server) joined(ctx context.Context, database string) (bool, error) {
+	var store string
+	err := s.db.QueryRowContext(ctx, `SELECT store_uuid FROM `+quoted(database)+`.kith_meta LIMIT 1`).Scan(&store)
+	if errors.Is(err, sql.ErrNoRows) || isDriverError(err, 1044, 1049, 1142, 1146) { // it is another's, or gone
+		return false, nil
+	}
+	return store == s.store, err
+}
+
 // pool opens connections to the server that read and write committed data.
 func (s *server) pool(conns int, silence time.Duration, variables map[string]string) (*sql.DB, error) {
 	cfg := s.dsn.Clone()

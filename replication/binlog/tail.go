@@ -35,6 +35,7 @@ type tail struct {
 	feed     *replication.Feed // nil for a Reader
 	progress *progress         // likewise
 	values   bool              // a Reader wants what is no edge as well
+	joins    bool              // and what is of databases that have become shards since it was opened
 
 	heard     time.Time    // when the server was last heard, heartbeats included
 	connected bool         // there is a connection, and something has come on it
@@ -115,6 +116,9 @@ func (t *tail) stream(session context.Context, from replica.Start, again bool, t
 		t.watch(ctx, cancel)
 	}()
 	a := &assembler{server: s.name, databases: s.databases, skip: s.cfg.Skip, both: t.feed == nil, values: t.feed != nil || t.values}
+	if t.joins {
+		a.joined = func(schema string) (bool, error) { return s.joined(ctx, schema) }
+	}
 	for {
 		e, err := conn.Next()
 		if cause := context.Cause(ctx); cause != nil {

@@ -83,6 +83,8 @@ type assembler struct {
 	both      bool     // collect the edges of both sides
 	values    bool     // collect what is no edge
 
+	joined func(schema string) (bool, error) // whether another database is the store's by now; nil: none is
+
 	known      map[uint64]*mapped        // by table id
 	images     [2][columns]replica.Value // of the row that is being read
 	open       *transaction              // nil between transactions

@@ -1,0 +1,325 @@
+// Package changes tells others what has changed in a store, from the logs that its engine has: the binlogs of MySQL and MariaDB, and the
+// relation_log of SQLite.
+//
+// Every change comes at least once, in the order of its log, and a cursor says where to go on. Nothing is kept in memory but the
+// transaction that is passed on: a reader that stands still is one that the logs have to be kept for.
+package changes
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/sleep"
+)
+
+// Store is a store whose changes are read.
+type Store interface {
+	replication.LogStore
+	storage.Answerer
+	UUID() string
+	HasLog() bool
+	HasBinlog() bool
+	Addresses() []string
+	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
+}
+
+// Config says what is read.
+type Config struct {
+	Store    Store
+	After    string // a cursor; empty: from now on
+	Kinds    []Kind // empty: all that the engine's log has
+	UntilNow bool   // ends with what is in the logs at the beginning; otherwise when the context does
+	Logger   *slog.Logger
+}
+
+var (
+	// ErrKind: the engine's log does not have a kind.
+	ErrKind = errors.New("SQLite's relation_log does not tell counts")
+	// ErrNoLog: the engine has no log of its changes.
+	ErrNoLog = errors.New("TiDB has no log that tells its changes")
+)
+
+// SnapshotNeeded means that a log no longer has what came after the cursor: reading cannot go on without missing something.
+type SnapshotNeeded struct {
+	Log   string
+	cause error
+}
+
+// Error says what to do.
+func (e *SnapshotNeeded) Error() string {
+	return "SNAPSHOT_NEEDED: the " + e.Log + " does not continue from the cursor: make a new export, and go on from the cursor in its manifest"
+}
+
+func (e *SnapshotNeeded) Unwrap() error { return e.cause }
+
+// log is one log of a store, see [binlog.Log.Changes].
+type log interface {
+	Name() string
+	Title() string
+	Begin() string
+	End(ctx context.Context) (string, error)
+	Changes(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error
+}
+
+// open opens the logs of all shards; the caller closes them.
+func open(ctx context.Context, store Store, logger *slog.Logger) (logs []log, closing func(), err error) {
+	switch {
+	case store.HasLog():
+		for i := range store.Shards() {
+			logs = append(logs, replication.RelationLog{Store: store, Shard: i})
+		}
+		return logs, func() {}, nil
+	case !store.HasBinlog():
+		return nil, nil, ErrNoLog
+	}
+	reader, err := binlog.OpenReader(ctx, store.Addresses(), logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, l := range reader.Logs() {
+		logs = append(logs, l)
+	}
+	return logs, func() { _ = reader.Close() }, nil
+}
+
+// Now is a cursor: everything before it can be read in the tables.
+func Now(ctx context.Context, store Store, logger *slog.Logger) (string, error) {
+	logs, closing, err := open(ctx, store, logger)
+	if err != nil {
+		return "", err
+	}
+	defer closing()
+	at, err := ends(ctx, logs)
+	if err == nil && !store.HasLog() { // a binlog has a transaction a moment before the tables
+		err = sleep.For(ctx, binlog.AllVisible)
+	}
+	if err != nil {
+		return "", err
+	}
+	return cursor{store.UUID(), at}.text()
+}
+
+func ends(ctx context.Context, logs []log) (map[string]json.RawMessage, error) {
+	at := make(map[string]json.RawMessage, len(logs))
+	for _, l := range logs {
+		end, err := l.End(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("ask for the end of the %s: %w", l.Title(), err)
+		}
+		at[l.Name()] = json.RawMessage(end)
+	}
+	return at, nil
+}
+
+// Run passes events to give, one at a time, the first of them a [Position]. It goes on after errors that may pass. Its errors: those of give;
+// [ErrCursor], [ErrKind], [ErrNoLog], *[SnapshotNeeded], [binlog.StopError].
+func Run(ctx context.Context, cfg Config, give func(Event) error) error {
+	s := &stream{Config: cfg, kinds: make(map[Kind]bool), give: give}
+	if len(s.Kinds) == 0 {
+		s.Kinds = slices.DeleteFunc(Kinds(), func(k Kind) bool { return k == Counts && s.Store.HasLog() })
+	}
+	for _, k := range s.Kinds {
+		s.kinds[k] = true
+	}
+	if s.kinds[Counts] && s.Store.HasLog() {
+		return ErrKind
+	}
+	if s.After != "" {
+		var err error
+		if s.at, err = parse(s.After, s.Store.UUID()); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := s.round(ctx); !errors.Is(err, errGrown) {
+			return err
+		}
+	}
+}
+
+// stream is a reader's way through the changes.
+type stream struct {
+	Config
+	kinds map[Kind]bool
+
+	mu   sync.Mutex // what follows has one user at a time: so everything waits for a slow reader
+	give func(Event) error
+	at   cursor
+	told time.Time // when the reader was last given a cursor
+	news bool      // at has changed since then
+}
+
+// errGrown means that there are more shards than before.
+var errGrown = errors.New("the store has more shards")
+
+// round reads the logs of the shards that there are.
+func (s *stream) round(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	grown := s.Store.Grown(s.Store.Shards())
+	logs, closing, err := open(ctx, s.Store, s.Logger)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	var now map[string]json.RawMessage
+	if s.UntilNow || s.at.Logs == nil {
+		if now, err = ends(ctx, logs); err != nil {
+			return err
+		}
+	}
+	if err := s.begin(logs, now); err != nil {
+		return err
+	}
+	var reading sync.WaitGroup
+	for _, l := range logs {
+		reading.Go(func() {
+			upTo := ""
+			if s.UntilNow {
+				upTo = string(now[l.Name()])
+			}
+			if err := s.follow(ctx, l, upTo); err != nil {
+				stop(err)
+			}
+		})
+	}
+	if !s.UntilNow {
+		reading.Go(func() {
+			select {
+			case <-grown:
+				stop(errGrown)
+			case <-ctx.Done():
+			}
+		})
+	}
+	reading.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return s.tell(true)
+}
+
+// begin gives each log a place: one that the cursor does not have is that of a shard that has been added since, and begins at its own
+// beginning.
+func (s *stream) begin(logs []log, now map[string]json.RawMessage) error {
+	places, first := now, s.told.IsZero()
+	if s.at.Logs != nil {
+		places = make(map[string]json.RawMessage, len(logs))
+		for _, l := range logs {
+			if at := cmp.Or(string(s.at.Logs[l.Name()]), l.Begin()); at != "" {
+				places[l.Name()] = json.RawMessage(at)
+			}
+		}
+	}
+	s.at = cursor{s.Store.UUID(), maps.Clone(places)}
+	if s.news = true; first {
+		return s.tell(true)
+	}
+	return nil
+}
+
+// Pauses between tries to read a log: the first, and the limit to which it doubles.
+const (
+	firstPause = 100 * time.Millisecond
+	longPause  = 5 * time.Second
+)
+
+// gaveUp is an error of the reader, after which nothing is passed to it.
+type gaveUp struct{ error }
+
+func (g gaveUp) Unwrap() error { return g.error }
+
+// follow reads one log to a position or, if that is empty, until the context is done.
+func (s *stream) follow(ctx context.Context, l log, upTo string) error {
+	d := &describer{store: s.Store, source: "/kith/" + s.Store.UUID() + "/" + l.Name(), kinds: s.kinds}
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		err := l.Changes(ctx, s.Store, s.place(l), upTo, func(c replication.Changed) error {
+			pause = firstPause
+			return s.take(ctx, l, d, c)
+		})
+		unfit, read := (*binlog.StopError)(nil), gaveUp{}
+		switch {
+		case err == nil && upTo != "", ctx.Err() != nil:
+			return nil
+		case errors.As(err, &read):
+			return read.error
+		case errors.Is(err, replication.ErrLost):
+			return &SnapshotNeeded{l.Title(), err}
+		case errors.As(err, &unfit):
+			return err
+		}
+		s.Logger.WarnContext(ctx, "reading changes was interrupted: retrying", "log", l.Title(), "error", err)
+		_ = sleep.For(ctx, pause)
+	}
+}
+
+func (s *stream) place(l log) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.at.Logs[l.Name()])
+}
+
+// take passes on one transaction, with the cursor after it.
+func (s *stream) take(ctx context.Context, l log, d *describer, c replication.Changed) error {
+	events, err := d.describe(ctx, c)
+	if err != nil {
+		return err
+	}
+	at, err := c.At()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.at.Logs[l.Name()], s.news = json.RawMessage(at), true
+	if len(events) == 0 {
+		return s.tell(false)
+	}
+	if events[len(events)-1].Cursor, err = s.at.text(); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if err := s.give(e); err != nil {
+			return gaveUp{err}
+		}
+	}
+	s.told, s.news = time.Now(), false
+	return nil
+}
+
+// tellEvery is how often a reader gets a cursor although nothing has come that it wants: with an old one, it would need logs that are
+// removed one day.
+const tellEvery = 10 * time.Second
+
+// tell gives the reader a cursor if it has an older one, now or if it is time.
+func (s *stream) tell(now bool) error {
+	if !s.news || !now && time.Since(s.told) < tellEvery {
+		return nil
+	}
+	text, err := s.at.text()
+	if err != nil {
+		return err
+	}
+	id := sha256.Sum256([]byte(text))
+	if err := s.give(Event{SpecVersion: "1.0", ID: hex.EncodeToString(id[:12]), Source: "/kith/" + s.Store.UUID(), Type: Position, Cursor: text}); err != nil {
+		return gaveUp{err}
+	}
+	s.told, s.news = time.Now(), false
+	return nil
+}
