@@ -29,6 +29,7 @@ type Program struct {
 	Import    ImportCmd    `cmd:"" group:"files" help:"Import follows and users from files."`
 	Export    ExportCmd    `cmd:"" group:"files" help:"Write everything to files that can be imported into any number of shards."`
 	Copy      CopyCmd      `cmd:"" group:"files" help:"Copy the store, while in use, to one with any engine and number of shards."`
+	Changes   ChangesCmd   `cmd:"" group:"files" help:"Print what changes, a line of JSON in the form of CloudEvents each, for search, analytics and caches."`
 	Migrate   MigrateCmd   `cmd:"" group:"care" help:"Bring the tables of every shard up to date."`
 	Rules     SettingsCmd  `cmd:"" name:"settings" group:"care" help:"Show and change the settings kept in the store, shared by all its processes."`
 	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find and repair edges whose two rows disagree, and wrong counts."`

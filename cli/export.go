@@ -13,6 +13,7 @@ import (
 
 	"kith/files/exporter"
 	"kith/files/graphfile"
+	"kith/replication/changes"
 	"kith/storage/sqlstore"
 )
 
@@ -24,9 +25,18 @@ type ExportCmd struct {
 }
 
 // Run exports the store. Progress goes to the standard error, the summary to the standard output.
-func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+func (c *ExportCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	progress := newProgress("export", k.Stderr)
-	export, err := exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: progress.exporting})
+	export, err := exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: progress.exporting, Cursor: func() string {
+		asking, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		logger := settings.Logger(k.Stderr)
+		cursor, err := changes.Now(asking, store, logger)
+		if err != nil && !errors.Is(err, changes.ErrNoLog) {
+			logger.WarnContext(ctx, "the manifest gets no cursor, from which kith changes would go on: the logs cannot be read", "error", err)
+		}
+		return cursor
+	}})
 	if err != nil {
 		return adviseExport(err)
 	}

@@ -14,7 +14,7 @@ func TestWords(t *testing.T) {
 		files  []string
 		atMost int
 	}{
-		{"pages for users", []string{"start/*.md", "how-to/*.md", "reference/*.md"}, 36_000},
+		{"pages for users", []string{"start/*.md", "how-to/*.md", "reference/*.md"}, 36_450},
 		{"inside", []string{"inside/*.md"}, 12_000},
 		{"decisions", []string{"inside/adr/*.md"}, 25_000},
 		{"README", []string{"../README.md"}, 1_100},

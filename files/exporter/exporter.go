@@ -40,6 +40,9 @@ type Config struct {
 	// Page is how many rows are read and kept at a time. Defaults to DefaultPage.
 	Page int
 
+	// Cursor is asked for the cursor of the manifest before the first row is read; "" if there is none. It may be nil.
+	Cursor func() string
+
 	// OnProgress is called when a shard begins, and after each page. It may be nil.
 	OnProgress func(Progress)
 }
@@ -170,8 +173,10 @@ func (e *Export) begin(store Store) error {
 	want := graphfile.Manifest{Format: graphfile.ManifestFormat, Store: store.UUID(), Gzip: !e.config.Plain}
 	e.report.Shards = store.Shards()
 	if !e.found {
-		e.manifest = want
-		return e.folder.save(want)
+		if e.manifest = want; e.config.Cursor != nil {
+			e.manifest.Cursor = e.config.Cursor()
+		}
+		return e.folder.save(e.manifest)
 	}
 	switch is := e.manifest; {
 	case is.Store != want.Store:

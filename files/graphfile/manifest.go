@@ -29,7 +29,8 @@ type Manifest struct {
 	Format int          `json:"format"`
 	Store  string       `json:"store"` // the identity of the store
 	Gzip   bool         `json:"gzip"`
-	Done   []ExportPart `json:"done"` // ascending
+	Cursor string       `json:"cursor,omitempty"` // of the changes of the store, from before its first part; "" if its logs cannot be read
+	Done   []ExportPart `json:"done"`             // ascending
 }
 
 // ExportPart is what a shard had at one moment of the buckets that other parts do not have. A shard

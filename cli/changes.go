@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/replication/changes"
+	"kith/storage/sqlstore"
+)
+
+// ChangesCmd is `kith changes`.
+type ChangesCmd struct {
+	After    string         `placeholder:"CURSOR" help:"Go on after this cursor of an event, or of the manifest of an export. Default: begin now."`
+	Kinds    []changes.Kind `enum:"users,counts,posts,follows,requests,favorites,relations" placeholder:"KIND,…" help:"Only these: users, counts, posts, follows, requests, favorites, relations. Default: all that the engine tells."`
+	UntilNow bool           `help:"End with what has been written before; otherwise go on until it is stopped."`
+}
+
+// Run prints the changes. Nobody waits for a reader of the output that stands still: when the command is asked to stop, it may end in the
+// middle of a line.
+func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	out := json.NewEncoder(k.Stdout)
+	out.SetEscapeHTML(false)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- changes.Run(ctx, changes.Config{
+			Store: store, After: c.After, Kinds: c.Kinds, UntilNow: c.UntilNow, Logger: settings.Logger(k.Stderr),
+		}, func(e changes.Event) error { return out.Encode(e) })
+	}()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(time.Second):
+		}
+	}
+	lost := (*changes.SnapshotNeeded)(nil)
+	switch {
+	case ctx.Err() != nil, errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe): // nobody reads on
+		return nil
+	case errors.As(err, &lost):
+		return snapshotNeeded{err}
+	case errors.Is(err, changes.ErrCursor), errors.Is(err, changes.ErrKind), errors.Is(err, changes.ErrNoLog):
+		return unusable{err}
+	}
+	return err
+}
+
+// snapshotNeeded ends a command that cannot go on without missing something.
+type snapshotNeeded struct{ error }
+
+func (s snapshotNeeded) Unwrap() error { return s.error }
+
+// ExitCode tells scripts to make a new export.
+func (snapshotNeeded) ExitCode() int { return 3 }

@@ -1,0 +1,204 @@
+package program_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// changedFollows is what a reader of `kith changes` knows of follows: an export, and the lines since.
+type changedFollows struct {
+	t       *testing.T
+	cursor  string
+	edges   map[string][2]string // relation and time, by from and to
+	seen    map[string]string    // subjects and times by source and id
+	repeats int                  // lines that came again
+}
+
+// take takes whole lines of the output; the last one may have been cut off by a kill. It returns how many were follows.
+func (c *changedFollows) take(output string) (n int) {
+	c.t.Helper()
+	lines := strings.SplitAfter(output, "\n")
+	for _, line := range lines[:len(lines)-1] {
+		var e struct {
+			ID, Source, Type, Subject, Cursor string
+			Data                              struct{ Relation, At string }
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			c.t.Fatalf("%q: %v", line, err)
+		}
+		if e.Cursor != "" {
+			c.cursor = e.Cursor
+		}
+		if e.Type != "kith.follows" {
+			continue
+		}
+		n++
+		key, said := e.Source+" "+e.ID, e.Subject+e.Data.At
+		if before, again := c.seen[key]; again {
+			if c.repeats++; before != said {
+				c.t.Errorf("%s was %s and is %s", key, before, said)
+			}
+			continue
+		}
+		if c.seen[key] = said; e.Data.At >= c.edges[e.Subject][1] {
+			c.edges[e.Subject] = [2]string{e.Data.Relation, e.Data.At}
+		}
+	}
+	return n
+}
+
+// A reader that has an export and its cursor, and is killed again and again while gateways write and are killed, too, knows in the end what
+// is in the tables: it goes on from the last cursor that it had.
+func TestChangesAreToldOverKills(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, fresh func(testing.TB, int) []database) {
+		shards := fresh(t, 2)
+		if shards[0].driver == "mysql" {
+			testenv.NeedsBinlog(t)
+		}
+		const users = 60
+		var lines strings.Builder
+		for id := 1; id <= users; id++ {
+			fmt.Fprintf(&lines, "%d %d\n", id, id%users+1)
+		}
+		folder := t.TempDir()
+		file := filepath.Join(folder, "edges.txt")
+		if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store := kithtest.Args("--store", location(shards...))
+		if end := kithtest.Run(t, kithtest.Args("import", file), store); end.Code != 0 {
+			t.Fatal(end.Stderr)
+		}
+		var url atomic.Value
+		serve := func() *kithtest.Gateway {
+			g := kithtest.Start(t, kithtest.Args("--jwt-secret", secret), store)
+			url.Store(g.URL)
+			return g
+		}
+		gateway := serve()
+		var tokens []string
+		for id := 1; id <= users; id++ {
+			tokens = append(tokens, signed(t, jwt.MapClaims{"sub": fmt.Sprint(id)}))
+		}
+		var written atomic.Int64
+		writing, ended := make(chan struct{}), make(chan struct{})
+		go func() { // follows and ends of follows, in turn, whether the gateway lives or not
+			defer close(ended)
+			for i := 0; ; i++ {
+				select {
+				case <-writing:
+					return
+				default:
+				}
+				from, to, what := i%users, (i/7)%users+1, []string{"follow", "unfollow"}[i/users%2]
+				query := fmt.Sprintf(`{"query":"mutation { %s(userId: %d) { changed } }"}`, what, to)
+				request, _ := http.NewRequest(http.MethodPost, url.Load().(string)+"/graphql", strings.NewReader(query))
+				request.Header.Set("Content-Type", "application/json")
+				request.Header.Set("Authorization", "Bearer "+tokens[from])
+				if response, err := http.DefaultClient.Do(request); err == nil {
+					response.Body.Close()
+					written.Add(1)
+				}
+			}
+		}()
+		more := func(n int64) {
+			t.Helper()
+			gateway.Until(t, "writes", func() bool { return written.Load() >= n })
+		}
+		more(20)
+
+		copied := filepath.Join(folder, "copy")
+		if end := kithtest.Run(t, kithtest.Args("export", "--plain", copied), store); end.Code != 0 {
+			t.Fatal(end.Stderr)
+		}
+		c := &changedFollows{t: t, edges: map[string][2]string{}, seen: map[string]string{}}
+		var manifest struct{ Cursor string }
+		text, err := os.ReadFile(filepath.Join(copied, "kith-export.json"))
+		if err == nil {
+			err = json.Unmarshal(text, &manifest)
+		}
+		files, err2 := filepath.Glob(filepath.Join(copied, "*.txt"))
+		if err != nil || err2 != nil || manifest.Cursor == "" {
+			t.Fatal(err, err2, string(text))
+		}
+		c.cursor = manifest.Cursor
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			relation, _, _ := strings.Cut(filepath.Base(file), "-")
+			for _, line := range strings.Split(string(text), "\n") {
+				if fields := strings.Fields(line); len(fields) == 3 && fields[0] != "#" {
+					c.edges[fields[0]+"/"+fields[1]] = [2]string{relation, fields[2]}
+				}
+			}
+		}
+
+		for i := range 4 {
+			reader := kithtest.Launch(t, kithtest.Args("changes", "--kinds=follows", "--after", c.cursor), store)
+			reader.Until(t, "lines", func() bool { return strings.Count(reader.Stdout(), "kith.follows") > 10 })
+			c.take(reader.Kill(t).Stdout)
+			if i == 1 {
+				gateway.Kill(t)
+				gateway = serve()
+			}
+			more(written.Load() + 20)
+		}
+		close(writing)
+		<-ended
+		gateway.Interrupt(t)
+		end := kithtest.Run(t, kithtest.Args("changes", "--until-now", "--kinds=follows", "--after", c.cursor), store)
+		if c.take(end.Stdout); end.Code != 0 {
+			t.Fatal(end.Stderr)
+		}
+
+		table := map[string]string{}
+		for _, shard := range shards {
+			rows, err := shard.open(t).Query("SELECT from_user_id, to_user_id, type FROM following")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rows.Close()
+			for rows.Next() {
+				var from, to string
+				var kind int
+				if err := rows.Scan(&from, &to, &kind); err != nil {
+					t.Fatal(err)
+				}
+				table[from+"/"+to] = []string{"ended", "following"}[kind]
+			}
+		}
+		for edge, relation := range table {
+			if c.edges[edge][0] != relation {
+				t.Errorf("%s is %q, the reader has %q", edge, relation, c.edges[edge])
+			}
+		}
+		if len(c.edges) != len(table) || len(c.seen) < 50 {
+			t.Errorf("the reader has %d edges, the table %d; %d changes were told", len(c.edges), len(table), len(c.seen))
+		}
+		t.Logf("%d writes, %d changes, %d of them again", written.Load(), len(c.seen), c.repeats)
+
+		if end := kithtest.Run(t, kithtest.Args("changes", "--after=x"), store); end.Code != 78 {
+			t.Errorf("a cursor that is none ends with %d: %s", end.Code, end.Stderr)
+		}
+		if shards[0].driver == "sqlite" {
+			shards[0].exec(t, "DELETE FROM relation_log")
+			if end := kithtest.Run(t, kithtest.Args("changes", "--after", manifest.Cursor), store); end.Code != 3 || !strings.Contains(end.Stderr, "SNAPSHOT_NEEDED: ") {
+				t.Errorf("without its log it ends with %d: %s", end.Code, end.Stderr)
+			}
+		}
+	})
+}
