@@ -45,7 +45,7 @@ func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, 
 	if err != nil {
 		return nil, err
 	}
-	if remark != nil {
+	if remark = orRemoved(ctx, "remark", remark); remark != nil {
 		text, err := accounts.CheckText("remark", *remark, 0, storage.MaxRemarkLength)
 		if err != nil {
 			return nil, err

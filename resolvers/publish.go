@@ -59,7 +59,7 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		return nil, err
 	}
 	var change storage.PostChange
-	if text != nil {
+	if text = orRemoved(ctx, "text", text); text != nil {
 		checked, err := accounts.CheckText("text", *text, 0, storage.MaxPostLength)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		}
 		change.Text = &checked
 	}
-	if media != nil {
+	if media != nil || isGiven(ctx, "media") {
 		files, err := checkMedia(media)
 		if err != nil {
 			return nil, err

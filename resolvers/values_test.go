@@ -67,6 +67,35 @@ func TestTextsOfAUser(t *testing.T) {
 	})
 }
 
+// Null removes what can be removed, written into the document or given as a variable; what is left out, also by a variable without a value, stays.
+func TestNullRemoves(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "a", Name: "A"}, storage.User{ID: 2, Handle: "b"})
+		apitest.Follow(t, store, 1, 2)
+		api := apitest.New(t, store, apitest.Options{}).As(1)
+		shown := func(what, want string) {
+			t.Helper()
+			const text = `{ user(by: {id: 1}) { name bio avatarUrl website posts { nodes { text media { url } } } } relationship(from: 1, to: 2) { remark special } }`
+			if got := api.Ask(text, nil).Text; got != `{"data":`+want+`}` {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
+		}
+		postID := api.Ask(`mutation { publishPost(clientKey: "k", text: "one", media: [{kind: IMAGE, url: "https://example.org/1"}]) { post { id } } }`, nil).Whole().At("publishPost.post.id").(string)
+		const change = `mutation ($post: ID!, $bio: String, $remark: String, $text: String, $media: [MediaInput!]) {
+			updateProfile(bio: $bio) { changed } setFollowMark(userId: 2, remark: $remark) { changed } editPost(postId: $post, text: $text, media: $media) { changed } }`
+		full := `{"user":{"name":"A","bio":"b","avatarUrl":"/faces/7.svg","website":"https://example.org","posts":{"nodes":[{"text":"one","media":[{"url":"https://example.org/1"}]}]}},"relationship":{"remark":"r","special":true}}`
+		given := apitest.Vars{"post": postID}
+		api.Ask(`mutation { updateProfile(bio: "b", avatarUrl: "/faces/7.svg", website: "https://example.org") { changed } setFollowMark(userId: 2, special: true, remark: "r") { changed } }`, nil).Whole()
+		api.Ask(change, given).Is(`{"updateProfile": {"changed": false}, "setFollowMark": {"changed": false}, "editPost": {"changed": false}}`)
+		shown("left out", full)
+		given["bio"], given["remark"], given["media"] = nil, nil, nil
+		api.Ask(change, given).Is(`{"updateProfile": {"changed": true}, "setFollowMark": {"changed": true}, "editPost": {"changed": true}}`)
+		api.Ask(`mutation { updateProfile(avatarUrl: null, website: null, name: null, locked: null) { changed } }`, nil).Is(`{"updateProfile": {"changed": true}}`)
+		shown("null", `{"user":{"name":"A","bio":null,"avatarUrl":null,"website":null,"posts":{"nodes":[{"text":"one","media":[]}]}},"relationship":{"remark":null,"special":true}}`)
+		api.Ask(`mutation ($post: ID!) { editPost(postId: $post, text: null) { changed } }`, apitest.Vars{"post": postID}).Refused("BAD_USER_INPUT")
+	})
+}
+
 // With a public address, pages of other origins can show faces: what is a path is absolute, and can be written as it was read.
 func TestAvatarsAreAbsolute(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {

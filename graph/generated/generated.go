@@ -4393,7 +4393,7 @@ type Mutation {
     userId: ID!
     "Whether the follow is special; left out: as it is."
     special: Boolean
-    "At most 100 characters. An empty text removes the remark; left out: as it is."
+    "At most 100 characters. An empty text or null removes it; left out: as it is."
     remark: String
     "What the product keeps beside follows; left out: as it is."
     attributes: FollowAttributesInput
@@ -4475,11 +4475,11 @@ type Mutation {
   updateProfile(
     "The name that is shown; left out: as it is."
     name: String
-    "A few words on oneself. An empty text removes it; left out: as it is."
+    "A few words on oneself. An empty text or null removes it; left out: as it is."
     bio: String
-    "The https address of a picture, as of a file of a post, or a face such as ` + "`" + `/faces/42.svg` + "`" + `. An empty text removes it; left out: as it is."
+    "The https address of a picture, as of a file of a post, or a face such as ` + "`" + `/faces/42.svg` + "`" + `. An empty text or null removes it; left out: as it is."
     avatarUrl: String
-    "The http or https address of a page. An empty text removes it; left out: as it is."
+    "The http or https address of a page. An empty text or null removes it; left out: as it is."
     website: String
     "Who may see the two lists; a list that is left out stays as it is."
     listVisibility: ListVisibilityInput
@@ -4880,9 +4880,9 @@ extend type Mutation {
   editPost(
     "The post."
     postId: ID!
-    "At most 2,000 characters; left out: as it is."
+    "At most 2,000 characters; null: none; left out: as it is."
     text: String
-    "Its files, at most 9; left out: as they are."
+    "Its files, at most 9; null: none; left out: as they are."
     media: [MediaInput!]
     "What the product keeps beside posts; left out: as it is."
     attributes: PostAttributesInput
