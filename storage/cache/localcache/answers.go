@@ -135,16 +135,8 @@ func (a *answers[Q, V]) learn(ctx context.Context, questions []Q) {
 
 // readMarks answers [storage.MarkLookups].
 func (c *Cache) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	results, rest := make([]storage.Result[storage.EdgeMark], len(pairs)), []int(nil)
-	for i, p := range pairs {
-		if !c.hasNoMark(p) {
-			rest = append(rest, i)
-		}
-	}
-	for k, r := range c.marks.fetch(ctx, storage.Chosen(pairs, rest)) {
-		results[rest[k]] = r
-	}
-	return results
+	none := func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) { return r, c.hasNoMark(p) }
+	return knownOr(ctx, pairs, none, c.marks.fetch)
 }
 
 // mark is a mark, if it is known.
@@ -205,19 +197,11 @@ func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []stor
 	if len(owners) > fillOwners {
 		return of.fetch(ctx, pairs)
 	}
-	results, rest := make([]storage.Result[storage.Edge], len(pairs)), []int(nil)
 	all := c.rows.fetch(ctx, owners)
-	for i, p := range pairs {
-		if r := all[slices.Index(owners, rowsOf(side, p))]; r.Found {
-			results[i] = edgeIn(r.Value, side, p)
-		} else {
-			rest = append(rest, i)
-		}
-	}
-	for k, r := range of.fetch(ctx, storage.Chosen(pairs, rest)) {
-		results[rest[k]] = r
-	}
-	return results
+	return knownOr(ctx, pairs, func(p storage.Pair) (storage.Result[storage.Edge], bool) {
+		r := all[slices.Index(owners, rowsOf(side, p))]
+		return edgeIn(r.Value, side, p), r.Found
+	}, of.fetch)
 }
 
 // besideEdge is an edge of requests or favorites, if it is known.

@@ -160,6 +160,23 @@ func each[K, V any](c *Cache, counted kind, keys []K, known func(K) (storage.Res
 	return results
 }
 
+// knownOr answers keys that are known, and has the rest read.
+func knownOr[K, V any](ctx context.Context, keys []K, known func(K) (storage.Result[V], bool), read func(context.Context, []K) []storage.Result[V]) []storage.Result[V] {
+	results, rest := make([]storage.Result[V], len(keys)), []int(nil)
+	for i, key := range keys {
+		var ok bool
+		if results[i], ok = known(key); !ok {
+			rest = append(rest, i)
+		}
+	}
+	if len(rest) > 0 {
+		for k, r := range read(ctx, storage.Chosen(keys, rest)) {
+			results[rest[k]] = r
+		}
+	}
+	return results
+}
+
 // follows are edges of follows, if all of them are known.
 func (c *Cache) follows(side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	results := make([]storage.Result[storage.Edge], len(pairs))

@@ -11,34 +11,20 @@ import (
 // next one. If there are more, their edges are looked up one by one.
 const fillOwners = 8
 
-// readEdges answers [storage.EdgeLookups] of follows.
+// readEdges answers [storage.EdgeLookups] of follows. Edges of the inverse side are also looked for in the followings of their other
+// ends: a celebrity's list of followers is long, and its followers' own lists are mostly short. The other way round is not done: the
+// follower side may lack what a user has just written and must see.
 func (c *Cache) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	results := make([]storage.Result[storage.Edge], len(pairs))
-	where := c.listsFor(ctx, side, pairs).edges(side, pairs, storage.Indexes(len(pairs)), results)
-	if side == storage.Inverse {
-		where = c.edgesOfOthers(ctx, pairs, where, results)
-	}
-	if len(where) == 0 {
-		return results
-	}
-	for k, r := range storage.EdgeLookups[side].Read(ctx, c.store, storage.Chosen(pairs, where)...) {
-		results[where[k]] = r
-	}
-	return results
+	read := readFrom(c.store, storage.EdgeLookups[side])
+	return knownOr(ctx, pairs, c.listsFor(ctx, side, pairs), func(ctx context.Context, rest []storage.Pair) []storage.Result[storage.Edge] {
+		if side == storage.Inverse {
+			return knownOr(ctx, rest, c.listsFor(ctx, storage.Forward, rest), read)
+		}
+		return read(ctx, rest)
+	})
 }
 
-// edgesOfOthers looks up edges of the inverse side in the followings of their other ends: a
-// celebrity's list of followers is long, and its followers' own lists are mostly short. It returns
-// the pairs that are left. The other way round is not done: the follower side may lack what a user
-// has just written and must see.
-func (c *Cache) edgesOfOthers(ctx context.Context, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
-	if len(where) == 0 {
-		return where
-	}
-	return c.listsFor(ctx, storage.Forward, storage.Chosen(pairs, where)).edges(storage.Forward, pairs, where, results)
-}
-
-// edgeOfOther looks one edge up in this way if the cache has the other list.
+// edgeOfOther looks one edge up in the followings of its other end, if the cache has them.
 func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
 	if side != storage.Inverse {
 		return r, false
@@ -50,28 +36,10 @@ func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result
 	return l.edge(p)
 }
 
-// listsOf are lists by owner; nil: it has to be looked up otherwise.
-type listsOf map[storage.UserID]*list
-
-// edges looks up the pairs at the indices in where, and returns the indices of those that are not
-// sure.
-func (o listsOf) edges(side storage.Side, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
-	for _, i := range where {
-		sure := false
-		if l := o[side.Owner(pairs[i])]; l != nil {
-			results[i], sure = l.edge(pairs[i])
-		}
-		if !sure {
-			rest = append(rest, i)
-		}
-	}
-	return rest
-}
-
-// listsFor returns the lists of the owners of pairs: all that the cache has, and it reads the
+// listsFor looks for edges in the lists of their owners: in all that the cache has, and it reads the
 // others if they are few.
-func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) listsOf {
-	lists := make(listsOf)
+func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) func(storage.Pair) (storage.Result[storage.Edge], bool) {
+	lists := make(map[storage.UserID]*list) // nil: it has to be looked up otherwise
 	var owners []storage.UserID
 	for _, p := range pairs {
 		owner := side.Owner(p)
@@ -84,12 +52,17 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 		for _, owner := range owners {
 			lists[owner], _ = get[*list](c, key{kind: listKind(side), id: owner})
 		}
-		return lists
+	} else {
+		for i, r := range c.fetchLists(ctx, side, owners) {
+			lists[owners[i]] = r.Value // nil if it is too long or could not be read: then rows are looked up
+		}
 	}
-	for i, r := range c.fetchLists(ctx, side, owners) {
-		lists[owners[i]] = r.Value // nil if it is too long or could not be read: then rows are looked up
+	return func(p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
+		if l := lists[side.Owner(p)]; l != nil {
+			r, sure = l.edge(p)
+		}
+		return r, sure
 	}
-	return lists
 }
 
 // answer answers queries from lists, and those whose lists are too long from rows.

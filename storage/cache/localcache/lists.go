@@ -39,7 +39,9 @@ func (c *Cache) listsBy(
 // renewOrRead reads lists, except those that have ended and are still as they are in the store: of these, only the owners'
 // counts are read, which the same requests mostly need as well.
 func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []storage.UserID, floor storage.Micros) []storage.Result[*list] {
-	results := make([]storage.Result[*list], len(owners))
+	read := func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
+		return c.readLists(ctx, c.source, side, owners, c.longest, floor)
+	}
 	var doubted []storage.UserID
 	for _, owner := range owners {
 		e, _ := c.look(key{kind: listKind(side), id: owner})
@@ -48,25 +50,15 @@ func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []sto
 		}
 	}
 	if len(doubted) == 0 {
-		return c.readLists(ctx, c.source, side, owners, c.longest, floor)
+		return read(ctx, owners)
 	}
 	c.fetchProfiles(ctx, doubted)
-	var rest []storage.UserID
-	var where []int
-	for i, owner := range owners {
-		if l, ok := get[*list](c, key{kind: listKind(side), id: owner}); ok {
+	return knownOr(ctx, owners, func(owner storage.UserID) (r storage.Result[*list], ok bool) {
+		if r.Value, r.Found = get[*list](c, key{kind: listKind(side), id: owner}); r.Found {
 			c.metrics.renewed.Inc()
-			results[i] = storage.Result[*list]{Value: l, Found: true}
-		} else {
-			rest, where = append(rest, owner), append(where, i)
 		}
-	}
-	if len(rest) > 0 {
-		for k, r := range c.readLists(ctx, c.source, side, rest, c.longest, floor) {
-			results[where[k]] = r
-		}
-	}
-	return results
+		return r, r.Found
+	}, read)
 }
 
 // knownList returns what the cache knows of a list. If a long list is asked for often, the cache

@@ -68,20 +68,14 @@ func (c *Cache) readUserIDs(ctx context.Context, handles []string) []storage.Res
 		return r
 	}
 	// What is known is found by the handle itself, before there is a key.
-	results, rest := make([]storage.Result[storage.UserID], len(handles)), []int(nil)
-	for i, h := range handles {
-		if r, ok := c.handle(h); ok {
-			results[i] = r
-		} else {
-			rest = append(rest, i)
-		}
-	}
-	c.asked(handleKind, len(handles)-len(rest), 0)
 	none := func(key) (r storage.Result[storage.UserID], ok bool) { return r, false }
 	from := source[string, storage.UserID]{&c.handles, c, handleKind, c.handleKey, none, readFrom(c.store, storage.HandleLookups), keep, false}
-	for i, r := range from.fetch(ctx, storage.Chosen(handles, rest)) {
-		results[rest[i]] = r
-	}
+	hits := len(handles)
+	results := knownOr(ctx, handles, c.handle, func(ctx context.Context, rest []string) []storage.Result[storage.UserID] {
+		hits -= len(rest)
+		return from.fetch(ctx, rest)
+	})
+	c.asked(handleKind, hits, 0)
 	return results
 }
 
