@@ -111,7 +111,7 @@ func (d *describer) users(ctx context.Context, ids []storage.UserID) error {
 	if !d.kinds[Users] || len(ids) == 0 {
 		return nil
 	}
-	states := d.store.StatesOf(ctx, ids)
+	states := storage.StateLookups.Read(ctx, d.store, ids...)
 	for i, u := range storage.UserLookups.Read(ctx, d.store, ids...) {
 		if err := cmp.Or(u.Err, states[i].Err); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (d *describer) users(ctx context.Context, ids []storage.UserID) error {
 			d.add(Users, 0, map[string]string{"id": key, "state": "deleted"}, key)
 			continue
 		}
-		d.add(Users, u.Value.UpdatedAt, fields(graphfile.UserFormat, storage.UserWithState{User: u.Value, State: states[i].Value}), key)
+		d.add(Users, u.Value.UpdatedAt, fields(graphfile.UserFormat, storage.UserWithState{User: u.Value, State: states[i].Value.State}), key)
 	}
 	return nil
 }

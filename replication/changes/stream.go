@@ -33,7 +33,6 @@ type Store interface {
 	HasLog() bool
 	HasBinlog() bool
 	Addresses() []string
-	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
 }
 
 // Config says what is read.
