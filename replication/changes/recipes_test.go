@@ -1,0 +1,174 @@
+package changes_test
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "modernc.org/sqlite"
+
+	"kith/replication/changes"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// searchIndex is the recipe for full text search: a row for each post, and the cursor in the same transaction.
+type searchIndex struct{ *sql.DB }
+
+func newSearchIndex(t *testing.T) searchIndex {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "search.db"))
+	if err == nil {
+		_, err = db.Exec(`CREATE VIRTUAL TABLE posts USING fts5 (subject UNINDEXED, text); CREATE TABLE place (cursor TEXT)`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return searchIndex{db}
+}
+
+func (s searchIndex) take(e changes.Event) error {
+	tx, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if e.Type == "kith.posts" {
+		if _, err := tx.Exec(`DELETE FROM posts WHERE subject = ?`, e.Subject); err != nil {
+			return err
+		}
+		if text, there := e.Data["text"]; there {
+			if _, err := tx.Exec(`INSERT INTO posts VALUES (?, ?)`, e.Subject, text); err != nil {
+				return err
+			}
+		}
+	}
+	if e.Cursor != "" {
+		if _, err := tx.Exec(`DELETE FROM place; INSERT INTO place VALUES (?)`, e.Cursor); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// find lists the posts that have a word.
+func (s searchIndex) find(t *testing.T, word string) (subjects []string) {
+	t.Helper()
+	rows, err := s.Query(`SELECT subject FROM posts WHERE posts MATCH ? ORDER BY subject`, word)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var subject string
+		if err := rows.Scan(&subject); err != nil {
+			t.Fatal(err)
+		}
+		subjects = append(subjects, subject)
+	}
+	return subjects
+}
+
+// appendRow is the recipe for analytics: a flat object a line, as JSONEachRow of ClickHouse and read_json of DuckDB take it.
+func appendRow(to io.Writer, e changes.Event) error {
+	if e.Type == changes.Position {
+		return nil
+	}
+	row := map[string]string{"source": e.Source, "event": e.ID, "type": e.Type, "time": e.Time}
+	for name, value := range e.Data {
+		if _, taken := row[name]; !taken {
+			row[name] = value
+		}
+	}
+	return json.NewEncoder(to).Encode(row)
+}
+
+// cache is the recipe for a cache in front of the API.
+type cache map[string]string
+
+func (c cache) forget(e changes.Event) {
+	delete(c, strings.TrimSuffix(strings.TrimPrefix(e.Type, "kith."), "s")+":"+e.Subject)
+}
+
+func TestRecipes(t *testing.T) {
+	t.Parallel()
+	onEachLog(t, func(t *testing.T, store *sqlstore.Store, _ []string) {
+		ctx := t.Context()
+		ada, ben := ofShard(store, 0, 1)[0], ofShard(store, 1, 1)[0]
+		must(t, store.CreateUsers(ctx, []storage.User{{ID: ada, Handle: "ada", CreatedAt: 1e6}, {ID: ben, Handle: "ben", CreatedAt: 1e6}}))
+		_, cursor := read(t, store, "")
+		index := newSearchIndex(t)
+		var file bytes.Buffer
+		kept := cache{"user:" + ada.String(): "Ada", "user:" + ben.String(): "Ben", "follow:" + ada.String() + "/" + ben.String(): "none"}
+		follow := func() {
+			t.Helper()
+			events, _ := read(t, store, cursor)
+			for _, e := range events {
+				if err := index.take(e); err != nil {
+					t.Fatal(err)
+				}
+				if err := appendRow(&file, e); err != nil {
+					t.Fatal(err)
+				}
+				kept.forget(e)
+			}
+			if err := index.QueryRow(`SELECT cursor FROM place`).Scan(&cursor); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publish := func(number int64, text string) storage.PostID {
+			t.Helper()
+			id := storage.PostID{Author: ada, Number: number}
+			if _, _, err := store.Publish(ctx, storage.NewPost{PostID: id, Key: text[:1] + "key", Text: text, At: 3e6}); err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}
+		first, second := publish(71, "a lighthouse at night"), publish(72, "two lighthouse keepers")
+		follow()
+		subject := func(id storage.PostID) string { return ada.String() + "/" + storage.UserID(id.Number).String() }
+		if got, want := index.find(t, "lighthouse"), []string{subject(first), subject(second)}; !slices.Equal(got, want) {
+			t.Errorf("found %v, want %v", got, want)
+		}
+		edited := "a harbor by day"
+		if _, _, err := store.EditPost(ctx, first, storage.PostChange{Text: &edited}, 4e6); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.DeletePost(ctx, second); err != nil {
+			t.Fatal(err)
+		}
+		must(t, store.ChangeEdges(ctx, storage.Forward, ada, []storage.EdgeChange{{To: ben, Type: storage.Following, At: 5e6}}, storage.ChangeOptions{}))
+		follow()
+		if got := index.find(t, "lighthouse"); len(got) != 0 {
+			t.Errorf("what was edited and deleted is still found: %v", got)
+		}
+		if got := index.find(t, "harbor"); !slices.Equal(got, []string{subject(first)}) {
+			t.Errorf("found %v", got)
+		}
+		if len(kept) != 2 || kept["follow:"+ada.String()+"/"+ben.String()] != "" {
+			t.Errorf("the cache has %v, and forgets only what has changed", kept)
+		}
+		types, ids := map[string]int{}, map[string]bool{}
+		for _, line := range strings.Split(strings.TrimSpace(file.String()), "\n") {
+			var row map[string]string // flat, and all text
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			types[row["type"]]++
+			if key := row["source"] + row["event"]; ids[key] {
+				t.Errorf("%s is there twice", key)
+			} else {
+				ids[key] = true
+			}
+		}
+		if types["kith.follows"] != 1 || types["kith.posts"] < 4 {
+			t.Errorf("the file has %v", types)
+		}
+	})
+}
