@@ -51,11 +51,10 @@ var edgesOfKind = &setField[storage.UserID]{
 	setWork: setWork{single: true, answer: func(q setQuestion, ctx context.Context) (userPage, error) {
 		value, _ := q.name.Field.Argument(ctx, "kind").(string)
 		kind, err := q.resolver.kindOf(value)
-		e := prefetch.AccessOf(ctx)
-		if err != nil || e.Viewer != q.user && kind.Seen != storage.ByEveryone {
+		if err != nil || q.Viewer != q.user && kind.Seen != storage.ByEveryone {
 			return closed, err
 		}
-		if sees, err := e.Shows(q.audience, q.user); err != nil || !sees {
+		if sees, err := q.Shows(q.audience, q.user); err != nil || !sees {
 			return closed, err
 		}
 		return q.resolver.related(ctx, q.read, kind, edgesFrom(kind.Number, q.user), q.audience, q.arguments.PageArguments, q.needs())

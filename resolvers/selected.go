@@ -3,7 +3,6 @@ package resolvers
 import (
 	"context"
 
-	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
@@ -100,7 +99,7 @@ func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends
 	case s.mutual != nil:
 		query.Other, query.Absent = &other, !*s.mutual
 	}
-	if s.special != nil && !prefetch.IsViewer(ctx, q.user) {
+	if s.special != nil && q.Viewer != q.user {
 		return closed, nil
 	}
 	return q.members(ctx, query, s, areFriends)
@@ -119,12 +118,11 @@ var followersYouKnow = setOf(
 		}
 	},
 	func(q setQuestion, ctx context.Context) (userPage, error) {
-		viewer, ok := identity.Of(ctx)
-		if !ok {
+		if q.Viewer == 0 {
 			return closed, nil
 		}
 		followers := social.List{Side: storage.Inverse, Owner: q.user}
-		return q.members(ctx, social.MemberQuery{List: social.List{Side: storage.Forward, Owner: viewer.ID}, Other: &followers}, *q.arguments.choice, false)
+		return q.members(ctx, social.MemberQuery{List: social.List{Side: storage.Forward, Owner: q.Viewer}, Other: &followers}, *q.arguments.choice, false)
 	})
 
 func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
@@ -137,7 +135,7 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 	if query.Other != nil {
 		lists = append(lists, *query.Other)
 	}
-	if open, err := prefetch.IsOpen(ctx, lists...); err != nil || !open {
+	if open, err := q.AreOpen(lists...); err != nil || !open {
 		return closed, err
 	}
 	cursors := prefetch.Cursors{Kind: cursor.Selected, To: []int64{int64(q.user), prefetch.Hash(field + " " + s.String())}, What: "list, filter or order"}
@@ -151,10 +149,10 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 	}
 	var all []social.Member
 	complete := true
-	if !s.nobody && !prefetch.IsAbsent(ctx, q.user) {
+	if !s.nobody && !q.IsAbsent(q.user) {
 		query.Words, query.Names, query.Special, query.Order = s.words, q.resolver.reads(), s.special, s.order
-		if viewer, ok := identity.Of(ctx); ok && (s.special != nil || s.order == social.Closest) {
-			specials := loaders.Of(loaders.For(ctx), storage.SpecialLookups).Get(viewer.ID)
+		if q.Viewer != 0 && (s.special != nil || s.order == social.Closest) {
+			specials := loaders.Of(q.Loaders, storage.SpecialLookups).Get(q.Viewer)
 			if specials.Err != nil {
 				return userPage{}, specials.Err
 			}
@@ -181,7 +179,7 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 		p.Rows, p.Since = append(p.Rows, m.ID), append(p.Since, since.Time())
 		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, m.Rank, int64(m.At.UpdateTime), int64(m.At.Peer)))
 	}
-	p.Info = prefetch.PageInfo(q.resolver.Cursors, p.Cursors, more, nil)
+	p.Info = prefetch.PageInfo(q.Cursors, p.Cursors, more, nil)
 	args.Around(p.Info, more, args.Text != "", args.TextBefore != "")
 	return p, nil
 }

@@ -119,7 +119,7 @@ func (s *setsOfLevel) Show(ctx context.Context, level *prefetch.Level, audience 
 	for _, turn := range turns {
 		e.Loaders.Together(len(turn), func(i int, read loaders.Reader) {
 			at := turn[i]
-			answers[at] = answerSet(ctx, audience, names[at], read, max(1, among), isShared[at])
+			answers[at] = answerSet(ctx, e, audience, names[at], read, max(1, among), isShared[at])
 		})
 	}
 	for _, name := range aliases.Keys() {
@@ -178,16 +178,15 @@ func objectsOn(p *userPage, f *selections.Field) (level []prefetch.Objects) {
 }
 
 // answerSet computes a set answer; among is how many are computed together, and several that there are other pages of the same.
-func answerSet(ctx context.Context, audience *social.Audience, name prefetch.PageName, read loaders.Reader, among int, several bool) (p *userPage) {
+func answerSet(ctx context.Context, e *prefetch.Access, audience *social.Audience, name prefetch.PageName, read loaders.Reader, among int, several bool) (p *userPage) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			p = &userPage{Err: graphql.GetOperationContext(ctx).RecoverFunc(ctx, reason)}
 		}
 	}()
-	r := resolverOf(ctx)
-	args, _ := prefetch.ArgumentsOf[setArguments](prefetch.RequestOf(ctx), name.Field)
+	args, _ := prefetch.ArgumentsOf[setArguments](e.Request, name.Field)
 	one, err := name.Field.Read.(worked).work().answer(setQuestion{
-		resolver: r, audience: audience, graph: social.New(read, r.Budget, audience).Among(among), read: read,
+		Access: e, resolver: e.Owner.(*Resolver), audience: audience, graph: social.New(read, e.Budget, audience).Among(among), read: read,
 		name: name, arguments: args, user: name.Of.Author, several: several,
 	}, ctx)
 	one.Err = err
@@ -222,6 +221,7 @@ func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string
 
 // setQuestion has the inputs of a set answer.
 type setQuestion struct {
+	*prefetch.Access
 	resolver  *Resolver
 	audience  *social.Audience
 	graph     *social.Graph
@@ -237,7 +237,7 @@ var closed = userPage{IsClosed: true}
 // common is the common list of two users.
 func (q setQuestion) common(ctx context.Context, side storage.Side) (userPage, error) {
 	a, b := social.List{Side: side, Owner: q.user}, social.List{Side: side, Owner: q.arguments.other}
-	if open, err := prefetch.IsOpen(ctx, a, b); err != nil || !open {
+	if open, err := q.AreOpen(a, b); err != nil || !open {
 		return closed, err
 	}
 	kinds := commonKinds[side]
@@ -270,8 +270,8 @@ func (q setQuestion) recent(ctx context.Context, cursors prefetch.Cursors, lists
 // intersection is a page of the intersection of two lists.
 func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b social.List) (userPage, error) {
 	cursors := prefetch.Cursors{Kind: kind, To: []int64{int64(a.Owner), int64(b.Owner)}, What: "list"} // they carry a count
-	return byID(ctx, q.arguments.PageArguments, cursors, func(from social.Mark, first int) (social.Common, error) {
-		if prefetch.IsAbsent(ctx, a.Owner) || prefetch.IsAbsent(ctx, b.Owner) { // for a hidden user, as for one who does not exist
+	return byID(ctx, q.Cursors, q.arguments.PageArguments, cursors, func(from social.Mark, first int) (social.Common, error) {
+		if q.IsAbsent(a.Owner) || q.IsAbsent(b.Owner) { // for a hidden user, as for one who does not exist
 			return social.Common{Complete: true}, nil
 		}
 		return q.graph.People(ctx, social.PeopleQuery{Filter: social.Both(a, b), From: from, First: first})
@@ -279,7 +279,7 @@ func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b so
 }
 
 // byID is a page of users by ascending id.
-func byID(ctx context.Context, args prefetch.PageArguments, cursors prefetch.Cursors, people func(from social.Mark, first int) (social.Common, error)) (userPage, error) {
+func byID(ctx context.Context, sealer *cursor.Sealer, args prefetch.PageArguments, cursors prefetch.Cursors, people func(from social.Mark, first int) (social.Common, error)) (userPage, error) {
 	from, err := markOn(ctx, cursors, "after", args.Text)
 	if err != nil {
 		return userPage{}, err
@@ -290,7 +290,7 @@ func byID(ctx context.Context, args prefetch.PageArguments, cursors prefetch.Cur
 	}
 	if !args.IsWhole() {
 		c, err := people(from, args.Size)
-		a := markedPage(ctx, c, from, cursors)
+		a := markedPage(sealer, c, from, cursors)
 		args.Around(a.Info, c.More, args.Text != "", false)
 		return a, err
 	}
@@ -301,18 +301,18 @@ func byID(ctx context.Context, args prefetch.PageArguments, cursors prefetch.Cur
 	ids, offset, more := prefetch.Cut(args, c.IDs,
 		func(id storage.UserID) bool { return id > from.After }, func(id storage.UserID) bool { return id < before.After })
 	c.IDs, c.More = ids, false
-	a := markedPage(ctx, c, social.Mark{Found: offset}, cursors)
+	a := markedPage(sealer, c, social.Mark{Found: offset}, cursors)
 	args.Around(a.Info, more, args.Text != "", args.TextBefore != "")
 	return a, err
 }
 
 // markedPage is a page of users by ascending id.
-func markedPage(ctx context.Context, c social.Common, from social.Mark, cursors prefetch.Cursors) userPage {
+func markedPage(sealer *cursor.Sealer, c social.Common, from social.Mark, cursors prefetch.Cursors) userPage {
 	p := userPage{Rows: c.IDs, Cursors: make([]string, len(c.IDs)), Total: prefetch.Counted(c.Total), Complete: c.Complete}
 	for i, id := range c.IDs {
 		p.Cursors[i] = cursors.Spell(prefetch.Unsealed, int64(id), int64(from.Found+i+1))
 	}
-	p.Info = prefetch.PageInfo(prefetch.OperationOf(ctx).Cursors, p.Cursors, c.More, func(seal *cursor.Sealer) string {
+	p.Info = prefetch.PageInfo(sealer, p.Cursors, c.More, func(seal *cursor.Sealer) string {
 		return cursors.Spell(seal, int64(c.Next.After), int64(c.Next.Found))
 	})
 	return p
@@ -330,7 +330,7 @@ func markOn(ctx context.Context, b prefetch.Cursors, argument, text string) (soc
 func foundBefore(claimed int64) int { return int(min(claimed, 1<<30)) }
 
 func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists social.MatchQuery) (userPage, error) {
-	if open, err := prefetch.IsOpen(ctx, lists.Base, lists.Other); err != nil || !open {
+	if open, err := q.AreOpen(lists.Base, lists.Other); err != nil || !open {
 		return closed, err
 	}
 	cursors := prefetch.Cursors{Kind: kind, To: []int64{int64(lists.Base.Owner)}, What: "list"}
@@ -354,7 +354,7 @@ func (q setQuestion) matches(ctx context.Context, cursors prefetch.Cursors, list
 		isWhole = length.Err == nil && length.Value.Of(lists.Base.Side) <= social.MaxMembers
 	}
 	begin, c := from, social.MatchPage{Complete: true}
-	absent := prefetch.IsAbsent(ctx, lists.Other.Owner)
+	absent := q.IsAbsent(lists.Other.Owner)
 	if isWhole && !absent {
 		if c, err = prefetch.Keep(ctx, lists, func() (social.MatchPage, error) {
 			return q.graph.Matches(ctx, lists, social.MatchMark{}, social.MaxMembers)
@@ -387,7 +387,7 @@ func (q setQuestion) matches(ctx context.Context, cursors prefetch.Cursors, list
 		p.Rows, p.Since = append(p.Rows, one.ID), append(p.Since, max(one.At.UpdateTime, one.Other).Time())
 		p.Cursors = append(p.Cursors, spell(prefetch.Unsealed, social.MatchMark{After: one.At, Found: begin.Found + i + 1}))
 	}
-	p.Info = prefetch.PageInfo(q.resolver.Cursors, p.Cursors, c.More, func(seal *cursor.Sealer) string { return spell(seal, c.Next) })
+	p.Info = prefetch.PageInfo(q.Cursors, p.Cursors, c.More, func(seal *cursor.Sealer) string { return spell(seal, c.Next) })
 	args.Around(p.Info, more, args.Text != "", args.TextBefore != "")
 	return p, nil
 }

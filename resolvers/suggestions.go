@@ -38,15 +38,15 @@ var followSuggestions = setOf(
 var similarUsers = setOf(parsePage, nil, setQuestion.similar)
 
 func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
-	if open, err := prefetch.IsOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
+	if open, err := q.IsOpen(social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.Size, Via: q.most(ctx), Best: q.arguments.best, Active: q.resolver.active}
+	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.Size, Via: q.most(), Best: q.arguments.best, Active: q.resolver.active}
 	// A cursor names the following behind which the pool starts, who may be hidden.
 	cursors := prefetch.Cursors{Kind: cursor.RankedSuggestions, To: []int64{int64(query.User)}, What: "list"}
 	if query.Best {
 		cursors.Kind = cursor.BestSuggestions
-		open, err := prefetch.IsOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user})
+		open, err := q.IsOpen(social.List{Side: storage.Inverse, Owner: q.user})
 		if err != nil {
 			return userPage{}, err
 		}
@@ -62,7 +62,7 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 	if r.Popular != nil {
 		query.Popular = r.Popular.Users
 	}
-	if prefetch.IsViewer(ctx, q.user) { // to others the answer would tell whom the user has muted, dismissed or asked
+	if q.Viewer == q.user { // to others the answer would tell whom the user has muted, dismissed or asked
 		muted, err := q.graph.LeftOut(ctx, q.user, storage.SuggestionAnswers)
 		dismissed, failed := q.graph.Related(ctx, q.user, storage.Dismissals) // which have been read
 		since := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL))
@@ -117,7 +117,7 @@ func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
 
 // similar is a page of the users who are like one.
 func (q setQuestion) similar(ctx context.Context) (userPage, error) {
-	if open, err := prefetch.IsOpen(ctx, social.List{Side: storage.Inverse, Owner: q.user}); err != nil || !open {
+	if open, err := q.IsOpen(social.List{Side: storage.Inverse, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
 	cursors := prefetch.Cursors{Kind: cursor.Similar, To: []int64{int64(q.user)}, What: "list"}
@@ -135,7 +135,7 @@ func (q setQuestion) similar(ctx context.Context) (userPage, error) {
 	for i := range p.Rows {
 		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, from+int64(i)+1))
 	}
-	p.Info = prefetch.PageInfo(q.resolver.Cursors, p.Cursors, len(p.Rows) < len(all), nil)
+	p.Info = prefetch.PageInfo(q.Cursors, p.Cursors, len(p.Rows) < len(all), nil)
 	return p, nil
 }
 
@@ -197,11 +197,11 @@ var recommendedBy = prefetch.NewField(
 const defaultVia = 3
 
 // most is the greatest number of users who recommend a suggestion that is selected.
-func (q setQuestion) most(ctx context.Context) (most int) {
+func (q setQuestion) most() (most int) {
 	for _, alias := range q.name.Field.Twins {
 		for _, edges := range alias.Below[0].Named("edges") {
 			for _, via := range edges.Below[0].Named("via") {
-				size, _ := prefetch.ArgumentsOf[int](prefetch.RequestOf(ctx), via)
+				size, _ := prefetch.ArgumentsOf[int](q.Request, via)
 				most = max(most, size)
 			}
 		}

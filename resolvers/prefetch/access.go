@@ -265,18 +265,6 @@ func ownersOf(viewer storage.UserID, lists []social.List) []storage.UserID {
 	return owners.Keys()
 }
 
-// IsOpen reports whether lists are all open to the viewer. The rows that decide this have been fetched. The lists of a user who is unknown,
-// or absent, are open: they are empty.
-func IsOpen(ctx context.Context, lists ...social.List) (bool, error) {
-	e := AccessOf(ctx)
-	for _, list := range lists {
-		if open, err := e.IsOpen(list); err != nil || !open {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // ReadOpen reports which lists are open. No level has read their owners ahead.
 func ReadOpen(ctx context.Context, lists []social.List) ([]bool, error) {
 	a, err := AudienceOf(ctx)
@@ -296,7 +284,18 @@ func ReadOpen(ctx context.Context, lists []social.List) ([]bool, error) {
 	return open, nil
 }
 
-// IsOpen is [IsOpen] for one list.
+// AreOpen reports whether lists are all open, see IsOpen.
+func (e *Access) AreOpen(lists ...social.List) (bool, error) {
+	for _, list := range lists {
+		if open, err := e.IsOpen(list); err != nil || !open {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// IsOpen reports whether a list is open to the viewer. The rows that decide this have been fetched. The lists of a user who is unknown, or
+// absent, are open: they are empty.
 func (e *Access) IsOpen(list social.List) (open bool, err error) {
 	last := &e.last[list.Side]
 	if last.owner == list.Owner && last.owner != 0 {
