@@ -10,6 +10,7 @@ import (
 	"kith/graph/selections"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
+	"kith/resolvers/watch"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -48,7 +49,7 @@ type facts[K comparable] struct {
 }
 
 // authorSubscribes subscribes the viewer to what others do with its posts. After an event it reads what it sends on the viewer's own shard.
-func authorSubscribes[K comparable, R any, A sent](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
+func authorSubscribes[K comparable, R any, A watch.Sent](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func authorSubscribes[K comparable, R any, A sent](ctx context.Context, r *Resol
 		_, is := news.keyOf(e)
 		return is && e.Edge.From != viewer
 	}
-	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, concerns, viewer), watchNews(w))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(w))
 }
 
 // authorWatch is the state of one favoriteAdded or commentAdded.
@@ -74,13 +75,13 @@ type authorWatch[K comparable, R, A any] struct {
 // there is no list of what was done with all posts of an author.
 const missedPosts = 100
 
-func (w *authorWatch[K, R, A]) begin(context.Context) error {
+func (w *authorWatch[K, R, A]) Begin(context.Context) error {
 	w.began = storage.MicrosOf(time.Now())
 	w.latest = w.began
 	return nil
 }
 
-func (w *authorWatch[K, R, A]) read(ctx context.Context, e events.Event) (rows []R, more bool, err error) {
+func (w *authorWatch[K, R, A]) Read(ctx context.Context, e events.Event) (rows []R, more bool, err error) {
 	key, is := w.news.keyOf(e)
 	keys := []K{key}
 	if !is {
@@ -98,18 +99,18 @@ func (w *authorWatch[K, R, A]) read(ctx context.Context, e events.Event) (rows [
 		w.missed = w.missed[len(keys):]
 	}
 	for _, row := range rows {
-		w.latest = reached(w.latest, w.news.facts(row).at)
+		w.latest = watch.Reached(w.latest, w.news.facts(row).at)
 	}
 	return rows, len(w.missed) > 0, nil
 }
 
-func (w *authorWatch[K, R, A]) about(row R) (K, storage.Micros) {
+func (w *authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
 	f := w.news.facts(row)
 	return f.key, f.at
 }
 
 // oldest is the time of the oldest rows that may be news.
-func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.latest-inFlight) }
+func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.latest-watch.InFlight) }
 
 // miss reads what may have been done with the viewer's newest posts since the newest row that was sent.
 func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
@@ -147,7 +148,7 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 	rows = slices.DeleteFunc(rows, func(row R) bool {
 		f := w.news.facts(row)
 		// If a writer sends a comment again, it is reported again.
-		isOld := !f.late && f.at < w.began-inFlight
+		isOld := !f.late && f.at < w.began-watch.InFlight
 		return isOld || f.by == w.viewer || a.Hides(f.by)
 	})
 	posts, users := make([]storage.PostID, len(rows)), make([]storage.UserID, len(rows))
@@ -168,7 +169,7 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 	return shown, nil
 }
 
-func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
+func (w *authorWatch[K, R, A]) Send(ctx context.Context, rows []R) []A {
 	s, l := payloadSelection(ctx), loaders.For(ctx)
 	posts, users := make([]storage.Post, len(rows)), make([]storage.UserID, len(rows))
 	for i, row := range rows {

@@ -8,6 +8,7 @@ import (
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
+	"kith/resolvers/watch"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -30,14 +31,14 @@ type edgeNews[A any] struct {
 	page   [2]storage.Position // where reading a gap continues; zero: it begins
 }
 
-func (n *edgeNews[A]) begin(ctx context.Context) error {
+func (n *edgeNews[A]) Begin(ctx context.Context) error {
 	for i, side := range n.sides {
 		for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: 1}) {
 			if page.Err != nil {
 				return page.Err
 			}
 			for _, row := range page.Value {
-				n.newest[i] = reached(n.newest[i], row.UpdateTime)
+				n.newest[i] = watch.Reached(n.newest[i], row.UpdateTime)
 			}
 		}
 	}
@@ -55,7 +56,7 @@ func (n *edgeNews[A]) pagesOf(ctx context.Context, side storage.Side, query stor
 	return loaders.Of(loaders.For(ctx), storage.PageLookups[side]).Fetch(queries)
 }
 
-func (n *edgeNews[A]) read(ctx context.Context, e events.Event) (rows []storage.Edge, more bool, err error) {
+func (n *edgeNews[A]) Read(ctx context.Context, e events.Event) (rows []storage.Edge, more bool, err error) {
 	if e.Kind == events.Gap {
 		rows, more, err = n.missed(ctx)
 	} else {
@@ -67,7 +68,7 @@ func (n *edgeNews[A]) read(ctx context.Context, e events.Event) (rows []storage.
 	for _, row := range rows {
 		for i, side := range n.sides {
 			if side.Owner(row.Pair()) == n.viewer {
-				n.newest[i] = reached(n.newest[i], row.UpdateTime)
+				n.newest[i] = watch.Reached(n.newest[i], row.UpdateTime)
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func (n *edgeNews[A]) read(ctx context.Context, e events.Event) (rows []storage.
 func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more bool, err error) {
 	page := n.page
 	for i, side := range n.sides {
-		if since := max(n.began[i], n.newest[i]-inFlight); page[i] == (storage.Position{}) && since > 0 {
+		if since := max(n.began[i], n.newest[i]-watch.InFlight); page[i] == (storage.Position{}) && since > 0 {
 			page[i] = storage.Position{UpdateTime: since, Peer: math.MaxInt64}
 		}
 		missed, rest, err := n.newer(ctx, side, page[i])
@@ -121,11 +122,11 @@ func (n *edgeNews[A]) newer(ctx context.Context, side storage.Side, since storag
 	return rows, more, nil
 }
 
-func (*edgeNews[A]) about(row storage.Edge) (storage.Pair, storage.Micros) {
+func (*edgeNews[A]) About(row storage.Edge) (storage.Pair, storage.Micros) {
 	return row.Pair(), row.UpdateTime
 }
 
-func (n *edgeNews[A]) send(ctx context.Context, rows []storage.Edge) []A { return n.convert(ctx, rows) }
+func (n *edgeNews[A]) Send(ctx context.Context, rows []storage.Edge) []A { return n.convert(ctx, rows) }
 
 // FriendRequestChanged sends requests as they are on the viewer's own shard.
 func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error) {
@@ -157,7 +158,7 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 			})
 		},
 	}
-	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), watchNews(n))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), watch.ForNews(n))
 }
 
 func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error) {
@@ -182,7 +183,7 @@ func (r subscriptions) FollowRequestAdded(ctx context.Context) (<-chan *model.Fo
 }
 
 // towardsViewer sends each edge of a type that begins and enters the viewer, with the user at its other end.
-func towardsViewer[A sent](
+func towardsViewer[A watch.Sent](
 	ctx context.Context, r *Resolver, viewer storage.UserID, kind storage.EdgeType, answer func(row storage.Edge, node *model.User, self *model.Viewer) A,
 ) (<-chan A, error) {
 	begins := func(e events.Event) bool {
@@ -204,5 +205,5 @@ func towardsViewer[A sent](
 			})
 		},
 	}
-	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer), watchNews(n))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, begins, viewer), watch.ForNews(n))
 }

@@ -10,6 +10,7 @@ import (
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
+	"kith/resolvers/watch"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -29,7 +30,7 @@ func (r subscriptions) PostAdded(ctx context.Context, list *string, special bool
 			return nil, err
 		}
 	}
-	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns), watchNews(w))
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, w.concerns), watch.ForNews(w))
 }
 
 // feedWatch is the state of one postAdded.
@@ -57,7 +58,7 @@ func (w *feedWatch) concerns(e events.Event) bool {
 	return e.Has(storage.Missed) && (e.User.User == w.viewer || w.list != nil && e.User.User == w.listID.Owner)
 }
 
-func (w *feedWatch) begin(ctx context.Context) error {
+func (w *feedWatch) Begin(ctx context.Context) error {
 	w.began = storage.MicrosOf(time.Now())
 	w.newest = w.began
 	_, err := w.learn(ctx)
@@ -94,44 +95,44 @@ func (w *feedWatch) learn(ctx context.Context) (only *idset.Set, err error) {
 	return only, err
 }
 
-func (w *feedWatch) read(ctx context.Context, e events.Event) (rows []storage.Post, more bool, err error) {
+func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Post, more bool, err error) {
 	if e.Kind == events.PostChanged {
 		rows, err = w.post(ctx, e.Post.PostID)
 	} else if only, failed := w.learn(ctx); failed != nil {
 		err = failed
 	} else if e.Kind == events.Gap {
-		rows, err = w.missed(ctx, only, w.newest-inFlight)
+		rows, err = w.missed(ctx, only, w.newest-watch.InFlight)
 	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch
 		since := e.Edge.UpdateTime - clocksDiffer
 		if now := storage.MicrosOf(time.Now()); e.Edge.UpdateTime > now { // the clock that wrote it is ahead, so it says nothing
-			since = now - inFlight
+			since = now - watch.InFlight
 		}
-		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), max(w.newest-inFlight, since))
+		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), max(w.newest-watch.InFlight, since))
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	rows = slices.DeleteFunc(rows, w.isOld)
 	for _, p := range rows {
-		w.newest = reached(w.newest, p.CreatedAt)
+		w.newest = watch.Reached(w.newest, p.CreatedAt)
 	}
 	return rows, false, nil
 }
 
 // clocksDiffer is how much the clocks of two gateways may differ: one writes a follow, and the other a post after it.
-const clocksDiffer = inFlight / 10
+const clocksDiffer = watch.InFlight / 10
 
-func (*feedWatch) about(p storage.Post) (storage.PostID, storage.Micros) {
+func (*feedWatch) About(p storage.Post) (storage.PostID, storage.Micros) {
 	return p.PostID, p.CreatedAt
 }
 
 // isOld reports whether a post is too old to be news: publishing it again is reported as publishing it is.
 func (w *feedWatch) isOld(p storage.Post) bool {
-	return p.CreatedAt < max(w.began-inFlight, w.newest-foundLate)
+	return p.CreatedAt < max(w.began-watch.InFlight, w.newest-foundLate)
 }
 
 // foundLate is how late a post may be found that was published without an event.
-const foundLate = 6 * inFlight
+const foundLate = 6 * watch.InFlight
 
 // post reads a post, if it is in the feed.
 func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post, error) {
@@ -185,7 +186,7 @@ func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.M
 	return rows, err
 }
 
-func (w *feedWatch) send(ctx context.Context, rows []storage.Post) []*model.PostAdded {
+func (w *feedWatch) Send(ctx context.Context, rows []storage.Post) []*model.PostAdded {
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx,
 		postRows{rows, s.below("edge").of("node")},

@@ -12,6 +12,7 @@ import (
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
+	"kith/resolvers/watch"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -30,17 +31,17 @@ func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) 
 	if len(list.Wrong) > 0 { // the answers have no path for it
 		return nil, list.Wrong[0].Err
 	}
-	w := &watch{viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}
+	w := &relationshipWatch{viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}
 	for _, id := range list.Good {
 		if id != viewer { // nobody follows itself
 			w.others[id] = true
 		}
 	}
-	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
 }
 
-// watch is the state of one relationshipChanged.
-type watch struct {
+// relationshipWatch is the state of one relationshipChanged.
+type relationshipWatch struct {
 	viewer storage.UserID
 	others map[storage.UserID]bool
 	last   map[storage.UserID]tie // what the client knows
@@ -50,24 +51,24 @@ type watch struct {
 // the mutes, the ends of these, and the mark.
 type tie [9]any
 
-func (w *watch) concerns(e events.Event) bool {
+func (w *relationshipWatch) concerns(e events.Event) bool {
 	return e.Has(storage.Beside) || e.Side.IsInverse() && w.others[w.peer(e.Edge)]
 }
 
 // peer is the user of an edge who is not the viewer.
-func (w *watch) peer(e storage.Edge) storage.UserID {
+func (w *relationshipWatch) peer(e storage.Edge) storage.UserID {
 	if e.From == w.viewer {
 		return e.To
 	}
 	return e.From
 }
 
-func (w *watch) begin(ctx context.Context) (err error) {
+func (w *relationshipWatch) Begin(ctx context.Context) (err error) {
 	w.last, err = w.changed(ctx, slices.Collect(maps.Keys(w.others)))
 	return err
 }
 
-func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.RelationshipChanged, bool, error) {
+func (w *relationshipWatch) Answers(ctx context.Context, e events.Event) ([]*model.RelationshipChanged, bool, error) {
 	s := payloadSelection(ctx)
 	on := s.of("relationship")
 	others := []storage.UserID{w.peer(e.Edge)}
@@ -97,7 +98,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 }
 
 // changed reads the relationships with some of the users that differ from what the client knows.
-func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[storage.UserID]tie, error) {
+func (w *relationshipWatch) changed(ctx context.Context, others []storage.UserID) (map[storage.UserID]tie, error) {
 	l, on := loaders.For(ctx), payloadSelection(ctx).of("relationship")
 	pairs := storage.Each(others, func(id storage.UserID) storage.Pair { return storage.Pair{From: w.viewer, To: id} })
 	ties := make([]tie, len(others))

@@ -1,4 +1,6 @@
-package resolvers
+// Package watch runs subscriptions: after an event it reads what a client is sent, as often as it takes, and remembers what it has sent. It
+// knows no field; what is read is prefetched as for a query.
+package watch
 
 import (
 	"context"
@@ -26,25 +28,25 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// A subscriber is the state of one subscription: what its client knows.
-type subscriber[T any] interface {
-	// begin reads the state in which the subscription starts.
-	begin(ctx context.Context) error
-	// answers reads what an event has changed for the client. If more is true, it has to be called again with the same event, for the rest.
+// Watcher is the state of one subscription: what its client knows.
+type Watcher[T any] interface {
+	// Begin reads the state in which the subscription starts.
+	Begin(ctx context.Context) error
+	// Answers reads what an event has changed for the client. If more is true, it has to be called again with the same event, for the rest.
 	// After an error, it has to be called again, too: then the client knows no more than before.
-	answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
+	Answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
 }
 
-// sent is what a subscription sends, see [subscription.State].
-type sent interface {
+// Sent is what a subscription sends, see [subscription.State].
+type Sent interface {
 	Keep(enter func(context.Context) context.Context)
 }
 
-// subscribe runs a subscription to the events of a source.
-func subscribe[T sent](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T]) (<-chan T, error) {
-	begin, cancel := r.attempt(ctx)
+// Run runs a subscription to the events of a source.
+func Run[T Sent](ctx context.Context, store storage.Bundler, source *events.Subscription, s Watcher[T]) (<-chan T, error) {
+	begin, cancel := attemptIn(ctx, store)
 	defer cancel()
-	if err := s.begin(begin); err != nil {
+	if err := s.Begin(begin); err != nil {
 		source.Close()
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func subscribe[T sent](ctx context.Context, r *Resolver, source *events.Subscrip
 			for more := true; more; {
 				var list []T
 				var ok bool
-				if list, more, ok = patiently(ctx, r, source, s, e); !ok {
+				if list, more, ok = patiently(ctx, store, source, s, e); !ok {
 					return
 				}
 				for _, one := range list {
@@ -74,17 +76,17 @@ func subscribe[T sent](ctx context.Context, r *Resolver, source *events.Subscrip
 	return answers, nil
 }
 
-// attempt is the context of one read of an event's subject, in its present state.
-func (r *Resolver) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(loaders.Attach(ctx, r.Store), perEvent)
+// attemptIn is the context of one read of an event's subject, in its present state.
+func attemptIn(ctx context.Context, store storage.Bundler) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(loaders.Attach(ctx, store), perEvent)
 }
 
-// patiently retries until it can read, because the event does not come again. ok is false
-// if the subscription has ended meanwhile, for instance because too many events were waiting.
-func patiently[T sent](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T], e events.Event) (list []T, more, ok bool) {
+// patiently retries until it can read, because the event does not come again. ok is false if the subscription has ended meanwhile, for
+// instance because too many events were waiting.
+func patiently[T Sent](ctx context.Context, store storage.Bundler, source *events.Subscription, s Watcher[T], e events.Event) (list []T, more, ok bool) {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		list, more, err := readOnce(ctx, r, s, e)
+		list, more, err := readOnce(ctx, store, s, e)
 		switch {
 		case err == nil:
 			return list, more, true
@@ -112,15 +114,15 @@ func inTurn(ctx context.Context, source *events.Subscription, e events.Event) ev
 }
 
 // readOnce reads once. If a part of an answer could not be read, it is null, as below other fields.
-func readOnce[T sent](ctx context.Context, r *Resolver, s subscriber[T], e events.Event) (list []T, more bool, err error) {
+func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
-	ctx, cancel := r.attempt(ctx)
+	ctx, cancel := attemptIn(ctx, store)
 	defer cancel()
 	keep := func(_ context.Context, err error) *gqlerror.Error {
 		return &gqlerror.Error{Err: err, Message: err.Error()}
 	}
 	ctx = graphql.WithResponseContext(ctx, keep, graphql.DefaultRecover)
-	list, more, err = s.answers(ctx, e)
+	list, more, err = s.Answers(ctx, e)
 	if below := graphql.GetErrors(ctx); err == nil && len(below) > 0 {
 		subscription.Failed(ctx, below, 1)
 	}
@@ -144,35 +146,37 @@ func survive(ctx context.Context) {
 	}
 }
 
-// newsReader reads rows, which have keys and versions, and are sent in some form.
-type newsReader[K comparable, R, A any] interface {
-	// begin reads the state in which the subscription starts.
-	begin(ctx context.Context) error
-	// read reads what an event has added, or what may have been missed, oldest first. more and err are those of subscriber.answers.
-	read(ctx context.Context, e events.Event) (rows []R, more bool, err error)
-	about(row R) (key K, version storage.Micros)
-	// send makes the answers.
-	send(ctx context.Context, rows []R) []A
+// News reads rows, which have keys and versions, and are sent in some form.
+type News[K comparable, R, A any] interface {
+	// Begin reads the state in which the subscription starts.
+	Begin(ctx context.Context) error
+	// Read reads what an event has added, or what may have been missed, oldest first. more and err are those of [Watcher].
+	Read(ctx context.Context, e events.Event) (rows []R, more bool, err error)
+	// About is what row this is, and its version.
+	About(row R) (key K, version storage.Micros)
+	// Send makes the answers.
+	Send(ctx context.Context, rows []R) []A
 }
 
-// newsWatch is the state of a subscription that sends each version of a row once. So events that
-// arrive twice or late, or are reported lost, do no harm.
+// newsWatch is what ForNews returns.
 type newsWatch[K comparable, R, A any] struct {
-	newsReader[K, R, A]
+	News[K, R, A]
 	sent map[K]storage.Micros // the versions of the rows sent last
 }
 
-func watchNews[K comparable, R, A any](r newsReader[K, R, A]) *newsWatch[K, R, A] {
+// ForNews is the state of a subscription that sends each version of a row once. So events that arrive twice or late, or are reported lost,
+// do no harm.
+func ForNews[K comparable, R, A any](r News[K, R, A]) Watcher[A] {
 	return &newsWatch[K, R, A]{r, map[K]storage.Micros{}}
 }
 
-func (w *newsWatch[K, R, A]) answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
-	rows, more, err := w.read(ctx, e)
+func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
+	rows, more, err := w.Read(ctx, e)
 	if err != nil {
 		return nil, false, err
 	}
 	rows = slices.DeleteFunc(rows, func(row R) bool {
-		key, version := w.about(row)
+		key, version := w.About(row)
 		isOld := version <= w.sent[key]
 		if !isOld {
 			noteSent(w.sent, key, version)
@@ -182,19 +186,19 @@ func (w *newsWatch[K, R, A]) answers(ctx context.Context, e events.Event) (list 
 	if len(rows) == 0 {
 		return nil, more, nil
 	}
-	return w.send(ctx, rows), more, nil
+	return w.Send(ctx, rows), more, nil
 }
 
 // maxSeen bounds the memory for recognising repeated events.
 const maxSeen = 1000
 
-// inFlight is how much older the rows that a gap hides may be than what a subscription has sent already: writers at several gateways commit
+// InFlight is how much older the rows that a gap hides may be than what a subscription has sent already: writers at several gateways commit
 // in an order other than that of their times. Events that were sent are remembered, and not sent twice.
-const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
+const InFlight = storage.Micros(10 * time.Second / time.Microsecond)
 
-// reached is up to when a subscription has read once it has read a row of a time. A row that is ahead of the clock must not make
+// Reached is up to when a subscription has read once it has read a row of a time. A row that is ahead of the clock must not make
 // all that comes until then look old.
-func reached(newest, at storage.Micros) storage.Micros {
+func Reached(newest, at storage.Micros) storage.Micros {
 	return max(newest, min(at, storage.MicrosOf(time.Now())))
 }
 
@@ -202,7 +206,7 @@ func reached(newest, at storage.Micros) storage.Micros {
 // too old to be read again, or else everything.
 func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
 	if len(sent) >= maxSeen {
-		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-inFlight })
+		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-InFlight })
 	}
 	if len(sent) >= maxSeen {
 		clear(sent)
