@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/99designs/gqlgen/graphql"
-
 	"kith/accounts"
 	"kith/accounts/identity"
 	"kith/graph/apierr"
@@ -90,20 +88,6 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, webs
 		changed = changed || o.Changed
 	}
 	return accountPayload(ctx, viewer, changed), nil
-}
-
-// orRemoved is an argument of the running mutation: null removes what can be removed, and what is left out stays as it is.
-func orRemoved(ctx context.Context, name string, value *string) *string {
-	if value == nil && isGiven(ctx, name) {
-		return new(string)
-	}
-	return value
-}
-
-// isGiven reports whether an argument of the running mutation is not left out: it may be null.
-func isGiven(ctx context.Context, name string) bool {
-	_, given := graphql.GetFieldContext(ctx).Field.ArgumentMap(graphql.GetOperationContext(ctx).Variables)[name]
-	return given
 }
 
 // visibilityOf converts a visibility; null leaves it unchanged.

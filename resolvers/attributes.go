@@ -1,8 +1,11 @@
 package resolvers
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+
+	"github.com/99designs/gqlgen/graphql"
 
 	"kith/accounts"
 	"kith/graph/apierr"
@@ -62,4 +65,18 @@ func attributesError(err error) error {
 		return apierr.TooLong.Error("the attributes take more than %d bytes", storage.MaxAttributes).In("attributes")
 	}
 	return err
+}
+
+// orRemoved is an argument of the running mutation: null removes what can be removed, and what is left out stays as it is.
+func orRemoved(ctx context.Context, name string, value *string) *string {
+	if value == nil && isGiven(ctx, name) {
+		return new(string)
+	}
+	return value
+}
+
+// isGiven reports whether an argument of the running mutation is not left out: it may be null.
+func isGiven(ctx context.Context, name string) bool {
+	_, given := graphql.GetFieldContext(ctx).Field.ArgumentMap(graphql.GetOperationContext(ctx).Variables)[name]
+	return given
 }

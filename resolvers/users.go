@@ -132,8 +132,6 @@ func some[T any](list []T, places []int) []T {
 	return storage.Each(places, func(at int) T { return list[at] })
 }
 
-// The connections of users.
-
 func plain(users model.UserPage, p *userPage) *model.UserConnection {
 	return &model.UserConnection{UserPage: users, Edges: prefetch.Edges(len(users.Nodes), func(i int) model.UserEdge {
 		return model.UserEdge{Cursor: p.Cursor(i), Node: users.Nodes[i]}
