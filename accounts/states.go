@@ -109,7 +109,7 @@ func (s *States) setOwn(ctx context.Context, user storage.UserID, state storage.
 // maxSuspension bounds how far in the future a suspension with an end ends.
 const maxSuspension = 10 * 366 * 24 * time.Hour
 
-// Moderate does what an operator's entry says, whose texts have been checked, see [storage.ModerationStore].
+// Moderate does what an operator's entry says, whose texts have been checked, see [storage.StateStore].
 func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
 	now := s.Now()
 	e.At = storage.MicrosOf(now)

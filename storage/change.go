@@ -1,15 +1,5 @@
 package storage
 
-import "context"
-
-// Committer reports what it has changed.
-type Committer interface {
-	// OnCommit has a function called with each transaction that has changed something which caches keep or subscriptions report: after
-	// its commit, and before the writer goes on. It is called even if the writer's context has ended, and by several writers at once. A
-	// write may be several transactions, and several writes may share one. There is one such function; it is set before the first write.
-	OnCommit(report func(context.Context, Change))
-}
-
 // Change is what has changed: by one transaction, or as far as it is known. In this form a process reports it to its caches and to other
 // processes, and the logs of the engines show it.
 type Change struct {

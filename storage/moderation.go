@@ -1,7 +1,5 @@
 package storage
 
-import "context"
-
 // ModerationAction is what an operator has done.
 type ModerationAction uint8
 
@@ -50,21 +48,3 @@ type ModerationQuery struct {
 
 // ModerationLookups lists entries in the order of their places. It asks every shard. Every query is Found.
 var ModerationLookups = NewLookupKind[ModerationQuery, []ModerationEntry]("moderation", nil)
-
-// ModerationStore keeps what operators do, in a log to which entries are only added. Entries outlive the posts, comments
-// and users that they are about.
-type ModerationStore interface {
-	// Moderate does what an entry says and adds the entry to the log, in one transaction on the shard of Owner, or does
-	// neither. It returns the entry as it is in the log: with the User of a comment, and with At later than the owner's last entry. The
-	// change of the user has the At that was given: the log may be ahead of the clock.
-	// Nothing changes if the user is suspended until the same time or, to be reinstated, is not suspended at At, and if there is no such
-	// post or comment. A suspension leaves the [UserState] as it is, raises the user's version, and is among [StateChangeLookups].
-	// Removing is what [PostWriter].DeletePost does, or [CommentWriter].DeleteComment by the post's author. [ErrUserUnknown] if
-	// a user to be suspended or reinstated does not exist or is being deleted.
-	Moderate(ctx context.Context, entry ModerationEntry) (added ModerationEntry, changed bool, err error)
-
-	// RestoreModeration adds entries as they were elsewhere, for imports, and leaves posts and comments as they are. Without
-	// an Err, each is Found, and the Value reports whether it was added: there may be one with its key. Afterwards the newest entry about each user who
-	// exists says whether that user is suspended; such a change has the time at. Entries of later times get times just behind it, in their order.
-	RestoreModeration(ctx context.Context, entries []ModerationEntry, at Micros) []Result[bool]
-}

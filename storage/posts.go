@@ -149,7 +149,9 @@ type PostChange struct {
 	Attributes AttributeChange
 }
 
-// PostWriter writes posts. Every change of posts raises the author's version, and the post's own.
+// PostWriter writes posts and comments. Every change of posts raises the author's version, and the post's own; every change of
+// comments raises the post's. Rows that are restored are written in several transactions for each shard: after an error some may have
+// been written, and calling it again is harmless.
 type PostWriter interface {
 	// Publish makes a post and counts it with its author. If the author has published with the key
 	// before, Publish changes nothing and returns that post and false; [ErrPostUnknown] if it has
@@ -163,20 +165,7 @@ type PostWriter interface {
 	// DeletePost permanently deletes a post with its text, media and attributes, and no longer counts it. If the
 	// post does not exist, nothing changes.
 	DeletePost(ctx context.Context, id PostID) (changed bool, err error)
-}
 
-// NewComment is a comment to be written.
-type NewComment struct {
-	Post   PostID
-	Number int64
-	By     UserID
-	Key    string // as in [NewPost], of By for this post
-	Text   string
-	At     Micros
-}
-
-// CommentWriter writes comments. Every change of comments raises the post's version.
-type CommentWriter interface {
 	// AddComment writes a comment and counts it with its post. If the same user has commented on the
 	// post with the key before, AddComment changes nothing and returns that comment and false.
 	// [ErrPostUnknown] if there is no such post. [ErrForbidden] if, on the shard of the post's author,
@@ -187,6 +176,28 @@ type CommentWriter interface {
 	// post is zero, if the comment does not exist, or if by is neither the user who wrote it nor the author of the post:
 	// to say which of the two would tell of comments that by may not see.
 	DeleteComment(ctx context.Context, id CommentID, by UserID) (on PostID, err error)
+
+	// RestorePosts writes posts as they were elsewhere, for imports: those whose ids do not exist yet. Without an Err, the Value reports
+	// whether the post was written. A post is not Found if its author does not exist. [ErrKeyTaken]
+	// if the author has another post with the key. Posts that are not deleted are counted with their
+	// authors, whose versions rise; no user becomes active.
+	RestorePosts(ctx context.Context, posts []PostRow) []Result[bool]
+
+	// RestoreComments writes those comments whose ids do not exist yet, and counts them with their
+	// posts, whose versions rise. A comment is not Found if its post does not exist, or has been
+	// deleted. [ErrKeyTaken] if its user has another comment with the key on the post. Blocks do
+	// not prevent it, and whether the user exists is not checked.
+	RestoreComments(ctx context.Context, comments []NewComment) []Result[bool]
+}
+
+// NewComment is a comment to be written.
+type NewComment struct {
+	Post   PostID
+	Number int64
+	By     UserID
+	Key    string // as in [NewPost], of By for this post
+	Text   string
+	At     Micros
 }
 
 // PostAt is a post and when it was published: what home feeds are made of before their posts are
@@ -239,20 +250,3 @@ func (c NewComment) ID() CommentID { return CommentID{Author: c.Post.Author, Num
 
 // Compare orders comments by the author of the post, then by number.
 func (c CommentID) Compare(d CommentID) int { return PostID(c).Compare(PostID(d)) }
-
-// PostRestorer writes posts and comments as they were elsewhere, for imports. Rows of one shard are
-// written in several transactions: after an error some may have been written, and calling it again is
-// harmless.
-type PostRestorer interface {
-	// RestorePosts writes those posts whose ids do not exist yet. Without an Err, the Value reports
-	// whether the post was written. A post is not Found if its author does not exist. [ErrKeyTaken]
-	// if the author has another post with the key. Posts that are not deleted are counted with their
-	// authors, whose versions rise; no user becomes active.
-	RestorePosts(ctx context.Context, posts []PostRow) []Result[bool]
-
-	// RestoreComments writes those comments whose ids do not exist yet, and counts them with their
-	// posts, whose versions rise. A comment is not Found if its post does not exist, or has been
-	// deleted. [ErrKeyTaken] if its user has another comment with the key on the post. Blocks do
-	// not prevent it, and whether the user exists is not checked.
-	RestoreComments(ctx context.Context, comments []NewComment) []Result[bool]
-}

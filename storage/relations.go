@@ -56,15 +56,6 @@ const (
 	MaxSpecials     = 1000 // special follows of one user
 )
 
-// MarkWriter writes marks.
-type MarkWriter interface {
-	// SetMark changes the mark on From → To. It returns the mark as it is afterwards, and whether
-	// the call changed it. A change raises the version of From. A mark that is not special and has
-	// neither a remark nor attributes is removed. [ErrNotFollowing]; [ErrLimitReached] beyond [MaxSpecials];
-	// [ErrAttributesTooLong].
-	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
-}
-
 // PopularLookups lists the most followed of the users who were active on or after a day: most followed
 // first, ties by smaller id. Users without followers and users who do not
 // exist are left out. A user is active on the day on which it is created, follows, blocks,
@@ -133,9 +124,15 @@ type Annotation struct {
 	Attributes Attributes // of a mark, or of the relation
 }
 
-// AnnotationWriter writes rows beside edges as they were elsewhere, for imports.
+// AnnotationWriter writes rows beside edges.
 type AnnotationWriter interface {
-	// AddAnnotations writes those rows of one kind that do not exist yet. Without an Err, the Value
+	// SetMark changes the mark on From → To. It returns the mark as it is afterwards, and whether
+	// the call changed it. A change raises the version of From. A mark that is not special and has
+	// neither a remark nor attributes is removed. [ErrNotFollowing]; [ErrLimitReached] beyond [MaxSpecials];
+	// [ErrAttributesTooLong].
+	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
+
+	// AddAnnotations writes rows as they were elsewhere, for imports: those of one kind that do not exist yet. Without an Err, the Value
 	// reports whether the row was written. A row is not Found if there is nothing that it could be
 	// beside: a mark without the follow, a message without the pending request, a first follow without
 	// any later edge, a detail without the relation of that time. A message exists if it is not empty, and so does a detail.

@@ -45,11 +45,9 @@ type UserStanding struct {
 	Suspension
 }
 
-// StateStore keeps the states of users, on their own shards.
+// StateStore keeps the states of users, on their own shards, and what operators do, in a log to which entries are only added.
+// Entries outlive the posts, comments and users that they are about.
 type StateStore interface {
-	EdgeEnder
-	ModerationStore
-
 	// Shards is the number of shards.
 	Shards() int
 
@@ -65,10 +63,7 @@ type StateStore interface {
 	// comments on them, and its comments on posts of others, and sets Deleted. Calling it again is harmless, also after a crash
 	// in between. Late writes bring back nothing that could be seen. [ErrForbidden] for a user in another state.
 	Erase(ctx context.Context, user UserID, at Micros) error
-}
 
-// EdgeEnder ends the edges between a user who is being deleted and others.
-type EdgeEnder interface {
 	// EndEdges is a step of a deletion. It turns rows of a user, which [RowLookups] has listed,
 	// into tombstones, and their other sides, too, whatever is there. The row of the other end is written
 	// first, or in the same transaction if it is on the user's shard. After a crash, the user's remaining
@@ -80,4 +75,18 @@ type EdgeEnder interface {
 	// set, a Value whose time is not 0 is the row of the other end, which has been written. If the shard
 	// of the other end does not answer, only that edge has an Err.
 	EndEdges(ctx context.Context, user UserID, rows []Row, at Micros) []Result[Edge]
+
+	// Moderate does what an entry says and adds the entry to the log, in one transaction on the shard of Owner, or does
+	// neither. It returns the entry as it is in the log: with the User of a comment, and with At later than the owner's last entry. The
+	// change of the user has the At that was given: the log may be ahead of the clock.
+	// Nothing changes if the user is suspended until the same time or, to be reinstated, is not suspended at At, and if there is no such
+	// post or comment. A suspension leaves the [UserState] as it is, raises the user's version, and is among [StateChangeLookups].
+	// Removing is what [PostWriter].DeletePost does, or [PostWriter].DeleteComment by the post's author. [ErrUserUnknown] if
+	// a user to be suspended or reinstated does not exist or is being deleted.
+	Moderate(ctx context.Context, entry ModerationEntry) (added ModerationEntry, changed bool, err error)
+
+	// RestoreModeration adds entries as they were elsewhere, for imports, and leaves posts and comments as they are. Without
+	// an Err, each is Found, and the Value reports whether it was added: there may be one with its key. Afterwards the newest entry about each user who
+	// exists says whether that user is suspended; such a change has the time at. Entries of later times get times just behind it, in their order.
+	RestoreModeration(ctx context.Context, entries []ModerationEntry, at Micros) []Result[bool]
 }

@@ -85,18 +85,6 @@ func IsEmpty(ctx context.Context, s ShardAnswerer) (bool, error) {
 	return true, nil
 }
 
-// UserWriter creates users.
-type UserWriter interface {
-	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
-	// is Found, and the Value reports whether this call created it. If the Value is false, the id
-	// existed already, and nothing of that user is changed, even if another handle is asked for.
-	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user, and [ErrIDUnusable] that of one whose id is above
-	// [MaxUserID] or is a deleted user's; such a user claims no handle. If two users of
-	// one batch want the same handle, one of them gets it. Calling it again with the same users is
-	// harmless, also after a crash in between.
-	CreateUsers(ctx context.Context, users []User) []Result[bool]
-}
-
 // EdgeWriter writes edges, one side at a time.
 type EdgeWriter interface {
 	// Apply writes edges to one side, each only if the rule allows it, and updates the counts. The
@@ -141,8 +129,16 @@ type EdgeWriter interface {
 
 // Writer is everything an import needs.
 type Writer interface {
-	UserWriter
 	EdgeWriter
+
+	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
+	// is Found, and the Value reports whether this call created it. If the Value is false, the id
+	// existed already, and nothing of that user is changed, even if another handle is asked for.
+	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user, and [ErrIDUnusable] that of one whose id is above
+	// [MaxUserID] or is a deleted user's; such a user claims no handle. If two users of
+	// one batch want the same handle, one of them gets it. Calling it again with the same users is
+	// harmless, also after a crash in between.
+	CreateUsers(ctx context.Context, users []User) []Result[bool]
 }
 
 // Pinger reports which shards answer.
@@ -159,17 +155,18 @@ type Store interface {
 	AccountStore
 	IdentityStore
 	EdgeChanger
-	MarkWriter
 	AnnotationWriter
 	StateStore
 	ActivityStore
 	ListStore
 	PostWriter
-	CommentWriter
-	PostRestorer
 	Leaser
 	Pinger
-	Committer
+
+	// OnCommit has a function called with each transaction that has changed something which caches keep or subscriptions report: after
+	// its commit, and before the writer goes on. It is called even if the writer's context has ended, and by several writers at once. A
+	// write may be several transactions, and several writes may share one. There is one such function; it is set before the first write.
+	OnCommit(report func(context.Context, Change))
 
 	// Close waits for running statements and closes every connection.
 	Close() error

@@ -27,7 +27,7 @@ func NewUser(id storage.UserID, state storage.UserState) error {
 	return nil
 }
 
-// Suspension reports whether an entry suspends or reinstates a user who is suspended until a time, see [storage.ModerationStore].
+// Suspension reports whether an entry suspends or reinstates a user who is suspended until a time, see [storage.StateStore].
 // [storage.ErrUserUnknown] if the user is being or has been deleted.
 func Suspension(state storage.UserState, until storage.Micros, e storage.ModerationEntry) (changes bool, err error) {
 	switch {

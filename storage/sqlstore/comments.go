@@ -88,7 +88,7 @@ func (s *Store) readCommentPages(ctx context.Context, queries []storage.Comments
 	})
 }
 
-// AddComment implements [storage.CommentWriter].
+// AddComment implements [storage.PostWriter].
 func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
 	var c storage.Comment
 	added := false
@@ -147,7 +147,7 @@ func (w *writer) touchComment(id storage.CommentID) {
 	w.Touch(db.MovedRow{Kind: db.CommentRow, Owner: id.Author, Peer: storage.UserID(id.Number)})
 }
 
-// DeleteComment implements [storage.CommentWriter].
+// DeleteComment implements [storage.PostWriter].
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (on storage.PostID, err error) {
 	err = s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {
 		c, err := w.deleteComment(id, by)

@@ -157,7 +157,7 @@ func (s *Store) readSpecials(ctx context.Context, users []storage.UserID) []stor
 	})
 }
 
-// SetMark implements [storage.MarkWriter]. When a follow ends, its mark is removed under the same
+// SetMark implements [storage.AnnotationWriter]. When a follow ends, its mark is removed under the same
 // lock, so that no mark is left without a follow.
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	var mark storage.EdgeMark

@@ -57,7 +57,7 @@ INSERT INTO user_states (user_id, state, changed_at, suspended_at)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, suspended_at = excluded.suspended_at`)
 
-// Moderate implements [storage.ModerationStore].
+// Moderate implements [storage.StateStore].
 func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
 	err = s.transact(ctx, "moderate", s.ownerOf(e.Owner), func(w *writer) (err error) {
 		added = e
@@ -147,7 +147,7 @@ func moderationColumns(e *storage.ModerationEntry) []any {
 	return []any{&e.Owner, &e.At, &e.User, &e.Action, &e.By, &e.Reason, &e.Until, &e.Number}
 }
 
-// RestoreModeration implements [storage.ModerationStore].
+// RestoreModeration implements [storage.StateStore].
 func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
 	now := at
 	return storage.Each(entries, func(e storage.ModerationEntry) (r storage.Result[bool]) {

@@ -36,7 +36,7 @@ FROM comment /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND comment_id IN (?)`
 )
 
-// RestorePosts implements [storage.PostRestorer].
+// RestorePosts implements [storage.PostWriter].
 func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
 	ownerOf := func(p storage.PostRow) storage.UserID { return p.Author }
 	return addByOwner(ctx, s, "posts.restore", posts, ownerOf, (*writer).restorePosts)
@@ -115,7 +115,7 @@ func thereOf[T comparable](w *writer, text string, args []any) (map[T]bool, erro
 	return there, err
 }
 
-// RestoreComments implements [storage.PostRestorer].
+// RestoreComments implements [storage.PostWriter].
 func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
 	ownerOf := func(c storage.NewComment) storage.UserID { return c.Post.Author }
 	return addByOwner(ctx, s, "comments.restore", comments, ownerOf, (*writer).restoreComments)

@@ -22,7 +22,7 @@ type writer struct {
 	change storage.Change                    // for [Store.OnCommit]
 }
 
-// OnCommit implements [storage.Committer].
+// OnCommit implements [storage.Store].
 func (s *Store) OnCommit(report func(context.Context, storage.Change)) { s.report = report }
 
 // transact runs a write of one user or handle as one transaction on the shard that has it. If the

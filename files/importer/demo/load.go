@@ -13,7 +13,6 @@ import (
 type Store interface {
 	storage.Writer
 	storage.PostWriter
-	storage.CommentWriter
 	storage.Checkpoints
 	storage.ShardAnswerer
 }

@@ -10,7 +10,7 @@ import (
 	"kith/storage/judge"
 )
 
-// Moderate implements [storage.ModerationStore].
+// Moderate implements [storage.StateStore].
 func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return e, false, err
@@ -76,7 +76,7 @@ func (s *Store) findModeration(q storage.ModerationQuery) ([]storage.ModerationE
 	return pageOf(list, storage.ModerationEntry.Place, q.After, q.Limit), true
 }
 
-// RestoreModeration implements [storage.ModerationStore].
+// RestoreModeration implements [storage.StateStore].
 func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(entries))
 	if err := ctx.Err(); err != nil {

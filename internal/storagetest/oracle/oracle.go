@@ -56,7 +56,7 @@ type Store struct {
 	report func(context.Context, storage.Change)
 }
 
-// OnCommit implements [storage.Committer].
+// OnCommit implements [storage.Store].
 func (s *Store) OnCommit(report func(context.Context, storage.Change)) { s.report = report }
 
 // write begins a call that writes; end ends it, and reports what it has changed.

@@ -7,12 +7,12 @@ import (
 	"kith/storage"
 )
 
-// RestorePosts implements [storage.PostRestorer].
+// RestorePosts implements [storage.PostWriter].
 func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
 	return restore(ctx, s, posts, s.restorePost)
 }
 
-// RestoreComments implements [storage.PostRestorer].
+// RestoreComments implements [storage.PostWriter].
 func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
 	return restore(ctx, s, comments, s.restoreComment)
 }

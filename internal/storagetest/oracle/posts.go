@@ -200,7 +200,7 @@ func (s *Store) findCommentPages(q storage.CommentsQuery) ([]storage.Comment, bo
 	return pageOf(list, storage.Comment.Place, q.After, q.Limit), true
 }
 
-// AddComment implements [storage.CommentWriter].
+// AddComment implements [storage.PostWriter].
 func (s *Store) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Comment{}, false, err
@@ -241,7 +241,7 @@ func (s *Store) countComments(id storage.PostID, by int64) {
 	}
 }
 
-// DeleteComment implements [storage.CommentWriter].
+// DeleteComment implements [storage.PostWriter].
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.PostID{}, err
