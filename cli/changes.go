@@ -4,32 +4,48 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"kith/replication/changes"
+	"kith/files/changes"
 	"kith/storage/sqlstore"
 )
 
 // ChangesCmd is `kith changes`.
 type ChangesCmd struct {
-	After    string         `placeholder:"CURSOR" help:"Go on after this cursor of an event, or of the manifest of an export. Default: begin now."`
+	After    *string        `placeholder:"CURSOR" help:"Go on after this cursor of an event, or of the manifest of an export. Default: begin now."`
 	Kinds    []changes.Kind `enum:"users,counts,posts,follows,requests,favorites,relations" placeholder:"KIND,…" help:"Only these: users, counts, posts, follows, requests, favorites, relations. Default: all that the engine tells."`
 	UntilNow bool           `help:"End with what has been written before; otherwise go on until it is stopped."`
+}
+
+// Validate refuses values that are empty: a script may have lost them, and what came meanwhile would be passed over.
+func (c *ChangesCmd) Validate() error {
+	switch {
+	case c.After != nil && *c.After == "":
+		return errors.New("--after is empty: leave it out to begin now")
+	case c.Kinds != nil && len(c.Kinds) == 0:
+		return errors.New("--kinds is empty: leave it out for all kinds")
+	}
+	return nil
 }
 
 // Run prints the changes. Nobody waits for a reader of the output that stands still: when the command is asked to stop, it may end in the
 // middle of a line.
 func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	after := ""
+	if c.After != nil {
+		after = *c.After
+	}
 	out := json.NewEncoder(k.Stdout)
 	out.SetEscapeHTML(false)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- changes.Run(ctx, changes.Config{
-			Store: store, After: c.After, Kinds: c.Kinds, UntilNow: c.UntilNow, Logger: settings.Logger(k.Stderr),
+			Store: store, After: after, Kinds: c.Kinds, UntilNow: c.UntilNow, Logger: settings.Logger(k.Stderr),
 		}, func(e changes.Event) error { return out.Encode(e) })
 	}()
 	var err error
@@ -47,7 +63,9 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 		return nil
 	case errors.As(err, &lost):
 		return snapshotNeeded{err}
-	case errors.Is(err, changes.ErrCursor), errors.Is(err, changes.ErrKind), errors.Is(err, changes.ErrNoLog):
+	case errors.Is(err, changes.ErrCursor):
+		return unusable{fmt.Errorf("--after: %w", err)}
+	case errors.Is(err, changes.ErrKind), errors.Is(err, changes.ErrNoLog):
 		return unusable{err}
 	}
 	return err

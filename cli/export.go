@@ -13,7 +13,7 @@ import (
 
 	"kith/files/exporter"
 	"kith/files/graphfile"
-	"kith/replication/changes"
+	"kith/files/changes"
 	"kith/storage/sqlstore"
 )
 

@@ -43,6 +43,9 @@ zcat follows.tsv.gz | kith import -`,
 	"export": `
 kith export backup-2026-11
 kith export --plain --output json backup`,
+	"changes": `
+kith changes --kinds users,posts
+kith changes --until-now --after eyJzdG9yZSI6I`,
 	"replicate": `
 kith replicate --admin-addr 127.0.0.1:8082`,
 	"reconcile": `

@@ -143,7 +143,7 @@ var elsewhere = map[string]string{
 	`"name": "Ada Lovelace"`: "TestTutorial, on the tutorial's own graph",
 	`"estimated": 77`:        "TestPrintedCost: most of it is left out",
 	`data: {"data"`:          "TestPrintedEvent",
-	`"type":"kith.follows"`:  "replication/changes' TestEveryKindOfChangeIsTold",
+	`"type":"kith.follows"`:  "files/changes' TestEveryKindOfChangeIsTold",
 	`"users": [null, {`:      "a shard has to fail: resolvers' TestNothingGoesOnRunningForARequestThatGaveUp and gateway's TestErrorCodes",
 }
 

@@ -171,6 +171,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	positive, notNegative := []string{"greater than 0"}, []string{"negative"}
 
 	return map[string][]wrong{
+		"changes after": {
+			{value: ""}, {value: "null", says: []string{"no cursor of this store"}}, {value: strings.Repeat("A", 70_000)},
+			{value: "eyJzdG9yZSI6IngiLCJsb2dzIjp7fX0", says: []string{"no cursor of this store"}}, // another store's
+		},
 		"addr": {
 			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"},
 		},

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
-	"kith/replication/changes"
+	"kith/files/changes"
 	"kith/storage"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"

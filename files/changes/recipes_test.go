@@ -12,7 +12,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"kith/replication/changes"
+	"kith/files/changes"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
