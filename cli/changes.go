@@ -59,8 +59,8 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 	}
 	lost := (*changes.SnapshotNeeded)(nil)
 	switch {
-	case ctx.Err() != nil, errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe): // nobody reads on
-		return nil
+	case ctx.Err() != nil, errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		return nil //nolint:nilerr // nobody reads on
 	case errors.As(err, &lost):
 		return snapshotNeeded{err}
 	case errors.Is(err, changes.ErrCursor):

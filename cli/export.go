@@ -11,9 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
+	"kith/files/changes"
 	"kith/files/exporter"
 	"kith/files/graphfile"
-	"kith/files/changes"
 	"kith/storage/sqlstore"
 )
 

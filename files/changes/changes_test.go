@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"kith/internal/testenv"
 	"kith/files/changes"
+	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"
@@ -203,7 +203,7 @@ func follow(t testing.TB, store *sqlstore.Store, from storage.UserID, first, n i
 	for to := range n {
 		change := storage.EdgeChange{To: storage.UserID(first + to), Type: storage.Following, At: storage.MicrosOf(time.Now())}
 		must(t, store.ChangeEdges(t.Context(), storage.Forward, from, []storage.EdgeChange{change}, storage.ChangeOptions{}))
-		subjects = append(subjects, storage.UserID(from).String()+"/"+change.To.String())
+		subjects = append(subjects, from.String()+"/"+change.To.String())
 	}
 	return subjects
 }

@@ -252,7 +252,7 @@ func (s *stream) follow(ctx context.Context, l log, upTo string) error {
 		unfit, read := (*binlog.StopError)(nil), gaveUp{}
 		switch {
 		case err == nil && upTo != "", ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // whatever failed did so by the end of the context
 		case errors.As(err, &read):
 			return read.error
 		case errors.Is(err, replication.ErrLost):

@@ -184,6 +184,7 @@ func Recovery(logger *slog.Logger) func(context.Context, any) error {
 	}
 }
 
+// LogPanic logs what a panic has said, and where.
 func LogPanic(ctx context.Context, logger *slog.Logger, reason any) {
 	logger.ErrorContext(ctx, "panic",
 		"request_id", RequestID(ctx), "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))

@@ -53,7 +53,7 @@ func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 			t.Errorf("%q has %q, want %q", name, got, want)
 		}
 	}
-	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος ": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los"} {
+	for text, want := range map[string]string{"USER_NAME": "user_name", "Σίσυφος!": "σισυφοσ", "_太郎!": "太郎", "Müller-Łoś": "muller los"} {
 		if got := storage.SearchedWords(text); !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%q looks for %q", text, got)
 		}
