@@ -80,7 +80,7 @@ func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, list *stri
 		if err != nil {
 			return nil, err
 		}
-		of := social.FeedOf{User: viewer, Left: &prefetch.OperationOf(ctx).Allowance}
+		of := social.FeedOf{User: viewer, Left: prefetch.AccessOf(ctx).Left()}
 		if of.Only, err = onlyOf(ctx, g, viewer, list, special); err != nil {
 			return nil, err
 		}

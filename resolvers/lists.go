@@ -134,7 +134,7 @@ func (p *listsOfSide) Ask(level *prefetch.Level, known *social.Audience) {
 
 // Show completes the pages that are open to the audience, without hidden users, and the lengths of the lists. The users on them are next.
 func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social.Audience) {
-	graph := social.New(level.Loaders.Reader(), level.Budget, a)
+	graph := level.Graph(level.Loaders.Reader(), a)
 	var results, open []storage.Result[[]storage.Edge]
 	if p.read != nil {
 		results = p.read.Results()

@@ -74,7 +74,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 		result.Value, result.Err = l.showChecked(ctx, read, a, query)
 	} else {
 		ahead := []storage.PageQuery{a.Ahead(query)}
-		result = social.New(read, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, storage.PageLookups[l.side].Read(ctx, read, ahead...))[0]
+		result = prefetch.AccessOf(ctx).Graph(read, a).Show(ctx, l.side, []storage.PageQuery{query}, ahead, storage.PageLookups[l.side].Read(ctx, read, ahead...))[0]
 	}
 	if result.Err != nil {
 		return p, result.Err
@@ -121,7 +121,7 @@ func (l ownList) showChecked(ctx context.Context, read loaders.Reader, a *social
 		return social.Shown{}, err
 	}
 	shows := func(row storage.Edge) bool { return e.IsShown(a, row.From) }
-	page, err := social.Show(&e.Allowance, rows, size+1, size, shows, social.FavoritedByPlace, more)
+	page, err := social.Show(e.Left(), rows, size+1, size, shows, social.FavoritedByPlace, more)
 	return social.Shown{Edges: page.Rows, More: page.More, Complete: page.End == (storage.Place{}), End: prefetch.PositionAt(page.End)}, err
 }
 

@@ -193,7 +193,7 @@ func (r queries) latest(ctx context.Context, args prefetch.PageArguments) (page 
 		return rows, err
 	}
 	shows := func(p storage.Post) bool { return e.IsShown(a, p.Author) }
-	return e.Allowance.Latest(args.After, args.Size, shows, read)
+	return e.Left().Latest(args.After, args.Size, shows, read)
 }
 
 func (postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {

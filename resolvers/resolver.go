@@ -26,7 +26,7 @@ import (
 
 // Resolver is the root of all resolvers.
 type Resolver struct {
-	// Budget bounds each set answer. Zero means [social.DefaultBudget].
+	// Budget bounds the set answers of a request. Zero means [social.DefaultBudget].
 	Budget social.Budget
 
 	// Relations changes follows and the other relations of users.
@@ -132,5 +132,5 @@ func resolverOf(ctx context.Context) *Resolver { return prefetch.OperationOf(ctx
 // graph answers as far as the viewer may see.
 func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {
 	audience, err := prefetch.AudienceOf(ctx)
-	return social.New(read, r.Budget, audience).Within(&prefetch.OperationOf(ctx).Allowance), err
+	return prefetch.AccessOf(ctx).Graph(read, audience), err
 }

@@ -186,7 +186,7 @@ func answerSet(ctx context.Context, e *prefetch.Access, audience *social.Audienc
 	}()
 	args, _ := prefetch.ArgumentsOf[setArguments](e.Request, name.Field)
 	one, err := name.Field.Read.(worked).work().answer(setQuestion{
-		Access: e, resolver: e.Owner.(*Resolver), audience: audience, graph: social.New(read, e.Budget, audience).Among(among), read: read,
+		Access: e, resolver: e.Owner.(*Resolver), audience: audience, graph: e.Graph(read, audience).Among(among), read: read,
 		name: name, arguments: args, user: name.Of.Author, several: several,
 	}, ctx)
 	one.Err = err

@@ -184,6 +184,38 @@ func TestNewFollowers(t *testing.T) {
 	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u4","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
 }
 
+// All answers of a request together may read one budget, and each event may read it anew, however many came before.
+func TestEachEventMayReadWhatARequestMay(t *testing.T) {
+	store, hub := oracle.New(), events.NewHub(nil)
+	apitest.Users(t, store, 300)
+	for id := storage.UserID(8); id <= 300; id++ {
+		for by := range storage.UserID(7) {
+			apitest.Follow(t, store, by+1, id)
+		}
+	}
+	api := apitest.New(t, store, apitest.Options{Hub: hub, Budget: 1500})
+	var text strings.Builder
+	for with := 2; with <= 7; with++ {
+		fmt.Fprintf(&text, "a%d: commonFollowings(with: %[1]d) { complete totalCount } ", with)
+	}
+	got := api.As(1).Ask(`{ user(by: {id: 1}) { `+text.String()+` } }`, nil).Whole().Text
+	if whole := strings.Count(got, `{"complete":true,"totalCount":293}`); whole == 0 || whole == 6 {
+		t.Errorf("%d answers of a request are complete: %s", whole, got)
+	}
+	answers := subscribe(t, api, hub, 1, `subscription { followerAdded { edge { node { commonFollowings(with: 1) { complete totalCount } } } } }`)
+	at := storage.MicrosOf(time.Now())
+	publish := func(int) {
+		at++
+		hub.Publish(events.Event{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: at}}})
+	}
+	const want = `{"data":{"followerAdded":{"edge":{"node":{"commonFollowings":{"complete":true,"totalCount":293}}}}}}`
+	for range 20 {
+		if got := until(t, answers, publish); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestSubscriptionsNeedAViewer(t *testing.T) {
 	api := apitest.New(t, oracle.New(), apitest.Options{})
 	answers := subscribe(t, api, nil, 0, `subscription { followerAdded { edge { cursor } } }`)

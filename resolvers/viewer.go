@@ -11,7 +11,6 @@ import (
 	"kith/graph/selections"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
-	"kith/social"
 	"kith/storage"
 )
 
@@ -64,7 +63,7 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 	if err != nil {
 		return nil, err
 	}
-	all, err := social.New(loaders.For(ctx).Reader(), r.Budget, audience).Related(ctx, viewer, storage.Dismissals)
+	all, err := prefetch.AccessOf(ctx).Graph(loaders.For(ctx).Reader(), audience).Related(ctx, viewer, storage.Dismissals)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package prefetch
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -15,14 +16,14 @@ import (
 	"kith/storage"
 )
 
-// Operation is what the requests of one operation share: a mutation has one for each of its fields.
+// Operation is what the requests of one operation share: a mutation has one for each of its fields, a subscription one for each event.
 type Operation struct {
 	Owner     any // who resolves its fields: they know its type
 	Reads     selections.Reads
 	Hidden    social.HiddenUsers // nil: nobody is
-	Budget    social.Budget      // of each set answer
+	Budget    social.Budget      // of the set answers of a request
 	Cursors   *cursor.Sealer
-	Allowance social.Allowance
+	allowance social.Allowance // not of events: each has its own
 }
 
 type operationKey struct{}
@@ -33,7 +34,9 @@ func Attach(ctx context.Context, source storage.Bundler, begin func() *Operation
 	if !ok || graphql.GetOperationContext(ctx).Operation.Operation != ast.Mutation { // it is not the next field of a mutation
 		o = begin()
 	}
-	return context.WithValue(loaders.Attach(ctx, source), operationKey{}, o)
+	ctx = context.WithValue(loaders.Attach(ctx, source), operationKey{}, o)
+	RequestOf(ctx).operations = &o.allowance
+	return ctx
 }
 
 // OperationOf is the operation of a request that has been attached.
@@ -44,6 +47,9 @@ type Request struct {
 	once      sync.Once // makes the plan
 	plan      *selections.Plan
 	arguments []any // of the fields that the plan asks, see [Parsed]
+
+	operations *social.Allowance // what the request may read; nil: it is an event's, which may read its own
+	own        social.Allowance
 
 	mu       sync.Mutex
 	audience *social.Audience
@@ -176,6 +182,14 @@ func AccessOf(ctx context.Context) *Access {
 	viewer, _ := identity.Of(ctx)
 	l := loaders.For(ctx)
 	return &Access{Operation: OperationOf(ctx), Viewer: viewer.ID, Loaders: l, Request: loaders.Kept[Request](l)}
+}
+
+// Left is what the request may still read.
+func (e *Access) Left() *social.Allowance { return cmp.Or(e.Request.operations, &e.Request.own) }
+
+// Graph answers to an audience, out of what the request may read.
+func (e *Access) Graph(read loaders.Reader, a *social.Audience) *social.Graph {
+	return social.New(read, e.Budget, a).Within(e.Left())
 }
 
 // IsAbsent reports whether a user is hidden from all other users. It reads nothing.

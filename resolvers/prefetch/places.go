@@ -86,7 +86,7 @@ func (k *PlaceList[O, Q, R]) page(e *Access, a *social.Audience, of storage.Post
 	var shown social.Page[R]
 	rows, err := ready(read)
 	if err == nil {
-		shown, err = social.Show(&e.Allowance, rows, args.Size+1, args.Size, func(row R) bool { return k.Shows(e, a, row) }, k.Place, func(after storage.Place, limit int) ([]R, error) {
+		shown, err = social.Show(e.Left(), rows, args.Size+1, args.Size, func(row R) bool { return k.Shows(e, a, row) }, k.Place, func(after storage.Place, limit int) ([]R, error) {
 			return ready(loaders.Of(e.Loaders, k.Pages).Get(k.Query(e, of, after, limit)))
 		})
 	}
