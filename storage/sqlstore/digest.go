@@ -90,40 +90,17 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, own
 // SQLite has neither an exclusive or nor an aggregate of it, so it gets a function of ours.
 
 // By class, of all classes. Served by the primary key, on SQLite by the list index, which has all columns: {list}.
-var sqlDigestsByClass = db.Text{
-	MySQL: `
-SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
-  COUNT(*),
-  BIT_XOR(
-    ((from_user_id ^ (to_user_id << 21) ^{ (post_id << 32) ^ (post_id >> 32) ^} update_time ^ 7640891576956012809) % 4093082899) *
-    ((to_user_id ^ (from_user_id << 13) ^{ post_id ^} (update_time << 7) ^ (type << 50)) % 3367900313))
-FROM {table}
-WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
-GROUP BY edges_group`,
-	SQLite: `
+var sqlDigestsByClass = db.Both(`
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   mix_of_edges(from_user_id, to_user_id, type, update_time{, post_id})
 FROM {table}
 WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
-GROUP BY edges_group`,
-}.ForSides(storage.AllSides[:]...)
+GROUP BY edges_group`).ForSides(storage.AllSides[:]...)
 
 // By group, of some classes. The first four arguments are the parts of the cut. Served by the primary key, on SQLite by the list
 // index, which has all columns: {list}.
-var sqlDigestsByGroup = db.Text{
-	MySQL: `
-SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
-  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
-  COUNT(*),
-  BIT_XOR(
-    ((from_user_id ^ (to_user_id << 21) ^{ (post_id << 32) ^ (post_id >> 32) ^} update_time ^ 7640891576956012809) % 4093082899) *
-    ((to_user_id ^ (from_user_id << 13) ^{ post_id ^} (update_time << 7) ^ (type << 50)) % 3367900313))
-FROM {table}
-WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
-  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
-GROUP BY edges_group`,
-	SQLite: `
+var sqlDigestsByGroup = db.Both(`
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
   COUNT(*),
@@ -131,8 +108,7 @@ SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
 FROM {table}
 WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
-GROUP BY edges_group`,
-}.ForSides(storage.AllSides[:]...)
+GROUP BY edges_group`).ForSides(storage.AllSides[:]...)
 
 // The rows of some groups. The four arguments behind the choice are the parts of the cut. Served by the primary key, on SQLite by
 // the list index, which has all columns: {list}.

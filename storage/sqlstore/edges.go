@@ -15,19 +15,12 @@ SELECT {owner}, {peer}, type, update_time
 FROM {table}
 WHERE {owner} = ? AND {peer} IN (?)`, storage.Sides[:]...)
 
-// Any pairs. Served by the primary key. On SQLite a list of row values is not searched by
-// index; a join from it is.
-var sqlEdges = db.Text{
-	MySQL: `
-SELECT {owner}, {peer}, type, update_time{, post_id}
-FROM {table} FORCE INDEX (PRIMARY)
-WHERE ({owner}, {peer}{, post_id}) IN ((?, ?{, ?}))`,
-	SQLite: `
+// Any pairs. Served by the primary key.
+var sqlEdges = db.Both(`
 WITH wanted(o, p{, n}) AS (VALUES (?, ?{, ?}))
 SELECT {owner}, {peer}, type, update_time{, post_id}
 FROM wanted
-CROSS JOIN {table} ON {owner} = o AND {peer} = p{ AND post_id = n}`,
-}.ForSides(storage.AllSides[:]...)
+CROSS JOIN {table} ON {owner} = o AND {peer} = p{ AND post_id = n}`).ForSides(storage.AllSides[:]...)
 
 // readEdges answers [storage.EdgeLookups].
 func (s *Store) readEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {

@@ -42,17 +42,11 @@ func placeOfFavorite(e storage.Edge) storage.Place {
 }
 
 // Served by the primary key.
-var sqlPostStates = db.Text{
-	MySQL: `
-SELECT author_id, post_id, state
-FROM post FORCE INDEX (PRIMARY)
-WHERE (author_id, post_id) IN ((?, ?))`,
-	SQLite: `
+var sqlPostStates = db.Both(`
 WITH wanted(a, n) AS (VALUES (?, ?))
 SELECT author_id, post_id, state
 FROM wanted
-CROSS JOIN post ON author_id = a AND post_id = n`,
-}
+CROSS JOIN post ON author_id = a AND post_id = n`)
 
 // lookPosts reads which posts of favorites exist. Their authors' counts are locked; without that lock
 // no post is made or deleted.

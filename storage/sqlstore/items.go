@@ -17,31 +17,19 @@ import (
 
 var (
 	// Served by the primary key.
-	sqlDetails = db.Text{
-		MySQL: `
-SELECT from_user_id, to_user_id, kind, ends_at, attributes
-FROM relation FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id, kind) IN ((?, ?, ?)) AND type = 1`,
-		SQLite: `
+	sqlDetails = db.Both(`
 WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
 SELECT from_user_id, to_user_id, kind, ends_at, attributes
 FROM wanted
 CROSS JOIN relation ON from_user_id = o AND to_user_id = p AND kind = n
-WHERE type = 1`,
-	}
+WHERE type = 1`)
 
 	// Served by the primary key.
-	sqlKindCounts = db.Text{
-		MySQL: `
-SELECT owner, kind, outgoing, incoming
-FROM relation_counts FORCE INDEX (PRIMARY)
-WHERE (owner, kind) IN ((?, ?))`,
-		SQLite: `
+	sqlKindCounts = db.Both(`
 WITH wanted(o, n) AS (VALUES (?, ?))
 SELECT owner, kind, outgoing, incoming
 FROM wanted
-CROSS JOIN relation_counts ON owner = o AND kind = n`,
-	}
+CROSS JOIN relation_counts ON owner = o AND kind = n`)
 
 	sqlCountKinds = db.Both(`
 INSERT INTO relation_counts (owner, kind, outgoing, incoming)

@@ -30,13 +30,6 @@ SELECT COUNT(*), COALESCE(MAX(number), 0), COALESCE(MAX(CASE WHEN name = ? AND p
 FROM user_list
 WHERE owner = ?`
 
-	// Served by the primary key.
-	sqlRestOfUserLists = db.WithColumns(`
-SELECT {user_list}
-FROM user_list /*! FORCE INDEX (PRIMARY) */
-WHERE owner = ? AND number > ?
-ORDER BY number LIMIT ?`)
-
 	sqlAddUserList = db.WithColumns(`
 INSERT INTO user_list ({user_list})
 VALUES ({?})`)
@@ -53,18 +46,12 @@ DELETE FROM user_list
 WHERE owner = ? AND number = ?`
 )
 
-// As [sqlRowsOfOwnersBehind]. Served by the primary key.
-var sqlUserListsBehind = db.Both(db.WithColumns(`
-SELECT {user_list}
-FROM user_list
-WHERE owner > ?
-ORDER BY owner, number LIMIT ?`))
+// Served by the primary key.
+var listsInOrder = db.ReadInOrder("{user_list}", "user_list", "")
 
 // Lists implements [storage.ShardMoment].
-func (m moment) Lists(ctx context.Context, after storage.ListID, limit int) (lists []storage.UserList, err error) {
-	last := storage.Pair{From: after.Owner, To: storage.UserID(after.Number)}
-	err = m.behind(ctx, last, limit, sqlRestOfUserLists, m.sql.Text(sqlUserListsBehind), appendTo(&lists, listColumns))
-	return lists, err
+func (m moment) Lists(ctx context.Context, after storage.ListID, limit int) ([]storage.UserList, error) {
+	return readInOrder(ctx, m, listsInOrder, after.Owner, after.Number, limit, listColumns)
 }
 
 // listColumns are the values of {user_list}.

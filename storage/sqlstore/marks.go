@@ -46,17 +46,11 @@ WHERE f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`,
 SELECT from_user_id, to_user_id, type, message
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id IN (?)`,
-		ofPairs: db.Text{
-			MySQL: `
-SELECT from_user_id, to_user_id, type, message
-FROM friend_request FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))`,
-			SQLite: `
+		ofPairs: db.Both(`
 WITH wanted(o, p) AS (VALUES (?, ?))
 SELECT from_user_id, to_user_id, type, message
 FROM wanted
-CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p`,
-		},
+CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p`),
 	}
 
 	sqlWriteMark = db.Both(`

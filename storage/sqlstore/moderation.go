@@ -31,21 +31,10 @@ SELECT at, action
 FROM moderation_log
 WHERE owner_id = ? AND action <= ?
 ORDER BY at DESC LIMIT 1`
-
-	// As [sqlRestOfOwner]. Served by the primary key.
-	sqlRestOfModeration = db.WithColumns(`
-SELECT {moderation_log}
-FROM moderation_log /*! FORCE INDEX (PRIMARY) */
-WHERE owner_id = ? AND at > ?
-ORDER BY at LIMIT ?`)
 )
 
-// As [sqlRowsOfOwnersBehind]. Served by the primary key.
-var sqlModerationBehind = db.Both(db.WithColumns(`
-SELECT {moderation_log}
-FROM moderation_log INDEXED BY sqlite_autoindex_moderation_log_1
-WHERE owner_id > ?
-ORDER BY owner_id, at LIMIT ?`))
+// Served by the primary key.
+var moderationInOrder = db.ReadInOrder("{moderation_log}", "moderation_log", "")
 
 // Nothing changes an entry, or removes it, except that it moves with its bucket.
 var sqlAddModeration = db.Both(db.WithColumns(`
@@ -184,8 +173,6 @@ func (w *writer) restoreModeration(e storage.ModerationEntry, at storage.Micros)
 }
 
 // Moderation implements [storage.ShardMoment].
-func (m moment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) (list []storage.ModerationEntry, err error) {
-	last := storage.Pair{From: after.Owner, To: storage.UserID(after.At)}
-	err = m.behind(ctx, last, limit, sqlRestOfModeration, m.sql.Text(sqlModerationBehind), appendTo(&list, moderationColumns))
-	return list, err
+func (m moment) Moderation(ctx context.Context, after storage.ModerationEntry, limit int) ([]storage.ModerationEntry, error) {
+	return readInOrder(ctx, m, moderationInOrder, after.Owner, int64(after.At), limit, moderationColumns)
 }

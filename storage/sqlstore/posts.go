@@ -18,20 +18,13 @@ import (
 // not write the text again.
 
 // Served by the primary keys.
-var sqlPosts = db.Text{
-	MySQL: db.WithColumns(`
-SELECT {p.post but client_key, state}, {c.post_counts but author_id, post_id}
-FROM post p FORCE INDEX (PRIMARY)
-JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0`),
-	SQLite: db.WithColumns(`
+var sqlPosts = db.Both(db.WithColumns(`
 WITH wanted(a, n) AS (VALUES (?, ?))
 SELECT {p.post but client_key, state}, {c.post_counts but author_id, post_id}
 FROM wanted
 CROSS JOIN post p ON p.author_id = a AND p.post_id = n
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
-WHERE p.state = 0`),
-}
+WHERE p.state = 0`))
 
 var (
 	// The bounds are written as those of pages.go. Served by idx_post_list and the primary key of

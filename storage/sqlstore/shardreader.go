@@ -19,13 +19,18 @@ LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
 ORDER BY u.user_id LIMIT ?`)
 
-// The rest of an owner's rows. Together with the rows of the owners behind it, this is one range of
-// the key, but no engine takes it for one. Served by the primary key.
-var sqlRestOfOwner = db.ForSides(`
-SELECT {owner}, {peer}, type, update_time{, post_id}
-FROM {table} /*! FORCE INDEX (PRIMARY) */
-WHERE {owner} = ? AND {peer} > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY {peer}{, post_id} LIMIT ?`, storage.Truths[:]...)
+// Served by the primary keys.
+var (
+	edgesInOrder = storage.Each(storage.AllSides[:], func(side storage.Side) db.InOrder {
+		return db.ReadInOrder(db.OfSide("{owner}, {peer}, type, update_time{, post_id}", side), side.String(), " AND (type <> 0 OR update_time <> 0)")
+	})
+
+	annotationsInOrder = [len(storage.AnnotationKinds)]db.InOrder{
+		storage.AnnotationMark:    db.ReadInOrder("from_user_id, to_user_id, special, remark, 0, attributes", "edge_marks", ""),
+		storage.AnnotationMessage: db.ReadInOrder("from_user_id, to_user_id, 0, message, 0, ''", "friend_request", " AND type = 1 AND message <> ''"),
+		storage.AnnotationFirst:   db.ReadInOrder("from_user_id, to_user_id, 0, '', first_at, ''", "following", " AND first_at IS NOT NULL"),
+	}
+)
 
 // The rest of the rows of a pair. Served by the primary key.
 var sqlRestOfPair = db.ForSides(`
@@ -33,51 +38,6 @@ SELECT from_user_id, to_user_id, type, update_time{, post_id}
 FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ?{ AND post_id > ?} AND (type <> 0 OR update_time <> 0)
 ORDER BY {post_id} LIMIT ?`, storage.Favorites, storage.Relations)
-
-// The rows of the owners behind one. Without the hints SQLite takes a list index, and sorts. Served by the primary key.
-var sqlRowsOfOwnersBehind = db.Both(`
-SELECT {owner}, {peer}, type, update_time{, post_id}
-FROM {table} INDEXED BY sqlite_autoindex_{table}_1
-WHERE {owner} > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY {owner}, {peer}{, post_id} LIMIT ?`).ForSides(storage.Truths[:]...)
-
-// As [sqlRestOfOwner], of rows beside edges. Served by the primary keys.
-var sqlRestBeside = [len(storage.AnnotationKinds)]string{
-	storage.AnnotationMark: `
-SELECT from_user_id, to_user_id, special, remark, 0, attributes
-FROM edge_marks /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ?
-ORDER BY to_user_id LIMIT ?`,
-	storage.AnnotationMessage: `
-SELECT from_user_id, to_user_id, 0, message, 0, ''
-FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
-ORDER BY to_user_id LIMIT ?`,
-	storage.AnnotationFirst: `
-SELECT from_user_id, to_user_id, 0, '', first_at, ''
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
-ORDER BY to_user_id LIMIT ?`,
-}
-
-// As [sqlRowsOfOwnersBehind]. Served by the primary keys.
-var sqlBesideBehind = [len(storage.AnnotationKinds)]db.Text{
-	storage.AnnotationMark: db.Both(`
-SELECT from_user_id, to_user_id, special, remark, 0, attributes
-FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
-WHERE from_user_id > ?
-ORDER BY from_user_id, to_user_id LIMIT ?`),
-	storage.AnnotationMessage: db.Both(`
-SELECT from_user_id, to_user_id, 0, message, 0, ''
-FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
-WHERE from_user_id > ? AND type = 1 AND message <> ''
-ORDER BY from_user_id, to_user_id LIMIT ?`),
-	storage.AnnotationFirst: db.Both(`
-SELECT from_user_id, to_user_id, 0, '', first_at, ''
-FROM following INDEXED BY sqlite_autoindex_following_1
-WHERE from_user_id > ? AND first_at IS NOT NULL
-ORDER BY from_user_id, to_user_id LIMIT ?`),
-}
 
 // ReadShard implements [storage.ShardReader].
 func (s *Store) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
@@ -130,8 +90,7 @@ func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair,
 	if len(edges) == limit {
 		return edges, nil
 	}
-	err := m.behind(ctx, after, limit-len(edges), sqlRestOfOwner[side], m.sql.Text(sqlRowsOfOwnersBehind[side]), each)
-	return edges, err
+	return edges, m.behind(ctx, after, limit-len(edges), edgesInOrder[side], each)
 }
 
 func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
@@ -151,10 +110,14 @@ func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([
 }
 
 func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
-	var list []storage.Annotation
-	err := m.behind(ctx, after, limit, sqlRestBeside[kind], m.sql.Text(sqlBesideBehind[kind]), appendTo(&list, func(b *storage.Annotation) []any {
+	return readInOrder(ctx, m, annotationsInOrder[kind], after.From, int64(after.To), limit, func(b *storage.Annotation) []any {
 		return []any{&b.From, &b.To, &b.Special, &b.Text, &b.At, &b.Attributes}
-	}))
+	})
+}
+
+// readInOrder reads rows behind a key, whose columns are values of T.
+func readInOrder[T any](ctx context.Context, m moment, from db.InOrder, owner storage.UserID, key int64, limit int, columns func(*T) []any) (list []T, err error) {
+	err = m.behind(ctx, storage.Pair{From: owner, To: storage.UserID(key)}, limit, from, appendTo(&list, columns))
 	return list, err
 }
 
@@ -169,19 +132,19 @@ func appendTo[T any](list *[]T, columns func(*T) []any) func(*sql.Rows) error {
 }
 
 // behind reads the rest of an owner's rows, and then those of the owners behind.
-func (m moment) behind(ctx context.Context, after storage.Pair, limit int, rest, behind string, each func(*sql.Rows) error) error {
+func (m moment) behind(ctx context.Context, after storage.Pair, limit int, from db.InOrder, each func(*sql.Rows) error) error {
 	left := limit
 	count := func(rows *sql.Rows) error {
 		left--
 		return each(rows)
 	}
 	if after.From > 0 {
-		if err := m.Scan(ctx, "shard.rows", rest, []any{int64(after.From), int64(after.To), left}, count); err != nil {
+		if err := m.Scan(ctx, "shard.rows", from.Rest, []any{int64(after.From), int64(after.To), left}, count); err != nil {
 			return err
 		}
 	}
 	if left == 0 {
 		return nil
 	}
-	return m.Scan(ctx, "shard.rows", behind, []any{int64(after.From), left}, count)
+	return m.Scan(ctx, "shard.rows", m.sql.Text(from.Behind), []any{int64(after.From), left}, count)
 }

@@ -41,24 +41,14 @@ LEFT JOIN users u ON u.user_id = wanted.user_id`)
 // longer than asked for, have neither. Served by the primary keys. The bound is in the key that is
 // looked up: if it were a condition beside the key, MariaDB would check it for every row of a list,
 // which takes 80 ms for a million rows.
-var sqlListTexts = db.Text{
-	MySQL: `
-SELECT c.user_id, c.version, c.{count}, (c.packed & {whole} <> 0 AND c.packed_version = c.version), s.data,
-  (SELECT GROUP_CONCAT(e.type, e.{peer}, ' ', e.update_time) FROM {table} e FORCE INDEX (PRIMARY)
-   WHERE e.{owner} = CASE WHEN s.owner IS NULL AND c.{count} <= ? AND NOT (c.packed & {whole} <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= ?))
-FROM user_counts c
-LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = {side} AND s.version = c.version AND c.{count} <= ?
-WHERE c.user_id IN (?)`,
-	SQLite: `
+var sqlListTexts = db.Both(`
 SELECT c.user_id, c.version, c.{count}, (c.packed & {whole} <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type || e.{peer} || ' ' || e.update_time) FROM {table} e
    WHERE e.{owner} = CASE WHEN s.owner IS NULL AND c.{count} <= ? AND NOT (c.packed & {whole} <> 0 AND c.packed_version = c.version) THEN c.user_id END
      AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= ?))
 FROM user_counts c
 LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = {side} AND s.version = c.version AND c.{count} <= ?
-WHERE c.user_id IN (?)`,
-}.ForSides(db.Follows...)
+WHERE c.user_id IN (?)`).ForSides(db.Follows...)
 
 // Lists row by row, except those that are packed. Served by the primary keys, so that peers ascend: all
 // ids are positive, and SQLite takes the list index unless there is a condition on the peer. The bound

@@ -145,6 +145,20 @@ func statementsInSource(t *testing.T) (all []*served) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inOrder := map[string]db.InOrder{"posts": postsInOrder, "lists": listsInOrder, "moderation": moderationInOrder}
+	for _, side := range storage.Truths {
+		inOrder["rows "+side.String()] = edgesInOrder[side]
+	}
+	for _, kind := range storage.AnnotationKinds {
+		inOrder[fmt.Sprint("annotations ", kind)] = annotationsInOrder[kind]
+	}
+	for of, texts := range inOrder {
+		primary := []string{"PRIMARY"}
+		all = append(all,
+			&served{name: "db.ReadInOrder", of: of + " Rest", indexes: primary, text: texts.Rest},
+			&served{name: "db.ReadInOrder", of: of + " Behind", indexes: primary, text: texts.Behind.MySQL, dialect: "MySQL"},
+			&served{name: "db.ReadInOrder", of: of + " Behind", indexes: primary, text: texts.Behind.SQLite, dialect: "SQLite"})
+	}
 	slices.SortStableFunc(all, func(a, b *served) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.of, b.of)) })
 	return all
 }

@@ -1,6 +1,140 @@
+-- commentsInOrder, Behind. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
+FROM comment c FORCE INDEX (PRIMARY)
+CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
+WHERE c.author_id > ?
+ORDER BY c.author_id, c.comment_id LIMIT ?
+
+-- commentsInOrder, Rest. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
+FROM comment c /*! FORCE INDEX (PRIMARY) */
+JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
+WHERE c.author_id = ? AND c.comment_id > ?
+ORDER BY c.comment_id LIMIT ?
+
 -- db.InsertWords
 INSERT IGNORE INTO user_words (user_id, word)
 VALUES (?, ?)
+
+-- db.ReadInOrder, annotations 0 Behind. Served by PRIMARY.
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
+FROM edge_marks FORCE INDEX (PRIMARY)
+WHERE from_user_id > ?
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- db.ReadInOrder, annotations 0 Rest. Served by PRIMARY.
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
+FROM edge_marks /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ?
+ORDER BY to_user_id LIMIT ?
+
+-- db.ReadInOrder, annotations 1 Behind. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, message, 0, ''
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND type = 1 AND message <> ''
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- db.ReadInOrder, annotations 1 Rest. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, message, 0, ''
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
+ORDER BY to_user_id LIMIT ?
+
+-- db.ReadInOrder, annotations 2 Behind. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND first_at IS NOT NULL
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- db.ReadInOrder, annotations 2 Rest. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
+ORDER BY to_user_id LIMIT ?
+
+-- db.ReadInOrder, lists Behind. Served by PRIMARY.
+SELECT owner, number, name, public
+FROM user_list FORCE INDEX (PRIMARY)
+WHERE owner > ?
+ORDER BY owner, number LIMIT ?
+
+-- db.ReadInOrder, lists Rest. Served by PRIMARY.
+SELECT owner, number, name, public
+FROM user_list /*! FORCE INDEX (PRIMARY) */
+WHERE owner = ? AND number > ?
+ORDER BY number LIMIT ?
+
+-- db.ReadInOrder, moderation Behind. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
+FROM moderation_log FORCE INDEX (PRIMARY)
+WHERE owner_id > ?
+ORDER BY owner_id, at LIMIT ?
+
+-- db.ReadInOrder, moderation Rest. Served by PRIMARY.
+SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
+FROM moderation_log /*! FORCE INDEX (PRIMARY) */
+WHERE owner_id = ? AND at > ?
+ORDER BY at LIMIT ?
+
+-- db.ReadInOrder, posts Behind. Served by PRIMARY.
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
+FROM post FORCE INDEX (PRIMARY)
+WHERE author_id > ?
+ORDER BY author_id, post_id LIMIT ?
+
+-- db.ReadInOrder, posts Rest. Served by PRIMARY.
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
+FROM post /*! FORCE INDEX (PRIMARY) */
+WHERE author_id = ? AND post_id > ?
+ORDER BY post_id LIMIT ?
+
+-- db.ReadInOrder, rows favorite Behind. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, post_id LIMIT ?
+
+-- db.ReadInOrder, rows favorite Rest. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, post_id LIMIT ?
+
+-- db.ReadInOrder, rows following Behind. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM following FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- db.ReadInOrder, rows following Rest. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id LIMIT ?
+
+-- db.ReadInOrder, rows friend_request Behind. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- db.ReadInOrder, rows friend_request Rest. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id LIMIT ?
+
+-- db.ReadInOrder, rows relation Behind. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, kind LIMIT ?
+
+-- db.ReadInOrder, rows relation Rest. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, kind LIMIT ?
 
 -- db.SQLWriteClaim
 INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
@@ -527,24 +661,6 @@ ORDER BY from_user_id LIMIT ?
 INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
 VALUES (?, ?, ?, ?, ?, ?)
 
--- sqlBesideBehind, AnnotationFirst. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, '', first_at, ''
-FROM following FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND first_at IS NOT NULL
-ORDER BY from_user_id, to_user_id LIMIT ?
-
--- sqlBesideBehind, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0, attributes
-FROM edge_marks FORCE INDEX (PRIMARY)
-WHERE from_user_id > ?
-ORDER BY from_user_id, to_user_id LIMIT ?
-
--- sqlBesideBehind, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0, ''
-FROM friend_request FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND type = 1 AND message <> ''
-ORDER BY from_user_id, to_user_id LIMIT ?
-
 -- sqlBlocks. Served by idx_follower_list, idx_following_list.
 SELECT from_user_id, to_user_id
 FROM following /*! FORCE INDEX (idx_following_list) */
@@ -581,13 +697,6 @@ SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
 FROM comment c FORCE INDEX (PRIMARY)
 JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id
 WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0
-
--- sqlCommentsBehind. Served by PRIMARY.
-SELECT /*! STRAIGHT_JOIN */ c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
-FROM comment c FORCE INDEX (PRIMARY)
-CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
-WHERE c.author_id > ?
-ORDER BY c.author_id, c.comment_id LIMIT ?
 
 -- sqlCommentsThere. Served by PRIMARY.
 SELECT comment_id
@@ -1525,12 +1634,6 @@ FROM moderation_log /*! FORCE INDEX (idx_moderation_time) */
 WHERE at <= ? AND (at < ? OR owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?
 
--- sqlModerationBehind. Served by PRIMARY.
-SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
-FROM moderation_log FORCE INDEX (PRIMARY)
-WHERE owner_id > ?
-ORDER BY owner_id, at LIMIT ?
-
 -- sqlModerationOf. Served by idx_moderation_user.
 SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
 FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
@@ -1700,12 +1803,6 @@ FROM post p FORCE INDEX (PRIMARY)
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0
 
--- sqlPostsBehind. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
-FROM post FORCE INDEX (PRIMARY)
-WHERE author_id > ?
-ORDER BY author_id, post_id LIMIT ?
-
 -- sqlPostsThere. Served by PRIMARY.
 SELECT post_id
 FROM post /*! FORCE INDEX (PRIMARY) */
@@ -1822,61 +1919,6 @@ WHERE owner = ? AND number = ?
 DELETE FROM user_words
 WHERE user_id = ?
 
--- sqlRestBeside, AnnotationFirst. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, '', first_at, ''
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
-ORDER BY to_user_id LIMIT ?
-
--- sqlRestBeside, AnnotationMark. Served by PRIMARY.
-SELECT from_user_id, to_user_id, special, remark, 0, attributes
-FROM edge_marks /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ?
-ORDER BY to_user_id LIMIT ?
-
--- sqlRestBeside, AnnotationMessage. Served by PRIMARY.
-SELECT from_user_id, to_user_id, 0, message, 0, ''
-FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
-ORDER BY to_user_id LIMIT ?
-
--- sqlRestOfComments. Served by PRIMARY.
-SELECT /*! STRAIGHT_JOIN */ c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
-FROM comment c /*! FORCE INDEX (PRIMARY) */
-JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
-WHERE c.author_id = ? AND c.comment_id > ?
-ORDER BY c.comment_id LIMIT ?
-
--- sqlRestOfModeration. Served by PRIMARY.
-SELECT owner_id, at, user_id, action, operator, reason, ends_at, number
-FROM moderation_log /*! FORCE INDEX (PRIMARY) */
-WHERE owner_id = ? AND at > ?
-ORDER BY at LIMIT ?
-
--- sqlRestOfOwner, favorite. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM favorite /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY to_user_id, post_id LIMIT ?
-
--- sqlRestOfOwner, following. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY to_user_id LIMIT ?
-
--- sqlRestOfOwner, friend_request. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time
-FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY to_user_id LIMIT ?
-
--- sqlRestOfOwner, relation. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time, kind
-FROM relation /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY to_user_id, kind LIMIT ?
-
 -- sqlRestOfPair, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
@@ -1888,18 +1930,6 @@ SELECT from_user_id, to_user_id, type, update_time, kind
 FROM relation /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ? AND kind > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY kind LIMIT ?
-
--- sqlRestOfPosts. Served by PRIMARY.
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
-FROM post /*! FORCE INDEX (PRIMARY) */
-WHERE author_id = ? AND post_id > ?
-ORDER BY post_id LIMIT ?
-
--- sqlRestOfUserLists. Served by PRIMARY.
-SELECT owner, number, name, public
-FROM user_list /*! FORCE INDEX (PRIMARY) */
-WHERE owner = ? AND number > ?
-ORDER BY number LIMIT ?
 
 -- sqlRestorePosts
 INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes)
@@ -1954,30 +1984,6 @@ WHERE from_user_id = ? AND to_user_id IN (?)
 SELECT 3, to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id IN (?)
-
--- sqlRowsOfOwnersBehind, favorite. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM favorite FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id, post_id LIMIT ?
-
--- sqlRowsOfOwnersBehind, following. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time
-FROM following FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id LIMIT ?
-
--- sqlRowsOfOwnersBehind, friend_request. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time
-FROM friend_request FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id LIMIT ?
-
--- sqlRowsOfOwnersBehind, relation. Served by PRIMARY.
-SELECT from_user_id, to_user_id, type, update_time, kind
-FROM relation FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id, kind LIMIT ?
 
 -- sqlSaveCheckpoint
 INSERT INTO kith_checkpoints (name, value)
@@ -2082,12 +2088,6 @@ SELECT ? AS query, owner, number, name, public
 FROM user_list
 WHERE owner = ? AND number <= ? AND public >= ?
 ORDER BY number DESC LIMIT ?
-
--- sqlUserListsBehind. Served by PRIMARY.
-SELECT owner, number, name, public
-FROM user_list
-WHERE owner > ?
-ORDER BY owner, number LIMIT ?
 
 -- sqlUsers. Served by PRIMARY.
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable, locked,

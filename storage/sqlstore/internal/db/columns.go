@@ -54,6 +54,25 @@ var Tables = []Table{
 	{"comment", CommentRow, []string{"author_id", "comment_id"}, []string{"post_id", "user_id", "client_key", "text", "created_at"}},
 }
 
+// InOrder are the statements that read the rows of a table by owner and key: what is left of an owner's rows behind a key, and
+// the rows of the owners behind it. Together this is one range of the primary key, but no engine takes it for one.
+type InOrder struct {
+	Rest   string // its arguments are the owner, the key and the limit
+	Behind Text   // the owner and the limit
+}
+
+// ReadInOrder makes them for some columns of a table, and rows under a condition. Without the hints SQLite takes a list index, and sorts.
+func ReadInOrder(columns, table, condition string) InOrder {
+	keys := Tables[slices.IndexFunc(Tables, func(t Table) bool { return t.Name == table })].Keys
+	read := func(hint, behind string, order []string) string {
+		return WithColumns("\nSELECT " + columns + "\nFROM " + table + hint + "\nWHERE " + behind + " > ?" + condition + "\nORDER BY " + strings.Join(order, ", ") + " LIMIT ?")
+	}
+	return InOrder{
+		read(" /*! FORCE INDEX (PRIMARY) */", keys[0]+" = ? AND "+keys[1], keys[1:]),
+		Both(read(" INDEXED BY sqlite_autoindex_"+table+"_1", keys[0], keys)),
+	}
+}
+
 // lists are the columns of tables and other lists of columns that several statements have, by the words for them.
 var lists = func() map[string][]string {
 	all := map[string][]string{

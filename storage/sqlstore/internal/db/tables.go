@@ -44,11 +44,27 @@ var inMySQL = []struct {
 	{regexp.MustCompile(`excluded\.(\w+)`), `VALUES($1)`},
 	{regexp.MustCompile(`MAX\((\w+), `), `GREATEST($1, `},
 	{regexp.MustCompile(`INDEXED BY sqlite_autoindex_[\w{}]+_1`), `FORCE INDEX (PRIMARY)`},
+	{regexp.MustCompile(`mix_of_edges\(.*\)`), `BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^{ (post_id << 32) ^ (post_id >> 32) ^} update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^{ post_id ^} (update_time << 7) ^ (type << 50)) % 3367900313))`},
+	{regexp.MustCompile(`(GROUP_CONCAT\(.*\) FROM .*)`), `$1 FORCE INDEX (PRIMARY)`},
+	{regexp.MustCompile(` \|\| `), `, `},
 }
+
+// wanted matches a statement that joins a list of keys: SQLite does not search a list of row values by index, and a join from it is.
+// The MySQL family gets the list.
+var (
+	wanted = regexp.MustCompile(`(?s)^\nWITH wanted\([^)]*\) AS \(VALUES (\([^)]*\))\)(.*)\nFROM wanted\nCROSS JOIN ([^\n]*) ON ([^\n]*)(\nJOIN [^\n]*)?(\nWHERE .*)?$`)
+	ofAKey = regexp.MustCompile(` = [a-z]\b`)
+)
 
 // Both is a statement in both dialects, from the words of SQLite.
 func Both(sqlite string) Text {
 	t := Text{MySQL: sqlite, SQLite: sqlite}
+	if m := wanted.FindStringSubmatch(sqlite); m != nil {
+		columns := strings.ReplaceAll(ofAKey.ReplaceAllString(m[4], ""), " AND ", ", ")
+		t.MySQL = m[2] + "\nFROM " + m[3] + " FORCE INDEX (PRIMARY)" + m[5] + "\nWHERE (" + columns + ") IN (" + m[1] + ")" + strings.Replace(m[6], "\nWHERE", " AND", 1)
+	}
 	for _, w := range inMySQL {
 		t.MySQL = w.sqlite.ReplaceAllString(t.MySQL, w.mysql)
 	}
