@@ -16,7 +16,7 @@ const setAlgebra = 100
 const knownFollowers = 250
 
 // Both lists of a user are read whole, also those of the famous: 190 µs on average without caches, and some ms. Pages of one list are one whole.
-const ownLists = 400
+const ownLists = 550
 
 // Up to 10,000 users of a list are looked up by their names or counts: 10 to 25 ms for a list that many have, whether it is in memory or not.
 const chosenUsers = 25_000
@@ -28,7 +28,7 @@ const friendsOfFriends = 51_000
 const audience = 5000
 
 // A page is found, checked against who is hidden, and made, whatever is selected of it.
-const pageOfList = 15
+const pageOfList = 25
 
 var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":        {Value: id(func(u *model.User) storage.UserID { return u.UserID })},

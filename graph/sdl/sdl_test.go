@@ -74,7 +74,7 @@ func TestCostsAreDeclared(t *testing.T) {
 		{"Query", "people", `@cost(weight: "200") @listSize(assumedSize: 20, slicingArguments: ["first","last"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},
 		{"Query", "users", `@listSize(assumedSize: 500)`},
 		{"Query", "relationships", `@listSize(assumedSize: 2000)`},
-		{"User", "followings", `@cost(weight: "15") @listSize(assumedSize: 20, slicingArguments: ["first","last"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},
+		{"User", "followings", `@cost(weight: "25") @listSize(assumedSize: 20, slicingArguments: ["first","last"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},
 		{"Mutation", "followMany", `@semanticNonNull @cost(weight: "50") @listSize(assumedSize: 500, sizedFields: ["outcomes"])`},
 		{"SuggestionEdge", "via", `@semanticNonNull(levels: [0,1]) @listSize(slicingArguments: ["first"], requireOneSlicingArgument: false)`},
 		{"User", "handle", ""},

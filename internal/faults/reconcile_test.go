@@ -77,6 +77,8 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 		t.Error("follower is not the graph of the file any more")
 	}
 	g.takeBack(t)
+	// Other processes hear of the last of it after those who have written it.
+	until(t, "the gateway has heard that the load's edges are gone", func() bool { return answers.WrongPairs(t, gateway) == 0 })
 	answers.Hold(t, gateway)
 
 	g.vandal(t, 21, storage.Forward).damageForward(damages / 2)
