@@ -38,9 +38,9 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Hub: hub}).As(viewer)
-	publishAll(t, store, hub, viewer)
+	watched := publishAll(t, store, hub, viewer)
 	input, err := json.Marshal(map[string]any{
-		"url": api.URL(), "events": firstEvents(t, api), "sdl": text, "viewer": fmt.Sprint(viewer), "queries": queries, "subscriptions": subscriptions, "seed": 2,
+		"url": api.URL(), "events": firstEvents(t, api), "sdl": text, "viewer": fmt.Sprint(viewer), "watched": watched, "queries": queries, "subscriptions": subscriptions, "seed": 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 		t.Errorf("%s: %s\nwith %s\nis answered %s\ngraphql-js: %s", d.How, d.Text, d.Variables, d.Got, d.Want)
 	}
 	for kind, least := range map[string]int{
-		"query": queries, "subscription": subscriptions, "refused": queries / 21, "withErrors": queries / 7, "lenient": queries / 21, "wrong": queries / 21,
+		"query": queries, "subscription": subscriptions, "watched": subscriptions / 21, "refused": queries / 21, "withErrors": queries / 7, "lenient": queries / 21, "wrong": queries / 21,
 		"null with a default": queries / 21, "block": queries / 21, "single": queries / 21, "merged": queries / 21, "cursors": queries / 42,
 	} {
 		if found.Counts[kind] < least {
@@ -75,8 +75,9 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 }
 
 // publishAll publishes an event of each kind for the viewer again and again until the test ends, each the same every time: subscriptions
-// hear of one as soon as they have begun.
-func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer storage.UserID) {
+// hear of one as soon as they have begun. The viewer's relationship with the watched user, whom it does not follow, changes in what nobody
+// sees: when it ended.
+func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer storage.UserID) (watched storage.UserID) {
 	const ahead = storage.Micros(1 << 52) // what subscriptions report is newer than they are
 	post := storage.NewPost{PostID: storage.PostID{Author: 2, Number: 900}, Key: "ahead", Text: "x", At: ahead}
 	comment := storage.NewComment{Post: storage.PostID{Author: viewer, Number: int64(viewer)}, Number: 901, By: 4, Key: "ahead", Text: "x", At: ahead}
@@ -100,21 +101,29 @@ func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer stora
 		{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: post.PostID, CreatedAt: ahead}, News: storage.PostPublished}},
 		{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: comment.Post}, News: storage.PostCommented, Comment: comment.Number}},
 	}
+	for watched = 1; watched == viewer || storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: viewer, To: watched})[0].Value.Type != storage.None; watched++ {
+	}
+	ended := storage.Edge{From: viewer, To: watched, UpdateTime: apitest.Epoch}
 	tick := time.NewTicker(5 * time.Millisecond)
-	ended := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(stopped)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				hub.Publish(all...)
+				ended.UpdateTime++
+				for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+					store.Apply(t.Context(), side, []storage.Edge{ended}, storage.IfNewer)
+				}
+				hub.Publish(append(all, events.Event{Row: storage.Row{Side: storage.Inverse, Edge: ended}})...)
 			case <-t.Context().Done():
 				return
 			}
 		}
 	}()
-	t.Cleanup(func() { <-ended })
+	t.Cleanup(func() { <-stopped })
+	return watched
 }
 
 // firstEvents serves the first event of a subscription as an answer of one request, at an address for each transport.

@@ -25,7 +25,8 @@ import (
 // twinWorld is one of two graphs, and where its subscriptions hear of events.
 type twinWorld struct {
 	*apitest.API
-	hub *events.Hub
+	hub   *events.Hub
+	muted map[storage.Pair]int // how often the viewers have muted others, or ended it
 }
 
 // twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, in
@@ -145,7 +146,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	if cached {
 		served = newWarmStore(t, store)
 	}
-	w := &twinWorld{hub: events.NewHub(nil)}
+	w := &twinWorld{hub: events.NewHub(nil), muted: map[storage.Pair]int{}}
 	w.API = apitest.New(t, served, apitest.Options{Budget: social.Budget(15), Declared: declare(t, someKinds), Limits: apitest.NoLimits, Hub: w.hub})
 	return w
 }
@@ -158,12 +159,13 @@ type news struct {
 	field string // with a selection on users
 	last  string // in the answer of the last event
 	of    []events.Event
+	mutes bool // each event mutes the other user, or ends it
 }
 
 // newsOf are of rows that [publishNews] has stored, and of follows, which are sent as they come. Users 4 to 10 are between the first and the
 // last one, by user 2.
 func newsOf(viewer storage.UserID) (all []news) {
-	var follows, requests, favorites, comments, posts []events.Event
+	var follows, waits, requests, favorites, comments, posts, mutes []events.Event
 	edge := func(on storage.Side, by storage.UserID, post int64, kind storage.EdgeType) events.Event {
 		return events.Event{Row: storage.Row{Side: on, Edge: storage.Edge{From: by, To: viewer, Post: post, Type: kind, UpdateTime: apitest.Epoch}}}
 	}
@@ -181,19 +183,26 @@ func newsOf(viewer storage.UserID) (all []news) {
 			request.Edge.From, request.Edge.To = viewer, 2
 		}
 		follows, requests = append(follows, follow), append(requests, request)
+		follow.Edge.Type = storage.Requested
+		waits = append(waits, follow)
 		favorites = append(favorites, edge(storage.FavoriteInbox, by, post, storage.Favorited))
 		comments = append(comments, events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{
 			PostAt: storage.PostAt{PostID: storage.PostID{Author: viewer, Number: post}}, News: storage.PostCommented, Comment: 1000 + number,
 		}})
 		posts = append(posts, events.Event{Kind: events.PostChanged, Post: storage.ChangedPost{PostAt: storage.PostAt{PostID: storage.PostID{Author: by, Number: number}, CreatedAt: ahead}, News: storage.PostPublished}})
 	}
+	for _, other := range []storage.UserID{1001, 4, 5, 6, 7, 1002} {
+		mutes = append(mutes, events.Event{Row: storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: viewer, To: other}}})
+	}
 	post := fmt.Sprintf(`"last":{"id":"post_%d_%d"}`, viewer, viewer+20)
 	return []news{
-		{`followerAdded { edge { cursor last: followedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, follows},
-		{`friendRequestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests},
-		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoriteCount } viewer { user %[1]s } }`, post, favorites},
-		{`commentAdded { edge { node { id text author %[1]s } } last: post { id } post { commentCount } viewer { user %[1]s } }`, post, comments},
-		{`postAdded { edge { node { last: id text author %[1]s } } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"post_2_%d"`, 100*viewer+8), posts},
+		{`followerAdded { edge { cursor last: followedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, follows, false},
+		{`friendRequestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests, false},
+		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoriteCount } viewer { user %[1]s } }`, post, favorites, false},
+		{`commentAdded { edge { node { id text author %[1]s } } last: post { id } post { commentCount } viewer { user %[1]s } }`, post, comments, false},
+		{`postAdded { edge { node { last: id text author %[1]s } } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"post_2_%d"`, 100*viewer+8), posts, false},
+		{`followRequestAdded { edge { cursor last: requestedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, waits, false},
+		{`relationshipChanged(userIds: [4, 5, 6, 7, 1001, 1002]) { relationship { last: id status muted from %[1]s to %[1]s } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"rel_%d_1002"`, viewer), mutes, true},
 	}
 }
 
@@ -230,13 +239,25 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 	}
 }
 
+// tell publishes events.
+func (w *twinWorld) tell(t *rapid.T, n news, list []events.Event) {
+	for _, e := range list {
+		if n.mutes {
+			change := [...]string{"mute", "unmute"}[w.muted[e.Edge.Pair()]%2]
+			w.For(t).As(e.Edge.From).Ask(fmt.Sprintf(`mutation { %s(userId: %s) { changed } }`, change, e.Edge.To), nil).Whole()
+			w.muted[e.Edge.Pair()]++
+		}
+		w.hub.Publish(e)
+	}
+}
+
 // heard are the answers of a subscription of the viewer to news, up to the last one. A subscription that is refused has one.
 func (w *twinWorld) heard(t *rapid.T, viewer storage.UserID, over apitest.Transport, query string, vars apitest.Vars, n news) (list []string) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	answers := w.For(t).As(viewer).Subscribe(ctx, over, query, vars)
-	list = append(list, until(t, answers, func(int) { w.hub.Publish(n.of[0]) }))
-	for w.hub.Publish(n.of[1:]...); !strings.Contains(list[len(list)-1], n.last); {
+	list = append(list, until(t, answers, func(int) { w.tell(t, n, n.of[:1]) }))
+	for w.tell(t, n, n.of[1:]); !strings.Contains(list[len(list)-1], n.last); {
 		select {
 		case got, open := <-answers:
 			if !open {
@@ -247,7 +268,8 @@ func (w *twinWorld) heard(t *rapid.T, viewer storage.UserID, over apitest.Transp
 			t.Fatalf("%s\nwith %v: the last event is missing behind %s", query, vars, list)
 		}
 	}
-	return list
+	// Of the first user it is told until the subscription has begun.
+	return slices.DeleteFunc(list, func(got string) bool { return n.mutes && strings.Contains(got, "_1001\"") })
 }
 
 // An answer depends on nothing that it does not show: neither its data nor its errors, extensions and headers.

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/internal/apitest"
 	"kith/internal/testenv"
@@ -464,21 +467,51 @@ func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 
 // TestEqualAliasesAreOneAnswer: fields that no level reads ahead take the statements of one, under however many aliases.
 func TestEqualAliasesAreOneAnswer(t *testing.T) {
-	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
-	for _, of := range []struct{ around, field string }{
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{Declared: declare(t, someKinds), Limits: apitest.NoLimits})
+	list := apitest.Into[string](api.As(1).Ask(`mutation { createList(name: "list", public: true, userIds: [2, 3]) { list { id } } }`, nil).Whole(), "createList.list.id")
+	recorder.Take()
+	const ofUser, ofPost = "user(by: {id: 2}) { %s }", "user(by: {id: 2}) { posts(first: 1) { nodes { %s } } }"
+	ofList := "node(id: " + strconv.Quote(list) + ") { ... on List { %s } }"
+	rows := []struct{ around, field string }{
 		{"%s", `latestPosts(first: 2) { nodes { text } }`}, {"%s", `latestPosts(first: 2) { pageInfo { endCursor } }`},
 		{"%s", `moderationLog(first: 1) { nodes { reason } }`},
-		{"viewer { %s }", `feedSeenUpTo`}, {"viewer { %s }", `identities { subject }`}, {"viewer { %s }", `blockedUsers { totalCount }`},
+		{"%s", `searchUsers(text: "user", first: 3) { nodes { id } }`}, {"%s", `people(where: {followedBy: 2}, first: 3) { totalCount nodes { id } }`},
+		{"%s", `edgesAmong(ids: [1, 2, 3]) { followings complete }`}, {"%s", `edgesTo(kind: WORKS_WITH, id: 2) { totalCount nodes { id } }`},
+		{"%s", `user(by: {id: 2}) { name }`}, {"%s", `users(by: {ids: [2, 3]}) { name }`}, {"%s", `node(id: 2) { id ... on User { name } }`},
+		{"%s", `nodes(ids: [2, 3]) { id ... on User { name } }`}, {"%s", `relationship(from: 2, to: 3) { status muted remark }`},
+		{"%s", `relationships(from: [1], to: [2, 3]) { status muted special }`}, {"%s", `_entities(representations: [{__typename: "User", id: 2}]) { ... on User { name } }`},
+		{"viewer { %s }", `feedSeenUpTo`}, {"viewer { %s }", `identities { subject }`}, {"viewer { %s }", `blockedUsers(first: 1) { totalCount }`},
 		{"viewer { %s }", `friendRequests(direction: RECEIVED, state: EXPIRED) { totalCount nodes { id } }`},
 		{"viewer { %s }", `feed(first: 2) { nodes { text } complete }`}, {"viewer { %s }", `feed(special: true) { unseen { count } pageInfo { endCursor } }`},
+		{"viewer { %s }", `feed(list: ` + strconv.Quote(list) + `) { nodes { text } }`},
 		{"viewer { %s }", `followRequests(direction: SENT) { totalCount nodes { id } }`}, {"viewer { %s }", `mutedUsers(scope: POSTS) { totalCount }`},
-	} {
+		{"viewer { %s }", `dismissedUsers(first: 2) { totalCount nodes { id } }`}, {"viewer { %s }", `edge(kind: WORKS_WITH, id: 2) { since }`},
+		{ofUser, `followings(first: 2) { totalCount nodes { id } }`}, {ofUser, `followers(first: 2, filter: {match: "u"}) { totalCount nodes { id } }`},
+		{ofUser, `followings(first: 2, orderBy: MOST_FOLLOWED) { nodes { id } }`}, {ofUser, `friends(first: 2) { totalCount nodes { id } }`},
+		{ofUser, `notFollowingBack(first: 2) { totalCount nodes { id } }`}, {ofUser, `notFollowedBack(first: 2) { totalCount nodes { id } }`},
+		{ofUser, `relationship(to: 3) { status muted }`}, {ofUser, `commonFollowings(with: 3, orderBy: RECENT) { totalCount nodes { id } }`},
+		{ofUser, `commonFollowers(with: 3) { totalCount nodes { id } }`}, {ofUser, `followersYouKnow(first: 2) { totalCount nodes { id } }`},
+		{"viewer { user { %s } }", `followSuggestions(first: 2) { nodes { id } edges { via(first: 2) { id } } }`}, {"viewer { user { %s } }", `followSuggestions(first: 2, orderBy: BEST) { nodes { id } }`},
+		{ofUser, `similarUsers(first: 2) { totalCount nodes { id } }`}, {ofUser, `posts(first: 2) { nodes { text } }`}, {ofUser, `favorites(first: 2) { nodes { id } }`},
+		{ofUser, `lists(first: 2) { nodes { id name } }`}, {ofUser, `edges(kind: WORKS_WITH) { totalCount nodes { id } }`},
+		{ofList, `members(first: 2) { totalCount nodes { id } }`}, {ofList, `has(userId: 2)`},
+		{ofPost, `comments(first: 2) { nodes { id } }`}, {ofPost, `favoritedBy(first: 2) { nodes { id } }`},
+	}
+	for _, of := range rows {
 		ask := func(field string) string {
 			api.Admin().Ask("{ "+fmt.Sprintf(of.around, field)+" }", nil).Whole()
 			return recorder.Take().String()
 		}
 		if one, many := ask(of.field), ask(aliased(20, of.field)); many != one || one == "" {
 			t.Errorf("%s takes %s, and under 20 aliases %s", of.field, one, many)
+		}
+	}
+	asked := fmt.Sprint(rows)
+	for of, d := range generated.NewSchema(generated.Config{}).Schema().Types {
+		for _, f := range d.Fields {
+			if d.Kind == ast.Object && !d.BuiltIn && of != "Mutation" && of != "Subscription" && len(f.Arguments) > 0 && !strings.HasPrefix(f.Name, "__") && !strings.Contains(asked, f.Name+"(") {
+				t.Errorf("nobody asks for %s.%s", of, f.Name)
+			}
 		}
 	}
 }

@@ -1,12 +1,12 @@
 // Asks Kith random queries, and has graphql-js answer them from what Kith answers to the simplest queries for the same values.
 // What is collected, coerced, skipped, merged, put in order and left out as null is then graphql-js's doing, and both answers have
-// to be the same. A subscription is compared by its first event. Reads {url, events, sdl, viewer, queries, subscriptions, seed}, where events are
-// addresses that answer a subscription with its first event, and prints {counts, differences}.
+// to be the same. A subscription is compared by its first event. Reads {url, events, sdl, viewer, watched, queries, subscriptions, seed}, where events are
+// addresses that answer a subscription with its first event, and watched is a user whose relationship with the viewer changes all the time, and prints {counts, differences}.
 import { readFileSync } from "node:fs";
 import * as g from "graphql";
 import { draw } from "./draw.mjs";
 
-const { url, events, sdl, viewer, queries, subscriptions, seed } = JSON.parse(readFileSync(0, "utf8"));
+const { url, events, sdl, viewer, watched, queries, subscriptions, seed } = JSON.parse(readFileSync(0, "utf8"));
 const schema = g.buildSchema(sdl);
 
 /** post sends a request, whose variables are JSON already. */
@@ -87,7 +87,7 @@ function difference(want, got) {
 
 const counts = { compared: 0, invalid: 0, refused: 0, withErrors: 0, cursors: 0 };
 const differences = [];
-const random = draw(schema, seed);
+const random = draw(schema, seed, watched);
 
 /** compare compares so many operations of a kind, each at all addresses. */
 async function compare(kind, count, addresses) {

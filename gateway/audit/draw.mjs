@@ -16,11 +16,12 @@ const ids = ["1", "2", "3", "5", "7", "8", "99", "rel_1_2", "rel_3_1", "post_2_2
 const handles = ["u1", "U2", "u", "  u3 ", "nobody", "no handle!", "ü"];
 const skipped = new Set(["_entities", "_service", "reconcileStatus", "__typename"]);
 
-export function draw(schema, seed) {
+export function draw(schema, seed, watched) {
   const random = generator(seed);
   const chance = (percent) => random() * 100 < percent;
   const one = (list) => list[Math.floor(random() * list.length)];
   const cursors = ["", "x"];
+  const watching = [`["${watched}"]`, watched, `[99, ${watched}, "1"]`];
   let variables, fragments, notes, fresh;
 
   const note = (what) => notes.add(what);
@@ -163,8 +164,9 @@ export function draw(schema, seed) {
   }
 
   function subscription() {
-    const f = one(Object.values(schema.getSubscriptionType().getFields()).filter((f) => !f.args.some(g.isRequiredArgument)));
-    const call = `${chance(20) ? `f${fresh++}: ` : ""}${f.name} ${selection(f.type, 1)}`;
+    const f = one(Object.values(schema.getSubscriptionType().getFields()));
+    const args = f.args.filter(g.isRequiredArgument).map((a) => (note("watched"), `${a.name}: ${one(watching)}`));
+    const call = `${chance(20) ? `f${fresh++}: ` : ""}${f.name}${args.length ? `(${args})` : ""} ${selection(f.type, 1)}`;
     if (!chance(10)) return `{ ${call} }`;
     fragments.push(`fragment Root on Subscription { ${call} }`);
     return "{ ...Root }";
@@ -172,7 +174,7 @@ export function draw(schema, seed) {
 
   return {
     cursor: (text) => cursors.length < 200 && cursors.push(text),
-    /** operation draws a query, or a subscription to an event that needs no arguments. */
+    /** operation draws a query, or a subscription: one with users watches the one about whom there are events. */
     operation(kind) {
       [variables, fragments, notes, fresh] = [[], [], new Set(), 0];
       const body = kind === "query" ? selection(schema.getQueryType(), 0) : subscription();
