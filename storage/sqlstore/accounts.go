@@ -99,7 +99,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	if err := s.claim(ctx, user); err != nil {
 		return err
 	}
-	err := s.transact(ctx, "register", s.ownerOf(user.ID), func(w *writer) error {
+	err := s.transactFor(ctx, "register", user.ID, func(w *writer) error {
 		args := slices.Insert(userArguments(nil, user), 2+len(storage.UserTexts), any(nullable(passwordHash)))
 		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), args...)
 		if err == nil && n == 0 {
@@ -169,48 +169,36 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 
 // readPasswords answers [storage.PasswordLookups].
 func (s *Store) readPasswords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
-	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
-		return s.db.Query(ctx, "passwords", shard, len(ids), db.Listed(sqlPasswords, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
-			var id storage.UserID
-			var p storage.Password
-			err := rows.Scan(&id, &p.Hash, &p.ChangedAt)
-			found(id, p)
-			return err
-		})
-	})
+	return byUser(ctx, s, "passwords", ids, sqlPasswords, func(p *storage.Password) []any { return []any{&p.Hash, &p.ChangedAt} })
 }
 
 // SetPassword implements [storage.AccountStore].
 func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
-	var now storage.Password
-	err := s.transact(ctx, "passwords", s.ownerOf(id), func(w *writer) error {
+	now, _, err := made(ctx, s.transactFor, "passwords", id, func(w *writer) (now storage.Password, _ bool, err error) {
 		if err := w.lockUser(id); err != nil {
-			return err
+			return now, false, err
 		}
 		found, err := w.readOne(sqlPasswords, []any{int64(id)}, &id, &now.Hash, &now.ChangedAt)
 		switch {
 		case err != nil:
-			return err
+			return now, false, err
 		case !found: // of this user there are only edges
-			return fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
+			return now, false, fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
 		case now.Hash != change.Old:
-			return fmt.Errorf("%w: that of user %s", storage.ErrPasswordChanged, id)
+			return now, false, fmt.Errorf("%w: that of user %s", storage.ErrPasswordChanged, id)
 		}
 		if change.EndsTokens {
 			if now.ChangedAt, err = w.writePasswordTime(id, change.At); err != nil {
-				return err
+				return now, false, err
 			}
 			w.change.AddUser(id, storage.Standing)
 		}
 		now.Hash = change.New
 		w.change.AddProfile(id) // its UpdatedAt
 		_, err = w.Exec(1, sqlSetPasswordHash, nullable(change.New), int64(change.At), int64(id))
-		return err
+		return now, true, err
 	})
-	if err != nil {
-		return storage.Password{}, err
-	}
-	return now, nil
+	return now, err
 }
 
 // writePasswordTime puts a change of a password into the log of states, at a time that is later
@@ -226,35 +214,31 @@ func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storag
 }
 
 // UpdateProfile implements [storage.AccountStore].
-func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (user storage.User, changed bool, err error) {
-	err = s.transactJoined(ctx, "profile", id, func(w *writer) (err error) {
-		if user, err = w.lockProfile(id); err != nil {
-			return err
+func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
+	return made(ctx, s.transactJoined, "profile", id, func(w *writer) (storage.User, bool, error) {
+		user, err := w.lockProfile(id)
+		if err != nil {
+			return user, false, err
 		}
 		before := user
 		if err := change.Apply(&user); err != nil || user == before {
-			changed = false
-			return err
+			return user, false, err
 		}
-		changed, user.UpdatedAt = true, at
+		user.UpdatedAt = at
 		text, args := profileStatement(user, change)
 		if _, err := w.Exec(1, text, args...); err != nil {
-			return err
+			return user, false, err
 		}
 		if change.Name != nil {
 			if err := w.renameWords(user); err != nil {
-				return err
+				return user, false, err
 			}
 		}
 		w.leaves(id, judge.Diff{}, &user)
 		day := int64(storage.DayOf(at))
 		_, err = w.Exec(1, sqlCountProfileChange, day, day, int64(id))
-		return err
+		return user, true, err
 	})
-	if err != nil {
-		return storage.User{}, false, err
-	}
-	return user, changed, nil
 }
 
 // lockProfile locks the counts of a user and reads the user.

@@ -90,16 +90,7 @@ func (s *Store) readCommentPages(ctx context.Context, queries []storage.Comments
 
 // AddComment implements [storage.PostWriter].
 func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
-	var c storage.Comment
-	added := false
-	err := s.transact(ctx, "comment", s.ownerOf(comment.Post.Author), func(w *writer) (err error) {
-		c, added, err = w.addComment(comment)
-		return err
-	})
-	if err != nil {
-		return storage.Comment{}, false, err
-	}
-	return c, added, nil
+	return made(ctx, s.transactFor, "comment", comment.Post.Author, func(w *writer) (storage.Comment, bool, error) { return w.addComment(comment) })
 }
 
 func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, added bool, err error) {
@@ -149,17 +140,14 @@ func (w *writer) touchComment(id storage.CommentID) {
 
 // DeleteComment implements [storage.PostWriter].
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (on storage.PostID, err error) {
-	err = s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {
+	c, deleted, err := made(ctx, s.transactFor, "comment.delete", id.Author, func(w *writer) (storage.Comment, bool, error) {
 		c, err := w.deleteComment(id, by)
-		if on = (storage.PostID{}); c.Number != 0 {
-			on = storage.PostID{Author: id.Author, Number: c.Post}
-		}
-		return err
+		return c, c.Number != 0, err
 	})
-	if err != nil {
-		return storage.PostID{}, err
+	if deleted {
+		on = storage.PostID{Author: id.Author, Number: c.Post}
 	}
-	return on, nil
+	return on, err
 }
 
 // deleteComment deletes a comment, which says which post is to be locked, and returns it; the zero one if nothing was deleted.

@@ -104,14 +104,7 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 // each id.
 func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results []storage.Result[bool]) []int {
 	ids := storage.Each(users, func(u storage.User) storage.UserID { return u.ID })
-	existing := db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
-		return s.db.Query(ctx, "users.exist", shard, len(ids), db.Listed(sqlExistingUsers, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
-			var id storage.UserID
-			err := rows.Scan(&id)
-			found(id, true)
-			return err
-		})
-	})
+	existing := byUser(ctx, s, "users.exist", ids, sqlExistingUsers, func(*struct{}) []any { return nil })
 	seen := make(map[storage.UserID]bool, len(users))
 	var fresh []int
 	for i, r := range existing {

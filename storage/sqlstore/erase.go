@@ -156,7 +156,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 		handle = ""
 	}
 	for more := true; more; {
-		err := s.transact(ctx, "erase", s.ownerOf(user), func(w *writer) (err error) {
+		err := s.transactFor(ctx, "erase", user, func(w *writer) (err error) {
 			more, err = w.erase(user, handle, at)
 			return err
 		})

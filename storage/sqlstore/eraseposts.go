@@ -85,7 +85,7 @@ func (s *Store) elsewhere(ctx context.Context, shard int, user storage.UserID, d
 // eraseCommentsOn deletes a user's comments on one post, in steps.
 func (s *Store) eraseCommentsOn(ctx context.Context, post storage.PostID, user storage.UserID) error {
 	for more := true; more; {
-		err := s.transact(ctx, "erase", s.ownerOf(post.Author), func(w *writer) error {
+		err := s.transactFor(ctx, "erase", post.Author, func(w *writer) error {
 			if err := w.lockPostCounts(post); err != nil {
 				return err
 			}

@@ -585,7 +585,7 @@ func faultyWrites() map[string]operation {
 					jobs = append(jobs, &edgeJob{user: from, change: storage.EdgeChange{To: 27, Type: storage.Following, At: 2e15}, options: storage.ChangeOptions{Inverse: true}})
 				}
 			}
-			return s.transact(ctx, "change", s.ownerOf(27), func(w *writer) error { return w.changeEdges(storage.Forward, true, jobs) })
+			return s.transactFor(ctx, "change", 27, func(w *writer) error { return w.changeEdges(storage.Forward, true, jobs) })
 		},
 
 		"follow":         change(storage.Following, 21),

@@ -39,7 +39,7 @@ func (s *Store) readFeedSeen(ctx context.Context, user storage.UserID) (upTo sto
 
 // SeeFeed implements [storage.ActivityStore].
 func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (changed bool, err error) {
-	err = s.transact(ctx, "feed.see", s.ownerOf(user), func(w *writer) error {
+	err = s.transactFor(ctx, "feed.see", user, func(w *writer) error {
 		if err := w.lockUser(user); err != nil {
 			return err
 		}

@@ -80,20 +80,17 @@ func numberOf(b bool) int64 {
 }
 
 // CreateList implements [storage.ListStore].
-func (s *Store) CreateList(ctx context.Context, list storage.UserList) (made storage.UserList, created bool, err error) {
-	err = s.changeLists(ctx, "list.create", list.Owner, func(w *writer) error {
-		lists, newest, same, err := w.listsLike(list)
-		if made, created = list, same == 0; err != nil || !created {
-			made.Number = same
-			return err
+func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
+	return made(ctx, s.changeLists, "list.create", list.Owner, func(w *writer) (storage.UserList, bool, error) {
+		l := list
+		lists, newest, same, err := w.listsLike(l)
+		if err != nil || same != 0 {
+			l.Number = same
+			return l, false, err
 		}
-		made.Number = max(list.Number, newest+1)
-		return w.addList(made, lists)
+		l.Number = max(l.Number, newest+1)
+		return l, true, w.addList(l, lists)
 	})
-	if err != nil {
-		return storage.UserList{}, false, err
-	}
-	return made, created, nil
 }
 
 // listsLike returns how many lists the owner of a list has, who is locked, the number of the newest one, and that of the newest one
@@ -143,18 +140,17 @@ func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []st
 }
 
 // UpdateList implements [storage.ListStore].
-func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (list storage.UserList, changed bool, err error) {
-	err = s.changeLists(ctx, "list.update", id.Owner, func(w *writer) error {
+func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (storage.UserList, bool, error) {
+	return made(ctx, s.changeLists, "list.update", id.Owner, func(w *writer) (storage.UserList, bool, error) {
 		old, err := w.list(id)
-		list = old
+		list := old
 		change.Apply(&list)
-		if changed = err == nil && old != list; !changed {
-			return err
+		if err != nil || old == list {
+			return list, false, err
 		}
 		_, err = w.Exec(1, sqlUpdateUserList, list.Name, numberOf(list.Public), int64(list.Owner), list.Number)
-		return err
+		return list, true, err
 	})
-	return list, changed && err == nil, err
 }
 
 // DeleteList implements [storage.ListStore].
@@ -177,7 +173,7 @@ func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool
 
 // changeLists writes under the lock on the counts of the owner.
 func (s *Store) changeLists(ctx context.Context, what string, owner storage.UserID, write func(*writer) error) error {
-	return s.transact(ctx, what, s.ownerOf(owner), func(w *writer) error {
+	return s.transactFor(ctx, what, owner, func(w *writer) error {
 		if err := w.lockUser(owner); err != nil {
 			return err
 		}

@@ -19,54 +19,35 @@ type rowsOfPair struct {
 }
 
 var (
-	follows         = rowsOfPair{storage.Sides[:storage.Requests], sqlLockFollows}
-	followsAndMarks = rowsOfPair{[]storage.Side{storage.Forward, storage.Inverse, db.MarkSide}, sqlLockFollowsAndMarks}
-	allRowsOfPair   = rowsOfPair{storage.Sides[:], sqlLockAllRows}
+	follows         = rowsOf(storage.Sides[:storage.Requests]...)
+	followsAndMarks = rowsOf(storage.Forward, storage.Inverse, db.MarkSide)
+	allRowsOfPair   = rowsOf(storage.Sides[:]...)
 )
 
-// On TiDB the statements lock only the counts: a LEFT JOIN that finds no row would lock a key that
+// calledInPairs is what the tables are called in these statements.
+var calledInPairs = [...]string{storage.Forward: "f", storage.Inverse: "r", storage.Requests: "q", storage.Inbox: "i", db.MarkSide: "m"}
+
+// rowsOf makes the statement for some tables. It is served by the primary keys.
+//
+// On TiDB it locks only the counts: a LEFT JOIN that finds no row would lock a key that
 // is the same for all users, and changes of strangers would wait for each other. On InnoDB the
 // other tables have to be locked, or they would be read as they were before the wait for the
 // counts; on TiDB a statement that has waited runs again. OF takes no alias there.
-//
-// Served by the primary keys.
-var (
-	sqlLockFollows = db.WithColumns(`
-SELECT user_counts.user_id, {counts}, version, packed,
-  f.type, f.update_time,
-  r.type, r.update_time
-FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+func rowsOf(sides ...storage.Side) rowsOfPair {
+	columns, joins := "\nSELECT user_counts.user_id, {counts}, version, packed", "\nFROM user_counts"
+	for _, side := range sides {
+		t := calledInPairs[side]
+		read := t + ".type, " + t + ".update_time"
+		if side == db.MarkSide {
+			read = t + ".from_user_id, 0"
+		}
+		columns += ",\n  " + read
+		joins += db.OfSide("\nLEFT JOIN {table} "+t+" /*T! FORCE INDEX (PRIMARY) */ ON "+t+".{owner} = user_counts.user_id AND "+t+".{peer} = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END", side)
+	}
+	return rowsOfPair{sides, db.WithColumns(columns + joins + `
 WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
-
-	sqlLockFollowsAndMarks = db.WithColumns(`
-SELECT user_counts.user_id, {counts}, version, packed,
-  f.type, f.update_time,
-  r.type, r.update_time,
-  m.from_user_id, 0
-FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
-
-	sqlLockAllRows = db.WithColumns(`
-SELECT user_counts.user_id, {counts}, version, packed,
-  f.type, f.update_time,
-  r.type, r.update_time,
-  q.type, q.update_time,
-  i.type, i.update_time
-FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN friend_request q /*T! FORCE INDEX (PRIMARY) */ ON q.from_user_id = user_counts.user_id AND q.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN friend_request_inbox i /*T! FORCE INDEX (PRIMARY) */ ON i.to_user_id = user_counts.user_id AND i.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
-)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)}
+}
 
 // lockPair is lockAndLook for the change of one user towards another.
 func (c *edgeChange) lockPair(user, other storage.UserID) error {

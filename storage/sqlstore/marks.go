@@ -79,7 +79,7 @@ FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
 
-	// Locks the counts of a user, and reads its follow of another and the mark, see sqlLockFollows. Served by
+	// Locks the counts of a user, and reads its follow of another and the mark, see rowsOf. Served by
 	// the primary keys.
 	sqlLockMark = db.WithColumns(`
 SELECT user_counts.user_id, {counts}, version, packed,
@@ -154,26 +154,20 @@ func (s *Store) readSpecials(ctx context.Context, users []storage.UserID) []stor
 // SetMark implements [storage.AnnotationWriter]. When a follow ends, its mark is removed under the same
 // lock, so that no mark is left without a follow.
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-	var mark storage.EdgeMark
-	var changed bool
-	err := s.transactJoined(ctx, "mark", pair.From, func(w *writer) error {
+	return made(ctx, s.transactJoined, "mark", pair.From, func(w *writer) (storage.EdgeMark, bool, error) {
 		old, err := w.lockMark(pair)
 		if err != nil {
-			return err
+			return old, false, err
 		}
-		mark, err = judge.Mark(pair.From, old, change, func() (int, error) { return w.countSpecials(pair.From) })
-		if changed = mark != old; err != nil || !changed {
-			return err
+		mark, err := judge.Mark(pair.From, old, change, func() (int, error) { return w.countSpecials(pair.From) })
+		if err != nil || mark == old {
+			return mark, false, err
 		}
 		if err := w.writeMark(pair, mark); err != nil {
-			return err
+			return mark, false, err
 		}
-		return w.raiseVersion(pair.From)
+		return mark, true, w.raiseVersion(pair.From)
 	})
-	if err != nil {
-		return storage.EdgeMark{}, false, err
-	}
-	return mark, changed, nil
 }
 
 // lockMark locks the counts of From and reads the mark as it is.

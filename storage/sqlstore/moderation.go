@@ -47,18 +47,18 @@ VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, suspended_at = excluded.suspended_at`)
 
 // Moderate implements [storage.StateStore].
-func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
-	err = s.transact(ctx, "moderate", s.ownerOf(e.Owner), func(w *writer) (err error) {
-		added = e
-		if changed, err = w.moderate(&added); err != nil || !changed {
-			return err
+func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+	return made(ctx, s.transactFor, "moderate", e.Owner, func(w *writer) (storage.ModerationEntry, bool, error) {
+		added := e
+		changed, err := w.moderate(&added)
+		if err != nil || !changed {
+			return added, false, err
 		}
 		if changed, err = w.addModeration(added); err == nil && !changed {
 			err = db.ErrAgain // nothing is done without an entry
 		}
-		return err
+		return added, true, err
 	})
-	return added, changed && err == nil, err
 }
 
 // moderate does what an entry says, and completes it. An owner's entries are added under the lock on its counts.
@@ -144,7 +144,7 @@ func (s *Store) RestoreModeration(ctx context.Context, entries []storage.Moderat
 			now++
 			e.At = now
 		}
-		r.Err = s.transact(ctx, "moderation", s.ownerOf(e.Owner), func(w *writer) (err error) {
+		r.Err = s.transactFor(ctx, "moderation", e.Owner, func(w *writer) (err error) {
 			r.Value, err = w.restoreModeration(e, at)
 			return err
 		})

@@ -61,16 +61,7 @@ WHERE user_id = ?`
 
 // Publish implements [storage.PostWriter].
 func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post, bool, error) {
-	var p storage.Post
-	published := false
-	err := s.transact(ctx, "publish", s.ownerOf(post.Author), func(w *writer) (err error) {
-		p, published, err = w.publish(post)
-		return err
-	})
-	if err != nil {
-		return storage.Post{}, false, err
-	}
-	return p, published, nil
+	return made(ctx, s.transactFor, "publish", post.Author, func(w *writer) (storage.Post, bool, error) { return w.publish(post) })
 }
 
 func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
@@ -166,31 +157,26 @@ func (w *writer) countComments(id storage.PostID, by int64) error {
 
 // EditPost implements [storage.PostWriter].
 func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
-	var p storage.Post
-	changed := false
-	err := s.transact(ctx, "post.edit", s.ownerOf(id.Author), func(w *writer) error {
-		old, err := w.lockPost(id)
+	return made(ctx, s.transactFor, "post.edit", id.Author, func(w *writer) (storage.Post, bool, error) {
+		p, err := w.lockPost(id)
 		if err != nil {
-			return err
+			return p, false, err
 		}
-		if p, changed, err = judge.EditPost(old, change, at); !changed {
+		p, changed, err := judge.EditPost(p, change, at)
+		if !changed {
 			w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: id}) // its writer may have been killed before it reported it
-			return err
+			return p, false, err
 		}
 		if _, err := w.Exec(1, sqlEditPost, p.Text, mediaColumn(p.Media), int64(p.EditedAt), string(p.Attributes), int64(id.Author), id.Number); err != nil {
-			return err
+			return p, false, err
 		}
-		return w.countComments(id, 0)
+		return p, true, w.countComments(id, 0)
 	})
-	if err != nil {
-		return storage.Post{}, false, err
-	}
-	return p, changed, nil
 }
 
 // DeletePost implements [storage.PostWriter].
 func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (changed bool, err error) {
-	err = s.transact(ctx, "post.delete", s.ownerOf(id.Author), func(w *writer) (err error) {
+	err = s.transactFor(ctx, "post.delete", id.Author, func(w *writer) (err error) {
 		changed, err = w.deletePost(id)
 		return err
 	})

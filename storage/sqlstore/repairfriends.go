@@ -59,7 +59,7 @@ WHERE c.user_id IN (?)`
 
 // WrongFriends implements [storage.Comparer].
 func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
-	return s.wrongIn(ctx, "reconcile.friends", shard, owners, sqlWrongFriends)
+	return s.wrongIn(ctx, "reconcile.friends", shard, owners, ofUsers, sqlWrongFriends)
 }
 
 // RecountFriends implements [storage.Repairer].

@@ -159,6 +159,9 @@ func statementsInSource(t *testing.T) (all []*served) {
 			&served{name: "db.ReadInOrder", of: of + " Behind", indexes: primary, text: texts.Behind.MySQL, dialect: "MySQL"},
 			&served{name: "db.ReadInOrder", of: of + " Behind", indexes: primary, text: texts.Behind.SQLite, dialect: "SQLite"})
 	}
+	for of, rows := range map[string]rowsOfPair{"follows": follows, "followsAndMarks": followsAndMarks, "allRowsOfPair": allRowsOfPair} {
+		all = append(all, &served{name: "rowsOf", of: of, indexes: []string{"PRIMARY"}, text: rows.lock})
+	}
 	slices.SortStableFunc(all, func(a, b *served) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.of, b.of)) })
 	return all
 }

@@ -50,18 +50,11 @@ ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = exclude
 
 // readStandings answers [storage.StateLookups].
 func (s *Store) readStandings(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserStanding] {
-	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserStanding)) error {
-		for _, id := range users {
-			found(id, storage.UserStanding{})
-		}
-		return s.db.Query(ctx, "states", shard, len(users), db.Listed(sqlStates, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
-			var id storage.UserID
-			var is storage.UserStanding
-			err := rows.Scan(&id, &is.State, &is.Until, &is.Reason)
-			found(id, is)
-			return err
-		})
-	})
+	results := byUser(ctx, s, "states", users, sqlStates, func(is *storage.UserStanding) []any { return []any{&is.State, &is.Until, &is.Reason} })
+	for i := range results {
+		results[i].Found = results[i].Err == nil
+	}
+	return results
 }
 
 // readStateChanges answers [storage.StateChangeLookups].
@@ -80,7 +73,7 @@ func (s *Store) readStateChanges(ctx context.Context, q storage.ShardQuery[stora
 
 // SetState implements [storage.StateStore].
 func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error) {
-	err = s.transact(ctx, "state", s.ownerOf(user), func(w *writer) error {
+	err = s.transactFor(ctx, "state", user, func(w *writer) error {
 		changed = false
 		old, err := w.lockState(user)
 		if err != nil {

@@ -69,14 +69,18 @@ func (s *Store) readUserIDs(ctx context.Context, handles []string) []storage.Res
 
 // readCounts answers [storage.CountLookups].
 func (s *Store) readCounts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
-		text, args := db.In(sqlCounts, ids)
-		var id storage.UserID
-		var c storage.Counts
-		into := append([]any{&id}, countColumns(&c)...)
-		return s.db.Query(ctx, "counts", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			err := rows.Scan(into...)
-			found(id, c)
+	return byUser(ctx, s, "counts", ids, sqlCounts, countColumns)
+}
+
+// byUser answers a look-up of users by a statement whose rows have the id, and then the columns of a value.
+func byUser[V any](ctx context.Context, s *Store, what string, ids []storage.UserID, text string, columns func(*V) []any) []storage.Result[V] {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, V)) error {
+		statement, args := db.In(text, ids)
+		return s.db.Query(ctx, what, shard, len(ids), statement, args, func(rows *sql.Rows) error {
+			var id storage.UserID
+			var value V
+			err := rows.Scan(append([]any{&id}, columns(&value)...)...)
+			found(id, value)
 			return err
 		})
 	})

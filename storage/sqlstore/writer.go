@@ -31,8 +31,24 @@ func (s *Store) transact(ctx context.Context, what string, shardOf func() int, w
 	return s.db.Rerouted(ctx, func() error { return s.transactOn(ctx, what, shardOf(), write) })
 }
 
-func (s *Store) ownerOf(user storage.UserID) func() int {
-	return func() int { return s.shards.Of(user) }
+// transactFor is transact for one user.
+func (s *Store) transactFor(ctx context.Context, what string, user storage.UserID, write func(*writer) error) error {
+	return s.transact(ctx, what, func() int { return s.shards.Of(user) }, write)
+}
+
+// made runs a write for a user that returns what it leaves, and whether it has changed that. If it fails, made returns neither.
+func made[T any](
+	ctx context.Context, run func(context.Context, string, storage.UserID, func(*writer) error) error, what string, user storage.UserID,
+	write func(*writer) (T, bool, error),
+) (left T, changed bool, err error) {
+	err = run(ctx, what, user, func(w *writer) (err error) {
+		left, changed, err = write(w)
+		return err
+	})
+	if err != nil {
+		return *new(T), false, err
+	}
+	return left, changed, nil
 }
 
 func (s *Store) ownerOfHandle(handle string) func() int {

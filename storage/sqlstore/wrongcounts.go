@@ -60,18 +60,22 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 	if err != nil || agree {
 		return nil, err
 	}
-	return s.wrongIn(ctx, "reconcile.counts", shard, owners, sqlWrongCounts[side], sqlCountsOfNone[side])
+	return s.wrongIn(ctx, "reconcile.counts", shard, owners, ofUsers, sqlWrongCounts[side], sqlCountsOfNone[side])
 }
 
+// The columns of statements that find wrong counts.
+func ofUsers(w *storage.WrongCount) []any { return []any{&w.User, &w.Have, &w.Are} }
+func ofItems(w *storage.WrongCount) []any { return []any{&w.User, &w.Post, &w.Have, &w.Are} }
+
 // wrongIn runs statements that find wrong counts of a range of owners.
-func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners storage.OwnerRange, texts ...string) ([]storage.WrongCount, error) {
-	wrong := make(map[storage.UserID]storage.WrongCount)
+func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners storage.OwnerRange, columns func(*storage.WrongCount) []any, texts ...string) ([]storage.WrongCount, error) {
+	wrong := make(map[storage.PostID]storage.WrongCount)
 	for _, text := range texts {
 		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, func(rows *sql.Rows) error {
 			var w storage.WrongCount
-			err := rows.Scan(&w.User, &w.Have, &w.Are)
+			err := rows.Scan(columns(&w)...)
 			if isOf(owners, w.User) {
-				wrong[w.User] = w // the last edge may end between the statements
+				wrong[storage.PostID{Author: w.User, Number: w.Post}] = w // the last edge may end between the statements
 			}
 			return err
 		})
@@ -79,7 +83,9 @@ func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners stor
 			return nil, err
 		}
 	}
-	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int { return cmp.Compare(a.User, b.User) }), nil
+	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int {
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Post, b.Post))
+	}), nil
 }
 
 func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (bool, error) {

@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"maps"
 	"slices"
 
 	"kith/storage"
@@ -78,27 +76,11 @@ WHERE owner = ? AND kind = ? AND {count} <> ?`, storage.Relations, storage.Relat
 
 // WrongItemCounts implements [storage.Comparer].
 func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
-	wrong := make(map[storage.PostID]storage.WrongCount)
 	texts := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}
 	if side == storage.FavoriteInbox {
 		texts = []string{sqlWrongPostCounts, sqlPostCountsOfNone}
 	}
-	for _, text := range texts {
-		err := s.db.Scan(ctx, "reconcile.itemcounts", shard, text, []any{int64(owners.After), int64(owners.UpTo)}, func(rows *sql.Rows) error {
-			var w storage.WrongCount
-			err := rows.Scan(&w.User, &w.Post, &w.Have, &w.Are)
-			if isOf(owners, w.User) {
-				wrong[storage.PostID{Author: w.User, Number: w.Post}] = w // the last edge may end between the statements
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int {
-		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Post, b.Post))
-	}), nil
+	return s.wrongIn(ctx, "reconcile.itemcounts", shard, owners, ofItems, texts...)
 }
 
 // RecountItems implements [storage.Repairer], in the lock order of [Store.Apply]. Each owner takes

@@ -579,6 +579,42 @@ WHERE user_id IN (?)
 UPDATE users
 SET 
 
+-- rowsOf, allRowsOfPair. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, f.update_time,
+  r.type, r.update_time,
+  q.type, q.update_time,
+  i.type, i.update_time
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN friend_request q /*T! FORCE INDEX (PRIMARY) */ ON q.from_user_id = user_counts.user_id AND q.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN friend_request_inbox i /*T! FORCE INDEX (PRIMARY) */ ON i.to_user_id = user_counts.user_id AND i.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- rowsOf, follows. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, f.update_time,
+  r.type, r.update_time
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- rowsOf, followsAndMarks. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, f.update_time,
+  r.type, r.update_time,
+  m.from_user_id, 0
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
+
 -- sqlAddAllCounts
 INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day, favorite_count, total_favorited)
 VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -1489,47 +1525,11 @@ SELECT value
 FROM kith_checkpoints
 WHERE name = ?
 
--- sqlLockAllRows. Served by PRIMARY.
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, f.update_time,
-  r.type, r.update_time,
-  q.type, q.update_time,
-  i.type, i.update_time
-FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN friend_request q /*T! FORCE INDEX (PRIMARY) */ ON q.from_user_id = user_counts.user_id AND q.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN friend_request_inbox i /*T! FORCE INDEX (PRIMARY) */ ON i.to_user_id = user_counts.user_id AND i.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
-
 -- sqlLockCounts. Served by PRIMARY.
 SELECT user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed
 FROM user_counts
 WHERE user_id IN (?)
 ORDER BY user_id /*! FOR UPDATE */
-
--- sqlLockFollows. Served by PRIMARY.
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, f.update_time,
-  r.type, r.update_time
-FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
-
--- sqlLockFollowsAndMarks. Served by PRIMARY.
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, f.update_time,
-  r.type, r.update_time,
-  m.from_user_id, 0
-FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
-WHERE user_counts.user_id IN (?)
-ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
 
 -- sqlLockMark. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
