@@ -19,22 +19,9 @@ type answers[Q comparable, V any] struct {
 	of func(Q) storage.PostID
 }
 
-// form writes values as bytes, and reads them. What is read shares nothing with the bytes.
-type form[V any] struct {
-	add   func(to []byte, v V) []byte
-	parse func(data []byte) V
-}
-
 // newAnswers makes answers of a kind, which read reads, about what of says.
 func newAnswers[Q comparable, V any](c *Cache, of func(Q) storage.PostID, form form[V], read func(context.Context, []Q) []storage.Result[V]) *answers[Q, V] {
 	number := c.unkept.Add(1) // of the kind: some kinds have the same form of question
-	result := func(s *said) (r storage.Result[V]) {
-		end := len(s.data) - 1
-		if r.Found = s.data[end] == 1; r.Found {
-			r.Value = form.parse(s.data[:end])
-		}
-		return r
-	}
 	// The version is in the key. Without one, no two keys are the same: what is read is for the asker alone, and is not kept.
 	keyOf := func(q Q) key {
 		about := of(q)
@@ -49,17 +36,13 @@ func newAnswers[Q comparable, V any](c *Cache, of func(Q) storage.PostID, form f
 		}{number, q}))
 		return k
 	}
-	keepAnswer := func(k key, r storage.Result[V], _ []storage.Edge) storage.Result[V] {
+	lives := func(k key, _ storage.Result[V]) (life lifetime) {
 		if k.stamp != 0 {
-			data, found := make([]byte, 0, 64), byte(0)
-			if r.Found {
-				data, found = form.add(data, r.Value), 1
-			}
-			c.set(k, &said{c.lives(keep), append(data, found)})
+			life = c.lives(keep)
 		}
-		return r
+		return life
 	}
-	return &answers[Q, V]{source[Q, V]{new(fills[Q, V]), c, answerKind, keyOf, known(c, result), read, keepAnswer, false}, of}
+	return &answers[Q, V]{saying(c, answerKind, keyOf, form, lives, read), of}
 }
 
 // keepAnswers has the cache keep the answers to a kind of look-up.
@@ -79,14 +62,6 @@ func itemOf(side storage.Side, owner storage.UserID, post int64) storage.PostID 
 
 // ofUser names a user as a post without a number.
 func ofUser(id storage.UserID) storage.PostID { return storage.PostID{Author: id} }
-
-// said is an answer, in its form, and behind that a byte that says whether something was found.
-type said struct {
-	lifetime
-	data []byte
-}
-
-func (s *said) bytes() int { return len(s.data) }
 
 // stampOf is the version of the counts of a post, or of a user if the post has no number, or of all handles if there is no user
 // either, plus 1; 0: not known.
@@ -126,7 +101,7 @@ func (a *answers[Q, V]) learn(ctx context.Context, questions []Q) {
 		}
 	}
 	if len(users) > 0 {
-		c.fetchProfiles(ctx, users)
+		c.profiles.fetch(ctx, users)
 	}
 	if len(posts) > 0 {
 		c.posts.fetch(ctx, posts)
@@ -135,16 +110,13 @@ func (a *answers[Q, V]) learn(ctx context.Context, questions []Q) {
 
 // readMarks answers [storage.MarkLookups].
 func (c *Cache) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	none := func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) { return r, c.hasNoMark(p) }
+	none := func(p storage.Pair, _ *storage.Result[storage.EdgeMark]) bool { return c.hasNoMark(p) }
 	return knownOr(ctx, pairs, none, c.marks.fetch)
 }
 
 // mark is a mark, if it is known.
-func (c *Cache) mark(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
-	if c.hasNoMark(p) {
-		return r, true
-	}
-	return c.marks.inMemory(p)
+func (c *Cache) mark(p storage.Pair, r *storage.Result[storage.EdgeMark]) bool {
+	return c.hasNoMark(p) || c.marks.inMemory(p, r)
 }
 
 // hasNoMark reports that the cache knows that there is no follow, which a mark needs.
@@ -198,66 +170,59 @@ func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []stor
 		return of.fetch(ctx, pairs)
 	}
 	all := c.rows.fetch(ctx, owners)
-	return knownOr(ctx, pairs, func(p storage.Pair) (storage.Result[storage.Edge], bool) {
-		r := all[slices.Index(owners, rowsOf(side, p))]
-		return edgeIn(r.Value, side, p), r.Found
+	return knownOr(ctx, pairs, func(p storage.Pair, r *storage.Result[storage.Edge]) bool {
+		rows := all[slices.Index(owners, rowsOf(side, p))]
+		*r = edgeIn(rows.Value, side, p)
+		return rows.Found
 	}, of.fetch)
 }
 
 // besideEdge is an edge of requests or favorites, if it is known.
-func (c *Cache) besideEdge(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], ok bool) {
-	if all, _ := c.rows.inMemory(rowsOf(side, p)); all.Found {
-		return edgeIn(all.Value, side, p), true
+func (c *Cache) besideEdge(side storage.Side, p storage.Pair, r *storage.Result[storage.Edge]) bool {
+	var all storage.Result[[]storage.Edge]
+	if c.rows.inMemory(rowsOf(side, p), &all); all.Found {
+		*r = edgeIn(all.Value, side, p)
+		return true
 	}
-	return c.edges[side].inMemory(p)
+	return c.edges[side].inMemory(p, r)
 }
 
 // readPostPages answers [storage.PostPageLookups]. Of a page, the ids are kept: its posts change more often than it does.
 func (c *Cache) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
-	results := c.postPages.fetch(ctx, queries)
-	if !c.complete(results, func(ids []storage.PostID) []storage.Result[storage.Post] { return c.posts.fetch(ctx, ids) }) {
-		return storage.PostPageLookups.Read(ctx, c.store, queries...) // a post has been deleted in between
-	}
-	return results
-}
-
-// postPagesAtHand are pages all of whose posts are known.
-func (c *Cache) postPagesAtHand(queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
-	results := each(c, answerKind, queries, c.postPages.inMemory)
-	known := func(ids []storage.PostID) []storage.Result[storage.Post] {
-		return each(c, postKind, ids, c.posts.inMemory)
-	}
-	if results == nil || !c.complete(results, known) {
-		return nil
-	}
-	return results
-}
-
-// complete gives pages of ids their posts. It returns false if one could not be read.
-func (c *Cache) complete(pages []storage.Result[[]storage.Post], read func([]storage.PostID) []storage.Result[storage.Post]) bool {
+	pages := c.postPages.fetch(ctx, queries)
 	var ids []storage.PostID
 	var where []*storage.Post
 	for k := range pages {
-		if slices.ContainsFunc(pages[k].Value, func(p storage.Post) bool { return p.CreatedAt == 0 }) {
-			pages[k].Value = slices.Clone(pages[k].Value) // others may have the same page
-		}
+		pages[k].Value = slices.Clone(pages[k].Value) // others may have the same page
 		for i := range pages[k].Value {
-			if p := &pages[k].Value[i]; p.CreatedAt == 0 {
+			if p := &pages[k].Value[i]; p.CreatedAt == 0 { // it has not been read with the page
 				ids, where = append(ids, p.PostID), append(where, p)
 			}
 		}
 	}
-	if len(ids) == 0 {
-		return true
-	}
-	posts := read(ids)
-	for i, r := range posts {
-		if !r.Found {
-			return false
+	for i, r := range c.posts.fetch(ctx, ids) {
+		if !r.Found { // a post has been deleted in between
+			return storage.PostPageLookups.Read(ctx, c.store, queries...)
 		}
 		*where[i] = r.Value
 	}
-	return len(posts) > 0
+	return pages
+}
+
+// postPage is a page, if it is known with all its posts.
+func (c *Cache) postPage(q storage.PostsQuery, r *storage.Result[[]storage.Post]) bool {
+	if !c.postPages.inMemory(q, r) {
+		return false
+	}
+	var p storage.Result[storage.Post]
+	for i, of := range r.Value {
+		if !c.posts.inMemory(of.PostID, &p) || !p.Found {
+			return false
+		}
+		r.Value[i] = p.Value
+	}
+	c.metrics.hits[postKind].Add(float64(len(r.Value)))
+	return true
 }
 
 func addPostIDs(to []byte, page []storage.Post) []byte {
@@ -268,7 +233,7 @@ func addPostIDs(to []byte, page []storage.Post) []byte {
 }
 
 func parsePostIDs(data []byte) []storage.Post {
-	return storage.Each(lists[storage.PostID]().parse(data), func(id storage.PostID) storage.Post { return storage.Post{PostID: id} })
+	return storage.Each(valuesOf[storage.PostID](data, len(data)/sizeOf[storage.PostID]()), func(id storage.PostID) storage.Post { return storage.Post{PostID: id} })
 }
 
 func addDetail(to []byte, d storage.Detail) []byte {
@@ -284,20 +249,19 @@ func parseDetail(data []byte) storage.Detail {
 func lists[T any]() form[[]T] {
 	return form[[]T]{
 		func(to []byte, list []T) []byte { return append(to, bytesOf(list)...) },
-		func(data []byte) []T { all, _ := taken[T](data, len(data)/sizeOf[T]()); return slices.Clone(all) },
+		parsed(func(data []byte) []T { return slices.Clone(valuesOf[T](data, len(data)/sizeOf[T]())) }),
 	}
 }
 
 // rows is the form of rows, which are read in place: bytes of the cache are never changed.
-var rows = form[[]storage.Edge]{lists[storage.Edge]().add, func(data []byte) []storage.Edge {
-	all, _ := taken[storage.Edge](data, len(data)/sizeOf[storage.Edge]())
-	return all
-}}
+var rows = form[[]storage.Edge]{lists[storage.Edge]().add, parsed(func(data []byte) []storage.Edge {
+	return valuesOf[storage.Edge](data, len(data)/sizeOf[storage.Edge]())
+})}
 
 // values is the form of values without pointers.
 func values[T any]() form[T] {
 	return form[T]{
 		func(to []byte, v T) []byte { return append(to, bytesOf([]T{v})...) },
-		func(data []byte) T { return valuesOf[T](data, 1)[0] },
+		parsed(func(data []byte) T { return valuesOf[T](data, 1)[0] }),
 	}
 }

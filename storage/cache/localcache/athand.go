@@ -30,14 +30,15 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 func (c *Cache) keeps() {
 	a := &c.Answering
 	c.Over(c.store)
-	storage.ProfileLookups.AnsweredBy(a, c.fetchProfiles) // and users and counts
-	ofProfile(c, storage.UserLookups, func(p *profile) (storage.User, bool) { return p.User, p.Exists })
-	ofProfile(c, storage.CountLookups, func(p *profile) (storage.Counts, bool) { return p.Counts, p.Counted })
+	c.profiles = saying(c, profileKind, profileKey, profiles, func(_ key, r storage.Result[storage.Profile]) lifetime { return c.livesIf(r.Value.Exists) }, readFrom(c.source, storage.ProfileLookups))
+	storage.ProfileLookups.AnsweredBy(a, c.profiles.fetch) // and users and counts
+	ofProfile(c, storage.UserLookups, func(p *storage.Profile) (storage.User, bool) { return p.User, p.Exists })
+	ofProfile(c, storage.CountLookups, func(p *storage.Profile) (storage.Counts, bool) { return p.Counts, p.Counted })
 	define(c, storage.HandleLookups, handleKind, c.handle, c.readUserIDs)
 
-	c.blocks = source[storage.UserID, []storage.UserID]{new(fills[storage.UserID, []storage.UserID]), c, blocksKind, blocksKey, known(c, (*blockList).result), readFrom(c.store, storage.BlockLookups), c.keepBlocks, false}
+	c.blocks = saying(c, blocksKind, blocksKey, blocks, func(key, storage.Result[[]storage.UserID]) lifetime { return c.lives(keep) }, readFrom(c.store, storage.BlockLookups))
 	define(c, storage.BlockLookups, blocksKind, c.blocks.inMemory, c.blocks.fetch)
-	c.posts = source[storage.PostID, storage.Post]{new(fills[storage.PostID, storage.Post]), c, postKind, c.postKey, known(c, (*post).result), readFrom(c.source, storage.PostLookups), c.keepPost, false}
+	c.posts = saying(c, postKind, c.postKey, posts, func(_ key, r storage.Result[storage.Post]) lifetime { return c.livesIf(r.Found) }, readFrom(c.source, storage.PostLookups))
 	define(c, storage.PostLookups, postKind, c.posts.inMemory, c.posts.fetch)
 
 	c.rows = newAnswers(c, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, c.readShortRows)
@@ -45,7 +46,7 @@ func (c *Cache) keeps() {
 		c.pages[side] = keepAnswers(c, storage.PageLookups[side], func(q storage.PageQuery) storage.PostID { return itemOf(side, q.Owner, q.Post) }, lists[storage.Edge]())
 		c.edges[side] = keepAnswers(c, storage.EdgeLookups[side], func(p storage.Pair) storage.PostID { return itemOf(side, side.Owner(p), p.Post) }, values[storage.Edge]())
 		if side != storage.FavoriteInbox { // of a post, the rows are never all read
-			define(c, storage.EdgeLookups[side], answerKind, func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) },
+			define(c, storage.EdgeLookups[side], answerKind, func(p storage.Pair, r *storage.Result[storage.Edge]) bool { return c.besideEdge(side, p, r) },
 				func(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Edge] {
 					return c.besideEdges(ctx, side, pairs)
 				})
@@ -60,21 +61,22 @@ func (c *Cache) keeps() {
 	idset.RecommenderLookups.AnsweredBy(a, c.fetchRecommenders)
 	idset.RecommenderLookups.AtHandBy(a, func(ids []storage.UserID) []storage.Result[idset.Recommender] {
 		dir, now := c.directory.Load(), c.now().UnixMicro()
-		return each(c, recommenderKind, ids, func(id storage.UserID) (storage.Result[idset.Recommender], bool) { return c.recommender(id, dir, now) })
+		return each(c, recommenderKind, ids, func(id storage.UserID, r *storage.Result[idset.Recommender]) bool {
+			return c.recommender(id, dir, now, r)
+		})
 	})
 
 	ofFrom := func(p storage.Pair) storage.PostID { return ofUser(p.From) }
-	c.marks = keepAnswers(c, storage.MarkLookups, ofFrom, form[storage.EdgeMark]{wire.AppendMark, wire.ParseMark})
+	c.marks = keepAnswers(c, storage.MarkLookups, ofFrom, form[storage.EdgeMark]{wire.AppendMark, parsed(wire.ParseMark)})
 	define(c, storage.MarkLookups, answerKind, c.mark, c.readMarks)
-	keepAnswers(c, storage.MessageLookups, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, func(data []byte) string { return string(data) }})
-	keepAnswers(c, storage.DetailLookups, ofFrom, form[storage.Detail]{addDetail, parseDetail})
+	keepAnswers(c, storage.MessageLookups, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, parsed(func(data []byte) string { return string(data) })})
+	keepAnswers(c, storage.DetailLookups, ofFrom, form[storage.Detail]{addDetail, parsed(parseDetail)})
 	keepAnswers(c, storage.SpecialLookups, ofUser, lists[storage.UserID]())
 	keepAnswers(c, storage.KindLookups, func(k storage.OwnerKind) storage.PostID { return ofUser(k.Owner) }, values[storage.KindCount]())
 	keepAnswers(c, storage.FavoritePageLookups, func(q storage.FavoritesQuery) storage.PostID { return ofUser(q.User) }, lists[storage.Edge]())
-	keepAnswers(c, storage.CommentPageLookups, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, wire.ParseComments})
-	c.postPages = keepAnswers(c, storage.PostPageLookups, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsePostIDs})
-	storage.PostPageLookups.AnsweredBy(a, c.readPostPages)
-	storage.PostPageLookups.AtHandBy(a, c.postPagesAtHand)
+	keepAnswers(c, storage.CommentPageLookups, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, parsed(wire.ParseComments)})
+	c.postPages = keepAnswers(c, storage.PostPageLookups, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsed(parsePostIDs)})
+	define(c, storage.PostPageLookups, answerKind, c.postPage, c.readPostPages)
 	last := keepAnswers(c, storage.LastPostLookups, func(q storage.LastQuery) storage.PostID { return ofUser(q.Author) }, values[storage.Micros]())
 	storage.LastPostLookups.AnsweredBy(a, func(ctx context.Context, queries []storage.LastQuery) []storage.Result[storage.Micros] {
 		if len(queries) > mostAuthors {
@@ -87,14 +89,15 @@ func (c *Cache) keeps() {
 }
 
 // ofProfile has the cache answer what is a part of profiles in memory.
-func ofProfile[V any](c *Cache, kind *storage.LookupKind[storage.UserID, V], part func(*profile) (V, bool)) {
+func ofProfile[V any](c *Cache, kind *storage.LookupKind[storage.UserID, V], part func(*storage.Profile) (V, bool)) {
 	kind.AtHandBy(&c.Answering, func(ids []storage.UserID) []storage.Result[V] {
-		return each(c, profileKind, ids, func(id storage.UserID) (r storage.Result[V], ok bool) {
-			p, ok := get[*profile](c, profileKey(id))
+		return each(c, profileKind, ids, func(id storage.UserID, r *storage.Result[V]) bool {
+			s, ok := get[*said](c, profileKey(id))
 			if ok {
-				r.Value, r.Found = part(p)
+				p := s.profile(id)
+				r.Value, r.Found = part(&p)
 			}
-			return r, ok
+			return ok
 		})
 	})
 }
@@ -106,15 +109,15 @@ func (c *Cache) keepsLists(side storage.Side) {
 		return c.readEdges(ctx, side, pairs)
 	})
 	storage.EdgeLookups[side].AtHandBy(a, func(pairs []storage.Pair) []storage.Result[storage.Edge] { return c.follows(side, pairs) })
-	define(c, storage.PageLookups[side], kind, func(q storage.PageQuery) (r storage.Result[[]storage.Edge], ok bool) {
+	define(c, storage.PageLookups[side], kind, func(q storage.PageQuery, r *storage.Result[[]storage.Edge]) bool {
 		if q.Type > storage.Following {
-			return c.pages[side].inMemory(q)
+			return c.pages[side].inMemory(q, r)
 		}
 		l, ok := get[*list](c, key{kind: kind, id: q.Owner})
 		if ok {
-			r = l.page(q)
+			*r = l.page(q)
 		}
-		return r, ok
+		return ok
 	}, func(ctx context.Context, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 		return c.readPages(ctx, side, queries)
 	})
@@ -126,12 +129,12 @@ func (c *Cache) keepsLists(side storage.Side) {
 	})
 	idset.ListLookups[side].AtHandBy(a, func(owners []storage.UserID) []storage.Result[*idset.List] {
 		dir := c.directory.Load()
-		return each(c, kind, owners, func(owner storage.UserID) (r storage.Result[*idset.List], ok bool) {
+		return each(c, kind, owners, func(owner storage.UserID, r *storage.Result[*idset.List]) bool {
 			l, ok := get[*list](c, key{kind: kind, id: owner})
 			if ok {
-				r = l.set(dir)
+				*r = l.set(dir)
 			}
-			return r, ok
+			return ok
 		})
 	})
 }
@@ -142,17 +145,16 @@ const mostAuthors = 500
 var listSides = [...]storage.Side{storage.Forward, storage.Inverse}
 
 // define has the cache answer a kind of look-up by fetch, and from memory by known.
-func define[K, V any](c *Cache, of *storage.LookupKind[K, V], counted kind, known func(K) (storage.Result[V], bool), fetch func(context.Context, []K) []storage.Result[V]) {
+func define[K, V any](c *Cache, of *storage.LookupKind[K, V], counted kind, known func(K, *storage.Result[V]) bool, fetch func(context.Context, []K) []storage.Result[V]) {
 	of.AnsweredBy(&c.Answering, fetch)
 	of.AtHandBy(&c.Answering, func(keys []K) []storage.Result[V] { return each(c, counted, keys, known) })
 }
 
 // each answers keys if all of them are known.
-func each[K, V any](c *Cache, counted kind, keys []K, known func(K) (storage.Result[V], bool)) []storage.Result[V] {
+func each[K, V any](c *Cache, counted kind, keys []K, known func(K, *storage.Result[V]) bool) []storage.Result[V] {
 	results := make([]storage.Result[V], len(keys))
 	for i, key := range keys {
-		var ok bool
-		if results[i], ok = known(key); !ok {
+		if !known(key, &results[i]) {
 			return nil
 		}
 	}
@@ -161,11 +163,10 @@ func each[K, V any](c *Cache, counted kind, keys []K, known func(K) (storage.Res
 }
 
 // knownOr answers keys that are known, and has the rest read.
-func knownOr[K, V any](ctx context.Context, keys []K, known func(K) (storage.Result[V], bool), read func(context.Context, []K) []storage.Result[V]) []storage.Result[V] {
+func knownOr[K, V any](ctx context.Context, keys []K, known func(K, *storage.Result[V]) bool, read func(context.Context, []K) []storage.Result[V]) []storage.Result[V] {
 	results, rest := make([]storage.Result[V], len(keys)), []int(nil)
 	for i, key := range keys {
-		var ok bool
-		if results[i], ok = known(key); !ok {
+		if !known(key, &results[i]) {
 			rest = append(rest, i)
 		}
 	}

@@ -46,7 +46,6 @@ type Cache struct {
 	seed      maphash.Seed
 
 	handles      fills[string, storage.UserID]
-	profiles     fills[storage.UserID, storage.Profile]
 	lists        [2]fills[storage.UserID, *list] // by side
 	recommenders fills[storage.UserID, idset.Recommender]
 	reads        [kinds]interface { // the same, by kind
@@ -54,6 +53,7 @@ type Cache struct {
 		abandonAll()
 	}
 
+	profiles  source[storage.UserID, storage.Profile]
 	blocks    source[storage.UserID, []storage.UserID]
 	posts     source[storage.PostID, storage.Post]
 	rows      *answers[storage.RowsQuery, []storage.Edge]                 // all requests or favorites of a user, if they are few
@@ -114,7 +114,7 @@ func New(cfg Config) *Cache {
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
 	c.keeps()
-	c.reads[profileKind], c.reads[blocksKind], c.reads[recommenderKind], c.reads[postKind], c.reads[handleKind] = &c.profiles, c.blocks.fills, &c.recommenders, c.posts.fills, &c.handles
+	c.reads[profileKind], c.reads[blocksKind], c.reads[recommenderKind], c.reads[postKind], c.reads[handleKind] = c.profiles.fills, c.blocks.fills, &c.recommenders, c.posts.fills, &c.handles
 	for _, side := range listSides {
 		c.reads[listKind(side)] = &c.lists[side]
 	}

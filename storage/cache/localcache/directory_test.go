@@ -68,13 +68,13 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.profiles.end(c, profileKey(2), user, storage.Result[storage.Profile]{Found: true}, func(r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
-		return c.keepProfile(profileKey(2), r, nil)
+		return c.profiles.keep(profileKey(2), r, nil)
 	})
 	c.lists[storage.Forward].end(c, listOf(2), following, storage.Result[*list]{Value: c.makeList(storage.Forward, storage.List{}, 0), Found: true}, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 		return c.keepList(listOf(2), r, late)
 	})
 	for id := range storage.UserID(2) {
-		if _, kept := get[*profile](c, profileKey(id+1)); !kept {
+		if _, kept := get[*said](c, profileKey(id+1)); !kept {
 			t.Errorf("user %d is forgotten", id+1)
 		}
 		if _, kept := get[*list](c, listOf(id+1)); kept {

@@ -38,7 +38,7 @@ func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result
 
 // listsFor looks for edges in the lists of their owners: in all that the cache has, and it reads the
 // others if they are few.
-func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) func(storage.Pair) (storage.Result[storage.Edge], bool) {
+func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) func(storage.Pair, *storage.Result[storage.Edge]) bool {
 	lists := make(map[storage.UserID]*list) // nil: it has to be looked up otherwise
 	var owners []storage.UserID
 	for _, p := range pairs {
@@ -57,11 +57,11 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 			lists[owners[i]] = r.Value // nil if it is too long or could not be read: then rows are looked up
 		}
 	}
-	return func(p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
+	return func(p storage.Pair, r *storage.Result[storage.Edge]) (sure bool) {
 		if l := lists[side.Owner(p)]; l != nil {
-			r, sure = l.edge(p)
+			*r, sure = l.edge(p)
 		}
-		return r, sure
+		return sure
 	}
 }
 

@@ -116,8 +116,8 @@ type source[Q comparable, V any] struct {
 	kind kind
 	// key names the entry of an id.
 	key func(Q) key
-	// known returns what the cache has.
-	known func(key) (storage.Result[V], bool)
+	// known reads what the cache has.
+	known func(key, *storage.Result[V]) bool
 	// read reads ids from the store.
 	read func(context.Context, []Q) []storage.Result[V]
 	// keep puts a result into the cache, with the rows that came since it was read.
@@ -126,23 +126,36 @@ type source[Q comparable, V any] struct {
 	warming bool
 }
 
+// saying is where keys are read from whose answers are kept in a form. lives says how long; the zero lifetime: not at all.
+func saying[Q comparable, V any](
+	c *Cache, kind kind, keyOf func(Q) key, form form[V], lives func(key, storage.Result[V]) lifetime, read func(context.Context, []Q) []storage.Result[V],
+) source[Q, V] {
+	return source[Q, V]{
+		fills: new(fills[Q, V]), c: c, kind: kind, key: keyOf, read: read,
+		known: func(k key, r *storage.Result[V]) bool {
+			s, ok := get[*said](c, k)
+			if ok {
+				form.result(k, s, r)
+			}
+			return ok
+		},
+		keep: func(k key, r storage.Result[V], _ []storage.Edge) storage.Result[V] {
+			if life := lives(k, r); life != (lifetime{}) {
+				c.set(k, form.said(r, life))
+			}
+			return r
+		},
+	}
+}
+
 // readFrom reads a kind of look-up from a store.
 func readFrom[Q, V any](store storage.Bundler, kind *storage.LookupKind[Q, V]) func(context.Context, []Q) []storage.Result[V] {
 	return func(ctx context.Context, ids []Q) []storage.Result[V] { return kind.Read(ctx, store, ids...) }
 }
 
 // inMemory answers one key, if the cache has the answer.
-func (from *source[Q, V]) inMemory(id Q) (storage.Result[V], bool) { return from.known(from.key(id)) }
-
-// known returns what the cache has under a key as the result that an entry stands for.
-func known[E entry, V any](c *Cache, of func(E) storage.Result[V]) func(key) (storage.Result[V], bool) {
-	return func(k key) (r storage.Result[V], ok bool) {
-		e, ok := get[E](c, k)
-		if ok {
-			r = of(e)
-		}
-		return r, ok
-	}
+func (from *source[Q, V]) inMemory(id Q, r *storage.Result[V]) bool {
+	return from.known(from.key(id), r)
 }
 
 // fetch answers what is known at once, and the rest by reads of those keys that are not being read
@@ -156,8 +169,7 @@ func (from *source[Q, V]) fetch(ctx context.Context, ids []Q) []storage.Result[V
 	var missing []missed[Q, V]
 	for i, id := range ids {
 		k := from.key(id)
-		if r, ok := from.known(k); ok {
-			results[i] = r
+		if from.known(k, &results[i]) {
 			continue
 		}
 		if outages.Of(c.shardOf(k.id)) != nil {
@@ -166,9 +178,8 @@ func (from *source[Q, V]) fetch(ctx context.Context, ids []Q) []storage.Result[V
 		}
 		one, mine := from.begin(k)
 		if mine {
-			if r, ok := from.known(k); ok { // another's read has ended in between
-				results[i] = r
-				from.end(c, k, one, r, func(r storage.Result[V], _ []storage.Edge) storage.Result[V] { return r })
+			if from.known(k, &results[i]) { // another's read has ended in between
+				from.end(c, k, one, results[i], func(r storage.Result[V], _ []storage.Edge) storage.Result[V] { return r })
 				continue
 			}
 			missing = append(missing, missed[Q, V]{id, k, one})

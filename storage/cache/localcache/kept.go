@@ -3,7 +3,6 @@ package localcache
 import (
 	"context"
 	"encoding/binary"
-	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -127,44 +126,28 @@ func (c *Cache) version(id storage.UserID) int64 {
 // lookVersion is the version of the counts of a user or a post, if they are kept. Those of a user or a post that does not exist have
 // none.
 func (c *Cache) lookVersion(k key) (version int64, known bool) {
-	if data, _, there := c.kept.flat.look(k, c.now().UnixMicro()); there {
-		version, _ := binary.Varint(data)
-		return version, version != noVersion
+	data, _, there := c.kept.flat.look(k, c.now().UnixMicro())
+	if !there {
+		if e, _ := c.kept.large.GetEntryQuietly(k); e.Value != nil {
+			data = e.Value.(*said).data
+		}
 	}
-	e, _ := c.kept.large.GetEntryQuietly(k)
-	switch e := e.Value.(type) {
-	case *profile:
-		return e.Counts.Version, e.Counted
-	case *post:
-		return e.Counts.Version, e.Number != 0
+	if end := len(data) - 1; end < 0 || data[end] == 0 { // nothing was found
+		return 0, false
 	}
-	return 0, false
+	version, _ = binary.Varint(data)
+	return version, version != noVersion
 }
 
 // noVersion is in the form of what has no counts.
 const noVersion = -1
 
 func flatForm(e entry) []byte {
-	to := make([]byte, 0, 256)
 	switch e := e.(type) {
-	case *profile:
-		p := e.Profile
-		if !p.Counted {
-			p.Counts.Version = noVersion
-		}
-		return wire.AppendWhole(to, p) // the version comes first
-	case *post:
-		version := e.Counts.Version
-		if e.Number == 0 {
-			version = noVersion
-		}
-		return wire.AppendPost(binary.AppendVarint(to, version), e.Post)
-	case *blockList:
-		return append(to, bytesOf(e.users)...)
 	case *said:
 		return e.data
 	case *list:
-		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.others))<<1|uint32(e.side))
+		to := binary.NativeEndian.AppendUint32(make([]byte, 0, 256), uint32(len(e.others))<<1|uint32(e.side))
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.ended)))
 		for _, n := range [...]int64{e.until.UnixMicro(), e.ends.UnixMicro(), e.version, int64(e.floor)} {
 			to = binary.NativeEndian.AppendUint64(to, uint64(n))
@@ -178,19 +161,8 @@ func flatForm(e entry) []byte {
 // fromFlat makes an entry of its flat form, which lives until a time: 0 for a caller that does not need it. Lists have theirs in
 // the form. It returns false if the list is numbered by another directory.
 func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
-	life := lifetime{time.UnixMicro(until)}
-	switch k.kind {
-	case profileKind:
-		p, err := wire.ParseWhole(k.id, string(data)) // a copy: a name that is held must not hold the block
-		return &profile{life, p}, err == nil
-	case postKind:
-		version, n := binary.Varint(data)
-		p, err := wire.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data[n:]), version)
-		return &post{life, p}, err == nil
-	case answerKind, handleKind:
-		return &said{life, data}, true
-	case blocksKind:
-		return &blockList{life, slices.Clone(valuesOf[storage.UserID](data, len(data)/8))}, true
+	if k.kind != forwardKind && k.kind != inverseKind {
+		return &said{lifetime{time.UnixMicro(until)}, data}, true
 	}
 	rest := data[8:]
 	others, ended := binary.NativeEndian.Uint32(data), binary.NativeEndian.Uint32(data[4:])
@@ -208,6 +180,66 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	}
 	l.follows = follows
 	return l, true
+}
+
+// form writes values as bytes, and reads them, whose key it gets. What is read shares nothing with the bytes.
+type form[V any] struct {
+	add   func(to []byte, v V) []byte
+	parse func(k key, data []byte, v *V)
+}
+
+// parsed reads values that are whole without their key.
+func parsed[V any](parse func(data []byte) V) func(key, []byte, *V) {
+	return func(_ key, data []byte, v *V) { *v = parse(data) }
+}
+
+// said is an answer, in its form, and behind that a byte that says whether something was found.
+type said struct {
+	lifetime
+	data []byte
+}
+
+func (s *said) bytes() int { return len(s.data) }
+
+// said is what is kept of an answer.
+func (f form[V]) said(r storage.Result[V], life lifetime) *said {
+	data := make([]byte, 0, 128)
+	if !r.Found {
+		return &said{life, append(data, 0)}
+	}
+	return &said{life, append(f.add(data, r.Value), 1)}
+}
+
+func found[V any](v V) storage.Result[V] { return storage.Result[V]{Value: v, Found: true} }
+
+// result reads the answer of which this is kept.
+func (f form[V]) result(k key, s *said, r *storage.Result[V]) {
+	end := len(s.data) - 1
+	if r.Found = s.data[end] == 1; r.Found {
+		f.parse(k, s.data[:end], &r.Value)
+	}
+}
+
+// profiles is the form of users with their counts. The version of the counts comes first, as in the form of posts: other answers are
+// kept under it.
+var profiles = form[storage.Profile]{func(to []byte, p storage.Profile) []byte {
+	if !p.Counted {
+		p.Counts.Version = noVersion
+	}
+	return wire.AppendWhole(to, p)
+}, func(k key, data []byte, p *storage.Profile) { *p = parseProfile(k.id, data) }}
+
+func parseProfile(id storage.UserID, data []byte) storage.Profile {
+	p, _ := wire.ParseWhole(id, string(data)) // a copy: a name that is held must not hold the block
+	return p
+}
+
+// profile is what is kept of a user; the zero value if there is none.
+func (s *said) profile(id storage.UserID) (p storage.Profile) {
+	if end := len(s.data) - 1; s.data[end] == 1 {
+		p = parseProfile(id, s.data[:end])
+	}
+	return p
 }
 
 // bytesOf are the bytes of values without pointers.

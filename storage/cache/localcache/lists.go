@@ -28,7 +28,7 @@ func (c *Cache) listsBy(
 		c:     c,
 		kind:  listKind(side),
 		key:   func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} },
-		known: func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) },
+		known: func(k key, r *storage.Result[*list]) bool { return c.knownList(ctx, side, k, r) },
 		read: func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
 			return read(ctx, side, owners, floor)
 		},
@@ -52,22 +52,19 @@ func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []sto
 	if len(doubted) == 0 {
 		return read(ctx, owners)
 	}
-	c.fetchProfiles(ctx, doubted)
-	return knownOr(ctx, owners, func(owner storage.UserID) (r storage.Result[*list], ok bool) {
+	c.profiles.fetch(ctx, doubted)
+	return knownOr(ctx, owners, func(owner storage.UserID, r *storage.Result[*list]) bool {
 		if r.Value, r.Found = get[*list](c, key{kind: listKind(side), id: owner}); r.Found {
 			c.metrics.renewed.Inc()
 		}
-		return r, r.Found
+		return r.Found
 	}, read)
 }
 
 // knownList returns what the cache knows of a list. If a long list is asked for often, the cache
 // begins to read it.
-func (c *Cache) knownList(ctx context.Context, side storage.Side, k key) (r storage.Result[*list], ok bool) {
+func (c *Cache) knownList(ctx context.Context, side storage.Side, k key, r *storage.Result[*list]) bool {
 	e, there := c.find(k)
-	if !there {
-		return r, false
-	}
 	switch e := e.(type) {
 	case *list:
 		r.Value, r.Found = e, true
@@ -76,7 +73,7 @@ func (c *Cache) knownList(ctx context.Context, side storage.Side, k key) (r stor
 			c.build(ctx, side, k, e.asked)
 		}
 	}
-	return r, true
+	return there
 }
 
 // endedSince is the time since which tombstones are read. It stays the same for a minute, so that

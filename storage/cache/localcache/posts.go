@@ -1,30 +1,21 @@
 package localcache
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"sync/atomic"
 
 	"kith/storage"
+	"kith/storage/wire"
 )
 
-// post is a post with its counts, or the fact that there is none.
-type post struct {
-	lifetime
-	storage.Post
-}
-
-func (p *post) result() storage.Result[storage.Post] {
-	return storage.Result[storage.Post]{Value: p.Post, Found: p.Number != 0}
-}
-
-// bytes grows with what the author has written: texts take 2,000 characters of up to 4 bytes.
-func (p *post) bytes() int {
-	n := 160 + len(p.Text)
-	for _, m := range p.Media {
-		n += 40 + len(m.Name) + len(m.URL)
-	}
-	return n
-}
+// posts is the form of posts with their counts.
+var posts = form[storage.Post]{func(to []byte, p storage.Post) []byte {
+	return wire.AppendPost(binary.AppendVarint(to, p.Counts.Version), p)
+}, func(k key, data []byte, p *storage.Post) {
+	version, n := binary.Varint(data)
+	*p, _ = wire.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data[n:]), version)
+}}
 
 // stamps number the moments at which all posts of an author are forgotten. A post is kept under its
 // author's stamp: with the next stamp, what was kept and what is still being read is not found any
@@ -38,11 +29,6 @@ func (c *Cache) stamp(author storage.UserID) *atomic.Uint32 {
 
 func (c *Cache) postKey(id storage.PostID) key {
 	return key{postKind, id.Author, id.Number, c.stamp(id.Author).Load()}
-}
-
-func (c *Cache) keepPost(k key, r storage.Result[storage.Post], _ []storage.Edge) storage.Result[storage.Post] {
-	c.set(k, &post{c.livesIf(r.Found), r.Value})
-	return r
 }
 
 // forgetPost forgets a post, or all posts of its author if it has no number.

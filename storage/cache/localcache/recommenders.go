@@ -39,7 +39,7 @@ func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []st
 	}
 	return &source[storage.UserID, idset.Recommender]{
 		fills: &c.recommenders, c: c, kind: recommenderKind, key: recommenderKey, keep: keep,
-		known: func(k key) (storage.Result[idset.Recommender], bool) { return c.recommender(k.id, dir, now) },
+		known: func(k key, r *storage.Result[idset.Recommender]) bool { return c.recommender(k.id, dir, now, r) },
 		read: func(ctx context.Context, ids []storage.UserID) []storage.Result[idset.Recommender] {
 			return read(ctx, dir, ids)
 		},
@@ -51,9 +51,10 @@ func (c *Cache) recommendersInMemory(_ context.Context, dir *idset.Directory, id
 	return storage.Each(ids, func(id storage.UserID) (r storage.Result[idset.Recommender]) {
 		user, _ := c.look(profileKey(id))
 		followings, _ := c.find(key{kind: forwardKind, id: id})
-		p, isKept := user.(*profile)
+		s, isKept := user.(*said)
 		l, isWhole := followings.(*list)
 		if r.Found = isKept && isWhole && l.follows.Len() <= c.kept.flat.longest()/bytesAFollow; r.Found {
+			p := s.profile(id)
 			r.Value = idset.Recommender{
 				Visibility: p.User.ListVisibility(storage.Forward), Following: p.Counts.Following, Directory: dir,
 				Followings: idset.CompactOf(dir, l.follows.Peers.IDs()),
@@ -93,17 +94,18 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 }
 
 // recommender is what is kept of a user, if a directory numbers it. The list's bytes are used in place.
-func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) (r storage.Result[idset.Recommender], ok bool) {
+func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64, r *storage.Result[idset.Recommender]) bool {
 	data, ok := c.kept.flat.get(recommenderKey(id), now)
 	if !ok || binary.NativeEndian.Uint64(data) != dir.Serial() {
-		return r, false
+		return false
 	}
 	following, n := binary.Uvarint(data[9:])
 	followings := data[9+n:]
-	return storage.Result[idset.Recommender]{Found: true, Value: idset.Recommender{
+	*r = found(idset.Recommender{
 		Visibility: storage.Visibility(data[8]), Following: int64(following), Directory: dir,
 		Followings: idset.Compact(unsafe.String(unsafe.SliceData(followings), len(followings))), //nolint:gosec // bytes of the cache are never changed
-	}}, true
+	})
+	return true
 }
 
 // flatRecommender is the directory, the visibility, the count and the list.

@@ -85,18 +85,18 @@ func (c *Cache) recount(change storage.UserChange) {
 	if !there {
 		return
 	}
-	p, isProfile := known.(*profile)
+	kept := known.(*said)
+	p := kept.profile(change.User)
 	switch {
-	case !isProfile || change.Counts.Version == 0:
+	case change.Counts.Version == 0:
 		c.drop(k)
 	case change.Profile != nil && p.Counts.Version < change.Counts.Version:
-		c.set(k, &profile{c.lives(keep), storage.Profile{User: *change.Profile, Exists: true, Counts: change.Counts, Counted: true}})
+		c.set(k, profiles.said(found(storage.Profile{User: *change.Profile, Exists: true, Counts: change.Counts, Counted: true}), c.lives(keep)))
 	case !p.Counted || p.Counts.Version < change.Before:
 		c.drop(k)
 	case p.Counts.Version < change.Counts.Version:
-		renewed := *p
-		renewed.Counts = change.Counts
-		c.set(k, &renewed)
+		p.Counts = change.Counts
+		c.set(k, profiles.said(found(p), kept.lifetime))
 	}
 }
 
@@ -122,7 +122,11 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 		other = e.To
 	}
 	b, ok := c.look(k)
-	return reading || ok && slices.Contains(b.(*blockList).users, other)
+	var r storage.Result[[]storage.UserID]
+	if ok {
+		blocks.result(k, b.(*said), &r)
+	}
+	return reading || slices.Contains(r.Value, other)
 }
 
 // forgetRecommender forgets the user whose followings an edge changes.

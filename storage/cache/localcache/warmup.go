@@ -75,7 +75,7 @@ func (c *Cache) isWarm() bool {
 
 // warm reads some users with their lists, unless they are kept already.
 func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
-	for _, r := range c.profilesFrom(c.store, true).fetch(ctx, ids) {
+	for _, r := range c.profilesFrom(c.store).fetch(ctx, ids) {
 		if r.Err != nil {
 			return r.Err
 		}
