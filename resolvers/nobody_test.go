@@ -25,10 +25,24 @@ var standings = []struct {
 	{"declined", func(v *village, a, x storage.UserID) { v.does(a, "requestFriend", x); v.does(x, "declineFriend", a) }},
 	{"blocked", func(v *village, a, x storage.UserID) { v.does(a, "block", x) }},
 	{"blocks", func(v *village, a, x storage.UserID) { v.does(x, "block", a) }},
+	{"muted, dismissed, related, listed", func(v *village, a, x storage.UserID) {
+		v.does(a, "mute", x)
+		v.does(a, "dismissSuggestion", x)
+		v.api.As(a).Ask(`mutation($x: ID!) { relate(kind: BOOKMARKS, ids: [$x]) { outcomes { changed } } }`, apitest.Vars{"x": x.String()}).Whole()
+		v.api.As(x).Ask(`mutation($a: ID!) { relate(kind: WORKS_WITH, ids: [$a]) { outcomes { changed } } }`, apitest.Vars{"a": a.String()}).Whole()
+	}},
+	{"waits for a locked user", func(v *village, a, x storage.UserID) {
+		v.api.As(x).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
+		v.does(a, "follow", x)
+	}},
+	{"waits", func(v *village, a, x storage.UserID) {
+		v.api.As(a).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
+		v.does(x, "follow", a)
+	}},
 }
 
 const (
-	anyTie     = `relationship { id status following followedBy followedAt followedByAt blocking blockedBy special remark sentRequest { id } receivedRequest { id } from { id } to { id } }`
+	anyTie     = `relationship { id status following followedBy followedAt followedByAt blocking blockedBy followRequested followRequestedBy muted mutedUntil special remark sentRequest { id } receivedRequest { id } from { id } to { id } }`
 	anyPayload = `changed viewer { user { id followingCount followerCount } } user { id handle } ` + anyTie
 	anyList    = ` { totalCount complete nodes { id } pageInfo { hasNextPage } }`
 )
@@ -42,7 +56,7 @@ func asksAboutX() []string {
 	}
 	for payload, mutations := range map[string]string{
 		anyPayload + ` followingEdge { node { id } }`: `follow unfollow removeFollower`,
-		anyPayload: `block unblock`,
+		anyPayload: `block unblock mute unmute acceptFollowRequest declineFollowRequest`,
 		anyPayload + ` request { id state from { id } to { id } }`: `requestFriend acceptFriend declineFriend cancelFriendRequest removeFriend`,
 		`viewer { user { id } } user { id }`:                       `dismissSuggestion undismissSuggestion`,
 	} {
@@ -51,6 +65,11 @@ func asksAboutX() []string {
 		}
 	}
 	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { user { id followingCount } } outcomes { userId changed user { id } `+anyTie+` error { code message } } } }`)
+	const anyRelated = `(kind: BOOKMARKS, ids: ["X", "X"]) { viewer { user { id } } outcomes { id changed error { code message } } } }`
+	const anyListed = `(listId: "L", userIds: ["X"]) { changed list { memberCount has(userId: "X") members { totalCount nodes { id } } } outcomes { userId changed user { id } ` + anyTie + ` error { code message } } } }`
+	for _, mutation := range []string{`relate` + anyRelated, `unrelate` + anyRelated, `addToList` + anyListed, `removeFromList` + anyListed} {
+		asks = append(asks, `mutation { `+mutation)
+	}
 	tie := strings.TrimPrefix(anyTie, "relationship ")
 	nodes := `id ... on User { handle } ... on Relationship ` + tie
 	for _, field := range []string{
@@ -59,6 +78,8 @@ func asksAboutX() []string {
 		`node(id: "X") { ` + nodes + ` }`, `nodes(ids: ["X", "rel_A_X", "rel_X_A", "rel_B_X", "rel_X_B", "rel_C_X", "rel_X_C", "rel_X_X", "req_A_X", "req_X_A", "req_B_X"]) { ` + nodes + ` }`,
 		`relationships(from: ["A", "B", "C", "X"], to: ["A", "B", "C", "X"]) ` + tie, `relationship(from: "X", to: "A") ` + tie,
 		`user(by: {id: "B"}) { relationship(to: "X") ` + tie + ` }`, `viewer { user { relationship(to: "X") ` + tie + ` } }`,
+		`edgesAmong(ids: ["A", "X", "B"]) { followings complete }`, `node(id: "L") { ... on List { memberCount has(userId: "X") } }`, `viewer { edge(kind: BOOKMARKS, id: "X") { since } }`,
+		`edgesTo(kind: WORKS_WITH, id: "X")` + anyList, `user(by: {id: "X"}) { edges(kind: WORKS_WITH)` + anyList + ` lists { nodes { id } } posts { nodes { id } } }`,
 		`people(where: {followersOf: "X"})` + anyList, `people(where: {followedBy: "X"})` + anyList, `people(where: {or: [{friendsOf: "X"}, {friendsOf: "B"}]})` + anyList,
 		`people(where: {and: [{followedBy: "B"}, {not: {followersOf: "X"}}]})` + anyList,
 	} {
@@ -77,7 +98,7 @@ func asksAboutX() []string {
 // To others, a hidden user looks like a user who has never existed. Every field and every mutation
 // that takes an id gives the same answer for both, and changes nothing.
 func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
 		ids := []storage.UserID{} // users whose handle is not a prefix of another handle
 		for id := storage.UserID(11); id <= 40; id++ {
 			if id != v.a && id != v.b && id != v.c {
@@ -90,12 +111,16 @@ func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
 			id   storage.UserID
 			what string
 		}
+		list := v.createList(v.a, true, v.c)
 		var all []hidden
 		for i, s := range standings {
 			away, deleted := ids[2*i], ids[2*i+1]
 			for _, x := range []storage.UserID{away, deleted} {
 				v.does(v.b, "follow", x)
 				s.make(v, v.a, x)
+			}
+			if strings.HasSuffix(s.name, "listed") {
+				v.api.As(v.a).Ask(`mutation($list: ID!, $ids: [ID!]!) { addToList(listId: $list, userIds: $ids) { changed } }`, apitest.Vars{"list": list, "ids": []string{away.String(), deleted.String()}}).Whole()
 			}
 			all = append(all, hidden{away, s.name + ", deactivated"}, hidden{deleted, s.name + ", deleted"})
 		}
@@ -122,7 +147,7 @@ func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
 			if viewer != 0 {
 				asker = asker.As(viewer)
 			}
-			asker = asker.With("Kith-Cost", "1")
+			asker, text = asker.With("Kith-Cost", "1"), strings.ReplaceAll(text, `"L"`, fmt.Sprintf("%q", list))
 			for letter, id := range map[string]storage.UserID{"A": v.a, "B": v.b, "C": v.c, "X": x} {
 				for _, around := range []string{`"%s"`, `"rel_%s_`, `"req_%s_`, `_%s"`, `"u%s"`} {
 					text = strings.ReplaceAll(text, fmt.Sprintf(around, letter), fmt.Sprintf(around, id))
