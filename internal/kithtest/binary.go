@@ -45,19 +45,15 @@ func (b *built) binary(t testing.TB) string {
 	return b.path
 }
 
-// Without makes an Option that runs a program that was built as if some files of the module did not
-// exist.
-func Without(t testing.TB, files ...string) Option {
+// WithoutPages makes an Option that runs the program as it is where neither GraphiQL nor the app has been built: it looks for them in a
+// folder that does not exist.
+func WithoutPages(t testing.TB) Option {
 	t.Helper()
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	replaced := map[string]string{}
-	for _, file := range files {
-		replaced[filepath.Join(root, file)] = ""
-	}
-	return Program(overlaid(t, root, "kith-without", replaced))
+	return Program(overlaid(t, root, "kith-without", nil, "-ldflags=-s -X kith/web.checkout=none"))
 }
 
 // Next makes an Option that runs an artificial next version of the program: its tables are at version 3, to which it comes by a
@@ -68,12 +64,20 @@ func Next(t testing.TB) Option {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, tables := filepath.Join(root, "internal/kithtest/next"), filepath.Join(root, "storage/sqlstore/internal/db")
-	return Program(overlaid(t, root, "kith-next", map[string]string{
-		filepath.Join(tables, "migrations/mysql/00002_next.sql"):  filepath.Join(next, "mysql.sql"),
-		filepath.Join(tables, "migrations/sqlite/00002_next.sql"): filepath.Join(next, "sqlite.sql"),
-		filepath.Join(tables, "next.go"):                          filepath.Join(next, "fill.go.txt"),
-	}, "-ldflags=-s -X kith/cli.version=9.9.9"))
+	next := filepath.Join(root, "internal/kithtest/next")
+	files := map[string]string{filepath.Join(root, "next.go"): filepath.Join(next, "next.go.txt")}
+	for _, dialect := range []string{"mysql", "sqlite"} {
+		folder := filepath.Join("migrations", dialect)
+		tables, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/internal/db", folder, "*.sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range tables {
+			files[filepath.Join(root, folder, filepath.Base(file))] = file
+		}
+		files[filepath.Join(root, folder, "00002_next.sql")] = filepath.Join(next, dialect+".sql")
+	}
+	return Program(overlaid(t, root, "kith-next", files, "-ldflags=-s -X kith/cli.version=9.9.9"))
 }
 
 // overlaid builds the program with other contents for some files, under a name of its own, and returns its path.

@@ -2,7 +2,6 @@ package program_test
 
 import (
 	"encoding/json"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -67,7 +66,7 @@ func answer(t *testing.T, name string) json.RawMessage {
 func TestPlainPageRunsItsExample(t *testing.T) {
 	t.Parallel()
 	webtest.Chromium(t)
-	g := kithtest.Start(t, kithtest.Without(t, graphiQLFiles(t)...), kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
+	g := kithtest.Start(t, kithtest.WithoutPages(t), kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	result := webtest.Drive(t, g.URL)
 	var shown, want struct{ Data any }
 	if err := json.Unmarshal(result.Answer, &shown); err != nil {
@@ -146,25 +145,4 @@ func demoToken(t *testing.T, gateway, host, client string) (status int) {
 	}
 	defer answer.Body.Close()
 	return answer.StatusCode
-}
-
-// graphiQLFiles are the built files, with paths from the root. A tree without Node has none.
-func graphiQLFiles(t *testing.T) []string {
-	t.Helper()
-	var files []string
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(filepath.Join(root, "web", "assets", "graphiql"), func(path string, entry fs.DirEntry, err error) error {
-		if os.IsNotExist(err) {
-			return nil
-		}
-		if err == nil && !entry.IsDir() {
-			path, err = filepath.Rel(root, path)
-			files = append(files, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }
