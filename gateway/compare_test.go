@@ -25,7 +25,7 @@ import (
 func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	testenv.NPM(t, "audit")
 	const users, viewer = 9, 3
-	queries, subscriptions := 700, 150
+	queries, subscriptions := 280, 60
 	if testenv.AllTests() {
 		queries, subscriptions = 2100, 2000
 	}

@@ -41,7 +41,9 @@ func TestConformanceMariaDB(t *testing.T) {
 	// To make the tables of a store takes longer than most promises about it, so stores that are closed are
 	// emptied and opened again.
 	var free [][]string
-	fresh := func() []string { return servers.FreshDatabases(t, 2) } // they exist until the suite ends
+	fresh := func() []string { // two databases on one server, one on the other; they exist until the suite ends
+		return append(servers[:1].FreshDatabases(t, 2), servers[1:].FreshDatabases(t, 1)...)
+	}
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		if len(free) == 0 {
 			free = append(free, fresh())
