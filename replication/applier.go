@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -58,15 +59,9 @@ func (c Config) withDefaults() Config {
 	if c.ShardOf == nil {
 		c.ShardOf = storage.NewShardMap(c.Shards).Of
 	}
-	if c.BatchRows < 1 {
-		c.BatchRows = 900
-	}
-	if c.MaxPending < 1 {
-		c.MaxPending = 200_000
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.BatchRows = cmp.Or(max(c.BatchRows, 0), 900)
+	c.MaxPending = cmp.Or(max(c.MaxPending, 0), 200_000)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }
 

@@ -130,17 +130,25 @@ func (r mutations) SignOutEverywhere(ctx context.Context) (*model.AccountPayload
 }
 
 func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject string) (*model.UserPayload, error) {
+	return changeUser(ctx, "userId", text, func(id storage.UserID) (bool, error) {
+		changed, err := r.Accounts.LinkIdentity(ctx, id, storage.Identity{Issuer: issuer, Subject: subject})
+		if errors.Is(err, storage.ErrUserUnknown) {
+			err = apierr.UserNotFound.Error("there is no such user")
+		}
+		return changed, err
+	})
+}
+
+// changeUser changes a user for an operator.
+func changeUser(ctx context.Context, argument, text string, change func(storage.UserID) (bool, error)) (*model.UserPayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
-	id, err := parseUserID("userId", text)
+	id, err := parseUserID(argument, text)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := r.Accounts.LinkIdentity(ctx, id, storage.Identity{Issuer: issuer, Subject: subject})
-	if errors.Is(err, storage.ErrUserUnknown) {
-		return nil, apierr.UserNotFound.Error("there is no such user")
-	}
+	changed, err := change(id)
 	if err != nil {
 		return nil, err
 	}
@@ -177,21 +185,13 @@ func (r viewerFields) Identities(ctx context.Context, obj *model.Viewer) ([]*mod
 }
 
 func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*model.UserPayload, error) {
-	if err := admin(ctx); err != nil {
-		return nil, err
-	}
-	id, err := parseUserID("id", text)
-	if err != nil {
-		return nil, err
-	}
-	user, made, err := r.Accounts.Create(ctx, id, handle, name)
-	if err != nil {
-		return nil, err
-	}
-	if made {
-		loaders.For(ctx).Users.Prime(id, user)
-	}
-	return userPayload(ctx, id, made), nil
+	return changeUser(ctx, "id", text, func(id storage.UserID) (bool, error) {
+		user, made, err := r.Accounts.Create(ctx, id, handle, name)
+		if made && err == nil {
+			loaders.For(ctx).Users.Prime(id, user)
+		}
+		return made, err
+	})
 }
 
 func userPayload(ctx context.Context, id storage.UserID, changed bool) *model.UserPayload {
@@ -237,20 +237,12 @@ func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPaylo
 }
 
 func (r mutations) SetUserAttributes(ctx context.Context, text string, given map[string]any) (*model.UserPayload, error) {
-	if err := admin(ctx); err != nil {
-		return nil, err
-	}
-	id, err := parseUserID("userId", text)
-	if err != nil {
-		return nil, err
-	}
-	change, err := attributeChange(r.Declared.Attributes.User, given)
-	if err != nil {
-		return nil, err
-	}
-	_, changed, err := r.Accounts.UpdateProfile(ctx, id, storage.ProfileChange{Attributes: change})
-	if err != nil {
-		return nil, clientError(attributesError(err))
-	}
-	return userPayload(ctx, id, changed), nil
+	return changeUser(ctx, "userId", text, func(id storage.UserID) (bool, error) {
+		change, err := attributeChange(r.Declared.Attributes.User, given)
+		if err != nil {
+			return false, err
+		}
+		_, changed, err := r.Accounts.UpdateProfile(ctx, id, storage.ProfileChange{Attributes: change})
+		return changed, clientError(attributesError(err))
+	})
 }

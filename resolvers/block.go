@@ -96,20 +96,20 @@ func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, u
 		}
 	}
 	made, stale := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, muteKinds[scope], []storage.UserID{other}, detail)
-	return r.muted(ctx, viewer, other, made[0], stale)
+	o, err := outcomeOf(made[0], stale)
+	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 
 func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	ended, stale := r.Relations.Unrelate(ctx, viewer, storage.Mutes, []storage.UserID{other}) // of whatever scope
-	return r.muted(ctx, viewer, other, ended[0], stale)
+	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
+		ended, stale := r.Relations.Unrelate(ctx, viewer, storage.Mutes, []storage.UserID{other}) // of whatever scope
+		return outcomeOf(ended[0], stale)
+	})
 }
 
-func (r *Resolver) muted(ctx context.Context, viewer, other storage.UserID, made storage.Result[storage.Changed], stale bool) (*model.RelationshipPayload, error) {
-	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: made.Value.Changed, Written: made.Value.Written(), Stale: stale}, relationError(made.Err))
+// outcomeOf is what the change of an edge of a kind has come to.
+func outcomeOf(made storage.Result[storage.Changed], stale bool) (social.Outcome, error) {
+	return social.Outcome{Changed: made.Value.Changed, Written: made.Value.Written(), Stale: stale}, relationError(made.Err)
 }
 
 func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {
@@ -122,28 +122,22 @@ func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope m
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
-		results, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, other, storage.DetailChange{}) // nobody reads the inverse side
-		results[0].Value.Changed = results[0].Value.Changed && !results[0].Value.Kept                                               // otherwise it only lasts longer
-		return results[0]
+	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
+		if viewer == other {
+			return social.Outcome{}, social.ErrSelf
+		}
+		made, _ := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, storage.Dismissals, []storage.UserID{other}, storage.DetailChange{}) // nobody reads the inverse side
+		made[0].Value.Changed = made[0].Value.Changed && !made[0].Value.Kept                                                                       // otherwise it only lasts longer
+		return outcomeOf(made[0], false)
 	})
 }
 
 func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeDismissal(ctx, id, func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed] {
-		results, _ := r.Relations.Unrelate(ctx, viewer, storage.Dismissals, other)
-		return results[0]
+	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
+		if viewer == other {
+			return social.Outcome{}, social.ErrSelf
+		}
+		ended, _ := r.Relations.Unrelate(ctx, viewer, storage.Dismissals, []storage.UserID{other})
+		return outcomeOf(ended[0], false)
 	})
-}
-
-func (r mutations) changeDismissal(ctx context.Context, id string, change func(viewer storage.UserID, other []storage.UserID) storage.Result[storage.Changed]) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if viewer == other {
-		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
-	}
-	changed := change(viewer, []storage.UserID{other})
-	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed.Value.Changed, Written: changed.Value.Written()}, relationError(changed.Err))
 }

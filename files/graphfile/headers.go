@@ -12,10 +12,7 @@ const added = "attributes"
 
 // headers are the kinds of files, behind users files and edge lists, whose headers have exactly these
 // columns, in the order in which an import reads them.
-var headers = []struct {
-	kind    Kind
-	columns []string
-}{
+var headers = []header{
 	{Marks, []string{"from", "to", "special", "remark", added}},
 	{Messages, []string{"from", "to", "message"}},
 	{Firsts, []string{"from", "to", "first_followed_at"}},
@@ -26,6 +23,11 @@ var headers = []struct {
 	{Related, []string{"from", "to", "kind", "at", "related", "ends_at", "attributes"}},
 	{Identities, []string{"user", "issuer", "subject", "linked_at"}},
 	{Moderation, []string{"owner", "at", "user", "action", "by", "reason", "until", "number"}},
+}
+
+type header struct {
+	kind    Kind
+	columns []string
 }
 
 // IsRecords reports whether files of a kind are CSV with a header; the others are edge lists.

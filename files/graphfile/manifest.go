@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -60,14 +61,8 @@ const Users Kind = "users"
 
 // Kinds are all kinds, in the order in which an import reads them.
 func Kinds() []Kind {
-	kinds := []Kind{Users}
-	for _, relation := range Relations() {
-		kinds = append(kinds, Kind(relation))
-	}
-	for _, h := range headers {
-		kinds = append(kinds, h.kind)
-	}
-	return kinds
+	return slices.Concat([]Kind{Users},
+		storage.Each(Relations(), func(r Relation) Kind { return Kind(r) }), storage.Each(headers, func(h header) Kind { return h.kind }))
 }
 
 // Mixed is the digest of a file's rows: the exclusive or over all rows, so that digests of shards add

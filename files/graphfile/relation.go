@@ -3,6 +3,7 @@ package graphfile
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 )
@@ -29,11 +30,7 @@ const (
 // from a row but what is in the files. Blocks go ahead of follows, which they forbid; all follows go
 // ahead of requests, which would make or end some that are missing; pending requests come last,
 // because an old accepted one would accept one that is pending in return.
-var relations = []struct {
-	Relation
-	side storage.Side
-	kind storage.EdgeType
-}{
+var relations = []relationOfType{
 	{Blocks, storage.Forward, storage.Blocking},
 	{Follows, storage.Forward, storage.Following},
 	{Waiting, storage.Forward, storage.Requested},
@@ -46,33 +43,29 @@ var relations = []struct {
 	{Requests, storage.Requests, storage.Pending},
 }
 
+type relationOfType struct {
+	Relation
+	side storage.Side
+	kind storage.EdgeType
+}
+
 // Relations are all of them, in the order in which an import reads them.
 func Relations() []Relation {
-	all := make([]Relation, len(relations))
-	for i, r := range relations {
-		all[i] = r.Relation
-	}
-	return all
+	return storage.Each(relations, func(r relationOfType) Relation { return r.Relation })
 }
 
 // RelationOf is the relation of the rows of one type of a forward table; false for a damaged row.
 func RelationOf(side storage.Side, kind storage.EdgeType) (Relation, bool) {
-	for _, r := range relations {
-		if r.side == side && r.kind == kind {
-			return r.Relation, true
-		}
+	i := slices.IndexFunc(relations, func(r relationOfType) bool { return r.side == side && r.kind == kind })
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return relations[i].Relation, true
 }
 
 // Rank is the place of a relation in [Relations], −1 for an unknown one.
 func (r Relation) Rank() int {
-	for i, known := range relations {
-		if known.Relation == r {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(relations, func(known relationOfType) bool { return known.Relation == r })
 }
 
 // Row is the forward table and the type of the rows that a relation's lines become.

@@ -51,21 +51,11 @@ type ConsumerConfig struct {
 }
 
 func (c ConsumerConfig) withDefaults() ConsumerConfig {
-	if c.Key == "" {
-		c.Key = DefaultKey
-	}
-	if c.Batch == 0 {
-		c.Batch = 500
-	}
-	if c.ClaimAfter == 0 {
-		c.ClaimAfter = 5 * time.Second
-	}
-	if c.Tend == 0 {
-		c.Tend = time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Key = cmp.Or(c.Key, DefaultKey)
+	c.Batch = cmp.Or(c.Batch, 500)
+	c.ClaimAfter = cmp.Or(c.ClaimAfter, 5*time.Second)
+	c.Tend = cmp.Or(c.Tend, time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	c.Metrics = cmp.Or(c.Metrics, NewMetrics(nil))
 	return c
 }

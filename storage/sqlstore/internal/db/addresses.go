@@ -16,16 +16,20 @@ func (d *DB) withCredentials(address string) (string, error) {
 	if d.Dialect == sqliteDialect {
 		return address, nil
 	}
-	cfg, err := parseDSN(address)
-	if err != nil {
-		return "", err
-	}
-	first, err := parseDSN(d.Shard(0).Address)
+	cfg, first, err := d.besideFirst(address)
 	if err != nil {
 		return "", err
 	}
 	first.Net, first.Addr, first.DBName = cfg.Net, cfg.Addr, cfg.DBName
 	return first.FormatDSN(), nil
+}
+
+// besideFirst parses an address, and that of the first shard.
+func (d *DB) besideFirst(address string) (cfg, first *mysql.Config, err error) {
+	if cfg, err = parseDSN(address); err == nil {
+		first, err = parseDSN(d.Shard(0).Address)
+	}
+	return cfg, first, err
 }
 
 // Plain is an address as kith_shards has it: without credentials, and independent of the folder in
@@ -35,11 +39,7 @@ func (d *DB) Plain(address string) (string, error) {
 	if d.Dialect == sqliteDialect {
 		return d.plain(address)
 	}
-	cfg, err := parseDSN(address)
-	if err != nil {
-		return "", err
-	}
-	first, err := parseDSN(d.Shard(0).Address)
+	cfg, first, err := d.besideFirst(address)
 	if err != nil {
 		return "", err
 	}

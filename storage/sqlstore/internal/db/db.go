@@ -4,6 +4,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -39,12 +40,8 @@ type Statement struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.StatementTimeout <= 0 {
-		c.StatementTimeout = 2 * time.Second
-	}
-	if c.MaxConns <= 0 {
-		c.MaxConns = 16
-	}
+	c.StatementTimeout = cmp.Or(max(c.StatementTimeout, 0), 2*time.Second)
+	c.MaxConns = cmp.Or(max(c.MaxConns, 0), 16)
 	if c.OnStatement == nil {
 		c.OnStatement = func(context.Context, Statement) {}
 	}

@@ -71,9 +71,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Page == 0 {
-		c.Page = 500
-	}
+	c.Page = cmp.Or(c.Page, 500)
 	if c.OnProgress == nil {
 		c.OnProgress = func(Progress) {}
 	}
