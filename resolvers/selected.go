@@ -139,11 +139,7 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 		return closed, err
 	}
 	cursors := prefetch.Cursors{Kind: cursor.Selected, To: []int64{int64(q.user), prefetch.Hash(field + " " + s.String())}, What: "list, filter or order"}
-	after, err := memberMark(ctx, cursors, "after", args.Text)
-	if err != nil {
-		return userPage{}, err
-	}
-	before, err := memberMark(ctx, cursors, "before", args.TextBefore)
+	after, before, err := marksOf(ctx, cursors, args, memberMark)
 	if err != nil {
 		return userPage{}, err
 	}

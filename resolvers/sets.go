@@ -280,11 +280,7 @@ func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b so
 
 // byID is a page of users by ascending id.
 func byID(ctx context.Context, sealer *cursor.Sealer, args prefetch.PageArguments, cursors prefetch.Cursors, people func(from social.Mark, first int) (social.Common, error)) (userPage, error) {
-	from, err := markOn(ctx, cursors, "after", args.Text)
-	if err != nil {
-		return userPage{}, err
-	}
-	before, err := markOn(ctx, cursors, "before", args.TextBefore)
+	from, before, err := marksOf(ctx, cursors, args, markOn)
 	if err != nil {
 		return userPage{}, err
 	}
@@ -318,6 +314,14 @@ func markedPage(sealer *cursor.Sealer, c social.Common, from social.Mark, cursor
 	return p
 }
 
+// marksOf reads both cursors of a page.
+func marksOf[M any](ctx context.Context, b prefetch.Cursors, args prefetch.PageArguments, read func(ctx context.Context, b prefetch.Cursors, argument, text string) (M, error)) (after, before M, err error) {
+	if after, err = read(ctx, b, "after", args.Text); err == nil {
+		before, err = read(ctx, b, "before", args.TextBefore)
+	}
+	return after, before, err
+}
+
 // markOn reads a cursor of such a page.
 func markOn(ctx context.Context, b prefetch.Cursors, argument, text string) (social.Mark, error) {
 	var id, found int64
@@ -340,11 +344,7 @@ func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists soci
 // matches is a page of matches, each with the time since when it is one.
 func (q setQuestion) matches(ctx context.Context, cursors prefetch.Cursors, lists social.MatchQuery) (userPage, error) {
 	args := q.arguments
-	from, err := matchMark(ctx, cursors, "after", args.Text)
-	if err != nil {
-		return userPage{}, err
-	}
-	before, err := matchMark(ctx, cursors, "before", args.TextBefore)
+	from, before, err := marksOf(ctx, cursors, args.PageArguments, matchMark)
 	if err != nil {
 		return userPage{}, err
 	}

@@ -29,7 +29,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	pause := firstPause
 	t.heard = time.Now()
 	for {
-		err := t.connection(ctx, t)
+		err := t.connection(ctx, sink{hear: t.hear, rotated: t.rotated, take: t.take})
 		s.alive = t.heard
 		var stop *StopError
 		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, errHistory) {
@@ -50,7 +50,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	}
 }
 
-// hear implements [sink]: it notes that the server is alive.
+// hear notes that the server is alive.
 func (t *tail) hear() {
 	t.heard = time.Now()
 	if t.connected {
@@ -62,15 +62,11 @@ func (t *tail) hear() {
 	t.server.log().Info("replication: following the binlog", "from", t.at.set().String())
 }
 
-// rotated implements [sink].
 func (t *tail) rotated(ctx context.Context) error {
 	return t.feed.Submit(ctx, replication.Batch{Done: t.progress.rotated})
 }
 
-// complete implements [sink]: replication has no end.
-func (t *tail) complete() bool { return false }
-
-// take implements [sink]: it reports what a transaction has changed, and passes its rows to the applier.
+// take reports what a transaction has changed, and passes its rows to the applier.
 func (t *tail) take(ctx context.Context, done *transaction) error {
 	if done.skips > 0 {
 		t.server.log().Warn("replication: skipped what cannot be followed", "transaction", done.gtid.String(), "first", done.skipped, "count", done.skips)

@@ -99,30 +99,23 @@ func (s *server) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := &trial{reading{tail: tail{server: s, at: position{before: before}, values: true}, end: end}, slices.Clone(s.databases)}
-	if err := t.tail.connection(ctx, t); err != nil || len(t.missing) == 0 {
+	t := &tail{server: s, at: position{before: before}, values: true}
+	missing := slices.Clone(s.databases) // of which the test write has not come
+	err = t.connection(ctx, sink{
+		take: func(_ context.Context, done *transaction) error {
+			t.advance(done)
+			missing = slices.DeleteFunc(missing, func(name string) bool { return slices.Contains(done.tried, name) })
+			return nil
+		},
+		complete: func() bool { return t.at.set().Contains(end) },
+	})
+	if err != nil || len(missing) == 0 {
 		return err
 	}
 	return &StopError{
-		Server: s.name, What: fmt.Sprintf("a test write to database %s is not in the binlog", t.missing[0]),
+		Server: s.name, What: fmt.Sprintf("a test write to database %s is not in the binlog", missing[0]),
 		Remedy: "look for what keeps it out (binlog_do_db, binlog_ignore_db, sql_log_bin), take it away, and start the server again; then start again with --resync",
 	}
-}
-
-// trial reads the log in search of a test write.
-type trial struct {
-	reading
-	missing []string // the databases of which it has not come
-}
-
-// rotated implements [sink].
-func (t *trial) rotated(context.Context) error { return nil }
-
-// take implements [sink].
-func (t *trial) take(_ context.Context, done *transaction) error {
-	t.tail.advance(done)
-	t.missing = slices.DeleteFunc(t.missing, func(name string) bool { return slices.Contains(done.tried, name) })
-	return nil
 }
 
 // problems are all reasons for which the server cannot be followed.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"kith/replication"
@@ -158,7 +159,7 @@ func (l *Log) read(ctx context.Context, after, upTo string, values bool, take fu
 	r := &reading{Log: l, tail: tail{server: l.server, values: values, joins: values}, each: take}
 	err := l.begin(r, after, upTo)
 	if err == nil {
-		err = r.tail.connection(ctx, r)
+		err = r.tail.connection(ctx, sink{rotated: r.rotated, take: r.take, complete: r.complete})
 	}
 	var unreadable *StopError
 	if errors.Is(err, errHistory) || errors.As(err, &unreadable) && unreadable.GTID != "" {
@@ -188,16 +189,11 @@ type reading struct {
 	each func(*reading, *transaction) error
 }
 
-// complete implements [sink].
 func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Contains(r.end) }
 
-// hear implements [sink].
-func (r *reading) hear() {}
-
-// rotated implements [sink]: there are no rows, but a position from which to continue.
+// rotated passes no rows, but a position from which to continue.
 func (r *reading) rotated(context.Context) error { return r.each(r, &transaction{}) }
 
-// take implements [sink].
 func (r *reading) take(_ context.Context, done *transaction) error {
 	r.tail.advance(done)
 	if done.bookkeeping && !r.complete() {
@@ -216,36 +212,12 @@ func (l *Log) Follow(ctx context.Context, heard func(), take func(c storage.Chan
 	if err != nil {
 		return err
 	}
-	f := &passing{tail: tail{server: l.server, at: position{before: set}, values: true}, heard: heard, pass: take}
-	return f.tail.connection(ctx, f)
-}
-
-// passing is one stream of a log that is passed on.
-type passing struct {
-	tail  tail
-	heard func() // nil once it has been called
-	pass  func(storage.Change, Left)
-}
-
-// complete implements [sink].
-func (f *passing) complete() bool { return false }
-
-// hear implements [sink].
-func (f *passing) hear() {
-	if f.heard != nil {
-		f.heard()
-		f.heard = nil
-	}
-}
-
-// rotated implements [sink].
-func (f *passing) rotated(context.Context) error { return nil }
-
-// take implements [sink].
-func (f *passing) take(_ context.Context, done *transaction) error {
-	f.tail.advance(done)
-	if c := done.change(); !c.IsEmpty() {
-		f.pass(c, done.left)
-	}
-	return nil
+	t := &tail{server: l.server, at: position{before: set}, values: true}
+	return t.connection(ctx, sink{hear: sync.OnceFunc(heard), take: func(_ context.Context, done *transaction) error {
+		t.advance(done)
+		if c := done.change(); !c.IsEmpty() {
+			take(c, done.left)
+		}
+		return nil
+	}})
 }

@@ -50,13 +50,15 @@ type tail struct {
 	noticed time.Time   // when it was asked
 }
 
-// sink receives a tail's transactions.
-type sink interface {
-	hear()                                             // something has arrived, if only a heartbeat
-	rotated(ctx context.Context) error                 // the server has begun another file
-	take(ctx context.Context, done *transaction) error // a transaction; it advances the tail
-	complete() bool                                    // nothing after tail.at is wanted
+// sink receives a tail's transactions. All but take may be nil.
+type sink struct {
+	hear     func()                                             // something has arrived, if only a heartbeat
+	rotated  func(ctx context.Context) error                    // the server has begun another file
+	take     func(ctx context.Context, done *transaction) error // a transaction; it advances the tail
+	complete func() bool                                        // nothing after tail.at is wanted
 }
+
+func (s sink) isComplete() bool { return s.complete != nil && s.complete() }
 
 // connection reads the binlog on one connection until that ends, or until the sink has all that it
 // wants.
@@ -79,7 +81,7 @@ func (t *tail) goOn(ctx context.Context, to sink) error {
 			return err
 		}
 	}
-	if to.complete() {
+	if to.isComplete() {
 		return nil
 	}
 	return t.stream(ctx, replica.Start{After: t.at.set()}, false, to)
@@ -127,8 +129,12 @@ func (t *tail) stream(session context.Context, from replica.Start, again bool, t
 		if err != nil {
 			return s.streamError(err)
 		}
-		to.hear()
+		if to.hear != nil {
+			to.hear()
+		}
 		switch {
+		case e.Kind == replica.RotateEvent && to.rotated == nil:
+			continue
 		case e.Kind == replica.RotateEvent && e.Time > 0: // not the one at the beginning of a stream
 			if err := t.pass(func() error { return to.rotated(session) }); err != nil {
 				return err
@@ -154,7 +160,7 @@ func (t *tail) stream(session context.Context, from replica.Start, again bool, t
 		} else if err := t.pass(func() error { return to.take(session, done) }); err != nil {
 			return err
 		}
-		if to.complete() {
+		if to.isComplete() {
 			return nil
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Store) elsewhere(ctx context.Context, shard int, user storage.UserID, d
 		return err
 	})
 	slices.Sort(digests) // SQL promises no order of a UNION ALL
-	slices.SortFunc(posts, comparePosts)
+	slices.SortFunc(posts, storage.PostID.Compare)
 	return digests, posts, err
 }
 

@@ -27,7 +27,7 @@ func (s *Store) readFavoritePages(ctx context.Context, queries []storage.Favorit
 			return sqlFavoritePage, append(append(args, int64(q.User)), behind(q.After, q.Limit)...)
 		},
 		scan:  scanFavorite[storage.FavoritesQuery],
-		order: func(_ storage.FavoritesQuery, page []storage.Edge) { inOrder(page, placeOfFavorite) },
+		order: func(_ storage.FavoritesQuery, page []storage.Edge) { inOrder(page, storage.FavoritePlace) },
 	})
 }
 
@@ -35,10 +35,6 @@ func scanFavorite[Q any](rows *sql.Rows, _ []Q) (i int, e storage.Edge, err erro
 	e.Type = storage.Favorited
 	err = rows.Scan(&i, &e.From, &e.To, &e.UpdateTime, &e.Post)
 	return i, e, err
-}
-
-func placeOfFavorite(e storage.Edge) storage.Place {
-	return storage.Place{CreatedAt: e.UpdateTime, Number: e.Post}
 }
 
 // Served by the primary key.
@@ -55,7 +51,7 @@ func (w *writer) lookPosts(j *judge.Judge, pairs []storage.Pair) error {
 		j.Posts = make(map[storage.PostID]bool)
 	}
 	ids := storage.Each(pairs, storage.Pair.PostID)
-	slices.SortFunc(ids, comparePosts)
+	slices.SortFunc(ids, storage.PostID.Compare)
 	ids = slices.Compact(ids)
 	text, args := forPosts(w.store.sql, sqlPostStates, ids)
 	return w.Read(len(ids), text, args, func(rows *sql.Rows) error {
@@ -75,7 +71,7 @@ ON CONFLICT (author_id, post_id) DO UPDATE SET favorite_count = favorite_count +
 // countFavorites changes the numbers of favorites of posts, whose authors' counts are locked, in key
 // order.
 func (w *writer) countFavorites(diffs map[storage.PostID]int64) error {
-	ids := slices.SortedFunc(maps.Keys(diffs), comparePosts)
+	ids := slices.SortedFunc(maps.Keys(diffs), storage.PostID.Compare)
 	for chunk := range slices.Chunk(ids, w.store.sql.MaxRows) {
 		var args []any
 		for _, id := range chunk {

@@ -258,12 +258,6 @@ func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	return s.packed.Pack(ctx, side, owner)
 }
 
-// readPackedNeighbours answers [storage.PackedLookups]. A list that is worth packing and is not
-// packed is packed soon.
-func (s *Store) readPackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return s.packed.Neighbours(ctx, side, owners)
-}
-
 // listRows reads lists of one shard row by row, and leaves out those that are packed, unless the statement reads these, too.
 func (s *Store) listRows(
 	ctx context.Context, side storage.Side, shard int, text string, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),

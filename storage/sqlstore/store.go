@@ -183,7 +183,7 @@ func (s *Store) answer() {
 	storage.PageLookups.AnsweredBy(a, s.readPages)
 	storage.RowLookups.AnsweredBy(a, s.readAllRows)
 	storage.NeighbourLookups.AnsweredBy(a, s.readNeighbours)
-	storage.PackedLookups.AnsweredBy(a, s.readPackedNeighbours)
+	storage.PackedLookups.AnsweredBy(a, s.packed.Neighbours)
 	storage.SnapshotLookups.AnsweredBy(a, s.readLists)
 	storage.EdgeCountLookups.AnsweredBy(a, s.readCountEdges)
 	storage.BlockLookups.AnsweredBy(a, s.readBlocks)

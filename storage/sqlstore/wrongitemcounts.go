@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -111,7 +110,7 @@ func (w *writer) recountItems(side storage.Side, owner storage.UserID, items []s
 	if err := w.lockCounts([]storage.UserID{owner}); err != nil {
 		return err
 	}
-	for _, id := range slices.SortedFunc(slices.Values(items), comparePosts) {
+	for _, id := range slices.SortedFunc(slices.Values(items), storage.PostID.Compare) {
 		set := sqlSetKindCount[side]
 		if side == storage.FavoriteInbox {
 			set = sqlSetPostFavorites
@@ -129,9 +128,4 @@ func (w *writer) recountItems(side storage.Side, owner storage.UserID, items []s
 	}
 	w.unchanged(nil)
 	return w.removeUnneeded(nil)
-}
-
-// comparePosts orders posts as their keys are.
-func comparePosts(a, b storage.PostID) int {
-	return cmp.Or(cmp.Compare(a.Author, b.Author), cmp.Compare(a.Number, b.Number))
 }
