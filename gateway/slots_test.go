@@ -144,7 +144,7 @@ func TestIdleAnonymousConnectionsAreClosed(t *testing.T) {
 }
 
 func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
-	const cost = 62 + uint64(len(followersQuery)/16)
+	const cost = 72 + uint64(len(followersQuery)/16)
 	for name, c := range map[string]struct {
 		bounds gateway.Subscriptions
 		most   int // on two connections together
