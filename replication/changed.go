@@ -6,6 +6,8 @@ import "kith/storage"
 type Changed struct {
 	storage.Change // its Rows are those of the log: one that was deleted by hand has type None at time 0
 
+	Comments []storage.CommentID // that were written, or are gone
+
 	ID string                 // names it in its log, the same whenever it is read
 	At func() (string, error) // the position after it, to be asked only during the call that passes it
 }

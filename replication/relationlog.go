@@ -167,7 +167,7 @@ func (l RelationLog) Changes(ctx context.Context, _ storage.Answerer, after, upT
 	return l.read(ctx, after, upTo, func(entries []storage.LogEntry) (err error) {
 		for i := 0; i < len(entries) && err == nil; i++ {
 			e := entries[i]
-			err = take(Changed{Change: e.Change(), ID: e.At(), At: func() (string, error) { return e.At(), nil }})
+			err = take(Changed{Change: e.Change(), Comments: e.Comments(), ID: e.At(), At: func() (string, error) { return e.At(), nil }})
 		}
 		return err
 	})

@@ -180,8 +180,23 @@ func LogOf(user UserID, post int64) Row {
 	return Row{Forward, Pair{user, user, post}.Edge(None, 0)}
 }
 
-// IsEdge reports whether the entry is about an edge; if not, it is about a user or a post, see [LogOf].
-func (e LogEntry) IsEdge() bool { return e.Row != LogOf(e.Edge.From, e.Edge.Post) }
+// LogOfComment is the same for a comment, at time 1.
+func LogOfComment(id CommentID) Row {
+	return Row{Forward, Pair{id.Author, id.Author, id.Number}.Edge(None, 1)}
+}
+
+// IsEdge reports whether the entry is about an edge; if not, it is about a user, a post or a comment, see [LogOf].
+func (e LogEntry) IsEdge() bool {
+	return e.Row != LogOf(e.Edge.From, e.Edge.Post) && e.Comments() == nil
+}
+
+// Comments is the comment that the entry is about, if it is.
+func (e LogEntry) Comments() []CommentID {
+	if id := (CommentID{e.Edge.From, e.Edge.Post}); e.Row == LogOfComment(id) {
+		return []CommentID{id}
+	}
+	return nil
+}
 
 // At is the entry's position as text.
 func (e LogEntry) At() string { return strconv.FormatInt(e.Position, 10) }
@@ -189,6 +204,7 @@ func (e LogEntry) At() string { return strconv.FormatInt(e.Position, 10) }
 // Change is what the entry tells. Of an edge it has only the row.
 func (e LogEntry) Change() (c Change) {
 	switch {
+	case e.Comments() != nil:
 	case e.IsEdge():
 		c.Rows = []Row{e.Row}
 	case e.Edge.Post == 0:

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -121,15 +122,24 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		change(storage.Requests, storage.EdgeChange{Type: storage.Pending})
 		change(storage.Favorites, storage.EdgeChange{Item: post.Number, Type: storage.Favorited})
 		change(storage.Relations, storage.EdgeChange{Item: storage.Mutes.Number, Type: storage.Related})
+		change(storage.Relations, storage.EdgeChange{Item: storage.FirstDeclared, Type: storage.Related, Detail: storage.DetailChange{EndsAt: 9e6, Attributes: storage.AttributeChange{"a": json.RawMessage("1")}}})
+		comment, taken := storage.CommentID{Author: ben, Number: 81}, storage.CommentID{Author: ben, Number: 82}
+		for _, id := range []storage.CommentID{comment, taken} {
+			if _, _, err := store.AddComment(ctx, storage.NewComment{Post: post, Number: id.Number, By: ada, Key: "k" + string(rune('a'+id.Number%26)), Text: "<well>", At: 3_500_000}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		_, _, err := store.UpdateProfile(ctx, ada, storage.ProfileChange{Name: &name}, 4e6)
 		_, err2 := store.SetState(ctx, ben, storage.Deactivated, 5e6)
 		_, err3 := store.DeletePost(ctx, gone)
-		if err := errors.Join(err, err2, err3); err != nil {
+		_, err4 := store.DeleteComment(ctx, taken, ada)
+		if err := errors.Join(err, err2, err3, err4); err != nil {
 			t.Fatal(err)
 		}
 
 		events, end := read(t, store, start)
 		got := told(events)
+		relation := "relations " + a + "/" + b + "/" + strconv.FormatInt(storage.FirstDeclared, 10)
 		want := map[string]map[string]string{
 			"users " + a:                       {"id": a, "handle": "ada", "name": "Ada L.", "state": "active", "created_at": "1"},
 			"users " + b:                       {"handle": "ben", "state": "deactivated"},
@@ -138,7 +148,10 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 			"follows " + a + "/" + b:           {"relation": "following", "from": a, "to": b, "at": "2.500000"},
 			"requests " + a + "/" + b:          {"relation": "friend_request", "from": a, "to": b, "at": "2.500000"},
 			"favorites " + a + "/" + b + "/71": {"user": a, "author": b, "post": "71", "at": "2.500000", "favorited": "true"},
-			"relations " + a + "/" + b + "/1":  {"from": a, "to": b, "kind": "1", "at": "2.500000", "related": "true"},
+			"relations " + a + "/" + b + "/1":  {"from": a, "to": b, "kind": "1", "at": "2.500000", "related": "true", "ends_at": ""},
+			"comments " + b + "/81":            {"author": b, "post": "71", "comment": "81", "user": a, "text": "<well>", "created_at": "3.500000", "deleted": ""},
+			"comments " + b + "/82":            {"author": b, "comment": "82", "deleted": "true"},
+			relation:                           {"from": a, "to": b, "at": "2.500000", "related": "true", "ends_at": "9", "attributes": `{"a":1}`},
 		}
 		if store.HasBinlog() {
 			want["counts "+a] = map[string]string{"user": a, "following": "1", "favorites": "1"}

@@ -3,6 +3,7 @@ package changes
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,9 +18,10 @@ type Kind string
 
 // The kinds.
 const (
-	Users     Kind = "users"  // a user was made, or its profile or state has changed, or it is gone, with its posts
-	Counts    Kind = "counts" // a user's counts, and perhaps something beside its edges, such as a mark
-	Posts     Kind = "posts"  // a post was published or edited, its comments have changed, or it is gone
+	Users     Kind = "users"    // a user was made, or its profile or state has changed, or it is gone, with its posts
+	Counts    Kind = "counts"   // a user's counts, and perhaps something beside its edges, such as a mark
+	Posts     Kind = "posts"    // a post was published or edited, its comments have changed, or it is gone
+	Comments  Kind = "comments" // a comment was written, or is gone
 	Follows   Kind = "follows"
 	Requests  Kind = "requests"
 	Favorites Kind = "favorites"
@@ -27,7 +29,9 @@ const (
 )
 
 // Kinds are all kinds.
-func Kinds() []Kind { return []Kind{Users, Counts, Posts, Follows, Requests, Favorites, Relations} }
+func Kinds() []Kind {
+	return []Kind{Users, Counts, Posts, Comments, Follows, Requests, Favorites, Relations}
+}
 
 // ofSides are the kinds of the tables that are the source of truth.
 var ofSides = map[storage.Side]Kind{storage.Forward: Follows, storage.Requests: Requests, storage.Favorites: Favorites, storage.Relations: Relations}
@@ -40,7 +44,7 @@ type Event struct {
 	Source          string            `json:"source"` // the store and its log
 	Type            string            `json:"type"`   // "kith." and a kind, or [Position]
 	Subject         string            `json:"subject,omitempty"`
-	Time            string            `json:"time,omitempty"`
+	Time            time.Time         `json:"time,omitzero"`
 	DataContentType string            `json:"datacontenttype,omitempty"`
 	Data            map[string]string `json:"data,omitempty"`   // the columns of the files of an export; those that are empty are left out
 	Cursor          string            `json:"cursor,omitempty"` // where reading goes on after the event; empty if more of the same transaction follows
@@ -58,7 +62,8 @@ type describer struct {
 	events []Event
 }
 
-// describe makes the events of one transaction. Users and posts are as they are when this is called.
+// describe makes the events of one transaction. Users, posts, comments, and the ends and attributes of relations are as they are when this
+// is called.
 func (d *describer) describe(ctx context.Context, c replication.Changed) ([]Event, error) {
 	d.id, d.events = c.ID, nil
 	users, counts := []storage.UserID{}, []storage.UserChange{}
@@ -79,16 +84,11 @@ func (d *describer) describe(ctx context.Context, c replication.Changed) ([]Even
 	if err := d.posts(ctx, c.Posts); err != nil {
 		return nil, err
 	}
-	last := make(map[storage.Row]int) // by row, without what it says: only the end of the transaction counts
-	for i, r := range c.Rows {
-		last[storage.Row{Side: r.Side, Edge: r.Edge.Pair().Edge(0, 0)}] = i
+	if err := d.comments(ctx, c.Comments); err != nil {
+		return nil, err
 	}
-	for i, r := range c.Rows {
-		if last[storage.Row{Side: r.Side, Edge: r.Edge.Pair().Edge(0, 0)}] == i {
-			d.row(r)
-		}
-	}
-	return d.events, nil
+	err := d.rows(ctx, c.Rows)
+	return d.events, err
 }
 
 // add adds an event, unless its kind is not wanted.
@@ -102,7 +102,7 @@ func (d *describer) add(kind Kind, at storage.Micros, data map[string]string, ke
 		DataContentType: "application/json", Data: data,
 	}
 	if at > 0 {
-		e.Time = at.Time().Format(time.RFC3339Nano)
+		e.Time = at.Time()
 	}
 	d.events = append(d.events, e)
 }
@@ -138,16 +138,14 @@ func (d *describer) counts(u storage.UserChange) {
 }
 
 func (d *describer) posts(ctx context.Context, changed []storage.ChangedPost) error {
-	var ids []storage.PostID
-	seen := make(map[storage.PostID]bool)
-	for _, p := range changed {
-		if p.Number != 0 && !seen[p.PostID] { // 0 is all of a user who is gone
-			seen[p.PostID] = true
-			ids = append(ids, p.PostID)
-		}
-	}
 	if !d.kinds[Posts] {
 		return nil
+	}
+	var ids []storage.PostID
+	for _, p := range changed {
+		if p.Number != 0 && !slices.Contains(ids, p.PostID) { // 0 is all of a user who is gone
+			ids = append(ids, p.PostID)
+		}
 	}
 	for i, r := range storage.PostLookups.Read(ctx, d.store, ids...) {
 		if r.Err != nil {
@@ -166,18 +164,57 @@ func (d *describer) posts(ctx context.Context, changed []storage.ChangedPost) er
 	return nil
 }
 
-// row adds a row of a table that is the source of truth; the others are derived from those.
-func (d *describer) row(r storage.Row) {
+func (d *describer) comments(ctx context.Context, ids []storage.CommentID) error {
+	if !d.kinds[Comments] {
+		return nil
+	}
+	for i, r := range storage.CommentLookups.Read(ctx, d.store, ids...) {
+		if r.Err != nil {
+			return r.Err
+		}
+		c, author, number := r.Value, ids[i].Author.String(), strconv.FormatInt(ids[i].Number, 10)
+		data := map[string]string{"author": author, "comment": number, "deleted": "true"}
+		if r.Found {
+			data = fields(graphfile.CommentFormat, storage.NewComment{Post: storage.PostID{Author: c.Author, Number: c.Post}, Number: c.Number, By: c.By, Text: c.Text, At: c.CreatedAt})
+		}
+		d.add(Comments, c.CreatedAt, data, author, number)
+	}
+	return nil
+}
+
+// rows adds the rows of the tables that are the source of truth; the others are derived from those.
+func (d *describer) rows(ctx context.Context, rows []storage.Row) error {
+	last := make(map[storage.Row]int) // by row, without what it says: only the end of the transaction counts
+	var relations []storage.Pair
+	for i, r := range rows {
+		pair := r.Edge.Pair()
+		if last[storage.Row{Side: r.Side, Edge: pair.Edge(0, 0)}] = i; r.Side == storage.Relations && d.kinds[Relations] && !slices.Contains(relations, pair) {
+			relations = append(relations, pair)
+		}
+	}
+	details := make(map[storage.Pair]storage.Detail, len(relations))
+	for i, detail := range storage.DetailLookups.Read(ctx, d.store, relations...) {
+		if details[relations[i]] = detail.Value; detail.Err != nil {
+			return detail.Err
+		}
+	}
+	for i, r := range rows {
+		if last[storage.Row{Side: r.Side, Edge: r.Edge.Pair().Edge(0, 0)}] == i && ofSides[r.Side] != "" {
+			d.row(r, details[r.Edge.Pair()])
+		}
+	}
+	return nil
+}
+
+func (d *describer) row(r storage.Row, detail storage.Detail) {
 	kind, e := ofSides[r.Side], r.Edge
 	keys := []string{e.From.String(), e.To.String()}
 	var data map[string]string
 	switch kind {
-	case "":
-		return
 	case Favorites:
 		data = fields(graphfile.FavoriteFormat, e)
 	case Relations:
-		data = fields(graphfile.RelationFormat(nil), storage.RelationRow{Edge: e})
+		data = fields(graphfile.RelationFormat(nil), storage.RelationRow{Edge: e, Detail: detail})
 		keys[1] = data["to"] // which may be no user
 	default:
 		relation, _ := graphfile.RelationOf(r.Side, e.Type)

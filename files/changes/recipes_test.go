@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	_ "modernc.org/sqlite"
 
@@ -80,7 +81,10 @@ func appendRow(to io.Writer, e changes.Event) error {
 	if e.Type == changes.Position {
 		return nil
 	}
-	row := map[string]string{"source": e.Source, "event": e.ID, "type": e.Type, "time": e.Time}
+	row := map[string]string{"source": e.Source, "event": e.ID, "type": e.Type}
+	if !e.Time.IsZero() {
+		row["time"] = e.Time.Format(time.RFC3339Nano)
+	}
 	for name, value := range e.Data {
 		if _, taken := row[name]; !taken {
 			row[name] = value

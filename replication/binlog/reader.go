@@ -114,7 +114,7 @@ func (l *Log) Changes(ctx context.Context, from storage.Answerer, after, upTo st
 				return err
 			}
 		}
-		return take(replication.Changed{Change: c, ID: done.gtid.String(), At: r.at})
+		return take(replication.Changed{Change: c, Comments: done.comments, ID: done.gtid.String(), At: r.at})
 	})
 }
 

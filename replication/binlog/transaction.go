@@ -21,6 +21,7 @@ type transaction struct {
 	users       []storage.UserChange // by row of a table
 	inverse     bool                 // it may have rows of follower
 	posts       []storage.ChangedPost
+	comments    []storage.CommentID // that were written, or are gone
 	left        Left
 	tried       []string // databases of which it has a test write, see [server.try]
 	bookkeeping bool     // nothing but checkpoints, leases and the like
@@ -327,7 +328,10 @@ func (a *assembler) value(what replica.Operation, t table, before, is row) {
 			to.posts = append(to.posts, is.post(storage.PostEdited))
 		}
 	case t == comments:
-		if is[author].OK && is[comment].OK && what == replica.Inserted {
+		if !is[author].OK || !is[comment].OK {
+			return
+		}
+		if to.comments = append(to.comments, storage.CommentID{Author: storage.UserID(is[author].N), Number: is[comment].N}); what == replica.Inserted {
 			to.posts = append(to.posts, is.post(storage.PostCommented))
 		}
 	case !ok, id == nobodysID:

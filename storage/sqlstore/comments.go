@@ -135,6 +135,7 @@ func (w *writer) commented(c storage.Comment) {
 }
 
 func (w *writer) touchComment(id storage.CommentID) {
+	w.comments = append(w.comments, id)
 	w.Touch(db.MovedRow{Kind: db.CommentRow, Owner: id.Author, Peer: storage.UserID(id.Number)})
 }
 

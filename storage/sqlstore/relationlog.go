@@ -12,7 +12,7 @@ import (
 )
 
 // The relation_log is SQLite's stand-in for a binlog: every row of an edge that is
-// written, and every user and post that is changed, is appended to it in the same transaction.
+// written, and every user, post and comment that is changed, is appended to it in the same transaction.
 const (
 	sqlAppendLog = `
 INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
@@ -65,7 +65,7 @@ func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 	return nil
 }
 
-// logBeside appends the users and posts that the transaction has changed, see [storage.LogOf].
+// logBeside appends the users, posts and comments that the transaction has changed, see [storage.LogOf].
 func (w *writer) logBeside() error {
 	if !w.store.HasLog() {
 		return nil
@@ -80,6 +80,9 @@ func (w *writer) logBeside() error {
 		if p.Number != 0 { // all posts of a user who is gone
 			rows = append(rows, storage.LogOf(p.Author, p.Number).Edge)
 		}
+	}
+	for _, id := range w.comments {
+		rows = append(rows, storage.LogOfComment(id).Edge)
 	}
 	return w.log(storage.Forward, rows)
 }

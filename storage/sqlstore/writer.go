@@ -20,6 +20,8 @@ type writer struct {
 	locked map[storage.UserID]storage.Counts // of the owners locked so far
 	made   []storage.UserID                  // owners whose counts lockCounts has made
 	change storage.Change                    // for [Store.OnCommit]
+
+	comments []storage.CommentID // written or deleted
 }
 
 // OnCommit implements [storage.Store].
