@@ -15,6 +15,7 @@ import (
 	"kith/accounts/ids"
 	"kith/cluster"
 	"kith/examples"
+	"kith/files/changes"
 	"kith/files/importer/demo"
 	"kith/gateway"
 	"kith/gateway/documents"
@@ -192,6 +193,7 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		Store: p.caches.Exact(), Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
 		PublicURL: c.PublicURL,
+		Changes:   (&changes.Subscriptions{Store: p.store, Logger: p.logger}).Run,
 		Declared:  c.declared,
 		Schema:    public,
 		Subgraph:  sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),

@@ -16,6 +16,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/declared"
 	"kith/graph/generated"
+	"kith/graph/model"
 	"kith/loaders"
 	"kith/reconcile"
 	"kith/resolvers/prefetch"
@@ -65,6 +66,9 @@ type Resolver struct {
 
 	// Hub sends events to subscriptions.
 	Hub *events.Hub
+
+	// Changes passes on what changes in the store, until the context is done; its errors are for clients. Nil: nothing tells that.
+	Changes func(ctx context.Context, after *string, kinds []model.ChangeKind, give func(*model.ChangeEvent) error) error
 
 	// Declared is what the product declares.
 	Declared *declared.File

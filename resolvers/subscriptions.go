@@ -8,6 +8,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"kith/graph/apierr"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/loaders"
@@ -38,6 +39,17 @@ func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) 
 		}
 	}
 	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
+}
+
+// Changes answers `changes`.
+func (r subscriptions) Changes(ctx context.Context, after *string, kinds []model.ChangeKind) (<-chan *model.ChangeEvent, error) {
+	if err := admin(ctx); err != nil {
+		return nil, err
+	}
+	if r.Resolver.Changes == nil {
+		return nil, apierr.NotPossible.Error("nothing here tells what changes")
+	}
+	return watch.Stream(ctx, func(give func(*model.ChangeEvent) error) error { return r.Resolver.Changes(ctx, after, kinds, give) }), nil
 }
 
 // relationshipWatch is the state of one relationshipChanged.

@@ -24,6 +24,7 @@ const (
 	CodeUnavailable       Code = "UNAVAILABLE"
 	CodeInternal          Code = "INTERNAL_SERVER_ERROR"
 	CodePersistedNotFound Code = "PERSISTED_QUERY_NOT_FOUND" // a step of the protocol of persisted queries, which clients expect
+	CodeSnapshotNeeded    Code = "SNAPSHOT_NEEDED"
 )
 
 // Error is an error for the client, made by [Reason.Error]. It may be wrapped on its way up: the

@@ -95,6 +95,8 @@ const (
 	ChangedAtOnce Reason = "CHANGED_AT_ONCE"
 	StoreCopied   Reason = "STORE_COPIED"
 	ServerAtFault Reason = "SERVER_AT_FAULT"
+
+	SnapshotNeeded Reason = "SNAPSHOT_NEEDED"
 )
 
 // codes has the reasons of all codes but BAD_USER_INPUT.
@@ -113,6 +115,7 @@ var codes = byReason(map[Code][]Reason{
 	CodeTimeout:           {TimeOver, Cancelled},
 	CodeUnavailable:       {Unreachable, Overloaded, FellBehind, ChangedAtOnce, StoreCopied},
 	CodeInternal:          {ServerAtFault},
+	CodeSnapshotNeeded:    {SnapshotNeeded},
 })
 
 func byReason(lists map[Code][]Reason) map[Reason]Code {

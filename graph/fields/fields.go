@@ -108,7 +108,7 @@ var Types = byName(
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
-	&relationshipChanged, &friendRequestChanged, &followerAdded, &followRequestAdded, &postAdded, &favoriteAdded, &commentAdded,
+	&relationshipChanged, &friendRequestChanged, &followerAdded, &followRequestAdded, &postAdded, &favoriteAdded, &commentAdded, &changeEvent,
 	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
 	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
 	&relationshipPayload, &friendRequestPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,

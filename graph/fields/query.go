@@ -49,7 +49,9 @@ var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
-var subscription = made("Subscription", "relationshipChanged", "friendRequestChanged", "followerAdded", "followRequestAdded", "postAdded", "favoriteAdded", "commentAdded")
+var subscription = with(made("Subscription", "relationshipChanged", "friendRequestChanged", "followerAdded", "followRequestAdded", "postAdded", "favoriteAdded", "commentAdded"), map[string]*Field{
+	"changes": {Weight: 300}, // of all shards, from their logs
+})
 
 // What is sent is complete when it is made.
 var (
@@ -60,4 +62,5 @@ var (
 	postAdded            = made("PostAdded", "edge", "viewer")
 	favoriteAdded        = made("FavoriteAdded", "edge", "post", "viewer")
 	commentAdded         = made("CommentAdded", "edge", "post", "viewer")
+	changeEvent          = with(made("ChangeEvent", "eventId", "source", "kind", "subject", "time", "cursor"), map[string]*Field{"data": {Weight: 10}})
 )

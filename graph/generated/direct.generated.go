@@ -135,6 +135,10 @@ func (ec *executionContext) marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐBlockEdg
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._BlockEdge)
 }
 
+func (ec *executionContext) marshalOChangeEvent2ᚖkithᚋgraphᚋmodelᚐChangeEvent(ctx context.Context, sel ast.SelectionSet, v *model.ChangeEvent) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ChangeEvent)
+}
+
 func (ec *executionContext) marshalOChangePasswordPayload2ᚖkithᚋgraphᚋmodelᚐChangePasswordPayload(ctx context.Context, sel ast.SelectionSet, v *model.ChangePasswordPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._ChangePasswordPayload)
 }

@@ -66,6 +66,16 @@ type ComplexityRoot struct {
 		Node      func(childComplexity int) int
 	}
 
+	ChangeEvent struct {
+		Cursor  func(childComplexity int) int
+		Data    func(childComplexity int) int
+		EventID func(childComplexity int) int
+		Kind    func(childComplexity int) int
+		Source  func(childComplexity int) int
+		Subject func(childComplexity int) int
+		Time    func(childComplexity int) int
+	}
+
 	ChangePasswordPayload struct {
 		Changed   func(childComplexity int) int
 		ExpiresAt func(childComplexity int) int
@@ -555,6 +565,7 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
+		Changes              func(childComplexity int, after *string, kinds []model.ChangeKind) int
 		CommentAdded         func(childComplexity int) int
 		FavoriteAdded        func(childComplexity int) int
 		FollowRequestAdded   func(childComplexity int) int
@@ -772,6 +783,7 @@ type SubscriptionResolver interface {
 	PostAdded(ctx context.Context, list *string, special bool) (<-chan *model.PostAdded, error)
 	FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error)
 	CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error)
+	Changes(ctx context.Context, after *string, kinds []model.ChangeKind) (<-chan *model.ChangeEvent, error)
 }
 type SuggestionEdgeResolver interface {
 	Via(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error)
@@ -889,6 +901,49 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.BlockEdge.Node(childComplexity), true
+
+	case "ChangeEvent.cursor":
+		if e.ComplexityRoot.ChangeEvent.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeEvent.Cursor(childComplexity), true
+	case "ChangeEvent.data":
+		if e.ComplexityRoot.ChangeEvent.Data == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeEvent.Data(childComplexity), true
+	case "ChangeEvent.eventId":
+		if e.ComplexityRoot.ChangeEvent.EventID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeEvent.EventID(childComplexity), true
+	case "ChangeEvent.kind":
+		if e.ComplexityRoot.ChangeEvent.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeEvent.Kind(childComplexity), true
+	case "ChangeEvent.source":
+		if e.ComplexityRoot.ChangeEvent.Source == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeEvent.Source(childComplexity), true
+	case "ChangeEvent.subject":
+		if e.ComplexityRoot.ChangeEvent.Subject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeEvent.Subject(childComplexity), true
+	case "ChangeEvent.time":
+		if e.ComplexityRoot.ChangeEvent.Time == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangeEvent.Time(childComplexity), true
 
 	case "ChangePasswordPayload.changed":
 		if e.ComplexityRoot.ChangePasswordPayload.Changed == nil {
@@ -3063,6 +3118,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SessionPayload.Viewer(childComplexity), true
 
+	case "Subscription.changes":
+		if e.ComplexityRoot.Subscription.Changes == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_changes_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.Changes(childComplexity, args["after"].(*string), args["kinds"].([]model.ChangeKind)), true
 	case "Subscription.commentAdded":
 		if e.ComplexityRoot.Subscription.CommentAdded == nil {
 			break
@@ -5335,6 +5401,8 @@ enum ErrorCode {
   INTERNAL_SERVER_ERROR
   "The gateway does not know the query that the hash stands for: send its text once."
   PERSISTED_QUERY_NOT_FOUND
+  "What came after the cursor is gone: make a new export, and go on from its cursor."
+  SNAPSHOT_NEEDED
 }
 
 "What exactly was refused, and why, in ` + "`" + `extensions.reason` + "`" + ` of an error; ` + "`" + `extensions.argument` + "`" + ` names the argument, if it is about one."
@@ -5421,7 +5489,7 @@ enum ErrorReason {
   BLOCKED
   "The user has declined a request of the viewer not long ago."
   FRIEND_REQUEST_DECLINED
-  "It is not possible between the two users."
+  "It is not possible between the two users, or on this store."
   NOT_POSSIBLE
   "It belongs to another user."
   NOT_YOURS
@@ -5489,6 +5557,8 @@ enum ErrorReason {
   OVERLOADED
   "More has changed than a subscription could report: subscribe again."
   FELL_BEHIND
+  "What came after the cursor of ` + "`" + `changes` + "`" + ` is gone."
+  SNAPSHOT_NEEDED
   "Another change of the same is under way."
   CHANGED_AT_ONCE
   "The data has been copied to another store, which is changed from now on."
@@ -5521,6 +5591,16 @@ type Subscription {
   favoriteAdded: FavoriteAdded @semanticNonNull
   "Each comment that somebody else writes below a post of the viewer."
   commentAdded: CommentAdded @semanticNonNull
+  """
+  What changes in the store, as ` + "`" + `kith changes` + "`" + ` prints it, for a token with the scope ` + "`" + `admin` + "`" + `: everything at least once, in order within a
+  ` + "`" + `source` + "`" + `. If the store no longer has what came after the cursor, it ends with SNAPSHOT_NEEDED.
+  """
+  changes(
+    "Go on after this ` + "`" + `cursor` + "`" + ` of an event or of an export; left out: begin now, with an event that has only a cursor."
+    after: String
+    "Only these; left out: all that the engine tells."
+    kinds: [ChangeKind!]
+  ): ChangeEvent @semanticNonNull
 }
 
 "A relationship of the viewer that has changed."
@@ -5581,6 +5661,47 @@ type CommentAdded {
   post: Post
   "The viewer, as it is then."
   viewer: Viewer @semanticNonNull
+}
+
+"Something that has changed, an event of CloudEvents 1.0."
+type ChangeEvent {
+  "Names the event in its source. The same change has the same name whenever it is read."
+  eventId: ID!
+  "The store and one of its logs."
+  source: String!
+  "What has changed; null if the event has only a cursor."
+  kind: ChangeKind
+  "Whom or what it is about, such as ` + "`" + `7/9` + "`" + ` for a follow of 9 by 7; null if the event has only a cursor."
+  subject: String
+  "When it was written, if that is known."
+  time: DateTime
+  "The columns of an export, as texts, except those that are empty; null if the event has only a cursor."
+  data: ChangeData
+  "Where to go on after it; null if more of its transaction follows."
+  cursor: String
+}
+
+"The columns of what has changed, by their names: a JSON object of texts."
+scalar ChangeData
+
+"What may change."
+enum ChangeKind {
+  "A user was made, its profile or state has changed, or it is gone, with its posts."
+  USERS
+  "A user's counts, and perhaps something beside its edges, such as a mark. SQLite does not tell them."
+  COUNTS
+  "A post was published or edited, the number of its comments has changed, or it is gone, with its comments."
+  POSTS
+  "A comment was written, or is gone."
+  COMMENTS
+  "Follows and blocks."
+  FOLLOWS
+  "Friend requests."
+  REQUESTS
+  "Favorites."
+  FAVORITES
+  "Relations of all kinds, lists and mutes among them."
+  RELATIONS
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
@@ -5989,6 +6110,26 @@ func (ec *executionContext) childFields_BlockEdge(ctx context.Context, field gra
 		return ec.fieldContext_BlockEdge_blockedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type BlockEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ChangeEvent(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "eventId":
+		return ec.fieldContext_ChangeEvent_eventId(ctx, field)
+	case "source":
+		return ec.fieldContext_ChangeEvent_source(ctx, field)
+	case "kind":
+		return ec.fieldContext_ChangeEvent_kind(ctx, field)
+	case "subject":
+		return ec.fieldContext_ChangeEvent_subject(ctx, field)
+	case "time":
+		return ec.fieldContext_ChangeEvent_time(ctx, field)
+	case "data":
+		return ec.fieldContext_ChangeEvent_data(ctx, field)
+	case "cursor":
+		return ec.fieldContext_ChangeEvent_cursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChangeEvent", field.Name)
 }
 
 func (ec *executionContext) childFields_ChangePasswordPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -8571,6 +8712,28 @@ func (ec *executionContext) field_Query_users_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
+func (ec *executionContext) field_Subscription_changes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "kinds",
+		func(ctx context.Context, v any) ([]model.ChangeKind, error) {
+			return ec.unmarshalOChangeKind2ᚕkithᚋgraphᚋmodelᚐChangeKindᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kinds"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Subscription_postAdded_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -9710,6 +9873,167 @@ func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_BlockEdge_blockedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("BlockEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ChangeEvent_eventId(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEvent_eventId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EventID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEvent_eventId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEvent", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ChangeEvent_source(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEvent_source(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Source, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEvent_source(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEvent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChangeEvent_kind(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEvent_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ChangeKind) graphql.Marshaler {
+			return ec.marshalOChangeKind2ᚖkithᚋgraphᚋmodelᚐChangeKind(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEvent_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEvent", field, false, false, errors.New("field of type ChangeKind does not have child fields"))
+}
+
+func (ec *executionContext) _ChangeEvent_subject(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEvent_subject(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subject, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEvent_subject(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEvent", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ChangeEvent_time(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEvent_time(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Time, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEvent_time(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEvent", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ChangeEvent_data(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEvent_data(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Data, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v any) graphql.Marshaler {
+			return ec.marshalOChangeData2interface(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEvent_data(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEvent", field, false, false, errors.New("field of type ChangeData does not have child fields"))
+}
+
+func (ec *executionContext) _ChangeEvent_cursor(ctx context.Context, field graphql.CollectedField, obj *model.ChangeEvent) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ChangeEvent_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ChangeEvent_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ChangeEvent", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _ChangePasswordPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.ChangePasswordPayload) (ret graphql.Marshaler) {
@@ -19280,6 +19604,50 @@ func (ec *executionContext) fieldContext_Subscription_commentAdded(_ context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_changes(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_changes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().Changes(ctx, fc.Args["after"].(*string), fc.Args["kinds"].([]model.ChangeKind))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ChangeEvent) graphql.Marshaler {
+			return ec.marshalOChangeEvent2ᚖkithᚋgraphᚋmodelᚐChangeEvent(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_changes(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ChangeEvent(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_changes_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SuggestionConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -23271,6 +23639,74 @@ func (ec *executionContext) _BlockEdge(ctx context.Context, sel ast.SelectionSet
 		case "blockedAt":
 			out.Values[i] = ec._BlockEdge_blockedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var changeEventImplementors = []string{"ChangeEvent"}
+
+func (ec *executionContext) _ChangeEvent(ctx context.Context, sel ast.SelectionSet, obj *model.ChangeEvent) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, changeEventImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ChangeEvent")
+		case "eventId":
+			out.Values[i] = ec._ChangeEvent_eventId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "source":
+			out.Values[i] = ec._ChangeEvent_source(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._ChangeEvent_kind(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "subject":
+			out.Values[i] = ec._ChangeEvent_subject(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "time":
+			out.Values[i] = ec._ChangeEvent_time(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "data":
+			out.Values[i] = ec._ChangeEvent_data(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cursor":
+			out.Values[i] = ec._ChangeEvent_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -27563,6 +27999,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_favoriteAdded(ctx, fields[0])
 	case "commentAdded":
 		return ec._Subscription_commentAdded(ctx, fields[0])
+	case "changes":
+		return ec._Subscription_changes(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -29577,6 +30015,16 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalNChangeKind2kithᚋgraphᚋmodelᚐChangeKind(ctx context.Context, v any) (model.ChangeKind, error) {
+	var res model.ChangeKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNChangeKind2kithᚋgraphᚋmodelᚐChangeKind(ctx context.Context, sel ast.SelectionSet, v model.ChangeKind) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNCommonOrder2kithᚋgraphᚋmodelᚐCommonOrder(ctx context.Context, v any) (model.CommonOrder, error) {
 	var res model.CommonOrder
 	err := res.UnmarshalGQL(v)
@@ -30293,6 +30741,76 @@ func (ec *executionContext) unmarshalOCacheControlScope2ᚖkithᚋgraphᚋmodel�
 }
 
 func (ec *executionContext) marshalOCacheControlScope2ᚖkithᚋgraphᚋmodelᚐCacheControlScope(ctx context.Context, sel ast.SelectionSet, v *model.CacheControlScope) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
+func (ec *executionContext) unmarshalOChangeData2interface(ctx context.Context, v any) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalAny(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOChangeData2interface(ctx context.Context, sel ast.SelectionSet, v any) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalAny(v)
+	return res
+}
+
+func (ec *executionContext) unmarshalOChangeKind2ᚕkithᚋgraphᚋmodelᚐChangeKindᚄ(ctx context.Context, v any) ([]model.ChangeKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]model.ChangeKind, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNChangeKind2kithᚋgraphᚋmodelᚐChangeKind(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOChangeKind2ᚕkithᚋgraphᚋmodelᚐChangeKindᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ChangeKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNChangeKind2kithᚋgraphᚋmodelᚐChangeKind(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalOChangeKind2ᚖkithᚋgraphᚋmodelᚐChangeKind(ctx context.Context, v any) (*model.ChangeKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(model.ChangeKind)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOChangeKind2ᚖkithᚋgraphᚋmodelᚐChangeKind(ctx context.Context, sel ast.SelectionSet, v *model.ChangeKind) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // maxBytes is how long a text may be, in bytes, as an argument or a field of an
-// input object, by its name: as long as its longest valid value. An ID has
+// input object, by its name or, if it has another one, by its place: as long as its longest valid value. An ID has
 // [maxID]. A text with any other name is a mistake in the program, see [rulesOf].
 var maxBytes = map[string]int{
 	"after":     maxCursor,
@@ -33,12 +34,15 @@ var maxBytes = map[string]int{
 	"password":  maxPassword,
 	"current":   maxPassword,
 	"new":       maxPassword,
+
+	"Subscription.changes(after:)": maxChanges,
 }
 
 const (
 	maxID       = 64  // rel_ and two ids of 19 digits have 43
 	maxCursor   = 256 // sealed cursors have 124
 	maxPassword = 200
+	maxChanges  = 1 << 15 // a position in each log of the store: mostly some 200 bytes a server
 )
 
 // bytesAUnit is how many bytes of a text cost as much as one value: of an argument, and of
@@ -95,7 +99,7 @@ func (r *inputsOf) input(where, name string, t *ast.Type) (*input, error) {
 	case t.Name() == "ID":
 		in.most = maxID
 	case t.Name() == "String":
-		in.most = maxBytes[name]
+		in.most = cmp.Or(maxBytes[where], maxBytes[name])
 		if i := slices.IndexFunc(storage.UserTexts[:], func(t storage.UserText) bool { return t.Field == name }); i >= 0 {
 			in.most = 4 * storage.UserTexts[i].Most // of characters that have up to 4 bytes
 		}
@@ -236,7 +240,7 @@ const objectValues = 10
 // CheckVariables bounds the variables of a request before they are used, by [Values], [ValueDepth] and the longest text that an
 // argument takes.
 func CheckVariables(vars map[string]any) error {
-	values, longest := 0, slices.Max([]int{maxID, maxCursor, 4 * storage.MaxPostLength})
+	values, longest := 0, max(maxChanges, 4*storage.MaxPostLength)
 	var walk func(v any, depth int) error
 	walk = func(v any, depth int) error {
 		if values++; values > Values {

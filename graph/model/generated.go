@@ -36,6 +36,24 @@ type BlockEdge struct {
 	BlockedAt time.Time `json:"blockedAt"`
 }
 
+// Something that has changed, an event of CloudEvents 1.0.
+type ChangeEvent struct {
+	// Names the event in its source. The same change has the same name whenever it is read.
+	EventID string `json:"eventId"`
+	// The store and one of its logs.
+	Source string `json:"source"`
+	// What has changed; null if the event has only a cursor.
+	Kind *ChangeKind `json:"kind,omitempty"`
+	// Whom or what it is about, such as `7/9` for a follow of 9 by 7; null if the event has only a cursor.
+	Subject *string `json:"subject,omitempty"`
+	// When it was written, if that is known.
+	Time *time.Time `json:"time,omitempty"`
+	// The columns of an export, as texts, except those that are empty; null if the event has only a cursor.
+	Data any `json:"data,omitempty"`
+	// Where to go on after it; null if more of its transaction follows.
+	Cursor *string `json:"cursor,omitempty"`
+}
+
 // The result of a change of the password.
 type ChangePasswordPayload struct {
 	// Always true.
@@ -704,6 +722,82 @@ func (e *CacheControlScope) UnmarshalJSON(b []byte) error {
 }
 
 func (e CacheControlScope) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What may change.
+type ChangeKind string
+
+const (
+	// A user was made, its profile or state has changed, or it is gone, with its posts.
+	ChangeKindUsers ChangeKind = "USERS"
+	// A user's counts, and perhaps something beside its edges, such as a mark. SQLite does not tell them.
+	ChangeKindCounts ChangeKind = "COUNTS"
+	// A post was published or edited, the number of its comments has changed, or it is gone, with its comments.
+	ChangeKindPosts ChangeKind = "POSTS"
+	// A comment was written, or is gone.
+	ChangeKindComments ChangeKind = "COMMENTS"
+	// Follows and blocks.
+	ChangeKindFollows ChangeKind = "FOLLOWS"
+	// Friend requests.
+	ChangeKindRequests ChangeKind = "REQUESTS"
+	// Favorites.
+	ChangeKindFavorites ChangeKind = "FAVORITES"
+	// Relations of all kinds, lists and mutes among them.
+	ChangeKindRelations ChangeKind = "RELATIONS"
+)
+
+var AllChangeKind = []ChangeKind{
+	ChangeKindUsers,
+	ChangeKindCounts,
+	ChangeKindPosts,
+	ChangeKindComments,
+	ChangeKindFollows,
+	ChangeKindRequests,
+	ChangeKindFavorites,
+	ChangeKindRelations,
+}
+
+func (e ChangeKind) IsValid() bool {
+	switch e {
+	case ChangeKindUsers, ChangeKindCounts, ChangeKindPosts, ChangeKindComments, ChangeKindFollows, ChangeKindRequests, ChangeKindFavorites, ChangeKindRelations:
+		return true
+	}
+	return false
+}
+
+func (e ChangeKind) String() string {
+	return string(e)
+}
+
+func (e *ChangeKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ChangeKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ChangeKind", str)
+	}
+	return nil
+}
+
+func (e ChangeKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ChangeKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ChangeKind) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

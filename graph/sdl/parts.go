@@ -19,8 +19,9 @@ const (
 var partFields = map[string]map[string][]string{
 	Federation: {"Query": {"_entities", "_service"}},
 	Operators: {
-		"Query":    {"consistency", "moderationLog"},
-		"Mutation": {"createUser", "linkIdentity", "setUserAttributes", "suspendUser", "reinstateUser", "removePost", "removeComment"},
+		"Query":        {"consistency", "moderationLog"},
+		"Mutation":     {"createUser", "linkIdentity", "setUserAttributes", "suspendUser", "reinstateUser", "removePost", "removeComment"},
+		"Subscription": {"changes"},
 	},
 	Accounts: {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
 	Posts: {

@@ -93,7 +93,7 @@ func reached(schema *ast.Schema) map[string]bool {
 func TestPartsAreWhole(t *testing.T) {
 	for part, words := range map[string][]string{
 		sdl.Federation: {"_entit", "_service", "_any"},
-		sdl.Operators:  {"consistency", "reconcil", "disagree", "createuser", "linkidentity", "userpayload", "moderation", "suspenduser", "reinstate", "removepost", "removecomment"},
+		sdl.Operators:  {"consistency", "reconcil", "disagree", "createuser", "linkidentity", "userpayload", "moderation", "suspenduser", "reinstate", "removepost", "removecomment", "subscription.changes", "changeevent", "changekind", "changedata"},
 		sdl.Accounts:   {"register", "login", "token", "password", "session", "signout"},
 		sdl.Posts:      {"post", "comment", "favorite", "favorited", "media", "feed", "publish"},
 	} {

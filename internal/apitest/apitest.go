@@ -25,6 +25,7 @@ import (
 
 	"kith/accounts"
 	"kith/accounts/identity"
+	"kith/files/changes"
 	"kith/gateway"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -47,6 +48,7 @@ import (
 type Options struct {
 	Budget         social.Budget
 	RequestTimeout time.Duration
+	WriteTimeout   time.Duration // of an answer over an open connection; 0: the default
 	Limits         limits.Limits
 	WriteLimits    resolvers.WriteLimits // nil: none
 	MaxAnswer      int
@@ -81,7 +83,7 @@ type T interface {
 // API is the API over one store.
 type API struct {
 	t      T
-	server *httptest.Server
+	url    string
 	header http.Header // of every request
 }
 
@@ -162,6 +164,9 @@ func New(t T, store storage.Store, o Options) *API {
 		Writes: store, Popular: social.NewPopular(store, relations.Now, nil), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
 		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
 	}
+	if s, ok := store.(changes.Store); ok {
+		root.Changes = (&changes.Subscriptions{Store: s, Logger: logger}).Run
+	}
 	executable := func(schema *ast.Schema) graphql.ExecutableSchema {
 		return sdl.Executable(schema, o.TypePrefix, func(shown *ast.Schema) graphql.ExecutableSchema {
 			return generated.NewSchema(generated.Config{Resolvers: root, Schema: shown})
@@ -172,7 +177,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Operators:      executable(sdl.Without(whole, o.Without...)),
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
 		Limits:         o.Limits,
-		Subscriptions:  gateway.Subscriptions{MaxConnectionCost: 1 << 50},
+		Subscriptions:  gateway.Subscriptions{MaxConnectionCost: 1 << 50, WriteTimeout: o.WriteTimeout},
 		MaxAnswer:      o.MaxAnswer,
 		HideSchema:     o.HideSchema,
 		RequestTimeout: o.RequestTimeout,
@@ -185,7 +190,7 @@ func New(t T, store storage.Store, o Options) *API {
 		},
 	})))
 	t.Cleanup(server.Close)
-	return &API{t: t, server: server}
+	return &API{t: t, url: server.URL + "/graphql"}
 }
 
 // numbers are those of posts and comments, from 1 on.
@@ -233,11 +238,11 @@ func (a *API) With(name, value string) *API {
 		header = http.Header{}
 	}
 	header.Set(name, value)
-	return &API{a.t, a.server, header}
+	return &API{a.t, a.url, header}
 }
 
 // For is the same API, but its failures are those of another test.
-func (a *API) For(t T) *API { return &API{t, a.server, a.header} }
+func (a *API) For(t T) *API { return &API{t, a.url, a.header} }
 
 // Ask sends a query. A response that is not a GraphQL answer fails the test; errors in the answer
 // do not.
@@ -280,7 +285,7 @@ func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/graphql", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
 		return Answer{}, err
 	}

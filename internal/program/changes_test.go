@@ -1,22 +1,26 @@
 package program_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/internal/apitest"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
 
-// changedFollows is what a reader of `kith changes` knows of follows: an export, and the lines since.
+// changedFollows is what a reader of `kith changes`, or of the subscription, knows of follows: an export, and the events since.
 type changedFollows struct {
 	t       *testing.T
 	cursor  string
@@ -30,33 +34,83 @@ func (c *changedFollows) take(output string) (n int) {
 	c.t.Helper()
 	lines := strings.SplitAfter(output, "\n")
 	for _, line := range lines[:len(lines)-1] {
-		var e struct {
-			ID, Source, Type, Subject, Cursor string
-			Data                              struct{ Relation, At string }
-		}
+		var e changedFollow
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			c.t.Fatalf("%q: %v", line, err)
 		}
-		if e.Cursor != "" {
-			c.cursor = e.Cursor
+		n += c.takeOne(e)
+	}
+	return n
+}
+
+// changedFollow is an event of the command, or of the subscription.
+type changedFollow struct {
+	ID, EventID, Source, Type, Kind, Subject, Cursor string
+	Data                                             struct{ Relation, At string }
+}
+
+// takeOne returns 1 if an event is of a follow.
+func (c *changedFollows) takeOne(e changedFollow) int {
+	c.t.Helper()
+	if e.Cursor != "" {
+		c.cursor = e.Cursor
+	}
+	if e.Type != "kith.follows" && e.Kind != "FOLLOWS" {
+		return 0
+	}
+	key, said := e.Source+" "+e.ID+e.EventID, e.Subject+e.Data.At
+	if before, again := c.seen[key]; again {
+		if c.repeats++; before != said {
+			c.t.Errorf("%s was %s and is %s", key, before, said)
 		}
-		if e.Type != "kith.follows" {
-			continue
-		}
-		n++
-		key, said := e.Source+" "+e.ID, e.Subject+e.Data.At
-		if before, again := c.seen[key]; again {
-			if c.repeats++; before != said {
-				c.t.Errorf("%s was %s and is %s", key, before, said)
+		return 1
+	}
+	if c.seen[key] = said; e.Data.At >= c.edges[e.Subject][1] {
+		c.edges[e.Subject] = [2]string{e.Data.Relation, e.Data.At}
+	}
+	return 1
+}
+
+// subscriber is a client of the subscription, which goes on from the last cursor that it has.
+type subscriber struct {
+	changedFollows
+	over    apitest.Transport
+	answers <-chan string
+	leave   context.CancelFunc
+}
+
+func (s *subscriber) begin(url, token string) {
+	var ctx context.Context
+	ctx, s.leave = context.WithCancel(s.t.Context())
+	s.answers = apitest.At(s.t, url, token).Subscribe(ctx, s.over,
+		`subscription($after: String) { changes(after: $after, kinds: [FOLLOWS]) { eventId source kind subject data cursor } }`, apitest.Vars{"after": s.cursor})
+}
+
+// take takes what has come until there is enough, or the connection has ended, and returns how many were follows.
+func (s *subscriber) take(enough func(n int) bool) (n int) {
+	s.t.Helper()
+	for !enough(n) {
+		select {
+		case text, open := <-s.answers:
+			if !open {
+				return n
 			}
-			continue
-		}
-		if c.seen[key] = said; e.Data.At >= c.edges[e.Subject][1] {
-			c.edges[e.Subject] = [2]string{e.Data.Relation, e.Data.At}
+			var answer struct {
+				Data struct{ Changes changedFollow }
+			}
+			if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Changes.Source == "" {
+				s.t.Fatalf("%s: %s %v", s.over, text, err)
+			}
+			n += s.takeOne(answer.Data.Changes)
+		case <-time.After(time.Minute):
+			s.t.Fatalf("%s: nothing comes after %d", s.over, n)
 		}
 	}
 	return n
 }
+
+// rest takes what comes until the connection ends.
+func (s *subscriber) rest() { s.take(func(int) bool { return false }) }
 
 // A reader that has an export and its cursor, and is killed again and again while gateways write and are killed, too, knows in the end what
 // is in the tables: it goes on from the last cursor that it had.
@@ -134,6 +188,11 @@ func TestChangesAreToldOverKills(t *testing.T) {
 			t.Fatal(err, err2, string(text))
 		}
 		c.cursor = manifest.Cursor
+		var subscribers []*subscriber
+		for _, over := range apitest.Transports {
+			subscribers = append(subscribers, &subscriber{over: over, changedFollows: changedFollows{t: t, seen: map[string]string{}, cursor: c.cursor}})
+		}
+		operator := signed(t, jwt.MapClaims{"sub": "operator", "scope": "admin"})
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
@@ -147,23 +206,55 @@ func TestChangesAreToldOverKills(t *testing.T) {
 			}
 		}
 
+		for _, s := range subscribers {
+			s.edges = maps.Clone(c.edges)
+		}
+
 		for i := range 4 {
+			for _, s := range subscribers { // both at once
+				s.begin(gateway.URL, operator)
+			}
+			for _, s := range subscribers {
+				s.take(func(n int) bool { return n > 10 })
+			}
 			reader := kithtest.Launch(t, kithtest.Args("changes", "--kinds=follows", "--after", c.cursor), store)
 			reader.Until(t, "lines", func() bool { return strings.Count(reader.Stdout(), "kith.follows") > 10 })
 			c.take(reader.Kill(t).Stdout)
 			if i == 1 {
 				gateway.Kill(t)
+				for _, s := range subscribers {
+					s.rest()
+				}
 				gateway = serve()
+			}
+			for _, s := range subscribers {
+				s.leave()
+				s.rest()
 			}
 			more(written.Load() + 20)
 		}
 		close(writing)
 		<-ended
-		gateway.Interrupt(t)
 		end := kithtest.Run(t, kithtest.Args("changes", "--until-now", "--kinds=follows", "--after", c.cursor), store)
 		if c.take(end.Stdout); end.Code != 0 {
 			t.Fatal(end.Stderr)
 		}
+
+		for _, s := range subscribers {
+			s.begin(gateway.URL, operator)
+			s.take(func(int) bool { return maps.Equal(s.edges, c.edges) })
+			for key, said := range c.seen {
+				if s.seen[key] != said {
+					t.Errorf("%s: of %s it has %q, and the command %q", s.over, key, s.seen[key], said)
+				}
+			}
+			s.leave()
+		}
+		stranger := apitest.At(t, gateway.URL, tokens[0]).Subscribe(t.Context(), apitest.Events, `subscription { changes { cursor } }`, nil)
+		if text := <-stranger; !strings.Contains(text, `Cannot query field \"changes\"`) {
+			t.Errorf("a user is answered %s", text)
+		}
+		gateway.Interrupt(t)
 
 		table := map[string]string{}
 		for _, shard := range shards {

@@ -76,6 +76,28 @@ func Run[T Sent](ctx context.Context, store storage.Bundler, source *events.Subs
 	return answers, nil
 }
 
+// Stream runs a subscription to what run gives. Whatever that is read from waits for the client: give returns when the client has taken
+// the answer before.
+func Stream[T any](ctx context.Context, run func(give func(T) error) error) <-chan T {
+	answers := make(chan T)
+	go func() {
+		defer close(answers)
+		defer survive(ctx)
+		err := run(func(one T) error {
+			select {
+			case answers <- one:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		if ctx.Err() == nil {
+			subscription.Fail(ctx, err)
+		}
+	}()
+	return answers
+}
+
 // attemptIn is the context of one read of an event's subject, in its present state.
 func attemptIn(ctx context.Context, store storage.Bundler) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(loaders.Attach(ctx, store), perEvent)

@@ -1,0 +1,79 @@
+package changes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+
+	"kith/graph/apierr"
+	"kith/graph/model"
+	"kith/replication/binlog"
+	"kith/storage"
+)
+
+// MaxSubscriptions is how many there may be at once on a gateway: each reads all logs for itself.
+const MaxSubscriptions = 8
+
+// Subscriptions are those of a gateway to the changes of a store.
+type Subscriptions struct {
+	Store  Store
+	Logger *slog.Logger
+
+	open atomic.Int32
+}
+
+// Run passes changes to give, as the function [Run] does, until the context is done. Its other errors are for clients.
+func (s *Subscriptions) Run(ctx context.Context, after *string, kinds []model.ChangeKind, give func(*model.ChangeEvent) error) error {
+	defer s.open.Add(-1)
+	cfg := Config{Store: s.Store, Kinds: storage.Each(kinds, func(k model.ChangeKind) Kind { return Kind(strings.ToLower(string(k))) }), Logger: s.Logger}
+	switch {
+	case s.open.Add(1) > MaxSubscriptions:
+		return apierr.TooManySubscriptions.Error("a gateway has at most %d subscriptions to changes", MaxSubscriptions)
+	case kinds != nil && len(kinds) == 0:
+		return apierr.InvalidValue.Error("the list of kinds is empty: leave it out for all kinds").In("kinds")
+	case len(kinds) > len(Kinds()):
+		return apierr.TooLong.Error("there are %d kinds, and %d are given", len(Kinds()), len(kinds)).In("kinds")
+	case after != nil:
+		if cfg.After = *after; *after == "" {
+			return apierr.CursorMalformed.Error("the cursor is empty: leave it out to begin now").In("after")
+		}
+	}
+	err := Run(ctx, cfg, func(e Event) error { return give(e.change()) })
+	lost, stopped := (*SnapshotNeeded)(nil), (*binlog.StopError)(nil)
+	var shown *apierr.Error
+	switch {
+	case errors.As(err, &lost):
+		shown = apierr.SnapshotNeeded.Error("the store does not have all that came after the cursor: make a new export, and go on from its cursor")
+	case errors.Is(err, ErrCursor):
+		shown = apierr.CursorMalformed.Error("%s", ErrCursor).In("after")
+	case errors.Is(err, ErrKind):
+		shown = apierr.InvalidValue.Error("%s", ErrKind).In("kinds")
+	case errors.Is(err, ErrNoLog):
+		shown = apierr.NotPossible.Error("%s", ErrNoLog)
+	case errors.As(err, &stopped):
+		shown = apierr.NotPossible.Error("the servers' binlogs do not tell all changes: kith doctor says why")
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", shown, err)
+}
+
+// change is the event as the API has it.
+func (e Event) change() *model.ChangeEvent {
+	c := &model.ChangeEvent{EventID: e.ID, Source: e.Source}
+	if e.Cursor != "" {
+		c.Cursor = &e.Cursor
+	}
+	if e.Type == Position {
+		return c
+	}
+	kind := model.ChangeKind(strings.ToUpper(strings.TrimPrefix(e.Type, "kith.")))
+	c.Kind, c.Subject, c.Data = &kind, &e.Subject, e.Data
+	if !e.Time.IsZero() {
+		c.Time = &e.Time
+	}
+	return c
+}
