@@ -232,8 +232,8 @@ func costly() []Document {
 		post("suggestions of nobody, for 500", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 0) { complete } } }`, users(500)),
 		post("suggestions for 2", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 0) { complete } } }`, users(2)),
 		answered(post("the best suggestions", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 100, orderBy: BEST) { edges { sharedCount node { name } } } } }`, users(1))),
-		answered(post("friends of 200", `query($ids: [ID!]!) { users(by: {ids: $ids}) { friends(first: 40) { totalCount nodes { id } } } }`, users(200))),
-		answered(post("500 lists of 60 with names", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followings(first: 60) { nodes { id name } } } }`, users(500))),
+		answered(post("friends of 150", `query($ids: [ID!]!) { users(by: {ids: $ids}) { friends(first: 40) { totalCount nodes { id } } } }`, users(150))),
+		answered(post("480 lists of 60 with names", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followings(first: 60) { nodes { id name } } } }`, users(480))),
 		answered(post("2,000 relationships", `query($a: [ID!]!, $b: [ID!]!) { relationships(from: $a, to: $b) { status from { name } to { name } } }`, map[string]any{"a": ids(40), "b": ids(50)})),
 		post("lists of lists of lists", `{ user(by: {id: 1}) { followings(first: 100) { nodes { followings(first: 100) { nodes { followers(first: 100) { nodes { id } } } } } } } }`, nil),
 		answered(post("2 searches", `{`+many(2, func(i int) string {
