@@ -207,6 +207,12 @@ func TestEveryKindOfChangeIsTold(t *testing.T) {
 		if none, _ := read(t, store, end); len(none) != 0 {
 			t.Errorf("at the end came %+v", none)
 		}
+		if _, err := store.DeleteComment(ctx, comment, ada); err != nil {
+			t.Fatal(err)
+		}
+		if gone, _ := read(t, store, end, changes.Comments); len(gone) != 1 || gone[0].Subject != b+"/81" || gone[0].Data["deleted"] != "true" {
+			t.Errorf("of a comment that is gone came %+v", gone)
+		}
 	})
 }
 

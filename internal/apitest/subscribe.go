@@ -63,10 +63,12 @@ func (a *API) events(ctx context.Context, payload []byte) (receive func(chan<- s
 	}
 	return func(answers chan<- string) {
 		defer response.Body.Close()
-		lines := bufio.NewScanner(response.Body)
-		lines.Buffer(nil, 1<<24)
-		for lines.Scan() {
-			if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok && strings.TrimSpace(data) != "" {
+		for lines := bufio.NewReader(response.Body); ; {
+			line, err := lines.ReadString('\n')
+			if err != nil { // a line without its end was cut off
+				return
+			}
+			if data, ok := strings.CutPrefix(line, "data:"); ok && strings.TrimSpace(data) != "" {
 				answers <- strings.TrimSpace(data)
 			}
 		}
