@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -34,7 +32,7 @@ func (c *ChangesCmd) Validate() error {
 }
 
 // Run prints the changes. Nobody waits for a reader of the output that stands still: when the command is asked to stop, it may end in the
-// middle of a line.
+// middle of a line. A pipe that nobody reads ends the process with SIGPIPE, as it does any other.
 func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	after := ""
 	if c.After != nil {
@@ -59,8 +57,8 @@ func (c *ChangesCmd) Run(ctx context.Context, settings *Settings, store *sqlstor
 	}
 	lost := (*changes.SnapshotNeeded)(nil)
 	switch {
-	case ctx.Err() != nil, errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		return nil //nolint:nilerr // nobody reads on
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // it was asked to stop
 	case errors.As(err, &lost):
 		return snapshotNeeded{err}
 	case errors.Is(err, changes.ErrCursor):

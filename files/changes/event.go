@@ -3,7 +3,6 @@ package changes
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +59,18 @@ type describer struct {
 	kinds  map[Kind]bool
 	id     string
 	events []Event
+}
+
+// firsts are the keys of those in a list that have one, each once.
+func firsts[T any, K comparable](list []T, key func(T) (K, bool)) (keys []K) {
+	seen := make(map[K]bool)
+	for _, one := range list {
+		if k, has := key(one); has && !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // describe makes the events of one transaction. Users, posts, comments, and the ends and attributes of relations are as they are when this
@@ -141,12 +152,7 @@ func (d *describer) posts(ctx context.Context, changed []storage.ChangedPost) er
 	if !d.kinds[Posts] {
 		return nil
 	}
-	var ids []storage.PostID
-	for _, p := range changed {
-		if p.Number != 0 && !slices.Contains(ids, p.PostID) { // 0 is all of a user who is gone
-			ids = append(ids, p.PostID)
-		}
-	}
+	ids := firsts(changed, func(p storage.ChangedPost) (storage.PostID, bool) { return p.PostID, p.Number != 0 }) // 0 is all of a user who is gone
 	for i, r := range storage.PostLookups.Read(ctx, d.store, ids...) {
 		if r.Err != nil {
 			return r.Err
@@ -185,13 +191,12 @@ func (d *describer) comments(ctx context.Context, ids []storage.CommentID) error
 // rows adds the rows of the tables that are the source of truth; the others are derived from those.
 func (d *describer) rows(ctx context.Context, rows []storage.Row) error {
 	last := make(map[storage.Row]int) // by row, without what it says: only the end of the transaction counts
-	var relations []storage.Pair
 	for i, r := range rows {
-		pair := r.Edge.Pair()
-		if last[storage.Row{Side: r.Side, Edge: pair.Edge(0, 0)}] = i; r.Side == storage.Relations && d.kinds[Relations] && !slices.Contains(relations, pair) {
-			relations = append(relations, pair)
-		}
+		last[storage.Row{Side: r.Side, Edge: r.Edge.Pair().Edge(0, 0)}] = i
 	}
+	relations := firsts(rows, func(r storage.Row) (storage.Pair, bool) {
+		return r.Edge.Pair(), r.Side == storage.Relations && d.kinds[Relations]
+	})
 	details := make(map[storage.Pair]storage.Detail, len(relations))
 	for i, detail := range storage.DetailLookups.Read(ctx, d.store, relations...) {
 		if details[relations[i]] = detail.Value; detail.Err != nil {
