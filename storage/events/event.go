@@ -59,7 +59,7 @@ func (e Event) AddTo(c *storage.Change) {
 	case PostChanged:
 		c.Posts = append(c.Posts, e.Post)
 	case Gap:
-		c.Gap = true
+		*c = storage.Change{Gap: true} // what came before it is forgotten with everything else
 	}
 }
 

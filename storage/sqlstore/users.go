@@ -76,10 +76,11 @@ func (s *Store) readCounts(ctx context.Context, ids []storage.UserID) []storage.
 func byUser[V any](ctx context.Context, s *Store, what string, ids []storage.UserID, text string, columns func(*V) []any) []storage.Result[V] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, V)) error {
 		statement, args := db.In(text, ids)
+		var id storage.UserID
+		var value V
+		into := append([]any{&id}, columns(&value)...)
 		return s.db.Query(ctx, what, shard, len(ids), statement, args, func(rows *sql.Rows) error {
-			var id storage.UserID
-			var value V
-			err := rows.Scan(append([]any{&id}, columns(&value)...)...)
+			err := rows.Scan(into...)
 			found(id, value)
 			return err
 		})
