@@ -1,6 +1,10 @@
 package quota
 
-import "context"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 const (
 	// CostlyFrom is the cost from which an operation is not cheap.
@@ -14,12 +18,16 @@ const (
 
 	// longAnswers is how many answers of the greatest length may be being sent: clients that do not read keep them in memory.
 	longAnswers = 8
+
+	// longestTurn is several times what a costly request works. Who has its turn for longer is waiting itself, for a server
+	// that does not answer, or has got hardly any of the processors.
+	longestTurn = patience / 4
 )
 
 // A Permit is the admission of one request; the zero value is none.
 type Permit struct {
-	of     *Limiter // nil: it is none, or has ended
-	costly bool
+	of   *Limiter // nil: it is none, or has ended
+	turn func()   // ends its turn, if that has not ended before; nil: it has got none
 }
 
 // Admit takes a request in; false if there are too many. Its permit has to end.
@@ -63,14 +71,18 @@ func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
 // Such requests take turns, half as many at a time as Go runs goroutines, so that cheap requests are answered beside them.
 func (p *Permit) work(ctx context.Context, cost uint64) bool {
 	who := p.of.Party(ctx).payer()
-	if p.costly {
+	if p.turn != nil {
 		p.of.turns.charge(who, cost)
 		return true
 	}
-	if p.costly = p.of.turns.begin(ctx, who, cost); !p.costly {
+	if !p.of.turns.begin(ctx, who, cost) {
 		p.of.metrics.Overload.WithLabelValues("costly").Inc()
+		return false
 	}
-	return p.costly
+	end := sync.OnceFunc(p.of.turns.end)
+	late := time.AfterFunc(longestTurn, end)
+	p.turn = func() { late.Stop(); end() }
+	return true
 }
 
 // End is called when only sending the answer is left, and again at the end in any case.
@@ -80,8 +92,8 @@ func (p *Permit) End() {
 		return
 	}
 	p.of = nil
-	if p.costly {
-		l.turns.end()
+	if p.turn != nil {
+		p.turn()
 	}
 	l.requests.Release(1)
 }

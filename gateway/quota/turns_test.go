@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 func user(n int64) Party { return Party{User: n} }
@@ -100,6 +102,25 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 		turns.end()
 		if turns.free != 2 || len(turns.waiting) != 0 || len(turns.ends) != 0 {
 			t.Errorf("afterwards: %+v", turns)
+		}
+	})
+}
+
+// Requests that wait for a server which does not answer keep no others from their turns, and give none back twice.
+func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := &Limiter{turns: newTurns(1, 10), requests: semaphore.NewWeighted(10), Party: func(context.Context) Party { return user(1) }}
+		for range 3 { // who waits behind two others waits for less than its patience
+			p, _ := one.Admit(t.Context())
+			if began := time.Now(); !p.Execute(t.Context(), CostlyFrom+1) || time.Since(began) > longestTurn {
+				t.Errorf("no turn, or only after %s", time.Since(began))
+			}
+			defer func() {
+				p.End()
+				if one.turns.free > 1 {
+					t.Errorf("%d turns are free of one", one.turns.free)
+				}
+			}()
 		}
 	})
 }
