@@ -90,7 +90,7 @@ func (l *live) publish(id storage.UserID) {
 	defer l.mu.Unlock()
 	for followers := range l.followers {
 		select {
-		case followers <- &model.FollowerAdded{Edge: &model.FollowEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("follower ", id)}}}}:
+		case followers <- &model.FollowerAdded{Edge: &model.UserEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("follower ", id)}}}}:
 		default:
 		}
 	}
@@ -145,10 +145,10 @@ func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model
 }
 
 // Followings returns a cursor that holds the number of its loaders, and the viewer.
-func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
+func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.UserConnection, error) {
 	set, _ := ctx.Value(loaderKey{}).(int64)
 	viewer, _ := ctx.Value(viewerKey{}).(string)
-	return &model.FollowConnection{Edges: []*model.FollowEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil
+	return &model.UserConnection{Edges: []*model.UserEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil
 }
 
 // Viewer waits for hold.

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/resolvers/watch"
+	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -221,8 +223,8 @@ func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edg
 	list := make([]*model.FavoriteAdded, len(rows))
 	for i, row := range rows {
 		user := s.below("edge").user(ctx, "node", row.From, true, s.key("edge"))
-		edge := favoritedByEdge(row, user)
-		list[i] = &model.FavoriteAdded{Edge: &edge, Post: posts[i], Viewer: viewer}
+		at := prefetch.Spell(prefetch.Unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row))
+		list[i] = &model.FavoriteAdded{Edge: &model.UserEdge{Cursor: at, Node: user, Since: row.UpdateTime.Time()}, Post: posts[i], Viewer: viewer}
 	}
 	return list
 }

@@ -79,9 +79,9 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 }
 
 // BlockedUsers leaves out only hidden users: the list exists to show users in a block.
-func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.BlockConnection, error) {
+func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	list := ownList{side: storage.Forward, owner: obj.User.UserID, kind: storage.Blocking}
-	return readUsers(ctx, r.Resolver, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), prefetch.Cursors{Kind: cursor.Blocked}, blocks)
+	return readUsers(ctx, r.Resolver, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), prefetch.Cursors{Kind: cursor.Blocked})
 }
 
 func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {
@@ -118,7 +118,7 @@ func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope m
 		return nil, err
 	}
 	list := edgesFrom(muteKinds[scope].Number, obj.User.UserID)
-	return readUsers(ctx, r.Resolver, list, audience, list.cursorsOf(), plain)
+	return readUsers(ctx, r.Resolver, list, audience, list.cursorsOf())
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {

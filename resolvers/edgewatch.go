@@ -178,7 +178,7 @@ func (r subscriptions) FollowRequestAdded(ctx context.Context) (<-chan *model.Fo
 	}
 	return towardsViewer(ctx, r.Resolver, viewer, storage.Requested, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowRequestAdded {
 		at := requestCursors(storage.Inverse).Spell(prefetch.Unsealed, int64(row.UpdateTime), int64(row.From))
-		return &model.FollowRequestAdded{Edge: &model.FollowRequestEdge{Cursor: at, Node: node, RequestedAt: row.UpdateTime.Time()}, Viewer: self}
+		return &model.FollowRequestAdded{Edge: &model.UserEdge{Cursor: at, Node: node, Since: row.UpdateTime.Time()}, Viewer: self}
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -78,28 +77,14 @@ func favoriteEdge(row storage.Edge, node *model.Post) model.FavoriteEdge {
 }
 
 // FavoritedBy leaves out users who no longer exist: they have favorited nothing.
-func (postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.FavoritedByConnection, error) {
+func (postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.UserConnection, error) {
 	f, p, err := prefetch.Answer[storage.Edge](ctx, obj.Row.PostID)
 	if err != nil || p == nil {
 		return nil, err
 	}
-	rows, nodes := p.Rows, make([]*model.User, len(p.Rows))
-	if items := f.Below[0].Items; items != nil {
-		l := loaders.For(ctx)
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // the user has been deleted meanwhile
-			user := l.Users.Load(row.From)
-			return !user.Found && user.Err == nil
-		})
-		nodes = usersOf(ctx, prefetch.Users{IDs: startsOf(rows), Exist: true, On: items}, prefetch.ItemPaths(ctx, f))
-	}
-	return &model.FavoritedByConnection{
-		PageInfo: p.Info, Nodes: nodes,
-		Edges: prefetch.Edges(len(rows), func(i int) model.FavoritedByEdge { return favoritedByEdge(rows[i], nodes[i]) }),
-	}, nil
-}
-
-func favoritedByEdge(row storage.Edge, node *model.User) model.FavoritedByEdge {
-	return model.FavoritedByEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
+	users := userPage{Cursors: p.Cursors, Info: p.Info}
+	takeUsers(&users, storage.FavoriteInbox, p.Rows)
+	return shownUsers(ctx, f, &users), nil
 }
 
 func (r mutations) Favorite(ctx context.Context, id string) (*model.FavoritePayload, error) {

@@ -36,8 +36,8 @@ func cursorOf(side storage.Side, e storage.Edge) string {
 }
 
 // followEdge is an edge of a plain list.
-func followEdge(side storage.Side, e storage.Edge, node *model.User) *model.FollowEdge {
-	return &model.FollowEdge{Cursor: cursorOf(side, e), Node: node, FollowedAt: e.UpdateTime.Time()}
+func followEdge(side storage.Side, e storage.Edge, node *model.User) *model.UserEdge {
+	return &model.UserEdge{Cursor: cursorOf(side, e), Node: node, Since: e.UpdateTime.Time()}
 }
 
 // listField is a plain list of a user. If users of it are selected, it has a set answer.
@@ -222,10 +222,10 @@ func take(p *userPage, sealer *cursor.Sealer, side storage.Side, args prefetch.P
 	}
 }
 
-func (userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
-	return showPage(ctx, userName(obj.UserID), follows)
+func (userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.UserConnection, error) {
+	return showPage(ctx, userName(obj.UserID))
 }
 
-func (userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
-	return showPage(ctx, userName(obj.UserID), follows)
+func (userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.UserConnection, error) {
+	return showPage(ctx, userName(obj.UserID))
 }

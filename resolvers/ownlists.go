@@ -95,7 +95,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 }
 
 // readUsers answers the running field by a page of the users on the list, whom it reads.
-func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors prefetch.Cursors, connection func(model.UserPage, *userPage) *C) (*C, error) {
+func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors prefetch.Cursors) (*model.UserConnection, error) {
 	f := prefetch.Running(ctx)
 	args, err := prefetch.ParsePage(ctx, f, 0)
 	if err != nil {
@@ -105,7 +105,7 @@ func readUsers[C any](ctx context.Context, r *Resolver, l ownList, a *social.Aud
 	if err != nil {
 		return nil, err
 	}
-	return readPage(ctx, f, &p, connection), nil
+	return readPage(ctx, f, &p), nil
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.

@@ -49,7 +49,7 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err != nil {
 		return nil, err
 	}
-	return readPage(ctx, f, &p, plain), nil
+	return readPage(ctx, f, &p), nil
 }
 
 // readMade reads who is on lists that users have made, and to whom edges of declared kinds lead; false if the viewer does not see one of them.
@@ -166,7 +166,7 @@ func (r *Resolver) filterOf(where model.PeopleFilter, level int) (social.Filter,
 	return f, nil
 }
 
-func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserSearchConnection, error) {
+func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
 	args, err := prefetch.ParsePage(ctx, f, 0)
 	if err != nil {
@@ -193,14 +193,7 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, one.Near, one.Followers, int64(one.User)))
 	}
 	p.Info = prefetch.PageInfo(r.Cursors, p.Cursors, more, nil)
-	return readPage(ctx, f, p, func(users model.UserPage, p *userPage) *model.UserSearchConnection {
-		return &model.UserSearchConnection{
-			Nodes: users.Nodes, PageInfo: users.PageInfo, Complete: users.Complete,
-			Edges: prefetch.Edges(len(users.Nodes), func(i int) model.UserSearchEdge {
-				return model.UserSearchEdge{Cursor: p.Cursors[i], Node: users.Nodes[i]}
-			}),
-		}
-	}), nil
+	return readPage(ctx, f, p), nil
 }
 
 // searchKey is the words of a search, whose pages share what was found.

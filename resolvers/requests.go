@@ -281,7 +281,7 @@ func (r mutations) DeclineFollowRequest(ctx context.Context, id string) (*model.
 	return r.changeTowards(ctx, id, r.Relations.DeclineFollow)
 }
 
-func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, _ *int32, _ *string) (*model.FollowRequestConnection, error) {
+func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, _ *int32, _ *string) (*model.UserConnection, error) {
 	audience, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
@@ -290,7 +290,7 @@ func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, dir
 	if direction == model.FriendRequestDirectionSent {
 		list.side = storage.Forward
 	}
-	return readUsers(ctx, r.Resolver, list, audience, requestCursors(list.side), followRequests)
+	return readUsers(ctx, r.Resolver, list, audience, requestCursors(list.side))
 }
 
 // requestCursors are those of a user's requests for follows on a side.

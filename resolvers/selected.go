@@ -76,16 +76,16 @@ func setOfBoth(kind cursor.Kind, lists func(user storage.UserID) social.MatchQue
 	})
 }
 
-func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.MatchConnection, error) {
-	return showPage(ctx, userName(obj.UserID), matches)
+func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.UserConnection, error) {
+	return showPage(ctx, userName(obj.UserID))
 }
 
-func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
-	return showPage(ctx, userName(obj.UserID), follows)
+func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+	return showPage(ctx, userName(obj.UserID))
 }
 
-func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
-	return showPage(ctx, userName(obj.UserID), follows)
+func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+	return showPage(ctx, userName(obj.UserID))
 }
 
 // selected is a page of selected users of a list, or of friends.
@@ -126,7 +126,7 @@ var followersYouKnow = setOf(
 	})
 
 func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID))
 }
 
 func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s choice, areFriends bool) (userPage, error) {

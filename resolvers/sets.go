@@ -212,11 +212,11 @@ func commonList(side storage.Side) *setField[storage.UserID] {
 }
 
 func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID))
 }
 
 func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID))
 }
 
 // setQuestion has the inputs of a set answer.

@@ -140,7 +140,7 @@ func (q setQuestion) similar(ctx context.Context) (userPage, error) {
 }
 
 func (userFields) SimilarUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
-	return showPage(ctx, userName(obj.UserID), plain)
+	return showPage(ctx, userName(obj.UserID))
 }
 
 func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {

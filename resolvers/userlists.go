@@ -185,7 +185,7 @@ func membersOf(id storage.ListID) ownList {
 }
 
 func (listFields) Members(ctx context.Context, obj *model.List, _ *int32, _ *string) (*model.UserConnection, error) {
-	return showPage(ctx, listName(obj.Row.ListID), plain)
+	return showPage(ctx, listName(obj.Row.ListID))
 }
 
 func (listFields) Has(ctx context.Context, obj *model.List, _ string) (bool, error) {

@@ -99,67 +99,35 @@ func startsOf(rows []storage.Edge) []storage.UserID {
 }
 
 // showPage answers a field that is a page of users.
-func showPage[C any](ctx context.Context, of storage.PostID, connection func(model.UserPage, *userPage) *C) (*C, error) {
+func showPage(ctx context.Context, of storage.PostID) (*model.UserConnection, error) {
 	f, p, err := prefetch.Answer[storage.UserID](ctx, of)
 	if err != nil || p == nil {
 		return nil, err
 	}
-	return connection(shownUsers(ctx, f, p)), nil
+	return shownUsers(ctx, f, p), nil
 }
 
 // readPage answers a field whose page no level has read ahead.
-func readPage[C any](ctx context.Context, f *selections.Field, p *userPage, connection func(model.UserPage, *userPage) *C) *C {
+func readPage(ctx context.Context, f *selections.Field, p *userPage) *model.UserConnection {
 	if items := f.Below[0].Items; items != nil {
 		prefetch.Fetch(ctx, prefetch.Users{IDs: p.Rows, On: items})
 	}
-	return connection(shownUsers(ctx, f, p))
+	return shownUsers(ctx, f, p)
 }
 
 // shownUsers makes the users, who have been fetched, and leaves out what belongs to users who have gone.
-func shownUsers(ctx context.Context, f *selections.Field, p *userPage) (model.UserPage, *userPage) {
+func shownUsers(ctx context.Context, f *selections.Field, p *userPage) *model.UserConnection {
 	nodes, places := nodesOn(ctx, f, p)
-	if len(places) < len(p.Rows) {
-		p = &userPage{Rows: p.Rows, Cursors: some(p.Cursors, places), Since: some(p.Since, places), Info: p.Info, Total: p.Total, Complete: p.Complete}
+	return &model.UserConnection{
+		UserPage: model.UserPage{Nodes: nodes, PageInfo: p.Info, Complete: p.Complete, Total: p.Total},
+		Edges: prefetch.Edges(len(nodes), func(i int) model.UserEdge {
+			e := model.UserEdge{Cursor: p.Cursor(places[i]), Node: nodes[i]}
+			if p.Since != nil {
+				e.Since = p.Since[places[i]]
+			}
+			return e
+		}),
 	}
-	return model.UserPage{Nodes: nodes, PageInfo: p.Info, Complete: p.Complete, Total: p.Total}, p
-}
-
-// some are those elements of a list that are at some places; nil stays nil.
-func some[T any](list []T, places []int) []T {
-	if list == nil {
-		return nil
-	}
-	return storage.Each(places, func(at int) T { return list[at] })
-}
-
-func plain(users model.UserPage, p *userPage) *model.UserConnection {
-	return &model.UserConnection{UserPage: users, Edges: prefetch.Edges(len(users.Nodes), func(i int) model.UserEdge {
-		return model.UserEdge{Cursor: p.Cursor(i), Node: users.Nodes[i]}
-	})}
-}
-
-func follows(users model.UserPage, p *userPage) *model.FollowConnection {
-	return &model.FollowConnection{UserPage: users, Edges: prefetch.Edges(len(users.Nodes), func(i int) model.FollowEdge {
-		return model.FollowEdge{Cursor: p.Cursor(i), Node: users.Nodes[i], FollowedAt: p.Since[i]}
-	})}
-}
-
-func matches(users model.UserPage, p *userPage) *model.MatchConnection {
-	return &model.MatchConnection{UserPage: users, Edges: prefetch.Edges(len(users.Nodes), func(i int) model.MatchEdge {
-		return model.MatchEdge{Cursor: p.Cursor(i), Node: users.Nodes[i], MatchedAt: p.Since[i]}
-	})}
-}
-
-func blocks(users model.UserPage, p *userPage) *model.BlockConnection {
-	return &model.BlockConnection{UserPage: users, Edges: prefetch.Edges(len(users.Nodes), func(i int) model.BlockEdge {
-		return model.BlockEdge{Cursor: p.Cursor(i), Node: users.Nodes[i], BlockedAt: p.Since[i]}
-	})}
-}
-
-func followRequests(users model.UserPage, p *userPage) *model.FollowRequestConnection {
-	return &model.FollowRequestConnection{UserPage: users, Edges: prefetch.Edges(len(users.Nodes), func(i int) model.FollowRequestEdge {
-		return model.FollowRequestEdge{Cursor: p.Cursor(i), Node: users.Nodes[i], RequestedAt: p.Since[i]}
-	})}
 }
 
 // nodesOn makes the users, nil if they could not be read, and tells their places on the page. It leaves out

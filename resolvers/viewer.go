@@ -75,5 +75,5 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, int64(id)))
 	}
 	p.Info = prefetch.PageInfo(r.Cursors, p.Cursors, from+len(p.Rows) < len(all), nil)
-	return readPage(ctx, f, p, plain), nil
+	return readPage(ctx, f, p), nil
 }

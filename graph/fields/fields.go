@@ -6,7 +6,6 @@ package fields
 
 import (
 	"maps"
-	"reflect"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -177,18 +176,28 @@ func usersOf[C, E any](name string, parts func(*C) (*model.UserPage, []*E)) Type
 	})
 }
 
-var (
-	userConnection   = usersOf("UserConnection", func(c *model.UserConnection) (*model.UserPage, []*model.UserEdge) { return &c.UserPage, c.Edges })
-	followConnection = usersOf("FollowConnection", func(c *model.FollowConnection) (*model.UserPage, []*model.FollowEdge) { return &c.UserPage, c.Edges })
-	matchConnection  = usersOf("MatchConnection", func(c *model.MatchConnection) (*model.UserPage, []*model.MatchEdge) { return &c.UserPage, c.Edges })
-	blockConnection  = usersOf("BlockConnection", func(c *model.BlockConnection) (*model.UserPage, []*model.BlockEdge) { return &c.UserPage, c.Edges })
+func pageOfUsers(c *model.UserConnection) (*model.UserPage, []*model.UserEdge) {
+	return &c.UserPage, c.Edges
+}
 
-	followRequestConnection = usersOf("FollowRequestConnection", func(c *model.FollowRequestConnection) (*model.UserPage, []*model.FollowRequestEdge) {
-		return &c.UserPage, c.Edges
-	})
-	followRequestEdge = with(edgeOf("FollowRequestEdge", func(e *model.FollowRequestEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
-		"requestedAt": {Value: moment(func(e *model.FollowRequestEdge) time.Time { return e.RequestedAt })},
-	})
+// uncounted are the parts of a page of users who are not counted.
+func uncounted(c *model.UserConnection) ([]*model.UserEdge, []*model.User, *model.PageInfo) {
+	return c.Edges, c.Nodes, c.PageInfo
+}
+
+func edgeOfUser(e *model.UserEdge) (cursor string, node *model.User) { return e.Cursor, e.Node }
+
+// sinceWhen is an edge with a field that says since when it is there.
+func sinceWhen(name, field string) Type {
+	return with(edgeOf(name, edgeOfUser), map[string]*Field{field: {Value: moment(func(e *model.UserEdge) time.Time { return e.Since })}})
+}
+
+var (
+	userConnection          = usersOf("UserConnection", pageOfUsers)
+	followConnection        = usersOf("FollowConnection", pageOfUsers)
+	matchConnection         = usersOf("MatchConnection", pageOfUsers)
+	blockConnection         = usersOf("BlockConnection", pageOfUsers)
+	followRequestConnection = usersOf("FollowRequestConnection", pageOfUsers)
 
 	relationConnection = usersOf("RelationConnection", func(c *model.RelationConnection) (*model.UserPage, []*model.RelationEdge) {
 		return &c.UserPage, c.Edges
@@ -202,16 +211,11 @@ var (
 	relatePayload = made("RelatePayload", "viewer", "outcomes")
 	relateOutcome = made("RelateOutcome", "id", "changed", "error")
 
-	userEdge   = edgeOf("UserEdge", func(e *model.UserEdge) (string, *model.User) { return e.Cursor, e.Node })
-	followEdge = with(edgeOf("FollowEdge", func(e *model.FollowEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
-		"followedAt": {Value: moment(func(e *model.FollowEdge) time.Time { return e.FollowedAt })},
-	})
-	matchEdge = with(edgeOf("MatchEdge", func(e *model.MatchEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
-		"matchedAt": {Value: moment(func(e *model.MatchEdge) time.Time { return e.MatchedAt })},
-	})
-	blockEdge = with(edgeOf("BlockEdge", func(e *model.BlockEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
-		"blockedAt": {Value: moment(func(e *model.BlockEdge) time.Time { return e.BlockedAt })},
-	})
+	userEdge          = edgeOf("UserEdge", edgeOfUser)
+	followEdge        = sinceWhen("FollowEdge", "followedAt")
+	matchEdge         = sinceWhen("MatchEdge", "matchedAt")
+	blockEdge         = sinceWhen("BlockEdge", "blockedAt")
+	followRequestEdge = sinceWhen("FollowRequestEdge", "requestedAt")
 )
 
 var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
@@ -222,10 +226,8 @@ var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
 }}
 
 var (
-	searchConnection = with(pageOf("UserSearchConnection", func(c *model.UserSearchConnection) ([]*model.UserSearchEdge, []*model.User, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{"complete": {Value: boolean(func(c *model.UserSearchConnection) bool { return c.Complete })}})
-	searchEdge = edgeOf("UserSearchEdge", func(e *model.UserSearchEdge) (string, *model.User) { return e.Cursor, e.Node })
+	searchConnection = with(pageOf("UserSearchConnection", uncounted), map[string]*Field{"complete": {Value: boolean(func(c *model.UserConnection) bool { return c.Complete })}})
+	searchEdge       = edgeOf("UserSearchEdge", edgeOfUser)
 
 	suggestionConnection = with(pageOf("SuggestionConnection", func(c *model.SuggestionConnection) ([]*model.SuggestionEdge, []*model.User, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
@@ -261,9 +263,6 @@ type Value struct {
 	Len func(v any) int        // of a list; negative: null
 	At  func(v any, i int) any // an element; nil for null
 }
-
-// TypeOf is the type of an object, which has the name of its model; nil if there is none.
-func TypeOf(v any) *Type { return Types[reflect.TypeOf(v).Elem().Name()] }
 
 // The kinds of values, by the result of a getter.
 

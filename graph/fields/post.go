@@ -85,12 +85,8 @@ var (
 		"favoritedAt": {Value: moment(func(e *model.FavoriteEdge) time.Time { return e.FavoritedAt })},
 	})
 
-	favoritedByConnection = pageOf("FavoritedByConnection", func(c *model.FavoritedByConnection) ([]*model.FavoritedByEdge, []*model.User, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	})
-	favoritedByEdge = with(edgeOf("FavoritedByEdge", func(e *model.FavoritedByEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
-		"favoritedAt": {Value: moment(func(e *model.FavoritedByEdge) time.Time { return e.FavoritedAt })},
-	})
+	favoritedByConnection = pageOf("FavoritedByConnection", uncounted)
+	favoritedByEdge       = sinceWhen("FavoritedByEdge", "favoritedAt")
 
 	feedConnection = with(pageOf("FeedConnection", func(c *model.FeedConnection) ([]*model.PostEdge, []*model.Post, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo

@@ -72,399 +72,399 @@ func typeName(ctx context.Context, name string) graphql.Marshaler {
 }
 
 func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._FollowOutcome)
+	return selections.AnswerObject(ctx, "FollowOutcome", sel, v, ec._FollowOutcome)
 }
 
 func (ec *executionContext) marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx context.Context, sel ast.SelectionSet, v *model.LinkedIdentity) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._LinkedIdentity)
+	return selections.AnswerObject(ctx, "LinkedIdentity", sel, v, ec._LinkedIdentity)
 }
 
 func (ec *executionContext) marshalNListVisibility2ᚖkithᚋgraphᚋmodelᚐListVisibility(ctx context.Context, sel ast.SelectionSet, v *model.ListVisibility) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._ListVisibility)
+	return selections.AnswerObject(ctx, "ListVisibility", sel, v, ec._ListVisibility)
 }
 
 func (ec *executionContext) marshalNMedia2ᚖkithᚋgraphᚋmodelᚐMedia(ctx context.Context, sel ast.SelectionSet, v *model.Media) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._Media)
+	return selections.AnswerObject(ctx, "Media", sel, v, ec._Media)
 }
 
 func (ec *executionContext) marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._PageInfo)
+	return selections.AnswerObject(ctx, "PageInfo", sel, v, ec._PageInfo)
 }
 
 func (ec *executionContext) marshalNReconcileKind2ᚖkithᚋgraphᚋmodelᚐReconcileKind(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileKind) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._ReconcileKind)
+	return selections.AnswerObject(ctx, "ReconcileKind", sel, v, ec._ReconcileKind)
 }
 
 func (ec *executionContext) marshalNReconcileStatus2ᚖkithᚋgraphᚋmodelᚐReconcileStatus(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileStatus) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._ReconcileStatus)
+	return selections.AnswerObject(ctx, "ReconcileStatus", sel, v, ec._ReconcileStatus)
 }
 
 func (ec *executionContext) marshalNRelateOutcome2ᚖkithᚋgraphᚋmodelᚐRelateOutcome(ctx context.Context, sel ast.SelectionSet, v *model.RelateOutcome) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._RelateOutcome)
+	return selections.AnswerObject(ctx, "RelateOutcome", sel, v, ec._RelateOutcome)
 }
 
 func (ec *executionContext) marshalNRelationship2ᚕᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v []*model.Relationship) graphql.Marshaler {
-	return selections.AnswerSlice(ctx, sel, v, ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship)
+	return selections.AnswerSlice(ctx, "Relationship", sel, v, ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship)
 }
 
 func (ec *executionContext) marshalNSuggestionExclusions2ᚖkithᚋgraphᚋmodelᚐSuggestionExclusions(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionExclusions) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._SuggestionExclusions)
+	return selections.AnswerObject(ctx, "SuggestionExclusions", sel, v, ec._SuggestionExclusions)
 }
 
 func (ec *executionContext) marshalNUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	return selections.AnswerSlice(ctx, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
+	return selections.AnswerSlice(ctx, "User", sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
 }
 
 func (ec *executionContext) marshalNUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v *model.User) graphql.Marshaler {
-	return selections.AnswerObject(ctx, sel, v, ec._User)
+	return selections.AnswerObject(ctx, "User", sel, v, ec._User)
 }
 
 func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._AccountPayload)
+	return selections.AnswerOptionalObject(ctx, "AccountPayload", sel, v, ec._AccountPayload)
 }
 
-func (ec *executionContext) marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx context.Context, sel ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._BlockConnection)
+func (ec *executionContext) marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "BlockConnection", sel, v, ec._BlockConnection)
 }
 
-func (ec *executionContext) marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐBlockEdge(ctx context.Context, sel ast.SelectionSet, v []*model.BlockEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐBlockEdge)
+func (ec *executionContext) marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "BlockEdge", sel, v, ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
-func (ec *executionContext) marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐBlockEdge(ctx context.Context, sel ast.SelectionSet, v *model.BlockEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._BlockEdge)
+func (ec *executionContext) marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "BlockEdge", sel, v, ec._BlockEdge)
 }
 
 func (ec *executionContext) marshalOChangeEvent2ᚖkithᚋgraphᚋmodelᚐChangeEvent(ctx context.Context, sel ast.SelectionSet, v *model.ChangeEvent) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ChangeEvent)
+	return selections.AnswerOptionalObject(ctx, "ChangeEvent", sel, v, ec._ChangeEvent)
 }
 
 func (ec *executionContext) marshalOChangePasswordPayload2ᚖkithᚋgraphᚋmodelᚐChangePasswordPayload(ctx context.Context, sel ast.SelectionSet, v *model.ChangePasswordPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ChangePasswordPayload)
+	return selections.AnswerOptionalObject(ctx, "ChangePasswordPayload", sel, v, ec._ChangePasswordPayload)
 }
 
 func (ec *executionContext) marshalOComment2ᚕᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v []*model.Comment) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment)
+	return selections.AnswerOptionalSlice(ctx, "Comment", sel, v, ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment)
 }
 
 func (ec *executionContext) marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v *model.Comment) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._Comment)
+	return selections.AnswerOptionalObject(ctx, "Comment", sel, v, ec._Comment)
 }
 
 func (ec *executionContext) marshalOCommentAdded2ᚖkithᚋgraphᚋmodelᚐCommentAdded(ctx context.Context, sel ast.SelectionSet, v *model.CommentAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentAdded)
+	return selections.AnswerOptionalObject(ctx, "CommentAdded", sel, v, ec._CommentAdded)
 }
 
 func (ec *executionContext) marshalOCommentConnection2ᚖkithᚋgraphᚋmodelᚐCommentConnection(ctx context.Context, sel ast.SelectionSet, v *model.CommentConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentConnection)
+	return selections.AnswerOptionalObject(ctx, "CommentConnection", sel, v, ec._CommentConnection)
 }
 
 func (ec *executionContext) marshalOCommentEdge2ᚕᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v []*model.CommentEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge)
+	return selections.AnswerOptionalSlice(ctx, "CommentEdge", sel, v, ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge)
 }
 
 func (ec *executionContext) marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v *model.CommentEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentEdge)
+	return selections.AnswerOptionalObject(ctx, "CommentEdge", sel, v, ec._CommentEdge)
 }
 
 func (ec *executionContext) marshalOCommentPayload2ᚖkithᚋgraphᚋmodelᚐCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.CommentPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentPayload)
+	return selections.AnswerOptionalObject(ctx, "CommentPayload", sel, v, ec._CommentPayload)
 }
 
 func (ec *executionContext) marshalOConsistency2ᚖkithᚋgraphᚋmodelᚐConsistency(ctx context.Context, sel ast.SelectionSet, v *model.Consistency) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._Consistency)
+	return selections.AnswerOptionalObject(ctx, "Consistency", sel, v, ec._Consistency)
 }
 
 func (ec *executionContext) marshalODeleteAccountPayload2ᚖkithᚋgraphᚋmodelᚐDeleteAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAccountPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._DeleteAccountPayload)
+	return selections.AnswerOptionalObject(ctx, "DeleteAccountPayload", sel, v, ec._DeleteAccountPayload)
 }
 
 func (ec *executionContext) marshalOEdgesAmong2ᚖkithᚋgraphᚋmodelᚐEdgesAmong(ctx context.Context, sel ast.SelectionSet, v *model.EdgesAmong) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._EdgesAmong)
+	return selections.AnswerOptionalObject(ctx, "EdgesAmong", sel, v, ec._EdgesAmong)
 }
 
 func (ec *executionContext) marshalOFavoriteAdded2ᚖkithᚋgraphᚋmodelᚐFavoriteAdded(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoriteAdded)
+	return selections.AnswerOptionalObject(ctx, "FavoriteAdded", sel, v, ec._FavoriteAdded)
 }
 
 func (ec *executionContext) marshalOFavoriteConnection2ᚖkithᚋgraphᚋmodelᚐFavoriteConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoriteConnection)
+	return selections.AnswerOptionalObject(ctx, "FavoriteConnection", sel, v, ec._FavoriteConnection)
 }
 
 func (ec *executionContext) marshalOFavoriteEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoriteEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge)
+	return selections.AnswerOptionalSlice(ctx, "FavoriteEdge", sel, v, ec.marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge)
 }
 
 func (ec *executionContext) marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoriteEdge)
+	return selections.AnswerOptionalObject(ctx, "FavoriteEdge", sel, v, ec._FavoriteEdge)
 }
 
 func (ec *executionContext) marshalOFavoritePayload2ᚖkithᚋgraphᚋmodelᚐFavoritePayload(ctx context.Context, sel ast.SelectionSet, v *model.FavoritePayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoritePayload)
+	return selections.AnswerOptionalObject(ctx, "FavoritePayload", sel, v, ec._FavoritePayload)
 }
 
-func (ec *executionContext) marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐFavoritedByConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoritedByConnection)
+func (ec *executionContext) marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "FavoritedByConnection", sel, v, ec._FavoritedByConnection)
 }
 
-func (ec *executionContext) marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoritedByEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge)
+func (ec *executionContext) marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "FavoritedByEdge", sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
-func (ec *executionContext) marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoritedByEdge)
+func (ec *executionContext) marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "FavoritedByEdge", sel, v, ec._FavoritedByEdge)
 }
 
 func (ec *executionContext) marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFeedConnection(ctx context.Context, sel ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FeedConnection)
+	return selections.AnswerOptionalObject(ctx, "FeedConnection", sel, v, ec._FeedConnection)
 }
 
-func (ec *executionContext) marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx context.Context, sel ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowConnection)
+func (ec *executionContext) marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "FollowConnection", sel, v, ec._FollowConnection)
 }
 
-func (ec *executionContext) marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FollowEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge)
+func (ec *executionContext) marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "FollowEdge", sel, v, ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
-func (ec *executionContext) marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx context.Context, sel ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowEdge)
+func (ec *executionContext) marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "FollowEdge", sel, v, ec._FollowEdge)
 }
 
 func (ec *executionContext) marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowError)
+	return selections.AnswerOptionalObject(ctx, "FollowError", sel, v, ec._FollowError)
 }
 
 func (ec *executionContext) marshalOFollowListPayload2ᚖkithᚋgraphᚋmodelᚐFollowListPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowListPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowListPayload)
+	return selections.AnswerOptionalObject(ctx, "FollowListPayload", sel, v, ec._FollowListPayload)
 }
 
 func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐFollowManyPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowManyPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowManyPayload)
+	return selections.AnswerOptionalObject(ctx, "FollowManyPayload", sel, v, ec._FollowManyPayload)
 }
 
 func (ec *executionContext) marshalOFollowRequestAdded2ᚖkithᚋgraphᚋmodelᚐFollowRequestAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowRequestAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowRequestAdded)
+	return selections.AnswerOptionalObject(ctx, "FollowRequestAdded", sel, v, ec._FollowRequestAdded)
 }
 
-func (ec *executionContext) marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐFollowRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.FollowRequestConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowRequestConnection)
+func (ec *executionContext) marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "FollowRequestConnection", sel, v, ec._FollowRequestConnection)
 }
 
-func (ec *executionContext) marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FollowRequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐFollowRequestEdge)
+func (ec *executionContext) marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "FollowRequestEdge", sel, v, ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
-func (ec *executionContext) marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx context.Context, sel ast.SelectionSet, v *model.FollowRequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowRequestEdge)
+func (ec *executionContext) marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "FollowRequestEdge", sel, v, ec._FollowRequestEdge)
 }
 
 func (ec *executionContext) marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFollowerAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowerAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowerAdded)
+	return selections.AnswerOptionalObject(ctx, "FollowerAdded", sel, v, ec._FollowerAdded)
 }
 
 func (ec *executionContext) marshalOFriendRequest2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v []*model.FriendRequest) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest)
+	return selections.AnswerOptionalSlice(ctx, "FriendRequest", sel, v, ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest)
 }
 
 func (ec *executionContext) marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequest)
+	return selections.AnswerOptionalObject(ctx, "FriendRequest", sel, v, ec._FriendRequest)
 }
 
 func (ec *executionContext) marshalOFriendRequestChanged2ᚖkithᚋgraphᚋmodelᚐFriendRequestChanged(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestChanged) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestChanged)
+	return selections.AnswerOptionalObject(ctx, "FriendRequestChanged", sel, v, ec._FriendRequestChanged)
 }
 
 func (ec *executionContext) marshalOFriendRequestConnection2ᚖkithᚋgraphᚋmodelᚐFriendRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestConnection)
+	return selections.AnswerOptionalObject(ctx, "FriendRequestConnection", sel, v, ec._FriendRequestConnection)
 }
 
 func (ec *executionContext) marshalOFriendRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequestEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FriendRequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge)
+	return selections.AnswerOptionalSlice(ctx, "FriendRequestEdge", sel, v, ec.marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge)
 }
 
 func (ec *executionContext) marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestEdge)
+	return selections.AnswerOptionalObject(ctx, "FriendRequestEdge", sel, v, ec._FriendRequestEdge)
 }
 
 func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestPayload)
+	return selections.AnswerOptionalObject(ctx, "FriendRequestPayload", sel, v, ec._FriendRequestPayload)
 }
 
 func (ec *executionContext) marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v []*model.List) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOList2ᚖkithᚋgraphᚋmodelᚐList)
+	return selections.AnswerOptionalSlice(ctx, "List", sel, v, ec.marshalOList2ᚖkithᚋgraphᚋmodelᚐList)
 }
 
 func (ec *executionContext) marshalOList2ᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v *model.List) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._List)
+	return selections.AnswerOptionalObject(ctx, "List", sel, v, ec._List)
 }
 
 func (ec *executionContext) marshalOListConnection2ᚖkithᚋgraphᚋmodelᚐListConnection(ctx context.Context, sel ast.SelectionSet, v *model.ListConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ListConnection)
+	return selections.AnswerOptionalObject(ctx, "ListConnection", sel, v, ec._ListConnection)
 }
 
 func (ec *executionContext) marshalOListEdge2ᚕᚖkithᚋgraphᚋmodelᚐListEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ListEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge)
+	return selections.AnswerOptionalSlice(ctx, "ListEdge", sel, v, ec.marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge)
 }
 
 func (ec *executionContext) marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge(ctx context.Context, sel ast.SelectionSet, v *model.ListEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ListEdge)
+	return selections.AnswerOptionalObject(ctx, "ListEdge", sel, v, ec._ListEdge)
 }
 
 func (ec *executionContext) marshalOListPayload2ᚖkithᚋgraphᚋmodelᚐListPayload(ctx context.Context, sel ast.SelectionSet, v *model.ListPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ListPayload)
+	return selections.AnswerOptionalObject(ctx, "ListPayload", sel, v, ec._ListPayload)
 }
 
-func (ec *executionContext) marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐMatchConnection(ctx context.Context, sel ast.SelectionSet, v *model.MatchConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._MatchConnection)
+func (ec *executionContext) marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "MatchConnection", sel, v, ec._MatchConnection)
 }
 
-func (ec *executionContext) marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx context.Context, sel ast.SelectionSet, v []*model.MatchEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐMatchEdge)
+func (ec *executionContext) marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "MatchEdge", sel, v, ec.marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
-func (ec *executionContext) marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx context.Context, sel ast.SelectionSet, v *model.MatchEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._MatchEdge)
+func (ec *executionContext) marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "MatchEdge", sel, v, ec._MatchEdge)
 }
 
 func (ec *executionContext) marshalOModerationConnection2ᚖkithᚋgraphᚋmodelᚐModerationConnection(ctx context.Context, sel ast.SelectionSet, v *model.ModerationConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationConnection)
+	return selections.AnswerOptionalObject(ctx, "ModerationConnection", sel, v, ec._ModerationConnection)
 }
 
 func (ec *executionContext) marshalOModerationEdge2ᚕᚖkithᚋgraphᚋmodelᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ModerationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge)
+	return selections.AnswerOptionalSlice(ctx, "ModerationEdge", sel, v, ec.marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge)
 }
 
 func (ec *executionContext) marshalOModerationEdge2ᚖkithᚋgraphᚋmodelᚐModerationEdge(ctx context.Context, sel ast.SelectionSet, v *model.ModerationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationEdge)
+	return selections.AnswerOptionalObject(ctx, "ModerationEdge", sel, v, ec._ModerationEdge)
 }
 
 func (ec *executionContext) marshalOModerationEntry2ᚕᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v []*model.ModerationEntry) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry)
+	return selections.AnswerOptionalSlice(ctx, "ModerationEntry", sel, v, ec.marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry)
 }
 
 func (ec *executionContext) marshalOModerationEntry2ᚖkithᚋgraphᚋmodelᚐModerationEntry(ctx context.Context, sel ast.SelectionSet, v *model.ModerationEntry) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationEntry)
+	return selections.AnswerOptionalObject(ctx, "ModerationEntry", sel, v, ec._ModerationEntry)
 }
 
 func (ec *executionContext) marshalOModerationPayload2ᚖkithᚋgraphᚋmodelᚐModerationPayload(ctx context.Context, sel ast.SelectionSet, v *model.ModerationPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ModerationPayload)
+	return selections.AnswerOptionalObject(ctx, "ModerationPayload", sel, v, ec._ModerationPayload)
 }
 
 func (ec *executionContext) marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx context.Context, sel ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._NewerPosts)
+	return selections.AnswerOptionalObject(ctx, "NewerPosts", sel, v, ec._NewerPosts)
 }
 
 func (ec *executionContext) marshalOPost2ᚕᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v []*model.Post) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost)
+	return selections.AnswerOptionalSlice(ctx, "Post", sel, v, ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost)
 }
 
 func (ec *executionContext) marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v *model.Post) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._Post)
+	return selections.AnswerOptionalObject(ctx, "Post", sel, v, ec._Post)
 }
 
 func (ec *executionContext) marshalOPostAdded2ᚖkithᚋgraphᚋmodelᚐPostAdded(ctx context.Context, sel ast.SelectionSet, v *model.PostAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostAdded)
+	return selections.AnswerOptionalObject(ctx, "PostAdded", sel, v, ec._PostAdded)
 }
 
 func (ec *executionContext) marshalOPostConnection2ᚖkithᚋgraphᚋmodelᚐPostConnection(ctx context.Context, sel ast.SelectionSet, v *model.PostConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostConnection)
+	return selections.AnswerOptionalObject(ctx, "PostConnection", sel, v, ec._PostConnection)
 }
 
 func (ec *executionContext) marshalOPostEdge2ᚕᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v []*model.PostEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge)
+	return selections.AnswerOptionalSlice(ctx, "PostEdge", sel, v, ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge)
 }
 
 func (ec *executionContext) marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostEdge)
+	return selections.AnswerOptionalObject(ctx, "PostEdge", sel, v, ec._PostEdge)
 }
 
 func (ec *executionContext) marshalOPostPayload2ᚖkithᚋgraphᚋmodelᚐPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostPayload)
+	return selections.AnswerOptionalObject(ctx, "PostPayload", sel, v, ec._PostPayload)
 }
 
 func (ec *executionContext) marshalORelatePayload2ᚖkithᚋgraphᚋmodelᚐRelatePayload(ctx context.Context, sel ast.SelectionSet, v *model.RelatePayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelatePayload)
+	return selections.AnswerOptionalObject(ctx, "RelatePayload", sel, v, ec._RelatePayload)
 }
 
 func (ec *executionContext) marshalORelationConnection2ᚖkithᚋgraphᚋmodelᚐRelationConnection(ctx context.Context, sel ast.SelectionSet, v *model.RelationConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationConnection)
+	return selections.AnswerOptionalObject(ctx, "RelationConnection", sel, v, ec._RelationConnection)
 }
 
 func (ec *executionContext) marshalORelationEdge2ᚕᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx context.Context, sel ast.SelectionSet, v []*model.RelationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge)
+	return selections.AnswerOptionalSlice(ctx, "RelationEdge", sel, v, ec.marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge)
 }
 
 func (ec *executionContext) marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx context.Context, sel ast.SelectionSet, v *model.RelationEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationEdge)
+	return selections.AnswerOptionalObject(ctx, "RelationEdge", sel, v, ec._RelationEdge)
 }
 
 func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._Relationship)
+	return selections.AnswerOptionalObject(ctx, "Relationship", sel, v, ec._Relationship)
 }
 
 func (ec *executionContext) marshalORelationshipChanged2ᚖkithᚋgraphᚋmodelᚐRelationshipChanged(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipChanged) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationshipChanged)
+	return selections.AnswerOptionalObject(ctx, "RelationshipChanged", sel, v, ec._RelationshipChanged)
 }
 
 func (ec *executionContext) marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationshipPayload)
+	return selections.AnswerOptionalObject(ctx, "RelationshipPayload", sel, v, ec._RelationshipPayload)
 }
 
 func (ec *executionContext) marshalOSessionPayload2ᚖkithᚋgraphᚋmodelᚐSessionPayload(ctx context.Context, sel ast.SelectionSet, v *model.SessionPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._SessionPayload)
+	return selections.AnswerOptionalObject(ctx, "SessionPayload", sel, v, ec._SessionPayload)
 }
 
 func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._SuggestionConnection)
+	return selections.AnswerOptionalObject(ctx, "SuggestionConnection", sel, v, ec._SuggestionConnection)
 }
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v []*model.SuggestionEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge)
+	return selections.AnswerOptionalSlice(ctx, "SuggestionEdge", sel, v, ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge)
 }
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._SuggestionEdge)
+	return selections.AnswerOptionalObject(ctx, "SuggestionEdge", sel, v, ec._SuggestionEdge)
 }
 
 func (ec *executionContext) marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
+	return selections.AnswerOptionalSlice(ctx, "User", sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
 }
 
 func (ec *executionContext) marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v *model.User) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._User)
+	return selections.AnswerOptionalObject(ctx, "User", sel, v, ec._User)
 }
 
 func (ec *executionContext) marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserConnection)
+	return selections.AnswerOptionalObject(ctx, "UserConnection", sel, v, ec._UserConnection)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerOptionalSlice(ctx, "UserEdge", sel, v, ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserEdge)
+	return selections.AnswerOptionalObject(ctx, "UserEdge", sel, v, ec._UserEdge)
 }
 
 func (ec *executionContext) marshalOUserPayload2ᚖkithᚋgraphᚋmodelᚐUserPayload(ctx context.Context, sel ast.SelectionSet, v *model.UserPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserPayload)
+	return selections.AnswerOptionalObject(ctx, "UserPayload", sel, v, ec._UserPayload)
 }
 
-func (ec *executionContext) marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserSearchConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserSearchConnection)
+func (ec *executionContext) marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "UserSearchConnection", sel, v, ec._UserSearchConnection)
 }
 
-func (ec *executionContext) marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserSearchEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge)
+func (ec *executionContext) marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "UserSearchEdge", sel, v, ec.marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
-func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserSearchEdge)
+func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "UserSearchEdge", sel, v, ec._UserSearchEdge)
 }
 
 func (ec *executionContext) marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx context.Context, sel ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._Viewer)
+	return selections.AnswerOptionalObject(ctx, "Viewer", sel, v, ec._Viewer)
 }
 
 func (ec *executionContext) unmarshalNID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

@@ -61,9 +61,9 @@ type ComplexityRoot struct {
 	}
 
 	BlockEdge struct {
-		BlockedAt func(childComplexity int) int
-		Cursor    func(childComplexity int) int
-		Node      func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Since  func(childComplexity int) int
 	}
 
 	ChangeEvent struct {
@@ -159,9 +159,9 @@ type ComplexityRoot struct {
 	}
 
 	FavoritedByEdge struct {
-		Cursor      func(childComplexity int) int
-		FavoritedAt func(childComplexity int) int
-		Node        func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Since  func(childComplexity int) int
 	}
 
 	FeedConnection struct {
@@ -182,9 +182,9 @@ type ComplexityRoot struct {
 	}
 
 	FollowEdge struct {
-		Cursor     func(childComplexity int) int
-		FollowedAt func(childComplexity int) int
-		Node       func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Since  func(childComplexity int) int
 	}
 
 	FollowError struct {
@@ -226,9 +226,9 @@ type ComplexityRoot struct {
 	}
 
 	FollowRequestEdge struct {
-		Cursor      func(childComplexity int) int
-		Node        func(childComplexity int) int
-		RequestedAt func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Since  func(childComplexity int) int
 	}
 
 	FollowerAdded struct {
@@ -321,9 +321,9 @@ type ComplexityRoot struct {
 	}
 
 	MatchEdge struct {
-		Cursor    func(childComplexity int) int
-		MatchedAt func(childComplexity int) int
-		Node      func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Since  func(childComplexity int) int
 	}
 
 	Media struct {
@@ -751,7 +751,7 @@ type MutationResolver interface {
 type PostResolver interface {
 	Comments(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.CommentConnection, error)
 
-	FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.FavoritedByConnection, error)
+	FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.UserConnection, error)
 }
 type QueryResolver interface {
 	Viewer(ctx context.Context) (*model.Viewer, error)
@@ -763,7 +763,7 @@ type QueryResolver interface {
 	Relationships(ctx context.Context, from []string, to []string) ([]*model.Relationship, error)
 	EdgesAmong(ctx context.Context, ids []string) (*model.EdgesAmong, error)
 	People(ctx context.Context, where model.PeopleFilter, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
-	SearchUsers(ctx context.Context, text string, first *int32, after *string) (*model.UserSearchConnection, error)
+	SearchUsers(ctx context.Context, text string, first *int32, after *string) (*model.UserConnection, error)
 	Consistency(ctx context.Context) (*model.Consistency, error)
 	Entities(ctx context.Context, representations []any) ([]model.Node, error)
 	Service(ctx context.Context) (model.Service, error)
@@ -789,11 +789,11 @@ type SuggestionEdgeResolver interface {
 	Via(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error)
 }
 type UserResolver interface {
-	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.FollowConnection, error)
-	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.FollowConnection, error)
-	Friends(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.MatchConnection, error)
-	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
-	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
+	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.UserConnection, error)
+	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.UserConnection, error)
+	Friends(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.UserConnection, error)
+	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
+	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
 	Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error)
 	ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error)
 
@@ -812,11 +812,11 @@ type UserResolver interface {
 type ViewerResolver interface {
 	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string, list *string, special bool) (*model.FeedConnection, error)
 	FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error)
-	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
+	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
 	Edge(ctx context.Context, obj *model.Viewer, kind string, id string) (*model.RelationEdge, error)
 	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
-	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.FollowRequestConnection, error)
+	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.UserConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
 }
@@ -883,12 +883,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.BlockConnection.TotalCount(childComplexity), true
 
-	case "BlockEdge.blockedAt":
-		if e.ComplexityRoot.BlockEdge.BlockedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.BlockEdge.BlockedAt(childComplexity), true
 	case "BlockEdge.cursor":
 		if e.ComplexityRoot.BlockEdge.Cursor == nil {
 			break
@@ -901,6 +895,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.BlockEdge.Node(childComplexity), true
+	case "BlockEdge.blockedAt":
+		if e.ComplexityRoot.BlockEdge.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockEdge.Since(childComplexity), true
 
 	case "ChangeEvent.cursor":
 		if e.ComplexityRoot.ChangeEvent.Cursor == nil {
@@ -1205,18 +1205,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FavoritedByEdge.Cursor(childComplexity), true
-	case "FavoritedByEdge.favoritedAt":
-		if e.ComplexityRoot.FavoritedByEdge.FavoritedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FavoritedByEdge.FavoritedAt(childComplexity), true
 	case "FavoritedByEdge.node":
 		if e.ComplexityRoot.FavoritedByEdge.Node == nil {
 			break
 		}
 
 		return e.ComplexityRoot.FavoritedByEdge.Node(childComplexity), true
+	case "FavoritedByEdge.favoritedAt":
+		if e.ComplexityRoot.FavoritedByEdge.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByEdge.Since(childComplexity), true
 
 	case "FeedConnection.complete":
 		if e.ComplexityRoot.FeedConnection.Complete == nil {
@@ -1292,18 +1292,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowEdge.Cursor(childComplexity), true
-	case "FollowEdge.followedAt":
-		if e.ComplexityRoot.FollowEdge.FollowedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowEdge.FollowedAt(childComplexity), true
 	case "FollowEdge.node":
 		if e.ComplexityRoot.FollowEdge.Node == nil {
 			break
 		}
 
 		return e.ComplexityRoot.FollowEdge.Node(childComplexity), true
+	case "FollowEdge.followedAt":
+		if e.ComplexityRoot.FollowEdge.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowEdge.Since(childComplexity), true
 
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
@@ -1444,11 +1444,11 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowRequestEdge.Node(childComplexity), true
 	case "FollowRequestEdge.requestedAt":
-		if e.ComplexityRoot.FollowRequestEdge.RequestedAt == nil {
+		if e.ComplexityRoot.FollowRequestEdge.Since == nil {
 			break
 		}
 
-		return e.ComplexityRoot.FollowRequestEdge.RequestedAt(childComplexity), true
+		return e.ComplexityRoot.FollowRequestEdge.Since(childComplexity), true
 
 	case "FollowerAdded.edge":
 		if e.ComplexityRoot.FollowerAdded.Edge == nil {
@@ -1779,18 +1779,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.MatchEdge.Cursor(childComplexity), true
-	case "MatchEdge.matchedAt":
-		if e.ComplexityRoot.MatchEdge.MatchedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.MatchEdge.MatchedAt(childComplexity), true
 	case "MatchEdge.node":
 		if e.ComplexityRoot.MatchEdge.Node == nil {
 			break
 		}
 
 		return e.ComplexityRoot.MatchEdge.Node(childComplexity), true
+	case "MatchEdge.matchedAt":
+		if e.ComplexityRoot.MatchEdge.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchEdge.Since(childComplexity), true
 
 	case "Media.kind":
 		if e.ComplexityRoot.Media.Kind == nil {
@@ -9655,7 +9655,7 @@ func (ec *executionContext) fieldContext_AccountPayload_viewer(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9667,8 +9667,8 @@ func (ec *executionContext) _BlockConnection_edges(ctx context.Context, field gr
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.BlockEdge) graphql.Marshaler {
-			return ec.marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐBlockEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+			return ec.marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9687,7 +9687,7 @@ func (ec *executionContext) fieldContext_BlockConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9719,7 +9719,7 @@ func (ec *executionContext) fieldContext_BlockConnection_nodes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9751,7 +9751,7 @@ func (ec *executionContext) fieldContext_BlockConnection_pageInfo(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9774,7 +9774,7 @@ func (ec *executionContext) fieldContext_BlockConnection_totalCount(_ context.Co
 	return graphql.NewScalarFieldContext("BlockConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _BlockConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9797,7 +9797,7 @@ func (ec *executionContext) fieldContext_BlockConnection_complete(_ context.Cont
 	return graphql.NewScalarFieldContext("BlockConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _BlockEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9820,7 +9820,7 @@ func (ec *executionContext) fieldContext_BlockEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("BlockEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _BlockEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9852,7 +9852,7 @@ func (ec *executionContext) fieldContext_BlockEdge_node(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -9861,7 +9861,7 @@ func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field grap
 			return ec.fieldContext_BlockEdge_blockedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.BlockedAt, nil
+			return obj.Since, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -10699,8 +10699,8 @@ func (ec *executionContext) _FavoriteAdded_edge(ctx context.Context, field graph
 			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
-			return ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11076,7 +11076,7 @@ func (ec *executionContext) fieldContext_FavoritePayload_favoriteEdge(_ context.
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11088,8 +11088,8 @@ func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, fi
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.FavoritedByEdge) graphql.Marshaler {
-			return ec.marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11108,7 +11108,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_edges(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11140,7 +11140,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_nodes(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11172,7 +11172,7 @@ func (ec *executionContext) fieldContext_FavoritedByConnection_pageInfo(_ contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11195,7 +11195,7 @@ func (ec *executionContext) fieldContext_FavoritedByEdge_cursor(_ context.Contex
 	return graphql.NewScalarFieldContext("FavoritedByEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FavoritedByEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11227,7 +11227,7 @@ func (ec *executionContext) fieldContext_FavoritedByEdge_node(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11236,7 +11236,7 @@ func (ec *executionContext) _FavoritedByEdge_favoritedAt(ctx context.Context, fi
 			return ec.fieldContext_FavoritedByEdge_favoritedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.FavoritedAt, nil
+			return obj.Since, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -11433,7 +11433,7 @@ func (ec *executionContext) fieldContext_FeedConnection_unseen(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11445,8 +11445,8 @@ func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field g
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11465,7 +11465,7 @@ func (ec *executionContext) fieldContext_FollowConnection_edges(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11497,7 +11497,7 @@ func (ec *executionContext) fieldContext_FollowConnection_nodes(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11529,7 +11529,7 @@ func (ec *executionContext) fieldContext_FollowConnection_pageInfo(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11552,7 +11552,7 @@ func (ec *executionContext) fieldContext_FollowConnection_totalCount(_ context.C
 	return graphql.NewScalarFieldContext("FollowConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _FollowConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11575,7 +11575,7 @@ func (ec *executionContext) fieldContext_FollowConnection_complete(_ context.Con
 	return graphql.NewScalarFieldContext("FollowConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FollowEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11598,7 +11598,7 @@ func (ec *executionContext) fieldContext_FollowEdge_cursor(_ context.Context, fi
 	return graphql.NewScalarFieldContext("FollowEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FollowEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11630,7 +11630,7 @@ func (ec *executionContext) fieldContext_FollowEdge_node(_ context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowEdge_followedAt(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowEdge_followedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11639,7 +11639,7 @@ func (ec *executionContext) _FollowEdge_followedAt(ctx context.Context, field gr
 			return ec.fieldContext_FollowEdge_followedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.FollowedAt, nil
+			return obj.Since, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -12036,8 +12036,8 @@ func (ec *executionContext) _FollowRequestAdded_edge(ctx context.Context, field 
 			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestEdge) graphql.Marshaler {
-			return ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -12088,7 +12088,7 @@ func (ec *executionContext) fieldContext_FollowRequestAdded_viewer(_ context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12100,8 +12100,8 @@ func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, 
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowRequestEdge) graphql.Marshaler {
-			return ec.marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowRequestEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -12120,7 +12120,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_edges(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12152,7 +12152,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_nodes(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12184,7 +12184,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_pageInfo(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12207,7 +12207,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_totalCount(_ co
 	return graphql.NewScalarFieldContext("FollowRequestConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _FollowRequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12230,7 +12230,7 @@ func (ec *executionContext) fieldContext_FollowRequestConnection_complete(_ cont
 	return graphql.NewScalarFieldContext("FollowRequestConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FollowRequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12253,7 +12253,7 @@ func (ec *executionContext) fieldContext_FollowRequestEdge_cursor(_ context.Cont
 	return graphql.NewScalarFieldContext("FollowRequestEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _FollowRequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12285,7 +12285,7 @@ func (ec *executionContext) fieldContext_FollowRequestEdge_node(_ context.Contex
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -12294,7 +12294,7 @@ func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, 
 			return ec.fieldContext_FollowRequestEdge_requestedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.RequestedAt, nil
+			return obj.Since, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -12320,8 +12320,8 @@ func (ec *executionContext) _FollowerAdded_edge(ctx context.Context, field graph
 			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13583,7 +13583,7 @@ func (ec *executionContext) fieldContext_ListVisibility_followers(_ context.Cont
 	return graphql.NewScalarFieldContext("ListVisibility", field, false, false, errors.New("field of type Visibility does not have child fields"))
 }
 
-func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13595,8 +13595,8 @@ func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field gr
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.MatchEdge) graphql.Marshaler {
-			return ec.marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+			return ec.marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13615,7 +13615,7 @@ func (ec *executionContext) fieldContext_MatchConnection_edges(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13647,7 +13647,7 @@ func (ec *executionContext) fieldContext_MatchConnection_nodes(_ context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13679,7 +13679,7 @@ func (ec *executionContext) fieldContext_MatchConnection_pageInfo(_ context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13702,7 +13702,7 @@ func (ec *executionContext) fieldContext_MatchConnection_totalCount(_ context.Co
 	return graphql.NewScalarFieldContext("MatchConnection", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _MatchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13725,7 +13725,7 @@ func (ec *executionContext) fieldContext_MatchConnection_complete(_ context.Cont
 	return graphql.NewScalarFieldContext("MatchConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _MatchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13748,7 +13748,7 @@ func (ec *executionContext) fieldContext_MatchEdge_cursor(_ context.Context, fie
 	return graphql.NewScalarFieldContext("MatchEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _MatchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13780,7 +13780,7 @@ func (ec *executionContext) fieldContext_MatchEdge_node(_ context.Context, field
 	return fc, nil
 }
 
-func (ec *executionContext) _MatchEdge_matchedAt(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _MatchEdge_matchedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13789,7 +13789,7 @@ func (ec *executionContext) _MatchEdge_matchedAt(ctx context.Context, field grap
 			return ec.fieldContext_MatchEdge_matchedAt(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.MatchedAt, nil
+			return obj.Since, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
@@ -16889,8 +16889,8 @@ func (ec *executionContext) _Post_favoritedBy(ctx context.Context, field graphql
 			return ec.Resolvers.Post().FavoritedBy(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoritedByConnection) graphql.Marshaler {
-			return ec.marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐFavoritedByConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -17619,8 +17619,8 @@ func (ec *executionContext) _Query_searchUsers(ctx context.Context, field graphq
 			return ec.Resolvers.Query().SearchUsers(ctx, fc.Args["text"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserSearchConnection) graphql.Marshaler {
-			return ec.marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserSearchConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -19258,8 +19258,8 @@ func (ec *executionContext) _RelationshipPayload_followingEdge(ctx context.Conte
 			return obj.FollowingEdge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20357,8 +20357,8 @@ func (ec *executionContext) _User_followings(ctx context.Context, field graphql.
 			return ec.Resolvers.User().Followings(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20401,8 +20401,8 @@ func (ec *executionContext) _User_followers(ctx context.Context, field graphql.C
 			return ec.Resolvers.User().Followers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20445,8 +20445,8 @@ func (ec *executionContext) _User_friends(ctx context.Context, field graphql.Col
 			return ec.Resolvers.User().Friends(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.MatchConnection) graphql.Marshaler {
-			return ec.marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐMatchConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20489,8 +20489,8 @@ func (ec *executionContext) _User_notFollowingBack(ctx context.Context, field gr
 			return ec.Resolvers.User().NotFollowingBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20533,8 +20533,8 @@ func (ec *executionContext) _User_notFollowedBack(ctx context.Context, field gra
 			return ec.Resolvers.User().NotFollowedBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
-			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21380,7 +21380,7 @@ func (ec *executionContext) fieldContext_UserPayload_user(_ context.Context, fie
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21392,8 +21392,8 @@ func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, fie
 			return obj.Edges, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserSearchEdge) graphql.Marshaler {
-			return ec.marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
+			return ec.marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21412,7 +21412,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_edges(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21444,7 +21444,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_nodes(_ context.Co
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21476,7 +21476,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_pageInfo(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _UserSearchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21499,7 +21499,7 @@ func (ec *executionContext) fieldContext_UserSearchConnection_complete(_ context
 	return graphql.NewScalarFieldContext("UserSearchConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _UserSearchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21522,7 +21522,7 @@ func (ec *executionContext) fieldContext_UserSearchEdge_cursor(_ context.Context
 	return graphql.NewScalarFieldContext("UserSearchEdge", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _UserSearchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserSearchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -21689,8 +21689,8 @@ func (ec *executionContext) _Viewer_blockedUsers(ctx context.Context, field grap
 			return ec.Resolvers.Viewer().BlockedUsers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
-			return ec.marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -21865,8 +21865,8 @@ func (ec *executionContext) _Viewer_followRequests(ctx context.Context, field gr
 			return ec.Resolvers.Viewer().FollowRequests(ctx, obj, fc.Args["direction"].(model.FriendRequestDirection), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestConnection) graphql.Marshaler {
-			return ec.marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐFollowRequestConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -23558,7 +23558,7 @@ func (ec *executionContext) _AccountPayload(ctx context.Context, sel ast.Selecti
 
 var blockConnectionImplementors = []string{"BlockConnection"}
 
-func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.SelectionSet, obj *model.BlockConnection) graphql.Marshaler {
+func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, blockConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -23616,7 +23616,7 @@ func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.Select
 
 var blockEdgeImplementors = []string{"BlockEdge"}
 
-func (ec *executionContext) _BlockEdge(ctx context.Context, sel ast.SelectionSet, obj *model.BlockEdge) graphql.Marshaler {
+func (ec *executionContext) _BlockEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, blockEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24346,7 +24346,7 @@ func (ec *executionContext) _FavoritePayload(ctx context.Context, sel ast.Select
 
 var favoritedByConnectionImplementors = []string{"FavoritedByConnection"}
 
-func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FavoritedByConnection) graphql.Marshaler {
+func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, favoritedByConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24394,7 +24394,7 @@ func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.
 
 var favoritedByEdgeImplementors = []string{"FavoritedByEdge"}
 
-func (ec *executionContext) _FavoritedByEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FavoritedByEdge) graphql.Marshaler {
+func (ec *executionContext) _FavoritedByEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, favoritedByEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24505,7 +24505,7 @@ func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.Selecti
 
 var followConnectionImplementors = []string{"FollowConnection"}
 
-func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FollowConnection) graphql.Marshaler {
+func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24563,7 +24563,7 @@ func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.Selec
 
 var followEdgeImplementors = []string{"FollowEdge"}
 
-func (ec *executionContext) _FollowEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FollowEdge) graphql.Marshaler {
+func (ec *executionContext) _FollowEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24851,7 +24851,7 @@ func (ec *executionContext) _FollowRequestAdded(ctx context.Context, sel ast.Sel
 
 var followRequestConnectionImplementors = []string{"FollowRequestConnection"}
 
-func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestConnection) graphql.Marshaler {
+func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -24909,7 +24909,7 @@ func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel as
 
 var followRequestEdgeImplementors = []string{"FollowRequestEdge"}
 
-func (ec *executionContext) _FollowRequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestEdge) graphql.Marshaler {
+func (ec *executionContext) _FollowRequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -25710,7 +25710,7 @@ func (ec *executionContext) _ListVisibility(ctx context.Context, sel ast.Selecti
 
 var matchConnectionImplementors = []string{"MatchConnection"}
 
-func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.MatchConnection) graphql.Marshaler {
+func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, matchConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -25768,7 +25768,7 @@ func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.Select
 
 var matchEdgeImplementors = []string{"MatchEdge"}
 
-func (ec *executionContext) _MatchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.MatchEdge) graphql.Marshaler {
+func (ec *executionContext) _MatchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, matchEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -29080,7 +29080,7 @@ func (ec *executionContext) _UserPayload(ctx context.Context, sel ast.SelectionS
 
 var userSearchConnectionImplementors = []string{"UserSearchConnection"}
 
-func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserSearchConnection) graphql.Marshaler {
+func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, userSearchConnectionImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -29133,7 +29133,7 @@ func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.S
 
 var userSearchEdgeImplementors = []string{"UserSearchEdge"}
 
-func (ec *executionContext) _UserSearchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserSearchEdge) graphql.Marshaler {
+func (ec *executionContext) _UserSearchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, userSearchEdgeImplementors)
 
 	out := graphql.NewFieldSet(fields)

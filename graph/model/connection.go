@@ -17,30 +17,6 @@ type UserPage struct {
 // TotalCount fails when the shard of the list's owner did not answer.
 func (p *UserPage) TotalCount() (int32, error) { return int32(p.Total.Value), p.Total.Err }
 
-// FollowConnection is a page of a list of follows.
-type FollowConnection struct {
-	UserPage
-	Edges []*FollowEdge
-}
-
-// MatchConnection is a page of friends.
-type MatchConnection struct {
-	UserPage
-	Edges []*MatchEdge
-}
-
-// BlockConnection is a page of blocked users.
-type BlockConnection struct {
-	UserPage
-	Edges []*BlockEdge
-}
-
-// FollowRequestConnection is a page of users who wait, or for whom one waits.
-type FollowRequestConnection struct {
-	UserPage
-	Edges []*FollowRequestEdge
-}
-
 // RelationConnection is a page of edges of a declared kind.
 type RelationConnection struct {
 	UserPage
@@ -70,10 +46,17 @@ func (e *RelationEdge) Attributes() *storage.Attributes {
 	return (*storage.Attributes)(&e.Detail.Attributes)
 }
 
-// UserConnection is a page of users in whose list no single edge puts them.
+// UserConnection is a page of users, whatever the schema calls it.
 type UserConnection struct {
 	UserPage
 	Edges []*UserEdge
+}
+
+// UserEdge is a user on such a page, with the time since when it is in the list; zero if the schema tells none.
+type UserEdge struct {
+	Cursor string
+	Node   *User
+	Since  time.Time
 }
 
 // SuggestionEdge is one suggestion.

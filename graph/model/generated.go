@@ -28,14 +28,6 @@ type AccountPayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
-// A blocked user.
-type BlockEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
-	// Since when the viewer blocks it.
-	BlockedAt time.Time `json:"blockedAt"`
-}
-
 // Something that has changed, an event of CloudEvents 1.0.
 type ChangeEvent struct {
 	// Names the event in its source. The same change has the same name whenever it is read.
@@ -125,7 +117,7 @@ type EdgesAmong struct {
 // A new favorite of a post of the viewer.
 type FavoriteAdded struct {
 	// The edge in the post's `favoritedBy`.
-	Edge *FavoritedByEdge `json:"edge,omitempty"`
+	Edge *UserEdge `json:"edge,omitempty"`
 	// The post.
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is then.
@@ -160,21 +152,6 @@ type FavoritePayload struct {
 	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
 }
 
-// A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another.
-type FavoritedByConnection struct {
-	Edges    []*FavoritedByEdge `json:"edges,omitempty"`
-	Nodes    []*User            `json:"nodes,omitempty"`
-	PageInfo *PageInfo          `json:"pageInfo"`
-}
-
-// A user in the list of those who have favorited a post.
-type FavoritedByEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
-	// When the user favorited the post.
-	FavoritedAt time.Time `json:"favoritedAt"`
-}
-
 // A page of a home feed.
 type FeedConnection struct {
 	Edges    []*PostEdge `json:"edges,omitempty"`
@@ -187,14 +164,6 @@ type FeedConnection struct {
 	NewerThan *NewerPosts `json:"newerThan,omitempty"`
 	// How many posts are newer than `feedSeenUpTo`; null before the first `markFeedSeen`.
 	Unseen *NewerPosts `json:"unseen,omitempty"`
-}
-
-// A user at the other end of a follow.
-type FollowEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
-	// Since when one follows the other.
-	FollowedAt time.Time `json:"followedAt"`
 }
 
 // Why one of many follows was refused.
@@ -242,24 +211,16 @@ type FollowOutcome struct {
 // A new request to follow the viewer.
 type FollowRequestAdded struct {
 	// The edge in the viewer's `followRequests`.
-	Edge *FollowRequestEdge `json:"edge,omitempty"`
+	Edge *UserEdge `json:"edge,omitempty"`
 	// The viewer, as it is then.
 	Viewer             *Viewer `json:"viewer,omitempty"`
 	subscription.State `json:"-"`
 }
 
-// A user who waits to follow the viewer, or whom the viewer waits to follow.
-type FollowRequestEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
-	// Since when.
-	RequestedAt time.Time `json:"requestedAt"`
-}
-
 // A new follower of the viewer.
 type FollowerAdded struct {
 	// The edge in the viewer's `followers`.
-	Edge *FollowEdge `json:"edge,omitempty"`
+	Edge *UserEdge `json:"edge,omitempty"`
 	// The viewer, as it is then.
 	Viewer             *Viewer `json:"viewer,omitempty"`
 	subscription.State `json:"-"`
@@ -354,14 +315,6 @@ type ListVisibilityInput struct {
 	Followings graphql.Omittable[*Visibility] `json:"followings,omitempty"`
 	// Who may see who follows the viewer.
 	Followers graphql.Omittable[*Visibility] `json:"followers,omitempty"`
-}
-
-// A friend.
-type MatchEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
-	// Since when both follow each other: when the later follow began.
-	MatchedAt time.Time `json:"matchedAt"`
 }
 
 // A file that belongs to a post. Kith keeps its address, not the file.
@@ -579,7 +532,7 @@ type RelationshipPayload struct {
 	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// The edge at the head of the viewer's followings, if `follow` has made it; else null.
-	FollowingEdge *FollowEdge `json:"followingEdge,omitempty"`
+	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
 }
 
 // A user who has been signed in.
@@ -626,33 +579,12 @@ type UserBy struct {
 	Handle graphql.Omittable[*string] `json:"handle,omitempty"`
 }
 
-// A user in a list.
-type UserEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
-}
-
 // A new user, or one who is changed for others.
 type UserPayload struct {
 	// False if nothing had to change.
 	Changed bool `json:"changed"`
 	// The user, as it is now.
 	User *User `json:"user,omitempty"`
-}
-
-// A page of users found.
-type UserSearchConnection struct {
-	Edges    []*UserSearchEdge `json:"edges,omitempty"`
-	Nodes    []*User           `json:"nodes,omitempty"`
-	PageInfo *PageInfo         `json:"pageInfo"`
-	// False if more users match than one search looks at: of those, the most followed and whom the viewer knows are here.
-	Complete bool `json:"complete"`
-}
-
-// A user found.
-type UserSearchEdge struct {
-	Cursor string `json:"cursor"`
-	Node   *User  `json:"node,omitempty"`
 }
 
 // By what several users are named, at most 500.

@@ -22,33 +22,33 @@ import (
 	"kith/graph/fields"
 )
 
-// AnswerObject answers a selection on one object, if necessary by slow. A missing object is an error.
-func AnswerObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+// AnswerObject answers a selection on one object of a type of the schema, if necessary by slow. A missing object is an error.
+func AnswerObject[T any](ctx context.Context, of string, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 		graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
 	}
-	return AnswerOptionalObject(ctx, sel, v, slow)
+	return AnswerOptionalObject(ctx, of, sel, v, slow)
 }
 
 // AnswerOptionalObject is [AnswerObject] for an object that may be null.
-func AnswerOptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+func AnswerOptionalObject[T any](ctx context.Context, of string, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	if p := templateOf(ctx, fields.TypeOf(v), sel); p != nil && !p.fails(v) {
+	if p := templateOf(ctx, fields.Types[of], sel); p != nil && !p.fails(v) {
 		return written{p, v}
 	}
-	return decided(ctx, sel, v, slow)
+	return decided(ctx, of, sel, v, slow)
 }
 
 // decided answers by slow if the fields of the selection can be collected, and otherwise by an error.
-func decided[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+func decided[T any](ctx context.Context, of string, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if event, is := any(v).(interface {
 		Enter(context.Context) context.Context // see [kith/graph/subscription.State]
 	}); is && v != nil {
 		ctx = event.Enter(ctx)
 	}
-	if t := fields.TypeOf(v); t != nil && v != nil {
+	if t := fields.Types[of]; t != nil && v != nil {
 		if _, err := Collect(graphql.GetOperationContext(ctx), sel, t.Is); err != nil {
 			graphql.AddError(ctx, err)
 			return graphql.Null
@@ -61,27 +61,27 @@ func decided[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(c
 }
 
 // AnswerSlice answers a selection on each element of a list, if necessary by slow.
-func AnswerSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
-	if objects, p := planned(ctx, sel, list); p != nil {
+func AnswerSlice[T any](ctx context.Context, of string, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if objects, p := planned(ctx, of, sel, list); p != nil {
 		return written{p, objects}
 	}
 	return graphql.MarshalSliceConcurrently(ctx, len(list), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		graphql.GetFieldContext(ctx).Result = &list[i]
-		return decided(ctx, sel, list[i], slow)
+		return decided(ctx, of, sel, list[i], slow)
 	})
 }
 
 // AnswerOptionalSlice is [AnswerSlice] for a list that may be null: nil is null.
-func AnswerOptionalSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+func AnswerOptionalSlice[T any](ctx context.Context, of string, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if list == nil {
 		return graphql.Null
 	}
-	return AnswerSlice(ctx, sel, list, slow)
+	return AnswerSlice(ctx, of, sel, list, slow)
 }
 
 // planned is a list ready to be written; without a plan if slow has to write it.
-func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (elements, *template) {
-	p := templateOf(ctx, fields.TypeOf((*T)(nil)), sel)
+func planned[T any](ctx context.Context, of string, sel ast.SelectionSet, list []*T) (elements, *template) {
+	p := templateOf(ctx, fields.Types[of], sel)
 	if p == nil {
 		return nil, nil
 	}
