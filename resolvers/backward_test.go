@@ -16,8 +16,8 @@ import (
 )
 
 // Pages backward have the rows of the list as it is read forward, from its end or before a cursor; with `after` and `before`
-// both, those between them. So do all set lists, in all their orders.
-func TestPagesBackwardAreThoseOfTheForwardOrder(t *testing.T) {
+// both, those between them; pages forward have them from its beginning. So do all set lists, by every filter and in every order.
+func TestPagesEachWayAreThoseOfTheWholeList(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 12)
 		store := oracle.New()
@@ -25,12 +25,15 @@ func TestPagesBackwardAreThoseOfTheForwardOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		api := w.api(t, store)
-		owner := rapid.IntRange(1, w.n).Draw(t, "owner")
+		owner := rapid.SampledFrom([]int{rapid.IntRange(1, w.n).Draw(t, "owner"), max(1, int(w.viewer))}).Draw(t, "whose")
 		fields := []string{"people(where: {or: [{followersOf: 1}, {followedBy: 2}]})"}
 		for field := range w.connections(1) {
 			fields = append(fields, field)
 		}
 		slices.Sort(fields)
+		for range 60 {
+			fields = append(fields, filteredList().Draw(t, "list"))
+		}
 		for _, field := range fields {
 			list := backwardList{api, owner, field}
 			all, isOpen := list.page(t, "first: 100")
@@ -45,6 +48,12 @@ func TestPagesBackwardAreThoseOfTheForwardOrder(t *testing.T) {
 				list.want(t, args, page, all, begin, end, end < len(all.cursors), begin > 0)
 				end = begin
 			}
+			for args, begin := fmt.Sprintf("first: %d", size), 0; begin < len(all.cursors); args = fmt.Sprintf("first: %d, after: %q", size, all.cursors[begin-1]) {
+				page, _ := list.page(t, args)
+				end := min(begin+size, len(all.cursors))
+				list.want(t, args, page, all, begin, end, end < len(all.cursors), begin > 0)
+				begin = end
+			}
 			a := rapid.IntRange(0, len(all.cursors)-1).Draw(t, "a")
 			b := rapid.IntRange(a, len(all.cursors)-1).Draw(t, "b")
 			args := fmt.Sprintf("first: 2, after: %q, before: %q", all.cursors[a], all.cursors[b])
@@ -52,6 +61,21 @@ func TestPagesBackwardAreThoseOfTheForwardOrder(t *testing.T) {
 			until := max(a+1, min(a+3, b))
 			list.want(t, args, page, all, a+1, until, until < b, true)
 		}
+	})
+}
+
+// filteredList draws a list of a user with any of its filters and orders.
+func filteredList() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		list := rapid.SampledFrom([]string{"followings", "followers", "friends"}).Draw(t, "of")
+		var filter []string
+		for _, one := range [][]string{{"", "mutual: true", "mutual: false"}, {"", "special: true", "special: false"}, {"", `match: "u"`, `match: "1"`}} {
+			if f := rapid.SampledFrom(one).Draw(t, "filter"); f != "" {
+				filter = append(filter, f)
+			}
+		}
+		order := rapid.SampledFrom([]string{"RECENT", "CLOSEST", "MOST_FOLLOWED"}).Draw(t, "order")
+		return fmt.Sprintf("%s(filter: {%s}, orderBy: %s)", list, strings.Join(filter, ", "), order)
 	})
 }
 
