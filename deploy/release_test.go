@@ -265,7 +265,7 @@ func TestReleaseDocuments(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^([0-9a-f]{64})  (\S+)$`).FindAllStringSubmatch(read(t, filepath.Join(dist, "SHA256SUMS")), -1) {
 		sums[line[2]] = line[1]
 	}
-	if len(sums) != 4+6+8+1 { // archives, packages, bills of materials, the chart
+	if len(sums) != 4+6+8+2 { // archives, packages, bills of materials, the chart and the npm package
 		t.Errorf("SHA256SUMS has %d files", len(sums))
 	}
 	bills := 0

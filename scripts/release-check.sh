@@ -16,7 +16,7 @@ image=$PWD/bin/image
 make_all() {
 	goreleaser release --snapshot --clean --skip=publish --parallelism 2
 	"$image" -source https://example.org/kith dist
-	cp bin/chart/*.tgz dist/
+	cp bin/packed/*.tgz dist/
 	(cd dist && sha256sum --quiet -c SHA256SUMS)
 }
 
