@@ -3,10 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -19,6 +23,7 @@ type TokenCmd struct {
 	Scope []string      `enum:"admin,act-as" placeholder:"SCOPE" help:"What the token may do: admin, or act-as (a backend, for its users)."`
 	User  int64         `bound:"natural" placeholder:"ID" help:"User the token is for. Default: none, for a token with a scope."`
 	For   time.Duration `default:"5m" help:"Lifetime of the token, at least 1s. Default: ${default}."`
+	Demo  string        `placeholder:"URL" help:"Local gateway with --demo that makes the token, such as http://127.0.0.1:8080."`
 
 	identity.SecretFlags `group:"identity"`
 }
@@ -31,6 +36,9 @@ func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
 	case c.User == 0 && len(c.Scope) == 0:
 		return unusable{errors.New("token: write --scope admin, --scope act-as or --user ID")}
 	}
+	if c.Demo != "" {
+		return c.ofDemo(ctx, k)
+	}
 	settings := identity.Settings{SecretFlags: c.SecretFlags, TokenTTL: c.For}
 	if err := settings.Check(); err != nil {
 		return unusable{err}
@@ -41,7 +49,7 @@ func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
 	}
 	defer who.Close()
 	if who.MadeSecret || who.Issuer == nil {
-		return unusable{Misset("jwt-secret", errors.New("the secret of the gateways is missing: set it, or --jwt-secret-file"))}
+		return unusable{Misset("jwt-secret", errors.New("the secret of the gateways is missing: set it, or --jwt-secret-file, or --demo"))}
 	}
 	subject := "kith token"
 	if c.User > 0 {
@@ -50,4 +58,27 @@ func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
 	token, err := who.Issuer.IssueTo(subject, c.Scope...)
 	_, unwritten := fmt.Fprintln(k.Stdout, token)
 	return cmp.Or(err, unwritten)
+}
+
+// ofDemo prints a token that a gateway with --demo has made.
+func (c *TokenCmd) ofDemo(ctx context.Context, k *kong.Context) error {
+	if len(c.Scope) > 0 {
+		return unusable{errors.New("--scope: a demo gives tokens of users only")}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("%s/demo/token?user=%d", strings.TrimSuffix(c.Demo, "/"), c.User), nil)
+	if err != nil {
+		return unusable{fmt.Errorf("--demo: %w", err)}
+	}
+	answer, err := (&http.Client{Timeout: 10 * time.Second}).Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the demo: %w", err)
+	}
+	defer answer.Body.Close()
+	var made struct{ Token string }
+	err = json.NewDecoder(io.LimitReader(answer.Body, 64<<10)).Decode(&made)
+	if answer.StatusCode != http.StatusOK || err != nil || made.Token == "" {
+		return fmt.Errorf("the gateway gives no token of user %d: it answers %s", c.User, answer.Status)
+	}
+	_, err = fmt.Fprintln(k.Stdout, made.Token)
+	return err
 }

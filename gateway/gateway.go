@@ -93,17 +93,18 @@ func shutdown(server *http.Server, open *quota.Limiter, drain time.Duration) err
 // end.
 func newHandler(cfg Config, bounds *quota.Limiter) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", endpoint(cfg, bounds))
+	s := newServer(cfg, bounds)
+	mux.Handle("/graphql", s.endpoint(cfg))
 	mux.HandleFunc("GET /healthz", serveHealth)
 	if cfg.Web != nil {
 		mux.Handle("/", cfg.Web)
+		mux.Handle("/demo/", s.origins.handler(cfg.Web)) // pages of other origins sign in as demo users, too
 	}
 	return exchange.Handler(cfg.stopping, cfg.Logger, cfg.AccessLevel, mux)
 }
 
 // endpoint is /graphql: the server behind the handlers that only its requests need.
-func endpoint(cfg Config, bounds *quota.Limiter) http.Handler {
-	s := newServer(cfg, bounds)
+func (s *server) endpoint(cfg Config) http.Handler {
 	ask := s.origins.handler(cfg.Identify(s))
 	return cfg.Metrics.Counted(cfg.Traces, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") != "" {

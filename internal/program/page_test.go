@@ -109,6 +109,14 @@ func TestTokenIsForOwnNames(t *testing.T) {
 	if strings.Contains(g.Stdout(), "eyJ") {
 		t.Errorf("a token is in what may be kept as a log:\n%s", g.Stdout())
 	}
+	if end := kithtest.Run(t, kithtest.Args("token", "--demo", g.URL, "--user", "1")); end.Code != 0 || !strings.HasPrefix(end.Stdout, "eyJ") {
+		t.Errorf("kith token: %+v", end)
+	}
+	for _, wrong := range [][]string{{"--user", "999999"}, {"--user", "1", "--scope", "admin"}} {
+		if end := kithtest.Run(t, kithtest.Args(append([]string{"token", "--demo", g.URL}, wrong...)...)); end.Code == 0 || end.Stdout != "" {
+			t.Errorf("kith token %q: %+v", wrong, end)
+		}
+	}
 	for host, want := range map[string]int{
 		"127.0.0.1" + port: http.StatusOK, "localhost" + port: http.StatusOK, "[::1]" + port: http.StatusOK,
 		"evil.example" + port: http.StatusForbidden, "evil.example": http.StatusForbidden,
@@ -120,7 +128,22 @@ func TestTokenIsForOwnNames(t *testing.T) {
 	if status := demoToken(t, g.URL, "localhost", "203.0.113.9"); status != http.StatusForbidden {
 		t.Errorf("through a proxy on this machine: status %d", status)
 	}
-	g = kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--trusted-proxy", "127.0.0.1"))
+	g = kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--trusted-proxy", "127.0.0.1", "--cors-origin", "http://localhost:5173"))
+	for origin, want := range map[string]string{"http://localhost:5173": "http://localhost:5173", "http://evil.example": ""} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/demo/token?user=1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Origin", origin)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if got := answer.Header.Get("Access-Control-Allow-Origin"); answer.StatusCode != http.StatusOK || got != want {
+			t.Errorf("a page of %s: status %d, allowed %q", origin, answer.StatusCode, got)
+		}
+	}
 	for _, client := range []string{"203.0.113.9", "127.0.0.1", "::1"} { // clients may say the same to a proxy
 		if status := demoToken(t, g.URL, "localhost", client); status != http.StatusForbidden {
 			t.Errorf("through a trusted proxy, for %s: status %d", client, status)
