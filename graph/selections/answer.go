@@ -1,7 +1,7 @@
 package selections
 
 // gqlgen gives every field of every object its own context, recover and marshaler,
-// and every element of a list a goroutine. That is right if a field may load something, but it is
+// and every element of a list a goroutine. That is right if a field may load something, but here all has been read, and it is
 // nine tenths of the work on a page whose users have been read already. In graph/generated, the
 // functions below are called before those that gqlgen generates: its plugin internal/generate puts
 // them there. They write the fields that have a [fields.Value], and leave the rest to gqlgen:
@@ -65,10 +65,25 @@ func AnswerSlice[T any](ctx context.Context, of string, sel ast.SelectionSet, li
 	if objects, p := planned(ctx, of, sel, list); p != nil {
 		return written{p, objects}
 	}
-	return graphql.MarshalSliceConcurrently(ctx, len(list), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
-		graphql.GetFieldContext(ctx).Result = &list[i]
-		return decided(ctx, of, sel, list[i], slow)
-	})
+	array := make(graphql.Array, len(list))
+	for i := range list {
+		if array[i] = answerElement(ctx, of, sel, list, i, slow); array[i] == nil {
+			return graphql.Array(nil)
+		}
+	}
+	return array
+}
+
+// answerElement answers one element of a list. It returns nil if that panics, which the errors say then.
+func answerElement[T any](ctx context.Context, of string, sel ast.SelectionSet, list []*T, i int, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) (m graphql.Marshaler) {
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Index: &i, Result: &list[i]})
+	defer func() {
+		if reason := recover(); reason != nil {
+			graphql.AddError(ctx, graphql.Recover(ctx, reason))
+			m = nil
+		}
+	}()
+	return decided(ctx, of, sel, list[i], slow)
 }
 
 // AnswerOptionalSlice is [AnswerSlice] for a list that may be null: nil is null.
