@@ -60,6 +60,18 @@ func AtOnce(parts []Part, f func(Part)) {
 	wg.Wait()
 }
 
+// lookUpAll runs the statements of a look-up. Servers work on them all at once. What SQLite does, it does here: a look-up takes one
+// processor for itself and not all, and statements at once would wait for one another at each page.
+func (d *DB) lookUpAll(parts []Part, f func(Part)) {
+	if d.Dialect != sqliteDialect {
+		AtOnce(parts, f)
+		return
+	}
+	for _, p := range parts {
+		f(p)
+	}
+}
+
 // LookUp answers a batch of comparable keys. For every part it runs read, which
 // calls found once for each row; keys that occur again are answered by their
 // first occurrence.
@@ -80,7 +92,7 @@ func LookUp[K comparable, V any](
 		}
 	}
 	parts := d.Split(len(unique), bound, func(i int) int { return shardOf(unique[i]) })
-	AtOnce(parts, func(p Part) {
+	d.lookUpAll(parts, func(p Part) {
 		wanted := storage.Chosen(unique, p.At)
 		err := read(p.Shard, wanted, func(k K, v V) {
 			if i, ok := first[k]; ok {
