@@ -21,6 +21,7 @@ type BenchCmd struct {
 	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store before, during and after a restart of one, and when others see a write: with Redis as cache, with Redis for events only, and without Redis."`
 	Guard    BenchGuardCmd    `cmd:"" help:"Compare this build with another one, alternately, and fail if it is slower."`
 	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for signed-in users, alternately with a hand-written handler: profiles, home feeds, posts, followings."`
+	Fair     BenchFairCmd     `cmd:"" help:"Measure how ordinary requests are answered beside 16 clients who ask for something expensive."`
 	Cost     BenchCostCmd     `cmd:"" help:"Measure the time of each field and compare it with its cost for --max-cost."`
 	Quality  BenchQualityCmd  `cmd:"" help:"Measure how many held-out follows of a graph each order of suggestions finds."`
 	Generate BenchGenerateCmd `cmd:"" help:"Generate a large graph for kith import."`

@@ -1,0 +1,205 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kith/bench"
+	"kith/bench/report"
+)
+
+// Fair is how others are answered beside clients who send one kind of request as fast as they can.
+type Fair struct {
+	Name   string  `json:"name"`
+	Cost   float64 `json:"cost"`   // of one such request
+	Alone  float64 `json:"alone"`  // such requests a second, with nobody beside
+	Beside float64 `json:"beside"` // with the others beside
+
+	P50, P99             float64 `json:"-"` // ms: of the others
+	SparedP50, SparedP99 float64 `json:"-"` // ms: of the same requests to another gateway on the same store, at the same time
+	Slower50             float64 `json:"slower50"`
+	Slower99             float64 `json:"slower99"`
+}
+
+const (
+	// crowd is how many clients send requests of one kind, and others how many send ordinary ones.
+	crowd, others = 16, 4
+	// pause is what an ordinary client waits between two requests: its users read.
+	pause = 5 * time.Millisecond
+	// passing is the cost up to which a query needs no turn among the expensive ones.
+	passing = 1000
+)
+
+// RunFair measures some fields of [bench.DearFields] on SQLite, as [RunDear] asks for them, each under as many aliases as pass without a turn, and as
+// many as the default limit allows: 16 clients of one user ask for it, one after the other, while four clients send ordinary requests of anybody, to
+// their gateway and to another one on a copy of the store.
+func RunFair(ctx context.Context, c Config, only *regexp.Regexp) (all []Fair, err error) {
+	r, graph, viewer, location, err := openCost(ctx, c)
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err != nil {
+		return nil, err
+	}
+	kinds := r.path("kinds.yaml")
+	if err := os.WriteFile(kinds, []byte(costKinds), 0o600); err != nil {
+		return nil, err
+	}
+	spared, err := r.copyStore(location) // two gateways on one SQLite store would keep nothing in memory
+	if err != nil {
+		return nil, err
+	}
+	var gateways [2]*program // the first is asked by the crowd
+	for i, location := range []string{location, spared} {
+		s := &subject{engine: report.SQLite, state: report.Warm, location: location, env: []string{"KITH_RELATIONS=" + kinds}}
+		if gateways[i], err = r.start(ctx, s, location); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, gateways[i].Stop()) }()
+		if err := loaded(ctx, gateways[i]); err != nil {
+			return nil, err
+		}
+	}
+	probes, err := bench.DearProbes(graph, viewer, c.Seed, []byte(r.secret))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := bench.NewCostProbes(graph, c.Seed, []byte(r.secret))
+	if err != nil {
+		return nil, err
+	}
+	var ordinary []bench.AppRequest
+	for _, p := range plain {
+		if slices.Contains([]string{"User.handle", "User.followings", "User.friends", "Relationship.status"}, p.Name) {
+			ordinary = append(ordinary, p.Requests...)
+		}
+	}
+	for _, p := range probes {
+		if !only.MatchString(p.Name) {
+			continue
+		}
+		for _, most := range []float64{passing, defaultMaxCost} {
+			one, err := r.fairness(ctx, gateways, p, most, ordinary)
+			if err != nil {
+				return all, fmt.Errorf("%s: %w", p.Name, err)
+			}
+			if one.Cost > 0 {
+				all = append(all, one)
+				r.Log("cost %.0f: p50 %.1f, p99 %.1f times the spared gateway's (%.2f, %.2f ms), %.0f of %.0f a second: %s", one.Cost, one.Slower50, one.Slower99, one.SparedP50, one.SparedP99, one.Beside, one.Alone, one.Name)
+			}
+		}
+	}
+	return all, nil
+}
+
+// fairness measures one kind of request, with as many aliases as may cost so much. Its cost is 0 if one alias costs more.
+func (r *run) fairness(ctx context.Context, gateways [2]*program, probe bench.DearProbe, most float64, ordinary []bench.AppRequest) (f Fair, err error) {
+	aliases, cost, refused := probe.Most, 0.0, ""
+	for ; aliases > 0; aliases = min(aliases-1, int(float64(aliases)*most/max(cost, 1))) {
+		if cost, refused, err = costOf(ctx, gateways[0].url, probe.Request(aliases)); err != nil || refused == "" && cost <= most {
+			break
+		}
+	}
+	if err != nil || aliases == 0 {
+		return f, err
+	}
+	f.Name, f.Cost = probe.Name, cost
+	requests := make([]bench.AppRequest, 64)
+	for i := range requests {
+		requests[i] = probe.Request(aliases)
+	}
+	beside := func(ask bool) (rate float64, times [2][]time.Duration, err error) {
+		end := time.Now().Add(r.Duration)
+		g, ctx := errgroup.WithContext(ctx)
+		var asked [crowd]int
+		for i := range crowd {
+			g.Go(func() error {
+				for n := i; time.Now().Before(end); n++ {
+					busy, err := answered(ctx, gateways[0].url, requests[n%len(requests)])
+					if err != nil {
+						return err
+					}
+					if !busy {
+						asked[i]++
+					}
+				}
+				return nil
+			})
+		}
+		var took [2][others][]time.Duration
+		for i := 0; i < others && ask; i++ {
+			g.Go(func() error {
+				for n := i; time.Now().Before(end); n++ {
+					at, began := n%2, time.Now()
+					busy, err := answered(ctx, gateways[at].url, ordinary[(n/2*7+i)%len(ordinary)])
+					if busy {
+						err = errors.New("an ordinary request is refused")
+					}
+					if err != nil {
+						return err
+					}
+					took[at][i] = append(took[at][i], time.Since(began))
+					time.Sleep(pause)
+				}
+				return nil
+			})
+		}
+		err = g.Wait()
+		for at := range times {
+			times[at] = slices.Concat(took[at][:]...)
+			slices.Sort(times[at])
+		}
+		for _, n := range asked {
+			rate += float64(n) / r.Duration.Seconds()
+		}
+		return rate, times, err
+	}
+	var times [2][]time.Duration
+	if f.Alone, _, err = beside(false); err == nil {
+		f.Beside, times, err = beside(true)
+	}
+	if err != nil {
+		return f, err
+	}
+	at := func(of []time.Duration, p float64) float64 { return bench.Latencies(of).Percentile(p).Seconds() * 1e3 }
+	f.P50, f.P99, f.SparedP50, f.SparedP99 = at(times[0], 50), at(times[0], 99), at(times[1], 50), at(times[1], 99)
+	f.Slower50, f.Slower99 = f.P50/f.SparedP50, f.P99/f.SparedP99
+	return f, nil
+}
+
+// manyConnections keeps as many connections open as clients ask.
+var manyConnections = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: crowd + others}}
+
+// answered asks a gateway. Busy says that it is to be asked again later.
+func answered(ctx context.Context, url string, q bench.AppRequest) (busy bool, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(q.Body))
+	if err != nil {
+		return false, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+q.Token)
+	response, err := manyConnections.Do(request)
+	if err != nil {
+		return false, err
+	}
+	defer response.Body.Close()
+	text := make([]byte, 200)
+	n, err := io.ReadFull(response.Body, text)
+	if err == nil {
+		_, err = io.Copy(io.Discard, response.Body)
+	} else if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	if busy = response.StatusCode == http.StatusServiceUnavailable; !busy && bytes.HasPrefix(text, []byte(`{"errors"`)) {
+		err = errors.Join(err, fmt.Errorf("status %d: %s", response.StatusCode, text[:n]))
+	}
+	return busy, err
+}
