@@ -160,7 +160,10 @@ func (s *server) stream(a answer, op documents.Operation, errs gqlerror.List) *e
 
 // Execute implements [live.Executor]. Work that has a queue of its own is left out.
 func (s *server) Execute(ctx context.Context, p *quota.Permit, op documents.Operation) bool {
-	return op.Cost <= quota.CostlyFrom || p.Execute(ctx, op.Cost-s.costs.Queued(op.OperationContext))
+	if op.Cost > quota.CostlyFrom {
+		op.Cost -= s.costs.Queued(op.OperationContext)
+	}
+	return p.Execute(ctx, op.Cost)
 }
 
 // Reject implements [live.Executor].

@@ -4,11 +4,13 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
 	// CostlyFrom is the cost from which an operation is not cheap.
-	CostlyFrom = 500
+	CostlyFrom = 1_000
 	// CostlyBytes is the length from which a body, or a query that was not seen before, is not
 	// cheap.
 	CostlyBytes = 4 << 10
@@ -22,6 +24,11 @@ const (
 	// longestTurn is several times what a costly request works. Who has its turn for longer is waiting itself, for a server
 	// that does not answer, or has got hardly any of the processors.
 	longestTurn = patience / 4
+
+	// freePart is which part of the processors a party may use by cheap requests before these take turns as well, and freeAtOnce what it may
+	// use at once. A unit of cost stands for a microsecond.
+	freePart   = 1. / 32
+	freeAtOnce = 50_000
 )
 
 // A Permit is the admission of one request; the zero value is none.
@@ -61,9 +68,9 @@ func (p *Permit) Read(ctx context.Context, bytes int) bool {
 	return bytes <= CostlyBytes || p.work(ctx, CostlyFrom)
 }
 
-// Execute announces in the same way that an operation of a cost is executed.
+// Execute announces in the same way that an operation of a cost is executed. A cheap one waits only if its party has spent its share.
 func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
-	return cost <= CostlyFrom || p.work(ctx, cost)
+	return cost <= CostlyFrom && p.turn == nil && p.of.spares(p.of.Party(ctx).payer(), cost) || p.work(ctx, cost)
 }
 
 // work waits until there is a turn for costly work, or adds to the cost of the one that the permit has.
@@ -96,6 +103,19 @@ func (p *Permit) End() {
 		p.turn()
 	}
 	l.requests.Release(1)
+}
+
+// spares reports whether a party has not spent its share of the processors with a request of a cost. Backends that act for many have none.
+func (l *Limiter) spares(who Party, cost uint64) bool {
+	if who == (Party{}) {
+		return true
+	}
+	spent, ok := l.spent.Get(who)
+	if !ok {
+		spent = rate.NewLimiter(rate.Limit(freePart*1e6*float64(l.turns.all)), freeAtOnce)
+		l.spent.Add(who, spent)
+	}
+	return spent.AllowN(time.Now(), int(cost))
 }
 
 // Take works on a message of so many bytes from a WebSocket. A long message waits for its

@@ -5,6 +5,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -70,7 +71,8 @@ type Limiter struct {
 	queued   atomic.Int64        // requests that wait for that
 	sockets  *semaphore.Weighted // of 1: the one long message of a WebSocket that is read
 
-	turns   *turns
+	turns   *turns                            // of costly requests
+	spent   *lru.Cache[Party, *rate.Limiter]  // by [Party.payer]
 	answers *semaphore.Weighted               // of 1 each that is worked on
 	refused *lru.Cache[string, *rate.Limiter] // by [Party.Address]
 
@@ -113,14 +115,15 @@ const (
 	refusalsAtOnce  = 50
 	refusalPause    = 100 * time.Millisecond
 
-	// refusedAddresses is how many addresses are remembered: some 2 MB.
-	refusedAddresses = 8192
+	// remembered is how many addresses are remembered that were refused, and how many parties with what they have spent: some 2 MB each.
+	remembered = 8192
 )
 
 // New makes a limiter for the parties of contexts.
 func New(b Bounds, party func(context.Context) Party, m *exchange.Metrics) *Limiter {
-	refused, err := lru.New[string, *rate.Limiter](refusedAddresses)
-	if err != nil {
+	refused, err := lru.New[string, *rate.Limiter](remembered)
+	spent, errSpent := lru.New[Party, *rate.Limiter](remembered)
+	if err = cmp.Or(err, errSpent); err != nil {
 		panic(err) // only for a size that is not positive
 	}
 	return &Limiter{
@@ -131,6 +134,7 @@ func New(b Bounds, party func(context.Context) Party, m *exchange.Metrics) *Limi
 		requests: semaphore.NewWeighted(int64(b.Requests)),
 		sockets:  semaphore.NewWeighted(1),
 		turns:    newTurns(max(1, runtime.GOMAXPROCS(0)/2), b.Requests/4),
+		spent:    spent,
 		answers:  semaphore.NewWeighted(int64(b.Answers)),
 		refused:  refused,
 		shares:   make(map[Party]*share),

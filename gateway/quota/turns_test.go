@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 func user(n int64) Party { return Party{User: n} }
@@ -106,21 +104,74 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 	})
 }
 
+type partyKey struct{}
+
+// asking is the context of a request of a party.
+func asking(t *testing.T, who Party) context.Context {
+	return context.WithValue(t.Context(), partyKey{}, who)
+}
+
+func limiter() *Limiter {
+	return New(Bounds{Requests: 1000}, func(ctx context.Context) Party { return ctx.Value(partyKey{}).(Party) }, nil)
+}
+
+// executed is how long a request of a party waits until it may be executed. It does not end.
+func executed(t *testing.T, l *Limiter, who Party, cost uint64) time.Duration {
+	t.Helper()
+	began, ctx := time.Now(), asking(t, who)
+	if p, ok := l.Admit(ctx); !ok || !p.Execute(ctx, cost) {
+		t.Fatalf("%+v was refused after %s", who, time.Since(began))
+	}
+	return time.Since(began)
+}
+
 // Requests that wait for a server which does not answer keep no others from their turns, and give none back twice.
 func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one := &Limiter{turns: newTurns(1, 10), requests: semaphore.NewWeighted(10), Party: func(context.Context) Party { return user(1) }}
-		for range 3 { // who waits behind two others waits for less than its patience
-			p, _ := one.Admit(t.Context())
-			if began := time.Now(); !p.Execute(t.Context(), CostlyFrom+1) || time.Since(began) > longestTurn {
+		l := limiter()
+		l.turns = newTurns(1, 10)
+		ctx := asking(t, user(1))
+		for range 3 {
+			p, _ := l.Admit(ctx)
+			if began := time.Now(); !p.Execute(ctx, CostlyFrom+1) || time.Since(began) > longestTurn {
 				t.Errorf("no turn, or only after %s", time.Since(began))
 			}
 			defer func() {
 				p.End()
-				if one.turns.free > 1 {
-					t.Errorf("%d turns are free of one", one.turns.free)
+				if l.turns.free > 1 {
+					t.Errorf("%d turns are free of one", l.turns.free)
 				}
 			}()
+		}
+	})
+}
+
+// Cheap requests wait for no turns, unless their party has sent so many that it has spent its share. Backends have none.
+func TestCheapRequestsOfWhoSendsManyTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter()
+		for range l.turns.all {
+			executed(t, l, user(1), CostlyFrom+1)
+		}
+		for _, who := range []Party{user(2), {Address: "192.0.2.1"}, {}} {
+			for range freeAtOnce / CostlyFrom {
+				if waited := executed(t, l, who, CostlyFrom); waited > 0 {
+					t.Errorf("%+v waited for %s", who, waited)
+				}
+			}
+		}
+		if waited := executed(t, l, Party{}, CostlyFrom); waited > 0 {
+			t.Errorf("a backend waited for %s", waited)
+		}
+		if waited := executed(t, l, user(2), CostlyFrom); waited != longestTurn {
+			t.Errorf("who has spent its share waited for %s, not until a turn had ended", waited)
+		}
+		if waited := executed(t, l, user(3), CostlyFrom); waited > 0 {
+			t.Errorf("another waited for %s", waited)
+		}
+		time.Sleep(time.Second)
+		if waited := executed(t, l, user(2), CostlyFrom); waited > 0 {
+			t.Errorf("a second later it waited for %s", waited)
 		}
 	})
 }

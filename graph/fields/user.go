@@ -13,7 +13,7 @@ const bothOpen = OpenFollowings | OpenFollowers
 const setAlgebra = 100
 
 // The followers whom the viewer follows are matched, and all of them ranked: up to half a millisecond and 0.2 MB without caches.
-const knownFollowers = 250
+const knownFollowers = 400
 
 // Both lists of a user are read whole, also those of the famous: 190 µs on average without caches, and some ms. Pages of one list are one whole.
 const ownLists = 550
