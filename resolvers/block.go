@@ -8,7 +8,6 @@ import (
 	"kith/accounts"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
-	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -73,15 +72,13 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 	}
 	d := doneBy(ctx, viewer, other, o)
 	p := r.payload(ctx, payloadSelection(ctx), d)
-	return &model.RelationshipPayload{
-		Changed: o.Changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
-	}, nil
+	return p.towards(o.Changed), nil
 }
 
 // BlockedUsers leaves out only hidden users: the list exists to show users in a block.
 func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	list := ownList{side: storage.Forward, owner: obj.User.UserID, kind: storage.Blocking}
-	return readUsers(ctx, r.Resolver, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), prefetch.Cursors{Kind: cursor.Blocked})
+	return readUsers(ctx, r.Resolver, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), blockCursors)
 }
 
 func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {

@@ -167,7 +167,7 @@ func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.Followe
 		return nil, err
 	}
 	return towardsViewer(ctx, r.Resolver, viewer, storage.Following, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowerAdded {
-		return &model.FollowerAdded{Edge: followEdge(storage.Inverse, row, node), Viewer: self}
+		return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, node), Viewer: self}
 	})
 }
 
@@ -177,8 +177,7 @@ func (r subscriptions) FollowRequestAdded(ctx context.Context) (<-chan *model.Fo
 		return nil, err
 	}
 	return towardsViewer(ctx, r.Resolver, viewer, storage.Requested, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowRequestAdded {
-		at := requestCursors(storage.Inverse).Spell(prefetch.Unsealed, int64(row.UpdateTime), int64(row.From))
-		return &model.FollowRequestAdded{Edge: &model.UserEdge{Cursor: at, Node: node, Since: row.UpdateTime.Time()}, Viewer: self}
+		return &model.FollowRequestAdded{Edge: listedEdge(storage.Inverse, row, node), Viewer: self}
 	})
 }
 

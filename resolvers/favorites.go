@@ -119,11 +119,10 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.Favorites]).Prime(f.Row.Pair(), f.Row)
 	}
 	r.await(ctx, d, s.readsInverse())
-	edge := s.below("favoriteEdge")
 	level := []prefetch.Objects{s.viewerObjects(ctx, viewer, true)}
 	selectsPost := s.has("post") || s.has("favoriteEdge")
 	if selectsPost {
-		level = append(level, postIDs{[]storage.PostID{post}, append(s.of("post"), edge.of("node")...)})
+		level = append(level, postIDs{[]storage.PostID{post}, append(s.of("post"), s.below("favoriteEdge").of("node")...)})
 	}
 	prefetch.Fetch(ctx, level...)
 	payload.Viewer = s.showViewer(ctx, viewer, true)
@@ -138,12 +137,10 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		prefetch.FailAt(ctx, prefetch.Here(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))(0), err)
 	}
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{post}) {
-		payload.Post = s.post(ctx, row)
-		if f.Row.Type == storage.Favorited && s.has("favoriteEdge") {
-			at := prefetch.Here(ctx, s.key("favoriteEdge"), edge.key("node"))
-			made := favoriteEdge(f.Row, postsOf(ctx, []storage.Post{row}, edge.of("node"), at)[0])
-			payload.FavoriteEdge = &made
-		}
+		payload.Post = s.post(ctx, "post", row)
+		payload.FavoriteEdge = madeOne(s, "favoriteEdge", f.Changed && f.Row.Type == storage.Favorited, func(on selection, key string) model.FavoriteEdge {
+			return favoriteEdge(f.Row, on.post(ctx, "node", row, key))
+		})
 	}
 	return payload, nil
 }

@@ -182,16 +182,10 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	rememberRelations(ctx, relations)
 	p := r.payload(ctx, s, done{
 		// If the edge is the viewer's own, the viewer exists: the store has just locked its counts.
-		viewer: viewer, other: other, unsure: tie.Value.Row.From != viewer,
+		viewer: viewer, other: other, unsure: tie.Value.Row.From != viewer, made: madeBy(relations),
 		token: token, late: token, stale: stale,
 	})
-	f := &model.RelationshipPayload{
-		Changed: tie.Value.Changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
-	}
-	if tie.Value.Changed && tie.Value.Row.Type == storage.Following && tie.Value.Row.From == viewer && s.has("followingEdge") {
-		f.FollowingEdge = followEdge(storage.Forward, tie.Value.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
-	}
-	return f, nil
+	return p.towards(tie.Value.Changed), nil
 }
 
 // tokenOf is the token of the follows that were written or existed already.
@@ -217,6 +211,16 @@ func rememberRelations(ctx context.Context, relations []storage.Result[storage.C
 			remember(ctx, tie.Value.Row)
 		}
 	}
+}
+
+// madeBy are the rows that changes have written, empty for those that have changed nothing.
+func madeBy(relations []storage.Result[storage.Changed]) []storage.Row {
+	return storage.Each(relations, func(tie storage.Result[storage.Changed]) (row storage.Row) {
+		if tie.Value.Changed {
+			row = storage.Row{Side: tie.Value.Side, Edge: tie.Value.Row}
+		}
+		return row
+	})
 }
 
 func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.FollowManyPayload, error) {
@@ -251,7 +255,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list pre
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
 	prefetch.Fetch(ctx,
 		s.viewerObjects(ctx, viewer, false),
-		prefetch.Users{IDs: others, Exist: selected.has("user"), On: selected.of("user")},
+		selected.userObjects(others...),
 		relationshipPairs{pairs, selected.of("relationship")},
 	)
 	at := list.At(prefetch.Each(ctx, s.key("outcomes")))
@@ -262,11 +266,14 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list pre
 	if selected.has("relationship") {
 		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.Below(selected.Named("relationship")))
 	}
+	made := madeBy(relations)
+	followings, members := selected.madeEdges(ctx, followingEdge, viewer, made, at), selected.madeEdges(ctx, memberEdge, viewer, made, at)
 	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
 		outcomes[list.Index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],
+			FollowingEdge: followings[i], MemberEdge: members[i],
 			Error: followError(tie.Err),
 		}
 	}

@@ -12,9 +12,6 @@ import (
 	"kith/storage"
 )
 
-// listKinds are the cursors of followings and followers.
-var listKinds = [...]cursor.Kind{storage.Forward: cursor.Followings, storage.Inverse: cursor.Followers}
-
 // queryOf asks for the page.
 func queryOf(p prefetch.PageArguments, owner storage.UserID) storage.PageQuery {
 	return storage.PageQuery{Owner: owner, Limit: p.Size, After: prefetch.PositionAt(p.After), Before: prefetch.PositionAt(p.Before), Backward: p.Backward}
@@ -29,15 +26,6 @@ func infoOf(sealer *cursor.Sealer, p prefetch.PageArguments, side storage.Side, 
 	info := prefetch.PageInfo(sealer, ends, more, nil)
 	p.Around(info, more, p.After != storage.Place{}, p.Before != storage.Place{})
 	return info
-}
-
-func cursorOf(side storage.Side, e storage.Edge) string {
-	return prefetch.Spell(prefetch.Unsealed, listKinds[side], prefetch.PlaceAt(storage.PositionOf(side, e)))
-}
-
-// followEdge is an edge of a plain list.
-func followEdge(side storage.Side, e storage.Edge, node *model.User) *model.UserEdge {
-	return &model.UserEdge{Cursor: cursorOf(side, e), Node: node, Since: e.UpdateTime.Time()}
 }
 
 // listField is a plain list of a user. If users of it are selected, it has a set answer.

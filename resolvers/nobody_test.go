@@ -55,18 +55,17 @@ func asksAboutX() []string {
 		asks = append(asks, `mutation { setFollowMark(userId: "X"`+args+`) { `+anyPayload+` } }`)
 	}
 	for payload, mutations := range map[string]string{
-		anyPayload + ` followingEdge { node { id } }`: `follow unfollow removeFollower`,
-		anyPayload: `block unblock mute unmute acceptFollowRequest declineFollowRequest`,
-		anyPayload + ` request { id state from { id } to { id } }`: `requestFriend acceptFriend declineFriend cancelFriendRequest removeFriend`,
-		`viewer { user { id } } user { id }`:                       `dismissSuggestion undismissSuggestion`,
+		anyPayload + ` followingEdge { node { id } } followerEdge { node { id } } blockEdge { node { id } }`:                  `follow unfollow removeFollower block unblock mute unmute acceptFollowRequest declineFollowRequest`,
+		anyPayload + ` request { id state from { id } to { id } } followingEdge { node { id } } followerEdge { node { id } }`: `requestFriend acceptFriend declineFriend cancelFriendRequest removeFriend`,
+		`viewer { user { id } } user { id }`: `dismissSuggestion undismissSuggestion`,
 	} {
 		for field := range strings.FieldsSeq(mutations) {
 			asks = append(asks, `mutation { `+field+`(userId: "X") { `+payload+` } }`)
 		}
 	}
-	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { user { id followingCount } } outcomes { userId changed user { id } `+anyTie+` error { code message } } } }`)
+	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { user { id followingCount } } outcomes { userId changed user { id } followingEdge { node { id } } memberEdge { node { id } } `+anyTie+` error { code message } } } }`)
 	const anyRelated = `(kind: BOOKMARKS, ids: ["X", "X"]) { viewer { user { id } } outcomes { id changed error { code message } } } }`
-	const anyListed = `(listId: "L", userIds: ["X"]) { changed list { memberCount has(userId: "X") members { totalCount nodes { id } } } outcomes { userId changed user { id } ` + anyTie + ` error { code message } } } }`
+	const anyListed = `(listId: "L", userIds: ["X"]) { changed list { memberCount has(userId: "X") members { totalCount nodes { id } } } outcomes { userId changed user { id } followingEdge { node { id } } memberEdge { node { id } } ` + anyTie + ` error { code message } } } }`
 	for _, mutation := range []string{`relate` + anyRelated, `unrelate` + anyRelated, `addToList` + anyListed, `removeFromList` + anyListed} {
 		asks = append(asks, `mutation { `+mutation)
 	}

@@ -49,7 +49,7 @@ func (l ownList) holds(e storage.Edge) bool {
 
 // cursorsOf are those of edges of a declared kind.
 func (l ownList) cursorsOf() prefetch.Cursors {
-	return prefetch.Cursors{Kind: cursor.Edges, To: []int64{int64(l.owner), l.item, int64(l.side)}, What: "list"}
+	return relationCursors(l.side, l.owner, l.item)
 }
 
 // page reads as much of a page as is needed.

@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 
 	"kith/graph/consistency"
@@ -16,7 +17,8 @@ import (
 // done is the effect of a mutation between the viewer and another user.
 type done struct {
 	viewer, other storage.UserID
-	unsure        bool // whether the viewer exists
+	unsure        bool          // whether the viewer exists
+	made          []storage.Row // forward rows that it has written, none if it has changed nothing
 
 	token consistency.Token // of all that was written
 	late  consistency.Token // of rows that may not have been propagated to their other side yet
@@ -27,6 +29,9 @@ type done struct {
 func doneBy(ctx context.Context, viewer, other storage.UserID, o social.Outcome) done {
 	d := done{viewer: viewer, other: other, unsure: o.Row.Edge.From != viewer, stale: o.Stale}
 	for _, w := range o.Written {
+		if o.Changed && w.Edge.UpdateTime >= o.Row.Edge.UpdateTime { // older ones are only written to their other side
+			d.made = append(d.made, w.Row)
+		}
 		d.token = append(d.token, markOf(w.Row))
 		if !w.Inverse {
 			d.late = append(d.late, markOf(w.Row))
@@ -43,6 +48,8 @@ type commonFields struct {
 	viewer       *model.Viewer
 	user         *model.User
 	relationship *model.Relationship
+
+	followingEdge, followerEdge, blockEdge *model.UserEdge
 }
 
 // payload reads the selection of the parts, and whatever else the payload needs, once the write has arrived on the sides that are read.
@@ -51,7 +58,7 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 	pair := storage.Pair{From: d.viewer, To: d.other}
 	more = append(more,
 		s.viewerObjects(ctx, d.viewer, d.unsure),
-		prefetch.Users{IDs: []storage.UserID{d.other}, Exist: s.has("user") || s.below("followingEdge").has("node"), On: append(s.of("user"), s.below("followingEdge").of("node")...)},
+		s.userObjects(d.other),
 	)
 	if s.has("relationship") {
 		more = append(more, relationshipPairs{[]storage.Pair{pair}, s.of("relationship")})
@@ -61,6 +68,70 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 		viewer:       s.showViewer(ctx, d.viewer, d.unsure),
 		user:         s.user(ctx, "user", d.other, true),
 		relationship: s.relationship(ctx, pair),
+
+		followingEdge: s.madeEdge(ctx, followingEdge, d),
+		followerEdge:  s.madeEdge(ctx, followerEdge, d),
+		blockEdge:     s.madeEdge(ctx, blockEdge, d),
+	}
+}
+
+// An edgeField shows an edge between users that a mutation has made as the viewer's list has it that it belongs to.
+type edgeField struct {
+	name string
+	side storage.Side     // of the list
+	kind storage.EdgeType // of its edges
+}
+
+var (
+	followingEdge = edgeField{"followingEdge", storage.Forward, storage.Following}
+	followerEdge  = edgeField{"followerEdge", storage.Inverse, storage.Following}
+	blockEdge     = edgeField{"blockEdge", storage.Forward, storage.Blocking}
+	memberEdge    = edgeField{"memberEdge", storage.Relations, storage.Related}
+)
+
+// userObjects are other users, and what the payload, or each of its outcomes, selects of them.
+func (s selection) userObjects(others ...storage.UserID) prefetch.Users {
+	w := prefetch.Users{IDs: others, Exist: s.has("user"), On: s.of("user")}
+	for _, f := range []edgeField{followingEdge, followerEdge, blockEdge, memberEdge} {
+		edge := s.below(f.name)
+		w.Exist, w.On = w.Exist || edge.has("node"), append(w.On, edge.of("node")...)
+	}
+	return w
+}
+
+// madeEdges show in a field each row that was written, nil for those that are not edges of its list. Their users have been fetched.
+func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.UserID, made []storage.Row, at prefetch.Paths) []*model.UserEdge {
+	edges, on := make([]*model.UserEdge, len(made)), s.below(f.name)
+	at = at.Below(s.Named(f.name)).Below(on.Named("node"))
+	for i, row := range made {
+		pair := row.Edge.Pair()
+		if s.has(f.name) && row.Side == f.side.Truth() && row.Edge.Type == f.kind && f.side.Owner(pair) == viewer {
+			nodes := usersOf(ctx, prefetch.Users{IDs: []storage.UserID{f.side.Peer(pair)}, Exist: on.has("node"), On: on.of("node")}, at.Of(i))
+			edges[i] = listedEdge(f.side, row.Edge, nodes[0])
+		}
+	}
+	return edges
+}
+
+// madeEdge is the one of madeEdges that a payload shows; nil if there is none.
+func (s selection) madeEdge(ctx context.Context, f edgeField, d done) *model.UserEdge {
+	return cmp.Or(s.madeEdges(ctx, f, d.viewer, d.made, prefetch.Here(ctx))...)
+}
+
+// madeOne shows an object that the mutation has made, if it has, as the edge of its list; nil if that is not selected.
+func madeOne[E any](s selection, field string, made bool, show func(on selection, key string) E) *E {
+	if !made || !s.has(field) {
+		return nil
+	}
+	edge := show(s.below(field), s.key(field))
+	return &edge
+}
+
+// towards is the payload of a change towards another user.
+func (p commonFields) towards(changed bool) *model.RelationshipPayload {
+	return &model.RelationshipPayload{
+		Changed: changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
+		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge, BlockEdge: p.blockEdge,
 	}
 }
 

@@ -1,11 +1,13 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"kith/accounts"
 	"kith/graph/apierr"
+	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -48,9 +50,14 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	}
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx,
-		postRows{[]storage.Post{post}, s.of("post")},
+		postRows{[]storage.Post{post}, append(s.of("post"), s.below("postEdge").of("node")...)},
 		s.viewerObjects(ctx, viewer, true))
-	return &model.PostPayload{Changed: published, Post: s.post(ctx, post), Viewer: s.showViewer(ctx, viewer, true)}, nil
+	return &model.PostPayload{
+		Changed: published, Post: s.post(ctx, "post", post), Viewer: s.showViewer(ctx, viewer, true),
+		PostEdge: madeOne(s, "postEdge", published, func(on selection, key string) model.PostEdge {
+			return model.PostEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Posts, post.Place()), Node: on.post(ctx, "node", post, key)}
+		}),
+	}, nil
 }
 
 func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput, attributes map[string]any) (*model.PostPayload, error) {
@@ -90,7 +97,7 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 	prefetch.Fetch(ctx,
 		postRows{[]storage.Post{edited}, s.of("post")},
 		s.viewerObjects(ctx, viewer, true))
-	return &model.PostPayload{Changed: changed, Post: s.post(ctx, edited), Viewer: s.showViewer(ctx, viewer, true)}, nil
+	return &model.PostPayload{Changed: changed, Post: s.post(ctx, "post", edited), Viewer: s.showViewer(ctx, viewer, true)}, nil
 }
 
 func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayload, error) {
@@ -102,7 +109,11 @@ func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayloa
 	if err != nil {
 		return nil, postError(err)
 	}
-	return &model.PostPayload{Changed: changed, Viewer: payloadSelection(ctx).readViewer(ctx, viewer)}, nil
+	payload := &model.PostPayload{Changed: changed, Viewer: payloadSelection(ctx).readViewer(ctx, viewer)}
+	if changed {
+		payload.DeletedPostID = new((&model.Post{Row: storage.Post{PostID: post}}).ID())
+	}
+	return payload, nil
 }
 
 func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model.CommentPayload, error) {
@@ -124,15 +135,13 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 		return nil, postError(err)
 	}
 	s := payloadSelection(ctx)
-	payload := &model.CommentPayload{Changed: added}
-	prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{viewer}, Exist: true, On: s.below("comment").of("author")}, s.postObjects(post))
-	if s.has("comment") {
-		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), prefetch.Here(ctx, s.key("comment"))) {
-			payload.Comment = c
-		}
-	}
-	payload.Post = s.readPost(ctx, post)
-	return payload, nil
+	prefetch.Fetch(ctx, commentRows{[]storage.Comment{comment}, append(s.of("comment"), s.below("commentEdge").of("node")...)}, s.postObjects(post))
+	return &model.CommentPayload{
+		Changed: added, Comment: s.comment(ctx, "comment", comment), Post: s.readPost(ctx, post),
+		CommentEdge: madeOne(s, "commentEdge", added, func(on selection, key string) model.CommentEdge {
+			return commentEdge(comment, on.comment(ctx, "node", comment, key))
+		}),
+	}, nil
 }
 
 func (r mutations) DeleteComment(ctx context.Context, text string) (*model.CommentPayload, error) {
@@ -152,7 +161,7 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Comme
 	if post != (storage.PostID{}) {
 		s := payloadSelection(ctx)
 		prefetch.Fetch(ctx, s.postObjects(post))
-		payload.Changed, payload.Post = true, s.readPost(ctx, post)
+		payload.Changed, payload.Post, payload.DeletedCommentID = true, s.readPost(ctx, post), new((&model.Comment{Row: storage.Comment{CommentID: id.comment()}}).ID())
 	}
 	return payload, nil
 }
@@ -179,7 +188,7 @@ func (s selection) readPost(ctx context.Context, id storage.PostID) *model.Post 
 		return nil
 	}
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{id}) {
-		return s.post(ctx, row)
+		return s.post(ctx, "post", row)
 	}
 	return nil
 }
@@ -217,10 +226,18 @@ func checkMedia(given []*model.MediaInput) ([]storage.Media, error) {
 	return files, accounts.CheckMedia(files)
 }
 
-// post makes the post of a payload, which has been fetched; nil if it is not selected.
-func (s selection) post(ctx context.Context, row storage.Post) *model.Post {
-	if !s.has("post") {
+// post makes the post of a field, which has been fetched; nil if it is not selected. above is the path of the object that has the field.
+func (s selection) post(ctx context.Context, field string, row storage.Post, above ...any) *model.Post {
+	if !s.has(field) {
 		return nil
 	}
-	return postsOf(ctx, []storage.Post{row}, s.of("post"), prefetch.Here(ctx, s.key("post")))[0]
+	return postsOf(ctx, []storage.Post{row}, s.of(field), prefetch.Here(ctx, append(above, s.key(field))...))[0]
+}
+
+// comment is as post; nil also if its writer no longer exists.
+func (s selection) comment(ctx context.Context, field string, row storage.Comment, above ...any) *model.Comment {
+	if !s.has(field) {
+		return nil
+	}
+	return cmp.Or(commentsOf(ctx, []storage.Comment{row}, s.of(field), prefetch.Here(ctx, append(above, s.key(field))...))...)
 }

@@ -211,8 +211,7 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 			node = usersOf(ctx, prefetch.Users{IDs: []storage.UserID{end}, Exist: true, On: on}, prefetch.Here(ctx, "node"))[0]
 		}
 	}
-	cursor := edgesFrom(kind.Number, pair.From).cursorsOf().Spell(prefetch.Unsealed, int64(row.Value.UpdateTime), int64(end))
-	edge := relationEdge(kind, storage.Relations, row.Value, detail.Value, cursor, node)
+	edge := relationEdge(kind, storage.Relations, row.Value, detail.Value, listedEdge(storage.Relations, row.Value, nil).Cursor, node)
 	return &edge, nil
 }
 

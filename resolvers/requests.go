@@ -75,6 +75,7 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 	payload := &model.FriendRequestPayload{
 		Changed: o.Changed,
 		Viewer:  p.viewer, User: p.user, Relationship: p.relationship,
+		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge,
 	}
 	for _, request := range r.requestsOf(ctx, rows, s.of("request"), prefetch.Here(ctx, s.key("request"))) {
 		payload.Request = request
@@ -291,9 +292,4 @@ func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, dir
 		list.side = storage.Forward
 	}
 	return readUsers(ctx, r.Resolver, list, audience, requestCursors(list.side))
-}
-
-// requestCursors are those of a user's requests for follows on a side.
-func requestCursors(side storage.Side) prefetch.Cursors {
-	return prefetch.Cursors{Kind: cursor.FollowRequests, To: []int64{int64(side)}, What: "list"}
 }

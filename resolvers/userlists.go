@@ -232,7 +232,13 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	return r.changeMembers(ctx, &list, texts, created, true)
+	payload, err := r.changeMembers(ctx, &list, texts, created, true)
+	if err == nil {
+		payload.ListEdge = madeOne(payloadSelection(ctx), "listEdge", created, func(selection, string) model.ListEdge {
+			return model.ListEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Lists, userLists.Place(list)), Node: payload.List}
+		})
+	}
+	return payload, err
 }
 
 func (r mutations) UpdateList(ctx context.Context, id string, name *string, public *bool) (*model.ListPayload, error) {
@@ -263,7 +269,11 @@ func (r mutations) DeleteList(ctx context.Context, id string) (*model.ListPayloa
 	if err != nil && !errors.Is(err, storage.ErrListUnknown) {
 		return nil, clientError(err)
 	}
-	return &model.ListPayload{Changed: err == nil, Viewer: payloadSelection(ctx).readViewer(ctx, list.Owner), Outcomes: []*model.FollowOutcome{}}, nil
+	payload := &model.ListPayload{Changed: err == nil, Viewer: payloadSelection(ctx).readViewer(ctx, list.Owner), Outcomes: []*model.FollowOutcome{}}
+	if payload.Changed {
+		payload.DeletedListID = new((&model.List{Row: storage.UserList{ListID: list}}).ID())
+	}
+	return payload, nil
 }
 
 func (r mutations) AddToList(ctx context.Context, id string, texts []string) (*model.ListPayload, error) {
@@ -300,7 +310,8 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 	}
 	r.await(ctx, done{token: consistency.Beside(list.Owner), stale: stale}, false) // nobody reads the inverse side of a list
 	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
-	prefetch.Fetch(ctx, prefetch.RowsOn([]storage.UserList{*list}, payloadSelection(ctx).of("list")))
+	s := payloadSelection(ctx)
+	prefetch.Fetch(ctx, prefetch.RowsOn([]storage.UserList{*list}, append(s.of("list"), s.below("listEdge").of("node")...)))
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil
 }
 

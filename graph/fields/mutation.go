@@ -70,15 +70,15 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 
 // Payloads hold what their mutations have made.
 var (
-	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge")
-	friendRequestPayload  = made("FriendRequestPayload", "changed", "viewer", "user", "relationship", "request")
+	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge")
+	friendRequestPayload  = made("FriendRequestPayload", "changed", "viewer", "user", "relationship", "request", "followingEdge", "followerEdge")
 	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
-	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes")
+	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")
 	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
-	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "error")
+	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "memberEdge", "error")
 	followError           = made("FollowError", "code", "reason", "message")
-	postPayload           = made("PostPayload", "changed", "post", "viewer")
-	commentPayload        = made("CommentPayload", "changed", "comment", "post")
+	postPayload           = made("PostPayload", "changed", "post", "viewer", "postEdge", "deletedPostId")
+	commentPayload        = made("CommentPayload", "changed", "comment", "post", "commentEdge", "deletedCommentId")
 	favoritePayload       = made("FavoritePayload", "changed", "post", "viewer", "favoriteEdge")
 	sessionPayload        = made("SessionPayload", "token", "expiresAt", "viewer")
 	accountPayload        = made("AccountPayload", "changed", "viewer")

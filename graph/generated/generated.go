@@ -108,9 +108,11 @@ type ComplexityRoot struct {
 	}
 
 	CommentPayload struct {
-		Changed func(childComplexity int) int
-		Comment func(childComplexity int) int
-		Post    func(childComplexity int) int
+		Changed          func(childComplexity int) int
+		Comment          func(childComplexity int) int
+		CommentEdge      func(childComplexity int) int
+		DeletedCommentID func(childComplexity int) int
+		Post             func(childComplexity int) int
 	}
 
 	Consistency struct {
@@ -205,11 +207,13 @@ type ComplexityRoot struct {
 	}
 
 	FollowOutcome struct {
-		Changed      func(childComplexity int) int
-		Error        func(childComplexity int) int
-		Relationship func(childComplexity int) int
-		User         func(childComplexity int) int
-		UserID       func(childComplexity int) int
+		Changed       func(childComplexity int) int
+		Error         func(childComplexity int) int
+		FollowingEdge func(childComplexity int) int
+		MemberEdge    func(childComplexity int) int
+		Relationship  func(childComplexity int) int
+		User          func(childComplexity int) int
+		UserID        func(childComplexity int) int
 	}
 
 	FollowRequestAdded struct {
@@ -265,11 +269,13 @@ type ComplexityRoot struct {
 	}
 
 	FriendRequestPayload struct {
-		Changed      func(childComplexity int) int
-		Relationship func(childComplexity int) int
-		Request      func(childComplexity int) int
-		User         func(childComplexity int) int
-		Viewer       func(childComplexity int) int
+		Changed       func(childComplexity int) int
+		FollowerEdge  func(childComplexity int) int
+		FollowingEdge func(childComplexity int) int
+		Relationship  func(childComplexity int) int
+		Request       func(childComplexity int) int
+		User          func(childComplexity int) int
+		Viewer        func(childComplexity int) int
 	}
 
 	LinkedIdentity struct {
@@ -301,10 +307,12 @@ type ComplexityRoot struct {
 	}
 
 	ListPayload struct {
-		Changed  func(childComplexity int) int
-		List     func(childComplexity int) int
-		Outcomes func(childComplexity int) int
-		Viewer   func(childComplexity int) int
+		Changed       func(childComplexity int) int
+		DeletedListID func(childComplexity int) int
+		List          func(childComplexity int) int
+		ListEdge      func(childComplexity int) int
+		Outcomes      func(childComplexity int) int
+		Viewer        func(childComplexity int) int
 	}
 
 	ListVisibility struct {
@@ -457,9 +465,11 @@ type ComplexityRoot struct {
 	}
 
 	PostPayload struct {
-		Changed func(childComplexity int) int
-		Post    func(childComplexity int) int
-		Viewer  func(childComplexity int) int
+		Changed       func(childComplexity int) int
+		DeletedPostID func(childComplexity int) int
+		Post          func(childComplexity int) int
+		PostEdge      func(childComplexity int) int
+		Viewer        func(childComplexity int) int
 	}
 
 	Query struct {
@@ -551,7 +561,9 @@ type ComplexityRoot struct {
 	}
 
 	RelationshipPayload struct {
+		BlockEdge     func(childComplexity int) int
 		Changed       func(childComplexity int) int
+		FollowerEdge  func(childComplexity int) int
 		FollowingEdge func(childComplexity int) int
 		Relationship  func(childComplexity int) int
 		User          func(childComplexity int) int
@@ -1058,6 +1070,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CommentPayload.Comment(childComplexity), true
+	case "CommentPayload.commentEdge":
+		if e.ComplexityRoot.CommentPayload.CommentEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentPayload.CommentEdge(childComplexity), true
+	case "CommentPayload.deletedCommentId":
+		if e.ComplexityRoot.CommentPayload.DeletedCommentID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentPayload.DeletedCommentID(childComplexity), true
 	case "CommentPayload.post":
 		if e.ComplexityRoot.CommentPayload.Post == nil {
 			break
@@ -1368,6 +1392,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowOutcome.Error(childComplexity), true
+	case "FollowOutcome.followingEdge":
+		if e.ComplexityRoot.FollowOutcome.FollowingEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.FollowingEdge(childComplexity), true
+	case "FollowOutcome.memberEdge":
+		if e.ComplexityRoot.FollowOutcome.MemberEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.MemberEdge(childComplexity), true
 	case "FollowOutcome.relationship":
 		if e.ComplexityRoot.FollowOutcome.Relationship == nil {
 			break
@@ -1569,6 +1605,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FriendRequestPayload.Changed(childComplexity), true
+	case "FriendRequestPayload.followerEdge":
+		if e.ComplexityRoot.FriendRequestPayload.FollowerEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.FollowerEdge(childComplexity), true
+	case "FriendRequestPayload.followingEdge":
+		if e.ComplexityRoot.FriendRequestPayload.FollowingEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.FollowingEdge(childComplexity), true
 	case "FriendRequestPayload.relationship":
 		if e.ComplexityRoot.FriendRequestPayload.Relationship == nil {
 			break
@@ -1710,12 +1758,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ListPayload.Changed(childComplexity), true
+	case "ListPayload.deletedListId":
+		if e.ComplexityRoot.ListPayload.DeletedListID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListPayload.DeletedListID(childComplexity), true
 	case "ListPayload.list":
 		if e.ComplexityRoot.ListPayload.List == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ListPayload.List(childComplexity), true
+	case "ListPayload.listEdge":
+		if e.ComplexityRoot.ListPayload.ListEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListPayload.ListEdge(childComplexity), true
 	case "ListPayload.outcomes":
 		if e.ComplexityRoot.ListPayload.Outcomes == nil {
 			break
@@ -2614,12 +2674,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PostPayload.Changed(childComplexity), true
+	case "PostPayload.deletedPostId":
+		if e.ComplexityRoot.PostPayload.DeletedPostID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostPayload.DeletedPostID(childComplexity), true
 	case "PostPayload.post":
 		if e.ComplexityRoot.PostPayload.Post == nil {
 			break
 		}
 
 		return e.ComplexityRoot.PostPayload.Post(childComplexity), true
+	case "PostPayload.postEdge":
+		if e.ComplexityRoot.PostPayload.PostEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostPayload.PostEdge(childComplexity), true
 	case "PostPayload.viewer":
 		if e.ComplexityRoot.PostPayload.Viewer == nil {
 			break
@@ -3068,12 +3140,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RelationshipChanged.Viewer(childComplexity), true
 
+	case "RelationshipPayload.blockEdge":
+		if e.ComplexityRoot.RelationshipPayload.BlockEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.BlockEdge(childComplexity), true
 	case "RelationshipPayload.changed":
 		if e.ComplexityRoot.RelationshipPayload.Changed == nil {
 			break
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.Changed(childComplexity), true
+	case "RelationshipPayload.followerEdge":
+		if e.ComplexityRoot.RelationshipPayload.FollowerEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.FollowerEdge(childComplexity), true
 	case "RelationshipPayload.followingEdge":
 		if e.ComplexityRoot.RelationshipPayload.FollowingEdge == nil {
 			break
@@ -4235,6 +4319,10 @@ type ListPayload {
   viewer: Viewer @semanticNonNull
   "One for each id, in the order given."
   outcomes: [FollowOutcome!]!
+  "The new edge at the head of the viewer's lists; null if no list was made."
+  listEdge: ListEdge
+  "The id of the list that is gone; null if none was deleted."
+  deletedListId: ID
 }
 
 "The result of following the members of a list."
@@ -4643,8 +4731,12 @@ type RelationshipPayload {
   user: User @semanticNonNull
   "The viewer's relationship with the other user."
   relationship: Relationship @semanticNonNull
-  "The edge at the head of the viewer's followings, if ` + "`" + `follow` + "`" + ` has made it; else null."
+  "The new edge at the head of the viewer's followings, if the mutation has made one; else null."
   followingEdge: FollowEdge
+  "The new edge at the head of the viewer's followers, if the mutation has made one; else null."
+  followerEdge: FollowEdge
+  "The new edge at the head of the users whom the viewer blocks, if the mutation has made one; else null."
+  blockEdge: BlockEdge
 }
 
 "The result of a change of a friend request."
@@ -4659,6 +4751,10 @@ type FriendRequestPayload {
   relationship: Relationship @semanticNonNull
   "The request as it is now; null if there is none."
   request: FriendRequest
+  "The new edge at the head of the viewer's followings, if the mutation has made one; else null."
+  followingEdge: FollowEdge
+  "The new edge at the head of the viewer's followers, if the mutation has made one; else null."
+  followerEdge: FollowEdge
 }
 
 "The result of many follows."
@@ -4679,6 +4775,10 @@ type FollowOutcome {
   user: User
   "The viewer's relationship with the user; null if there is no such user."
   relationship: Relationship
+  "The new edge in the viewer's followings; null if none was made."
+  followingEdge: FollowEdge
+  "The new edge in the members of the list; null if none was made."
+  memberEdge: UserEdge
   "Why it was refused; null if it was not."
   error: FollowError
 }
@@ -5009,6 +5109,10 @@ type PostPayload {
   post: Post
   "The viewer, as it is now."
   viewer: Viewer @semanticNonNull
+  "The new edge at the head of the viewer's posts; null if no post was made."
+  postEdge: PostEdge
+  "The id of the post that is gone; null if none was deleted."
+  deletedPostId: ID
 }
 
 "The result of a comment, or of its end."
@@ -5019,6 +5123,10 @@ type CommentPayload {
   comment: Comment
   "The post that it is on, or was on; null if nothing was deleted, or if the post is hidden from the viewer."
   post: Post
+  "The new edge at the head of the comments on the post; null if no comment was made."
+  commentEdge: CommentEdge
+  "The id of the comment that is gone; null if none was deleted."
+  deletedCommentId: ID
 }
 
 "The result of a favorite, or of its end."
@@ -5029,7 +5137,7 @@ type FavoritePayload {
   post: Post
   "The viewer, as it is now."
   viewer: Viewer @semanticNonNull
-  "The new edge at the head of the viewer's favorites; null unless the post is one now."
+  "The new edge at the head of the viewer's favorites; null if none was made."
   favoriteEdge: FavoriteEdge
 }
 `, BuiltIn: false},
@@ -6202,6 +6310,10 @@ func (ec *executionContext) childFields_CommentPayload(ctx context.Context, fiel
 		return ec.fieldContext_CommentPayload_comment(ctx, field)
 	case "post":
 		return ec.fieldContext_CommentPayload_post(ctx, field)
+	case "commentEdge":
+		return ec.fieldContext_CommentPayload_commentEdge(ctx, field)
+	case "deletedCommentId":
+		return ec.fieldContext_CommentPayload_deletedCommentId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CommentPayload", field.Name)
 }
@@ -6398,6 +6510,10 @@ func (ec *executionContext) childFields_FollowOutcome(ctx context.Context, field
 		return ec.fieldContext_FollowOutcome_user(ctx, field)
 	case "relationship":
 		return ec.fieldContext_FollowOutcome_relationship(ctx, field)
+	case "followingEdge":
+		return ec.fieldContext_FollowOutcome_followingEdge(ctx, field)
+	case "memberEdge":
+		return ec.fieldContext_FollowOutcome_memberEdge(ctx, field)
 	case "error":
 		return ec.fieldContext_FollowOutcome_error(ctx, field)
 	}
@@ -6520,6 +6636,10 @@ func (ec *executionContext) childFields_FriendRequestPayload(ctx context.Context
 		return ec.fieldContext_FriendRequestPayload_relationship(ctx, field)
 	case "request":
 		return ec.fieldContext_FriendRequestPayload_request(ctx, field)
+	case "followingEdge":
+		return ec.fieldContext_FriendRequestPayload_followingEdge(ctx, field)
+	case "followerEdge":
+		return ec.fieldContext_FriendRequestPayload_followerEdge(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FriendRequestPayload", field.Name)
 }
@@ -6590,6 +6710,10 @@ func (ec *executionContext) childFields_ListPayload(ctx context.Context, field g
 		return ec.fieldContext_ListPayload_viewer(ctx, field)
 	case "outcomes":
 		return ec.fieldContext_ListPayload_outcomes(ctx, field)
+	case "listEdge":
+		return ec.fieldContext_ListPayload_listEdge(ctx, field)
+	case "deletedListId":
+		return ec.fieldContext_ListPayload_deletedListId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ListPayload", field.Name)
 }
@@ -6792,6 +6916,10 @@ func (ec *executionContext) childFields_PostPayload(ctx context.Context, field g
 		return ec.fieldContext_PostPayload_post(ctx, field)
 	case "viewer":
 		return ec.fieldContext_PostPayload_viewer(ctx, field)
+	case "postEdge":
+		return ec.fieldContext_PostPayload_postEdge(ctx, field)
+	case "deletedPostId":
+		return ec.fieldContext_PostPayload_deletedPostId(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PostPayload", field.Name)
 }
@@ -6946,6 +7074,10 @@ func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context,
 		return ec.fieldContext_RelationshipPayload_relationship(ctx, field)
 	case "followingEdge":
 		return ec.fieldContext_RelationshipPayload_followingEdge(ctx, field)
+	case "followerEdge":
+		return ec.fieldContext_RelationshipPayload_followerEdge(ctx, field)
+	case "blockEdge":
+		return ec.fieldContext_RelationshipPayload_blockEdge(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RelationshipPayload", field.Name)
 }
@@ -10563,6 +10695,61 @@ func (ec *executionContext) fieldContext_CommentPayload_post(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _CommentPayload_commentEdge(ctx context.Context, field graphql.CollectedField, obj *model.CommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentPayload_commentEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CommentEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CommentEdge) graphql.Marshaler {
+			return ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CommentPayload_commentEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentPayload_deletedCommentId(ctx context.Context, field graphql.CollectedField, obj *model.CommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentPayload_deletedCommentId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedCommentID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CommentPayload_deletedCommentId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommentPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _Consistency_lastFullScanAt(ctx context.Context, field graphql.CollectedField, obj *model.Consistency) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11992,6 +12179,70 @@ func (ec *executionContext) fieldContext_FollowOutcome_relationship(_ context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _FollowOutcome_followingEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowOutcome_followingEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowingEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowOutcome_followingEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowOutcome_memberEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowOutcome_memberEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemberEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowOutcome_memberEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FollowOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12963,6 +13214,70 @@ func (ec *executionContext) fieldContext_FriendRequestPayload_request(_ context.
 	return fc, nil
 }
 
+func (ec *executionContext) _FriendRequestPayload_followingEdge(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendRequestPayload_followingEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowingEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FriendRequestPayload_followingEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendRequestPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FriendRequestPayload_followerEdge(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendRequestPayload_followerEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowerEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FriendRequestPayload_followerEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendRequestPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _LinkedIdentity_issuer(ctx context.Context, field graphql.CollectedField, obj *model.LinkedIdentity) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13535,6 +13850,61 @@ func (ec *executionContext) fieldContext_ListPayload_outcomes(_ context.Context,
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ListPayload_listEdge(ctx context.Context, field graphql.CollectedField, obj *model.ListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListPayload_listEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ListEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ListEdge) graphql.Marshaler {
+			return ec.marshalOListEdge2ᚖkithᚋgraphᚋmodelᚐListEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ListPayload_listEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ListPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ListEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ListPayload_deletedListId(ctx context.Context, field graphql.CollectedField, obj *model.ListPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ListPayload_deletedListId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedListID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ListPayload_deletedListId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ListPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _ListVisibility_followings(ctx context.Context, field graphql.CollectedField, obj *model.ListVisibility) (ret graphql.Marshaler) {
@@ -17222,6 +17592,61 @@ func (ec *executionContext) fieldContext_PostPayload_viewer(_ context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _PostPayload_postEdge(ctx context.Context, field graphql.CollectedField, obj *model.PostPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PostPayload_postEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PostEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
+			return ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PostPayload_postEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PostPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PostEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PostPayload_deletedPostId(ctx context.Context, field graphql.CollectedField, obj *model.PostPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PostPayload_deletedPostId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedPostID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PostPayload_deletedPostId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PostPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -19273,6 +19698,70 @@ func (ec *executionContext) fieldContext_RelationshipPayload_followingEdge(_ con
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationshipPayload_followerEdge(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipPayload_followerEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowerEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipPayload_followerEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationshipPayload_blockEdge(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipPayload_blockEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BlockEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipPayload_blockEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BlockEdge(ctx, field)
 		},
 	}
 	return fc, nil
@@ -24002,6 +24491,16 @@ func (ec *executionContext) _CommentPayload(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "commentEdge":
+			out.Values[i] = ec._CommentPayload_commentEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deletedCommentId":
+			out.Values[i] = ec._CommentPayload_deletedCommentId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -24780,6 +25279,16 @@ func (ec *executionContext) _FollowOutcome(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "followingEdge":
+			out.Values[i] = ec._FollowOutcome_followingEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "memberEdge":
+			out.Values[i] = ec._FollowOutcome_memberEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "error":
 			out.Values[i] = ec._FollowOutcome_error(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -25247,6 +25756,16 @@ func (ec *executionContext) _FriendRequestPayload(ctx context.Context, sel ast.S
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "followingEdge":
+			out.Values[i] = ec._FriendRequestPayload_followingEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "followerEdge":
+			out.Values[i] = ec._FriendRequestPayload_followerEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -25642,6 +26161,16 @@ func (ec *executionContext) _ListPayload(ctx context.Context, sel ast.SelectionS
 		case "outcomes":
 			out.Values[i] = ec._ListPayload_outcomes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "listEdge":
+			out.Values[i] = ec._ListPayload_listEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deletedListId":
+			out.Values[i] = ec._ListPayload_deletedListId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -26883,6 +27412,16 @@ func (ec *executionContext) _PostPayload(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "postEdge":
+			out.Values[i] = ec._PostPayload_postEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deletedPostId":
+			out.Values[i] = ec._PostPayload_deletedPostId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -27900,6 +28439,16 @@ func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.Se
 			}
 		case "followingEdge":
 			out.Values[i] = ec._RelationshipPayload_followingEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "followerEdge":
+			out.Values[i] = ec._RelationshipPayload_followerEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "blockEdge":
+			out.Values[i] = ec._RelationshipPayload_blockEdge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

@@ -88,6 +88,10 @@ type CommentPayload struct {
 	Comment *Comment `json:"comment,omitempty"`
 	// The post that it is on, or was on; null if nothing was deleted, or if the post is hidden from the viewer.
 	Post *Post `json:"post,omitempty"`
+	// The new edge at the head of the comments on the post; null if no comment was made.
+	CommentEdge *CommentEdge `json:"commentEdge,omitempty"`
+	// The id of the comment that is gone; null if none was deleted.
+	DeletedCommentID *string `json:"deletedCommentId,omitempty"`
 }
 
 // What the reconcile modes have found.
@@ -148,7 +152,7 @@ type FavoritePayload struct {
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is now.
 	Viewer *Viewer `json:"viewer,omitempty"`
-	// The new edge at the head of the viewer's favorites; null unless the post is one now.
+	// The new edge at the head of the viewer's favorites; null if none was made.
 	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
 }
 
@@ -204,6 +208,10 @@ type FollowOutcome struct {
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the user; null if there is no such user.
 	Relationship *Relationship `json:"relationship,omitempty"`
+	// The new edge in the viewer's followings; null if none was made.
+	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
+	// The new edge in the members of the list; null if none was made.
+	MemberEdge *UserEdge `json:"memberEdge,omitempty"`
 	// Why it was refused; null if it was not.
 	Error *FollowError `json:"error,omitempty"`
 }
@@ -253,6 +261,10 @@ type FriendRequestPayload struct {
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// The request as it is now; null if there is none.
 	Request *FriendRequest `json:"request,omitempty"`
+	// The new edge at the head of the viewer's followings, if the mutation has made one; else null.
+	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
+	// The new edge at the head of the viewer's followers, if the mutation has made one; else null.
+	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
 }
 
 // A subject of an identity provider that stands for a user.
@@ -299,6 +311,10 @@ type ListPayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 	// One for each id, in the order given.
 	Outcomes []*FollowOutcome `json:"outcomes"`
+	// The new edge at the head of the viewer's lists; null if no list was made.
+	ListEdge *ListEdge `json:"listEdge,omitempty"`
+	// The id of the list that is gone; null if none was deleted.
+	DeletedListID *string `json:"deletedListId,omitempty"`
 }
 
 // Who may see the lists of a user. The user always sees both.
@@ -458,6 +474,10 @@ type PostPayload struct {
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is now.
 	Viewer *Viewer `json:"viewer,omitempty"`
+	// The new edge at the head of the viewer's posts; null if no post was made.
+	PostEdge *PostEdge `json:"postEdge,omitempty"`
+	// The id of the post that is gone; null if none was deleted.
+	DeletedPostID *string `json:"deletedPostId,omitempty"`
 }
 
 // What can be read.
@@ -531,8 +551,12 @@ type RelationshipPayload struct {
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
-	// The edge at the head of the viewer's followings, if `follow` has made it; else null.
+	// The new edge at the head of the viewer's followings, if the mutation has made one; else null.
 	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
+	// The new edge at the head of the viewer's followers, if the mutation has made one; else null.
+	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
+	// The new edge at the head of the users whom the viewer blocks, if the mutation has made one; else null.
+	BlockEdge *UserEdge `json:"blockEdge,omitempty"`
 }
 
 // A user who has been signed in.

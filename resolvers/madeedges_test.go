@@ -1,0 +1,120 @@
+package resolvers_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// found is what is not null under a key, however deep in an answer; nil if there is nothing.
+func found(v any, key string) (at any) {
+	switch v := v.(type) {
+	case map[string]any:
+		at = v[key]
+		for _, below := range v {
+			if at == nil {
+				at = found(below, key)
+			}
+		}
+	case []any:
+		for _, below := range v {
+			if at == nil {
+				at = found(below, key)
+			}
+		}
+	}
+	return at
+}
+
+// What a mutation makes is answered as the edge that is then the first of its list. Made again, nothing changes, and there is no edge.
+func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		lock(v.api, v.a)
+		post := publish(t, v.api, v.a, "x", "1")
+		for _, u := range []storage.UserID{v.b, v.c} {
+			v.does(u, "follow", v.a)
+		}
+		v.does(v.d, "requestFriend", v.a)
+		list := v.createList(v.a, false, v.d)
+		names := strings.NewReplacer("$A", v.a.String(), "$B", v.b.String(), "$C", v.c.String(), "$D", v.d.String(), "$L", list, "$P", post)
+		ask := func(text string) any { return any(v.api.As(v.a).Ask(names.Replace(text), nil).Whole().Data) }
+
+		const followed, user = "cursor followedAt node { id handle viewerRelationship { status } }", "cursor node { id handle }"
+		const listed, posted, commented = "cursor node { id name memberCount owner { handle } }", "cursor node { id text author { handle postCount } }", "cursor node { id text author { handle } }"
+		for _, one := range []struct{ mutation, payload, field, selected, list string }{
+			{`follow(userId: "$C")`, "#", "followingEdge", followed, "viewer { user { followings# } }"},
+			{`followMany(userIds: ["x", "$C", "$B", "$A"])`, "outcomes { # }", "followingEdge", followed, "viewer { user { followings# } }"},
+			{`acceptFollowRequest(userId: "$B")`, "#", "followerEdge", followed, "viewer { user { followers# } }"},
+			{`acceptFriend(userId: "$D")`, "#", "followerEdge", followed, "viewer { user { followers# } }"},
+			{`addToList(listId: "$L", userIds: ["$D", "x", "$B"])`, "outcomes { # }", "memberEdge", user, `node(id: "$L") { ... on List { members# } }`},
+			{`createList(name: "other")`, "#", "listEdge", listed, "viewer { user { lists# } }"},
+			{`publishPost(text: "y", clientKey: "2")`, "#", "postEdge", posted, "viewer { user { posts# } }"},
+			{`addComment(postId: "$P", text: "z", clientKey: "3")`, "#", "commentEdge", commented, `node(id: "$P") { ... on Post { comments# } }`},
+			{`favorite(postId: "$P")`, "#", "favoriteEdge", "cursor favoritedAt node { id viewerHasFavorited }", "viewer { user { favorites# } }"},
+			{`block(userId: "$B")`, "#", "blockEdge", "cursor blockedAt node { id handle }", "viewer { blockedUsers# }"},
+		} {
+			do := func() any {
+				return found(ask("mutation { "+one.mutation+" { "+strings.ReplaceAll(one.payload, "#", one.field+" { "+one.selected+" }")+" } }"), one.field)
+			}
+			edge := do()
+			first := found(ask("{ "+strings.ReplaceAll(one.list, "#", "(first: 1) { edges { "+one.selected+" } }")+" }"), "edges").([]any)
+			if edge == nil || len(first) == 0 || !reflect.DeepEqual(edge, first[0]) {
+				t.Errorf("%s answers the edge %v, the list begins with %v", one.mutation, edge, first)
+			}
+			if again := do(); again != nil {
+				t.Errorf("%s answers the edge %v again", one.mutation, again)
+			}
+		}
+	})
+}
+
+// Friends come to follow each other: the edges that there were before are not answered. Nothing but what makes an edge answers one.
+func TestOnlyEdgesThatAreMadeAreAnswered(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		const edges = "changed followingEdge { node { id } } followerEdge { node { id } } "
+		is := func(by storage.UserID, mutation, following, follower string) {
+			t.Helper()
+			a := v.api.As(by).Ask("mutation { m: "+mutation+" }", nil).Whole()
+			for field, want := range map[string]string{"followingEdge": following, "followerEdge": follower} {
+				id, _ := found(a.At("m."+field), "id").(string)
+				if id != want {
+					t.Errorf("%s: %s leads to %q, want %q", mutation, field, id, want)
+				}
+			}
+		}
+		a, b, c := v.a.String(), v.b.String(), v.c.String()
+		v.does(v.a, "follow", v.b)
+		v.does(v.a, "requestFriend", v.b)
+		is(v.b, `acceptFriend(userId: "`+a+`") { `+edges+`}`, a, "")
+		is(v.b, `removeFriend(userId: "`+a+`") { `+edges+`}`, "", "")
+		v.does(v.a, "requestFriend", v.c)
+		is(v.c, `requestFriend(userId: "`+a+`") { `+edges+`}`, a, a)
+		is(v.c, `mute(userId: "`+a+`") { `+edges+`}`, "", "")
+		is(v.a, `setFollowMark(userId: "`+c+`", special: true) { `+edges+`}`, "", "")
+		is(v.a, `unfollow(userId: "`+c+`") { `+edges+`}`, "", "")
+		is(v.c, `block(userId: "`+b+`") { `+edges+`}`, "", "")
+		is(v.c, `unblock(userId: "`+b+`") { `+edges+` blockEdge { cursor } }`, "", "")
+	})
+}
+
+// What is deleted is named by its id, once.
+func TestWhatIsDeletedIsNamed(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		post := publish(t, v.api, v.a, "x", "1")
+		for _, gone := range [][3]string{
+			{`deleteComment(commentId: $id)`, "deletedCommentId", comment(t, v.api, v.b, post, "y")},
+			{`deletePost(postId: $id)`, "deletedPostId", post},
+			{`deleteList(listId: $id)`, "deletedListId", v.createList(v.a, false)},
+		} {
+			do := func() any {
+				return found(any(v.api.As(v.a).Ask(`mutation($id: ID!) { `+gone[0]+` { changed `+gone[1]+` } }`, apitest.Vars{"id": gone[2]}).Whole().Data), gone[1])
+			}
+			if first, again := do(), do(); first != gone[2] || again != nil {
+				t.Errorf("%s: %v is gone, then %v, want %s", gone[0], first, again, gone[2])
+			}
+		}
+	})
+}
