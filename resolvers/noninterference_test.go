@@ -337,17 +337,20 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 	const user = `id followingCount followerCount friendCount postCount favoriteCount totalFavorited locked
 		posts { nodes { id text } } favorites { nodes { id } } followings { totalCount nodes { id } } followers { nodes { id } } friends { totalCount }
 		commonFollowings(with: 2) { totalCount } followersYouKnow { nodes { id } } followSuggestions { nodes { id } }`
-	const payload = `changed user { ` + user + ` } relationship { status followRequested followRequestedBy }
+	const edges = ` followingEdge { node { ` + user + ` } } followerEdge { node { ` + user + ` } } `
+	const payload = `changed user { ` + user + ` }` + edges + `relationship { status followRequested followRequestedBy }
 		viewer { feed { nodes { id } } followRequests(direction: SENT) { totalCount } user { ` + user + ` followings { nodes { posts { nodes { id } } } } } }`
 	for _, viewer := range []storage.UserID{1, 3} {
 		for _, id := range []int{4, 5, 6, 7, 8} {
 			for _, mutation := range []string{"follow", "acceptFollowRequest", "declineFollowRequest", "removeFollower", "unfollow"} {
 				same(t, viewer, fmt.Sprintf(`mutation { %s(userId: %d) { %s } }`, mutation, id, payload), nil)
 			}
-			same(t, viewer, fmt.Sprintf(`mutation { followMany(userIds: [%d, 6]) { outcomes { changed user { %s } relationship { status } error { reason } } } }`, id, user), nil)
+			same(t, viewer, fmt.Sprintf(`mutation { followMany(userIds: [%d, 6]) { outcomes { changed user { %s } followingEdge { node { id } } relationship { status } error { reason } } } }`, id, user), nil)
 		}
 		for _, mutation := range []string{`favorite(postId: "post_6_6")`, `addComment(postId: "post_6_6", text: "z", clientKey: "z")`, `favorite(postId: "post_6_56")`} {
-			same(t, viewer, `mutation { `+mutation+` { changed post { id text favoriteCount commentCount author { `+user+` } } } }`, nil)
+			name, _, _ := strings.Cut(mutation, "(")
+			edge := map[string]string{"favorite": "favoriteEdge", "addComment": "commentEdge"}[name]
+			same(t, viewer, `mutation { `+mutation+` { changed `+edge+` { node { id } } post { id text favoriteCount commentCount author { `+user+` } } } }`, nil)
 		}
 		same(t, viewer, `mutation { favorite(postId: "post_2_2") { changed post { id favoriteCount author { `+user+` } favoritedBy { nodes { `+user+` } } } viewer { user { `+user+` } } } }`, nil)
 		same(t, viewer, `mutation { updateProfile(locked: true, acceptFollowRequests: true) { changed viewer { followRequests { totalCount nodes { id } } user { `+user+` } } } }`, nil)
