@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -238,6 +240,52 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	}
 	outcomes, self := r.followed(ctx, viewer, list, texts, relations, stale)
 	return &model.FollowManyPayload{Viewer: self, Outcomes: outcomes}, nil
+}
+
+func (r mutations) ImportFollows(ctx context.Context, file string) (*model.ImportFollowsPayload, error) {
+	var made []*model.ImportOutcome
+	for line, handle := range social.Handles(file) {
+		if made = append(made, &model.ImportOutcome{Line: int32(line), Handle: handle}); len(made) > limits.MaxIDs {
+			return nil, apierr.TooLong.Error("the file names more than %d users", limits.MaxIDs).In("file")
+		}
+	}
+	viewer, err := r.actorOf(ctx, len(made))
+	if err != nil {
+		return nil, err
+	}
+	texts := storage.Each(made, func(o *model.ImportOutcome) string { return o.Handle })
+	list := prefetch.ParseInputs(texts, usersByHandle(ctx, texts))
+	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, list.Good)
+	if err != nil {
+		return nil, viewerGone(err)
+	}
+	outcomes, self := r.followed(ctx, viewer, list, texts, relations, stale)
+	for i, o := range outcomes {
+		made[i].Handle, made[i].Changed, made[i].User, made[i].Error = abridged(texts[i]), o.Changed, o.User, o.Error
+	}
+	return &model.ImportFollowsPayload{Viewer: self, Outcomes: made}, nil
+}
+
+// usersByHandle reads which users have some handles. [storage.ErrUserUnknown]: nobody has it.
+func usersByHandle(ctx context.Context, handles []string) func(string) (storage.UserID, error) {
+	handles = slices.DeleteFunc(slices.Clone(handles), func(handle string) bool { return !storage.ValidHandle(handle) })
+	var ids []storage.UserID
+	for _, found := range loaders.For(ctx).Handles.Fetch(handles) {
+		if found.Err == nil && found.Value != 0 {
+			ids = append(ids, found.Value)
+		}
+	}
+	loaders.For(ctx).Users.Fetch(ids)
+	return func(handle string) (storage.UserID, error) {
+		id, err := byHandle(ctx, handle)
+		if err == nil && id != 0 {
+			u := loaders.For(ctx).Users.Load(id)
+			if err = u.Err; err == nil && u.Value.Handle == handle { // somebody may have claimed it for the user in vain
+				return id, nil
+			}
+		}
+		return 0, cmp.Or(err, storage.ErrUserUnknown)
+	}
 }
 
 // followed is what many follows have come to.

@@ -346,6 +346,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 				same(t, viewer, fmt.Sprintf(`mutation { %s(userId: %d) { %s } }`, mutation, id, payload), nil)
 			}
 			same(t, viewer, fmt.Sprintf(`mutation { followMany(userIds: [%d, 6]) { outcomes { changed user { %s } followingEdge { node { id } } relationship { status } error { reason } } } }`, id, user), nil)
+			same(t, viewer, fmt.Sprintf(`mutation { importFollows(file: "u%d\nu6") { outcomes { changed user { %s } error { reason } } } }`, id, user), nil)
 		}
 		for _, mutation := range []string{`favorite(postId: "post_6_6")`, `addComment(postId: "post_6_6", text: "z", clientKey: "z")`, `favorite(postId: "post_6_56")`} {
 			name, _, _ := strings.Cut(mutation, "(")

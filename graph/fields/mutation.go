@@ -13,7 +13,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"follow":         {Weight: write},
 	"unfollow":       {Weight: write},
 	"followMany":     {Weight: 50},
-	"followList":     {Weight: 550}, // 500 users, as followMany and their ids
+	"followList":     {Weight: 550},  // 500 users, as followMany and their ids
+	"importFollows":  {Weight: 1050}, // 500 users, as followList and their handles
 	"removeFollower": {Weight: write},
 
 	"acceptFollowRequest":  {Weight: write},
@@ -75,6 +76,8 @@ var (
 	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
 	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")
 	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
+	importFollowsPayload  = with(made("ImportFollowsPayload", "viewer"), map[string]*Field{"outcomes": {Length: 500}})
+	importOutcome         = made("ImportOutcome", "line", "handle", "changed", "user", "error")
 	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "memberEdge", "error")
 	followError           = made("FollowError", "code", "reason", "message")
 	postPayload           = made("PostPayload", "changed", "post", "viewer", "postEdge", "deletedPostId")

@@ -75,6 +75,10 @@ func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFoll
 	return selections.AnswerObject(ctx, "FollowOutcome", sel, v, ec._FollowOutcome)
 }
 
+func (ec *executionContext) marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐImportOutcome(ctx context.Context, sel ast.SelectionSet, v *model.ImportOutcome) graphql.Marshaler {
+	return selections.AnswerObject(ctx, "ImportOutcome", sel, v, ec._ImportOutcome)
+}
+
 func (ec *executionContext) marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx context.Context, sel ast.SelectionSet, v *model.LinkedIdentity) graphql.Marshaler {
 	return selections.AnswerObject(ctx, "LinkedIdentity", sel, v, ec._LinkedIdentity)
 }
@@ -289,6 +293,10 @@ func (ec *executionContext) marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "FriendRequestPayload", sel, v, ec._FriendRequestPayload)
+}
+
+func (ec *executionContext) marshalOImportFollowsPayload2ᚖkithᚋgraphᚋmodelᚐImportFollowsPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportFollowsPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "ImportFollowsPayload", sel, v, ec._ImportFollowsPayload)
 }
 
 func (ec *executionContext) marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v []*model.List) graphql.Marshaler {

@@ -278,6 +278,19 @@ type ComplexityRoot struct {
 		Viewer        func(childComplexity int) int
 	}
 
+	ImportFollowsPayload struct {
+		Outcomes func(childComplexity int) int
+		Viewer   func(childComplexity int) int
+	}
+
+	ImportOutcome struct {
+		Changed func(childComplexity int) int
+		Error   func(childComplexity int) int
+		Handle  func(childComplexity int) int
+		Line    func(childComplexity int) int
+		User    func(childComplexity int) int
+	}
+
 	LinkedIdentity struct {
 		Issuer   func(childComplexity int) int
 		LinkedAt func(childComplexity int) int
@@ -390,6 +403,7 @@ type ComplexityRoot struct {
 		Follow               func(childComplexity int, userID string) int
 		FollowList           func(childComplexity int, listID string, after *string) int
 		FollowMany           func(childComplexity int, userIds []string) int
+		ImportFollows        func(childComplexity int, file string) int
 		LinkIdentity         func(childComplexity int, userID string, issuer string, subject string) int
 		Login                func(childComplexity int, handle string, password string) int
 		MarkFeedSeen         func(childComplexity int, upTo string) int
@@ -711,6 +725,7 @@ type MutationResolver interface {
 	Follow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unfollow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	FollowMany(ctx context.Context, userIds []string) (*model.FollowManyPayload, error)
+	ImportFollows(ctx context.Context, file string) (*model.ImportFollowsPayload, error)
 	RemoveFollower(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	AcceptFollowRequest(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	DeclineFollowRequest(ctx context.Context, userID string) (*model.RelationshipPayload, error)
@@ -1642,6 +1657,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FriendRequestPayload.Viewer(childComplexity), true
 
+	case "ImportFollowsPayload.outcomes":
+		if e.ComplexityRoot.ImportFollowsPayload.Outcomes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportFollowsPayload.Outcomes(childComplexity), true
+	case "ImportFollowsPayload.viewer":
+		if e.ComplexityRoot.ImportFollowsPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportFollowsPayload.Viewer(childComplexity), true
+
+	case "ImportOutcome.changed":
+		if e.ComplexityRoot.ImportOutcome.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.Changed(childComplexity), true
+	case "ImportOutcome.error":
+		if e.ComplexityRoot.ImportOutcome.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.Error(childComplexity), true
+	case "ImportOutcome.handle":
+		if e.ComplexityRoot.ImportOutcome.Handle == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.Handle(childComplexity), true
+	case "ImportOutcome.line":
+		if e.ComplexityRoot.ImportOutcome.Line == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.Line(childComplexity), true
+	case "ImportOutcome.user":
+		if e.ComplexityRoot.ImportOutcome.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.User(childComplexity), true
+
 	case "LinkedIdentity.issuer":
 		if e.ComplexityRoot.LinkedIdentity.Issuer == nil {
 			break
@@ -2197,6 +2256,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.FollowMany(childComplexity, args["userIds"].([]string)), true
+	case "Mutation.importFollows":
+		if e.ComplexityRoot.Mutation.ImportFollows == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_importFollows_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ImportFollows(childComplexity, args["file"].(string)), true
 	case "Mutation.linkIdentity":
 		if e.ComplexityRoot.Mutation.LinkIdentity == nil {
 			break
@@ -4464,6 +4534,14 @@ type Mutation {
     "Whom to follow, at most 500."
     userIds: [ID!]!
   ): FollowManyPayload @semanticNonNull
+  """
+  The viewer follows the users of a file that another network has exported: a CSV of Mastodon, or a handle a line, with or without
+  an @ before and a host behind, of at most 500 lines. A user is found by the handle alone. Outcomes as of ` + "`" + `followMany` + "`" + `.
+  """
+  importFollows(
+    "The text of the file, at most 64 KiB."
+    file: String!
+  ): ImportFollowsPayload @semanticNonNull
   "The user no longer follows the viewer, or waits to."
   removeFollower(
     "The other user."
@@ -4763,6 +4841,28 @@ type FollowManyPayload {
   viewer: Viewer @semanticNonNull
   "One for each id, in the order given."
   outcomes: [FollowOutcome!]!
+}
+
+"The result of the follows of a file."
+type ImportFollowsPayload {
+  "The viewer, as it is now."
+  viewer: Viewer @semanticNonNull
+  "One for each line that names somebody, in their order."
+  outcomes: [ImportOutcome!]!
+}
+
+"The result of one line of a file of follows."
+type ImportOutcome {
+  "The number of the line, from 1."
+  line: Int!
+  "The handle that was looked for, in small letters."
+  handle: String!
+  "False if nothing had to change, or it was refused."
+  changed: Boolean!
+  "Null if there is no such user."
+  user: User
+  "Why it was refused, NOT_FOUND if there is no such user; null if it was not."
+  error: FollowError
 }
 
 "The result of one of many follows, or of one of many users who are put on a list or taken out."
@@ -6644,6 +6744,32 @@ func (ec *executionContext) childFields_FriendRequestPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type FriendRequestPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_ImportFollowsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "viewer":
+		return ec.fieldContext_ImportFollowsPayload_viewer(ctx, field)
+	case "outcomes":
+		return ec.fieldContext_ImportFollowsPayload_outcomes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImportFollowsPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ImportOutcome(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "line":
+		return ec.fieldContext_ImportOutcome_line(ctx, field)
+	case "handle":
+		return ec.fieldContext_ImportOutcome_handle(ctx, field)
+	case "changed":
+		return ec.fieldContext_ImportOutcome_changed(ctx, field)
+	case "user":
+		return ec.fieldContext_ImportOutcome_user(ctx, field)
+	case "error":
+		return ec.fieldContext_ImportOutcome_error(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ImportOutcome", field.Name)
+}
+
 func (ec *executionContext) childFields_LinkedIdentity(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "issuer":
@@ -7837,6 +7963,20 @@ func (ec *executionContext) field_Mutation_follow_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["userId"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_importFollows_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "file",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["file"] = arg0
 	return args, nil
 }
 
@@ -13278,6 +13418,203 @@ func (ec *executionContext) fieldContext_FriendRequestPayload_followerEdge(_ con
 	return fc, nil
 }
 
+func (ec *executionContext) _ImportFollowsPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.ImportFollowsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportFollowsPayload_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportFollowsPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportFollowsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportFollowsPayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.ImportFollowsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportFollowsPayload_outcomes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Outcomes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.ImportOutcome) graphql.Marshaler {
+			return ec.marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐImportOutcomeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportFollowsPayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportFollowsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImportOutcome(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportOutcome_line(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_line(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Line, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_line(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ImportOutcome_handle(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_handle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Handle, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_handle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ImportOutcome_changed(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ImportOutcome_user(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_error(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Error, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
+			return ec.marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowError(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _LinkedIdentity_issuer(ctx context.Context, field graphql.CollectedField, obj *model.LinkedIdentity) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14758,6 +15095,50 @@ func (ec *executionContext) fieldContext_Mutation_followMany(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_followMany_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_importFollows(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_importFollows(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ImportFollows(ctx, fc.Args["file"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ImportFollowsPayload) graphql.Marshaler {
+			return ec.marshalOImportFollowsPayload2ᚖkithᚋgraphᚋmodelᚐImportFollowsPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_importFollows(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ImportFollowsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_importFollows_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -25787,6 +26168,107 @@ func (ec *executionContext) _FriendRequestPayload(ctx context.Context, sel ast.S
 	return out
 }
 
+var importFollowsPayloadImplementors = []string{"ImportFollowsPayload"}
+
+func (ec *executionContext) _ImportFollowsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ImportFollowsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, importFollowsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ImportFollowsPayload")
+		case "viewer":
+			out.Values[i] = ec._ImportFollowsPayload_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "outcomes":
+			out.Values[i] = ec._ImportFollowsPayload_outcomes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var importOutcomeImplementors = []string{"ImportOutcome"}
+
+func (ec *executionContext) _ImportOutcome(ctx context.Context, sel ast.SelectionSet, obj *model.ImportOutcome) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, importOutcomeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ImportOutcome")
+		case "line":
+			out.Values[i] = ec._ImportOutcome_line(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "handle":
+			out.Values[i] = ec._ImportOutcome_handle(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changed":
+			out.Values[i] = ec._ImportOutcome_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "user":
+			out.Values[i] = ec._ImportOutcome_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._ImportOutcome_error(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var linkedIdentityImplementors = []string{"LinkedIdentity"}
 
 func (ec *executionContext) _LinkedIdentity(ctx context.Context, sel ast.SelectionSet, obj *model.LinkedIdentity) graphql.Marshaler {
@@ -26635,6 +27117,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "followMany":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_followMany(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "importFollows":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_importFollows(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -30720,6 +31209,22 @@ func (ec *executionContext) marshalNID2string(ctx context.Context, sel ast.Selec
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐImportOutcomeᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.ImportOutcome) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐImportOutcome(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalNInt2int32(ctx context.Context, v any) (int32, error) {

@@ -267,6 +267,28 @@ type FriendRequestPayload struct {
 	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
 }
 
+// The result of the follows of a file.
+type ImportFollowsPayload struct {
+	// The viewer, as it is now.
+	Viewer *Viewer `json:"viewer,omitempty"`
+	// One for each line that names somebody, in their order.
+	Outcomes []*ImportOutcome `json:"outcomes"`
+}
+
+// The result of one line of a file of follows.
+type ImportOutcome struct {
+	// The number of the line, from 1.
+	Line int32 `json:"line"`
+	// The handle that was looked for, in small letters.
+	Handle string `json:"handle"`
+	// False if nothing had to change, or it was refused.
+	Changed bool `json:"changed"`
+	// Null if there is no such user.
+	User *User `json:"user,omitempty"`
+	// Why it was refused, NOT_FOUND if there is no such user; null if it was not.
+	Error *FollowError `json:"error,omitempty"`
+}
+
 // A subject of an identity provider that stands for a user.
 type LinkedIdentity struct {
 	// `iss` of the provider's tokens.

@@ -45,6 +45,8 @@ export const keyless = [
   "FriendRequestConnection",
   "FriendRequestEdge",
   "FriendRequestPayload",
+  "ImportFollowsPayload",
+  "ImportOutcome",
   "LinkedIdentity",
   "ListConnection",
   "ListEdge",
