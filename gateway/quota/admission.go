@@ -46,6 +46,7 @@ func (l *Limiter) Admit(ctx context.Context) (Permit, bool) {
 		l.metrics.Overload.WithLabelValues("requests").Inc()
 		return Permit{}, false
 	}
+	l.working.Add(1)
 	return Permit{of: l}, true
 }
 
@@ -70,7 +71,7 @@ func (p *Permit) Read(ctx context.Context, bytes int) bool {
 
 // Execute announces in the same way that an operation of a cost is executed. A cheap one waits only if its party has spent its share.
 func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
-	return cost <= CostlyFrom && p.turn == nil && p.of.spares(p.of.Party(ctx).payer(), cost) || p.work(ctx, cost)
+	return cost <= CostlyFrom && p.turn == nil && p.of.spares(ctx, cost) || p.work(ctx, cost)
 }
 
 // work waits until there is a turn for costly work, or adds to the cost of the one that the permit has.
@@ -102,11 +103,17 @@ func (p *Permit) End() {
 	if p.turn != nil {
 		p.turn()
 	}
+	l.working.Add(-1)
 	l.requests.Release(1)
 }
 
-// spares reports whether a party has not spent its share of the processors with a request of a cost. Backends that act for many have none.
-func (l *Limiter) spares(who Party, cost uint64) bool {
+// spares reports whether a party has not spent its share of the processors with a request of a cost. While no more requests are in work than
+// there are processors, nobody is kept waiting and nothing is spent. Backends that act for many have no share.
+func (l *Limiter) spares(ctx context.Context, cost uint64) bool {
+	if l.working.Load() <= int64(l.turns.all) {
+		return true
+	}
+	who := l.Party(ctx).payer()
 	if who == (Party{}) {
 		return true
 	}

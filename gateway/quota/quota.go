@@ -68,6 +68,7 @@ type Limiter struct {
 
 	metrics  *exchange.Metrics
 	requests *semaphore.Weighted // of 1 each that is in work
+	working  atomic.Int64        // requests that are in work
 	queued   atomic.Int64        // requests that wait for that
 	sockets  *semaphore.Weighted // of 1: the one long message of a WebSocket that is read
 

@@ -151,6 +151,13 @@ func TestCheapRequestsOfWhoSendsManyTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter()
 		for range l.turns.all {
+			for range 2 * freeAtOnce / CostlyFrom { // one after another: nobody else waits
+				p, _ := l.Admit(t.Context())
+				if ctx := asking(t, user(2)); !p.Execute(ctx, CostlyFrom) {
+					t.Fatal("refused")
+				}
+				p.End()
+			}
 			executed(t, l, user(1), CostlyFrom+1)
 		}
 		for _, who := range []Party{user(2), {Address: "192.0.2.1"}, {}} {
