@@ -300,7 +300,7 @@ func TestAClientOfChangesThatStandsStill(t *testing.T) {
 		}
 	}
 	log := &buffer{}
-	api := apitest.New(t, store, apitest.Options{Log: log, WriteTimeout: 300 * time.Millisecond})
+	api := apitest.New(t, store, apitest.Options{Log: log, WriteTimeout: 2 * time.Second}) // long enough to read all, if nothing held it up
 	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(api.URL(), "http://"), "/graphql"))
 	if err != nil {
 		t.Fatal(err)
