@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
+	"kith/cluster"
 	"kith/gateway"
 	"kith/reconcile"
 	"kith/storage"
@@ -107,7 +108,7 @@ func openLogs(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (
 		return reconcile.RelationLogs(store), func() error { return nil }, nil
 	}
 	if !store.HasBinlog() {
-		return nil, nil, errors.New("TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full")
+		return nil, nil, errors.New("TiDB has no binlog, which this mode reads: use kith reconcile full")
 	}
 	return reconcile.OpenBinlogs(ctx, store.Addresses(), logger)
 }
@@ -261,17 +262,30 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 		Metrics: metrics, Logger: logger,
 	}
 	for err == nil && ctx.Err() == nil {
-		err = watchChanges(ctx, store, cfg)
+		err = watchChanges(ctx, store, repairs, cfg)
 	}
 	return err
 }
 
+// openWatched opens the logs of all shards or, if the servers write none, the log of what gateways tell each other.
+func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Repairs, logger *slog.Logger) (logs []reconcile.Log, closing func() error, err error) {
+	if logs, closing, err = openLogs(ctx, store, logger); err == nil || ctx.Err() != nil {
+		return logs, closing, err
+	}
+	hub := repairs.Listen(ctx)
+	if hub == nil {
+		return nil, nil, fmt.Errorf("%w; with --redis it watches what gateways tell each other instead", err)
+	}
+	logger.InfoContext(ctx, "reconcile: watching what gateways tell each other", "because", err)
+	return []reconcile.Log{reconcile.NewTold(hub)}, func() error { return nil }, nil
+}
+
 // watchChanges watches the logs of the present shards, until shards are added.
-func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.ChangesConfig) error {
+func watchChanges(ctx context.Context, store *sqlstore.Store, repairs *cluster.Repairs, cfg reconcile.ChangesConfig) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := store.Grown(store.Shards())
-	logs, closing, err := openLogs(ctx, store, cfg.Logger)
+	logs, closing, err := openWatched(ctx, store, repairs, cfg.Logger)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/cluster"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/sleep"
@@ -50,7 +51,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for ctx.Err() == nil {
-			if err := watchChanges(ctx, store, cfg); err != nil {
+			if err := watchChanges(ctx, store, &cluster.Repairs{}, cfg); err != nil {
 				t.Error(err)
 				return
 			}

@@ -11,8 +11,8 @@ import (
 )
 
 // connectPeers opens the caches for a command that writes beside gateways, and has to notify them. It returns nil without a
-// Redis. If the command is killed before it calls close, the gateways forget everything.
-func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (c *Caches, close func(), err error) {
+// Redis. If the command is killed before it calls close, the gateways forget everything. The hub is told what they tell.
+func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store, hub *events.Hub) (c *Caches, close func(), err error) {
 	if d.Redis == "" {
 		return nil, func() {}, nil
 	}
@@ -20,7 +20,7 @@ func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (c *Cac
 	if err != nil {
 		return nil, func() {}, err
 	}
-	c = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, events.NewHub(nil), nil), Redis: redis, Silent: true, Registerer: prometheus.NewRegistry()})
+	c = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, hub, nil), Redis: redis, Silent: true, Registerer: prometheus.NewRegistry()})
 	stop := InBackground(c.Attend(ctx, true))
 	return c, func() {
 		stop()
@@ -40,21 +40,44 @@ func InBackground(run func(context.Context)) (stop func()) {
 // ChangingAll is for commands that change more than they can report, and notify the gateways at their end. If a command does not
 // reach its end, gateways forget everything.
 func (d Config) ChangingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
-	_, end, _ = d.connectPeers(ctx, store) // notifying them fails as well, and reports it
+	_, end, _ = d.connectPeers(ctx, store, events.NewHub(nil)) // notifying them fails as well, and reports it
 	return end
 }
 
 // Repairs reports repaired rows to the gateways. On SQLite the relation_log does so instead of this
 // process, but it does not report to Redis.
 type Repairs struct {
-	peers *Caches // nil: there are no gateways to notify
-	Close func()  // ends the connection
+	hub   *events.Hub // of what gateways tell each other
+	peers *Caches     // nil: there are no gateways to notify
+	Close func()      // ends the connection
 }
 
 // OpenRepairs connects to the gateways and the cache, to report repairs to them.
 func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
-	c, close, err := d.connectPeers(ctx, store)
-	return &Repairs{c, close}, err
+	hub := events.NewHub(nil)
+	c, close, err := d.connectPeers(ctx, store, hub)
+	return &Repairs{hub, c, close}, err
+}
+
+// Listen waits until what gateways tell each other arrives here, at the hub that it returns; nil without a Redis.
+func (r *Repairs) Listen(ctx context.Context) *events.Hub {
+	if r.peers == nil {
+		return nil
+	}
+	hears := make(chan struct{}, 1)
+	r.peers.bus.OnHearing(func(is bool) {
+		if is {
+			select {
+			case hears <- struct{}{}:
+			default:
+			}
+		}
+	})
+	select {
+	case <-hears:
+	case <-ctx.Done():
+	}
+	return r.hub
 }
 
 // Repaired reports what was repaired.
@@ -77,7 +100,7 @@ func (r *Repairs) Repaired(ctx context.Context, rows []storage.Row) {
 // has changed than can be reported. Without a Redis, a gateway forgets everything when it is not alone any more: then this takes
 // two seconds, if there is a gateway.
 func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
-	c, close, err := d.connectPeers(ctx, store)
+	c, close, err := d.connectPeers(ctx, store, events.NewHub(nil))
 	defer close()
 	if c != nil {
 		return c.heard(ctx, storage.Change{Gap: true})

@@ -1,0 +1,65 @@
+package reconcile
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"kith/storage"
+	"kith/storage/events"
+)
+
+// Told is the log of what gateways tell each other, for servers that write no binlog: the forward row of a change when it is written,
+// and the inverse one when both are (seeds 1 and 2, message pairs). It has no past: who has not listened, or is told of a gap, has lost
+// what was written meanwhile.
+type Told struct {
+	hub   *events.Hub
+	heard *events.Subscription // nil: nobody listens
+	at    string               // the only position: since nothing was lost
+	begun bool                 // a row has come since then
+}
+
+// NewTold makes the log of what a hub is told. One reader reads it.
+func NewTold(hub *events.Hub) *Told { return &Told{hub: hub} }
+
+// Name implements [Log].
+func (l *Told) Name() string { return "told" }
+
+// Title implements [Log].
+func (l *Told) Title() string { return "what gateways tell each other" }
+
+// Begin implements [Log].
+func (l *Told) Begin() string { return "" }
+
+// End implements [Log]: it listens from now on. What has been told behind a gap is still to be read.
+func (l *Told) End(ctx context.Context) (string, error) {
+	if l.heard == nil {
+		l.heard, l.begun = l.hub.Subscribe(ctx), false
+	}
+	l.at = rand.Text()
+	return l.at, nil
+}
+
+// Read implements [Log]. Gaps before the first row say that gateways wrote before anybody listened.
+func (l *Told) Read(ctx context.Context, after, _ string, take func(rows []storage.Row, at func() (string, error)) error) error {
+	if l.heard == nil || after != l.at {
+		return fmt.Errorf("%w: nobody has listened since", ErrLost)
+	}
+	for e := range l.heard.Events() {
+		switch {
+		case e.Kind == events.Gap && l.begun:
+			l.at = ""
+			return fmt.Errorf("%w: gateways have told something that did not arrive", ErrLost)
+		case e.Kind == events.RowChanged:
+			l.begun = true
+			if err := take([]storage.Row{e.Row}, func() (string, error) { return after, nil }); err != nil {
+				return err
+			}
+		}
+	}
+	ended := l.heard.Err()
+	if l.heard = nil; ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %w", ErrLost, ended)
+}
