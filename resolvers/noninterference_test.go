@@ -147,7 +147,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 		served = newWarmStore(t, store)
 	}
 	w := &twinWorld{hub: events.NewHub(nil), muted: map[storage.Pair]int{}}
-	w.API = apitest.New(t, served, apitest.Options{Budget: social.Budget(15), Declared: declare(t, someKinds), Limits: apitest.NoLimits, Hub: w.hub})
+	w.API = apitest.New(t, served, apitest.Options{Budget: social.Budget(45), Declared: declare(t, someKinds), Limits: apitest.NoLimits, Hub: w.hub})
 	return w
 }
 
