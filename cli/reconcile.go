@@ -272,11 +272,11 @@ func openWatched(ctx context.Context, store *sqlstore.Store, repairs *cluster.Re
 	if logs, closing, err = openLogs(ctx, store, logger); err == nil || ctx.Err() != nil {
 		return logs, closing, err
 	}
+	logger.InfoContext(ctx, "reconcile: there is no log to read: listening to what gateways tell each other", "because", err)
 	hub := repairs.Listen(ctx)
 	if hub == nil {
 		return nil, nil, fmt.Errorf("%w; with --redis it watches what gateways tell each other instead", err)
 	}
-	logger.InfoContext(ctx, "reconcile: watching what gateways tell each other", "because", err)
 	return []reconcile.Log{reconcile.NewTold(hub)}, func() error { return nil }, nil
 }
 
