@@ -25,9 +25,9 @@ export default [
       // of mutations, outcomes of one of many, parts of connections, values of a user or post, events, and what operators look at.
       "@graphql-eslint/strict-id-in-types": ["error", {
         exceptions: {
-          suffixes: ["Payload", "Connection", "Edge", "Added", "Changed", "Event"],
+          suffixes: ["Payload", "Connection", "Edge", "Added", "Changed", "Event", "Outcome"],
           types: [
-            "PageInfo", "FollowOutcome", "FollowError", "SuggestionExclusions", "NewerPosts", "ListVisibility", "Media",
+            "PageInfo", "FollowError", "SuggestionExclusions", "NewerPosts", "ListVisibility", "Media",
             "Consistency", "ReconcileStatus", "ReconcileKind", "EdgesAmong", "LinkedIdentity", "ModerationEntry", "_Service",
           ],
         },
