@@ -52,10 +52,14 @@ func RunCost(ctx context.Context, c Config, only string, random int) (all []Cost
 		return nil, err
 	}
 	probes = slices.DeleteFunc(probes, func(p bench.CostProbe) bool { return !strings.Contains(p.Name, only) })
+	kinds, err := r.withKinds()
+	if err != nil {
+		return nil, err
+	}
 	for _, state := range c.States {
-		s := &subject{engine: report.SQLite, state: state, location: location}
+		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{kinds, "KITH_FEDERATION=true", oneProcessor}}
 		if random == 0 {
-			s.env = []string{"KITH_MAX_COST=100000000", "KITH_FEDERATION=true"}
+			s.env = append(s.env, "KITH_MAX_COST=100000000")
 		}
 		costs, err := r.costsOf(ctx, s, probes)
 		if err != nil {
@@ -111,6 +115,12 @@ func openCost(ctx context.Context, c Config) (r *run, graph *bench.Graph, viewer
 // costKinds declares the kind of relation that [bench.DearFields] ask for.
 const costKinds = "relations:\n  admires:\n    number: 100\n    seen: everyone\n"
 
+// withKinds is the setting that declares it.
+func (r *run) withKinds() (setting string, err error) {
+	file := r.path("kinds.yaml")
+	return "KITH_RELATIONS=" + file, os.WriteFile(file, []byte(costKinds), 0o600)
+}
+
 // relate lets the viewer admire whom it follows, and have them on a list, and lets them admire others. Some are suspended for a moment.
 func relate(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, viewer storage.UserID, follows []storage.Edge) error {
 	list, _, err := store.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: viewer, Number: 1}, Name: "many"})
@@ -154,12 +164,12 @@ func RunDear(ctx context.Context, c Config, only *regexp.Regexp) (all []Cost, er
 	if err != nil {
 		return nil, err
 	}
-	kinds := r.path("kinds.yaml")
-	if err := os.WriteFile(kinds, []byte(costKinds), 0o600); err != nil {
+	kinds, err := r.withKinds()
+	if err != nil {
 		return nil, err
 	}
 	for _, state := range c.States {
-		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{"KITH_RELATIONS=" + kinds, "KITH_FEDERATION=true", "KITH_STATEMENT_TIMEOUT=60s", "KITH_REQUEST_TIMEOUT=60s", oneProcessor}}
+		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{kinds, "KITH_FEDERATION=true", "KITH_STATEMENT_TIMEOUT=60s", "KITH_REQUEST_TIMEOUT=60s", oneProcessor}}
 		if s.program, err = r.start(ctx, s, s.location); err != nil {
 			return all, err
 		}

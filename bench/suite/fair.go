@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"time"
@@ -49,8 +48,8 @@ func RunFair(ctx context.Context, c Config, only *regexp.Regexp) (all []Fair, er
 	if err != nil {
 		return nil, err
 	}
-	kinds := r.path("kinds.yaml")
-	if err := os.WriteFile(kinds, []byte(costKinds), 0o600); err != nil {
+	kinds, err := r.withKinds()
+	if err != nil {
 		return nil, err
 	}
 	spared, err := r.copyStore(location) // two gateways on one SQLite store would keep nothing in memory
@@ -59,7 +58,7 @@ func RunFair(ctx context.Context, c Config, only *regexp.Regexp) (all []Fair, er
 	}
 	var gateways [2]*program // the first is asked by the crowd
 	for i, location := range []string{location, spared} {
-		s := &subject{engine: report.SQLite, state: report.Warm, location: location, env: []string{"KITH_RELATIONS=" + kinds}}
+		s := &subject{engine: report.SQLite, state: report.Warm, location: location, env: []string{kinds}}
 		if gateways[i], err = r.start(ctx, s, location); err != nil {
 			return nil, err
 		}
