@@ -135,6 +135,18 @@ func TestFeedsOfARequestShareWhatTheyRead(t *testing.T) {
 		t.Errorf("a mutation of %d fields takes %d keys and rows", len(fields), got)
 	}
 
+	// Beside other work there is less left: users whom nobody knows cost, and take hardly any.
+	nobody := make([]string, 100)
+	for i := range nobody {
+		nobody[i] = fmt.Sprintf("%q", fmt.Sprint(900_000+i))
+	}
+	costly := fmt.Sprintf("users(by: {ids: [%s]}) { a: followings(first: 100) { nodes { id name } } b: followings(first: 99) { nodes { id name } } }", strings.Join(nobody, ","))
+	pages210 := feedQueries(others, posts, lists)[5].query
+	alone, beside, both := rows(pages210), rows("{ "+costly+" }"), rows("{ "+costly+pages210[1:])
+	if 2*(both-beside) > alone {
+		t.Errorf("feeds take %d keys and rows alone, and %d beside costly fields", alone, both-beside)
+	}
+
 	short := 0
 	asked := strings.ReplaceAll(feedQueries(others, posts, lists)[5].query, "nodes { id }", "...P")
 	pages := api.Ask(asked+" fragment P on FeedConnection { nodes { id } complete pageInfo { hasNextPage endCursor } }", nil).Whole()

@@ -15,6 +15,8 @@ const (
 	allowance = 15_000
 	// entriesOfPost is how many entries are read in the time of a post, or of one more SELECT.
 	entriesOfPost = 3
+	// entryForCost is for how much cost of the whole request its feeds read an entry less. They read a tenth of the entries in any case.
+	entryForCost = 7
 )
 
 // Allowance is what the feeds of a request may read, other pages of posts to replace what they leave out, and set answers: without it, each alias
@@ -23,6 +25,13 @@ type Allowance struct {
 	mu    sync.Mutex // held while one of them reads
 	taken atomic.Int64
 	rows  atomic.Int64 // that set answers have examined, see [Graph.Within]
+}
+
+// Beside leaves less to a request of a high cost, so that feeds come instead of other work and not on top of it. nil is without a bound.
+func (a *Allowance) Beside(cost uint64) {
+	if a != nil {
+		a.taken.Store(max(a.taken.Load(), int64(min(cost/entryForCost, allowance*9/10))))
+	}
 }
 
 // take counts entries that are read. nil is without a bound.
@@ -48,4 +57,12 @@ func (a *Allowance) Latest(after storage.Place, size int, shown func(storage.Pos
 	return Show(a, rows, size+1, size, shown, storage.Post.Place, read)
 }
 
-func (a *Allowance) spent() bool { return a != nil && a.taken.Load() >= allowance }
+func (a *Allowance) spent() bool { return a.entries() <= 0 }
+
+// entries is how many are left.
+func (a *Allowance) entries() int {
+	if a == nil {
+		return math.MaxInt
+	}
+	return allowance - int(a.taken.Load())
+}

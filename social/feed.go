@@ -197,6 +197,7 @@ type feedWalk struct {
 	at       storage.Place // posts ahead of it have been returned
 	ended    bool          // there are no more
 	tooFar   bool          // the posts in memory do not reach that far
+	cut      bool          // the request has not enough left for what comes next
 	examined int
 	scans    int
 }
@@ -241,7 +242,7 @@ func (w *feedWalk) pull(ctx context.Context, wanted int) (rows []storage.Post, e
 
 // spent reports whether the walk has used up the budget of this answer, or others that of the request.
 func (w *feedWalk) spent() bool {
-	return w.Left.spent() || w.examined >= latestBudget || w.scans >= cmp.Or(w.scansMost, byTimeMost)
+	return w.cut || w.Left.spent() || w.examined >= latestBudget || w.scans >= cmp.Or(w.scansMost, byTimeMost)
 }
 
 // reaches reports whether posts in memory may come next.
@@ -336,7 +337,7 @@ func (w *feedWalk) byAuthor(ctx context.Context, wanted int) ([]storage.Post, er
 		upTo = w.at.CreatedAt
 	}
 	authors, err := w.lastPosts(ctx, upTo)
-	if err != nil {
+	if err != nil || w.cut {
 		return nil, err
 	}
 	var rows []storage.Post
@@ -423,7 +424,7 @@ func openOf(ctx context.Context, f *Feed, list []storage.PostAt) (open []storage
 	return open, nil
 }
 
-// lastPosts finds which authors have posts up to a time, and when they published the last of them, the latest first. Of those who
+// lastPosts finds which authors have posts up to a time, and when they published the last of them, the latest first, unless that cuts the walk. Of those who
 // have not posted between that time and a later one, this is known from there.
 func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []storage.PostAt, err error) {
 	var authors []storage.UserID
@@ -435,6 +436,9 @@ func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []s
 			return list, nil
 		}
 		list, authors = slices.Clone(list), storage.Each(later.list[:since], func(p storage.PostAt) storage.UserID { return p.Author })
+	}
+	if w.cut = w.Left.entries() < len(authors); w.cut {
+		return nil, nil
 	}
 	w.Left.take(len(authors))
 	for i, r := range storage.LastPostLookups.Read(ctx, w.Store, storage.LastPostsOf(authors, upTo)...) {

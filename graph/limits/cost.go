@@ -67,7 +67,21 @@ func (c *Costs) Of(op *graphql.OperationContext) (uint64, error) {
 	if cost > limit {
 		return 0, apierr.CostTooHigh.Error("the query costs %d and one %s may cost at most %d: ask for fewer fields or shorter lists", cost, what, limit).Over(cost, limit)
 	}
+	if cost > statFrom {
+		op.Stats.SetExtension(statCost, cost)
+	}
 	return cost, nil
+}
+
+const (
+	statCost = "cost"
+	statFrom = 1_000
+)
+
+// CostOf is the cost of an operation that may be executed; 0 if it is low.
+func CostOf(op *graphql.OperationContext) uint64 {
+	cost, _ := op.Stats.GetExtension(statCost).(uint64)
+	return cost
 }
 
 // Queued is the part of an operation's cost that is for work with a queue of its own, such as hashing passwords, as far as the

@@ -10,6 +10,7 @@ import (
 
 	"kith/accounts/identity"
 	"kith/graph/cursor"
+	"kith/graph/limits"
 	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
@@ -122,6 +123,7 @@ func Running(ctx context.Context) *selections.Field {
 // planOf is the plan of the request. The first call parses its arguments.
 func (r *Request) planOf(ctx context.Context) *selections.Plan {
 	r.once.Do(func() {
+		r.operations.Beside(limits.CostOf(graphql.GetOperationContext(ctx)))
 		r.plan = selections.Of(ctx, OperationOf(ctx).Reads)
 		r.arguments = make([]any, len(r.plan.Asked))
 		for i, f := range r.plan.Asked {
