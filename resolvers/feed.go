@@ -34,7 +34,7 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 		return nil, err
 	}
 	if f.Below[0].Named("unseen") != nil {
-		seen, err := r.feedSeen(ctx, viewer)
+		seen, err := r.seen(ctx, storage.Seen{User: viewer})
 		if err == nil && seen > 0 {
 			c.Unseen, err = newerPosts(ctx, feed, storage.Place{CreatedAt: seen, Number: math.MaxInt64})
 		}
@@ -137,7 +137,7 @@ func newerPosts(ctx context.Context, feed *social.Feed, than storage.Place) (*mo
 }
 
 func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error) {
-	seen, err := r.feedSeen(ctx, obj.User.UserID)
+	seen, err := r.seen(ctx, storage.Seen{User: obj.User.UserID})
 	if err != nil || seen == 0 {
 		return nil, err
 	}
@@ -145,9 +145,8 @@ func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*tim
 	return &at, nil
 }
 
-func (r *Resolver) feedSeen(ctx context.Context, viewer storage.UserID) (storage.Micros, error) {
-	type key struct{}
-	return prefetch.Shared(ctx, key{}, func() (storage.Micros, error) { return storage.FeedSeenLookups.Get(ctx, r.Store, viewer) })
+func (r *Resolver) seen(ctx context.Context, what storage.Seen) (storage.Micros, error) {
+	return prefetch.Shared(ctx, what, func() (storage.Micros, error) { return storage.SeenLookups.Get(ctx, r.Store, what) })
 }
 
 // MarkFeedSeen keeps the time of the post, because that is what stays when the post is gone.
@@ -160,7 +159,7 @@ func (r mutations) MarkFeedSeen(ctx context.Context, upTo string) (*model.Accoun
 	if err := r.Cursors.Decode(cursor.Feed, upTo, &at, &number); err != nil {
 		return nil, apierr.In("upTo", err)
 	}
-	changed, err := r.Writes.SeeFeed(ctx, viewer, min(storage.Micros(at), storage.MicrosOf(r.Relations.Now())))
+	changed, err := r.Writes.See(ctx, storage.Seen{User: viewer}, min(storage.Micros(at), storage.MicrosOf(r.Relations.Now())))
 	if err != nil {
 		return nil, viewerGone(err)
 	}

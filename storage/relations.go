@@ -85,9 +85,22 @@ type PopularUser struct {
 	Followers int64
 }
 
-// FeedSeenLookups reads the times of the newest posts that users have seen in their home feeds; 0 if there is none. Every user is Found.
-// No cache keeps it.
-var FeedSeenLookups = NewLookupKind[UserID, Micros]("feed.seen", nil)
+// SeenLookups reads the times of the newest that users have seen of something; 0 if there is none. Everything is Found. No cache keeps it.
+var SeenLookups = NewLookupKind[Seen, Micros]("seen", nil)
+
+// Seen is something of which a user is told what is new. Stores keep the numbers.
+type Seen struct {
+	User UserID
+	Of   SeenKind
+}
+
+// SeenKind is what is seen.
+type SeenKind uint8
+
+const (
+	FeedSeen     SeenKind = iota // posts of the home feed
+	ActivitySeen                 // what others have done that concerns the user
+)
 
 // ActivityStore notes what users do besides writing.
 type ActivityStore interface {
@@ -95,8 +108,8 @@ type ActivityStore interface {
 	// for users who do not exist.
 	MarkActive(ctx context.Context, users []UserID, day Day) error
 
-	// SeeFeed notes that a user has seen its feed up to a time. Nothing changes if it has seen more. [ErrUserUnknown].
-	SeeFeed(ctx context.Context, user UserID, upTo Micros) (changed bool, err error)
+	// See notes that a user has seen something up to a time. Nothing changes if it has seen more. [ErrUserUnknown].
+	See(ctx context.Context, what Seen, upTo Micros) (changed bool, err error)
 }
 
 // AnnotationKind is a kind of rows beside edges. Each row has the key of two users, and belongs to

@@ -126,7 +126,7 @@ func (s bundles) AnswersAreOfNow(t *testing.T) {
 // see has some users see their feeds, and another be suspended and linked to an identity.
 func (s bundles) see(t *testing.T, users []storage.UserID, suspended storage.UserID, n int) {
 	for _, id := range users[:6] {
-		_, err := s.store.SeeFeed(t.Context(), id, at(n))
+		_, err := s.store.See(t.Context(), storage.Seen{User: id}, at(n))
 		wantIs(t, err, nil)
 	}
 	moderation(s).moderate(t, suspend(suspended, n, n+10), true)
@@ -332,6 +332,10 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.CommentsQuery{Post: k.posts[i%len(k.posts)], Limit: 2 + i%3}
 		case reflect.TypeFor[storage.FavoritesQuery]():
 			key = storage.FavoritesQuery{User: user, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.ReactionsQuery]():
+			key = storage.ReactionsQuery{Author: user, Comments: i%2 == 1, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.Seen]():
+			key = storage.Seen{User: user, Of: storage.SeenKind(i % 2)}
 		case reflect.TypeFor[storage.OwnerKind]():
 			key = storage.OwnerKind{Owner: user, Kind: int64(1 + i%2)}
 		case reflect.TypeFor[storage.ListsQuery]():

@@ -47,7 +47,7 @@ var sideMistakes = []mistake{
 		r.Found = true
 	}, storage.MessageLookups), "messages/ARequestWithoutOneHasNone", promiseOnly},
 
-	{"feeds are seen backward", func(s *oracle.Store) storage.Store { return seesBackward{s, map[storage.UserID]storage.Micros{}} }, "feedSeen/ItOnlyMovesForward", promiseOnly},
+	{"feeds are seen backward", func(s *oracle.Store) storage.Store { return seesBackward{s, map[storage.Seen]storage.Micros{}} }, "seen/ItOnlyMovesForward", promiseOnly},
 
 	{"of equals the greater id is more popular", reads(greaterIsPopular, storage.PopularLookups), "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"a new follower does not make a user active", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
@@ -131,19 +131,19 @@ func (s visibleToAll) CreateUsers(ctx context.Context, users []storage.User) []s
 // seesBackward keeps what was seen last.
 type seesBackward struct {
 	*oracle.Store
-	seen map[storage.UserID]storage.Micros
+	seen map[storage.Seen]storage.Micros
 }
 
-func (s seesBackward) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (bool, error) {
-	changed, err := s.Store.SeeFeed(ctx, user, upTo)
+func (s seesBackward) See(ctx context.Context, what storage.Seen, upTo storage.Micros) (bool, error) {
+	changed, err := s.Store.See(ctx, what, upTo)
 	if err == nil {
-		s.seen[user] = upTo
+		s.seen[what] = upTo
 	}
 	return changed, err
 }
 
 func (s seesBackward) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.FeedSeenLookups.Instead(ctx, b, storage.OneByOne(func(_ context.Context, user storage.UserID) (storage.Micros, error) { return s.seen[user], nil }))
+	storage.SeenLookups.Instead(ctx, b, storage.OneByOne(func(_ context.Context, what storage.Seen) (storage.Micros, error) { return s.seen[what], nil }))
 	s.Store.Bundle(ctx, b)
 }
 

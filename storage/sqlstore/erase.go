@@ -106,7 +106,7 @@ WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	erased(2, "post", "author_id", "post_id", "", db.PostRows),
 	// Served by the primary key.
 	erased(3, "post_counts", "author_id", "post_id", "", db.PostRows),
-	// Served by the primary key or idx_comment_list.
+	// Served by the primary key, idx_comment_list or idx_comment_received.
 	erased(4, "comment", "author_id", "comment_id", "", db.CommentRow),
 	// Served by the primary key.
 	erased(5, "packed_list", "owner", "side", "", db.UserRows),
@@ -235,7 +235,7 @@ func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (m
 			return false, err
 		}
 	}
-	for _, text := range []string{sqlRemoveUser, sqlRemoveWords, sqlRemoveFeedSeen, sqlRemoveCounts} {
+	for _, text := range []string{sqlRemoveUser, sqlRemoveWords, sqlRemoveSeen, sqlRemoveCounts} {
 		if _, err := w.Exec(1, text, int64(user)); err != nil {
 			return false, err
 		}

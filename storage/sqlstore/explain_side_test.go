@@ -228,6 +228,11 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 		}
 	}
 	storage.FavoritePageLookups.Read(t.Context(), s, given...)
+	for _, comments := range []bool{false, true} {
+		storage.ReactionLookups.Read(t.Context(), s, storage.Each(posts, func(id storage.PostID) storage.ReactionsQuery {
+			return storage.ReactionsQuery{Author: id.Author, Comments: comments, After: storage.Reaction{Place: storage.Place{CreatedAt: 1000, Number: id.Number}, By: 7}, Limit: 20}
+		})...)
+	}
 	storage.PageLookups[storage.FavoriteInbox].Read(t.Context(), s, by...)
 	storage.EdgeLookups[storage.Favorites].Read(t.Context(), s, pairs...)
 	storage.EdgeLookups[storage.FavoriteInbox].Read(t.Context(), s, pairs...)
@@ -335,11 +340,11 @@ func runSideWrites(t *testing.T, s *Store) {
 			}
 		}
 		for _, upTo := range []storage.Micros{5, 6} {
-			if _, err := s.SeeFeed(ctx, user, upTo); err != nil {
+			if _, err := s.See(ctx, storage.Seen{User: user}, upTo); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := storage.FeedSeenLookups.Get(ctx, s, user); err != nil {
+		if _, err := storage.SeenLookups.Get(ctx, s, storage.Seen{User: user}); err != nil {
 			t.Fatal(err)
 		}
 		changeLists(t, s, user)

@@ -93,7 +93,7 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	return repaired, w.addCounts(diffs)
 }
 
-// Served by {list} and the primary key of post.
+// Served by {list} or idx_favorite_received and the primary key of post.
 var sqlCountEdges = db.ForSides(`
 SELECT /*! STRAIGHT_JOIN */ e.{owner}, COUNT(*)
 FROM {table} e /*! FORCE INDEX ({list}) */{JOIN post}

@@ -177,7 +177,7 @@ func (s *Store) answer() {
 	storage.LinkLookups.AnsweredBy(a, storage.OneByOne(s.readLinks))
 	storage.ModerationLookups.AnsweredBy(a, storage.OneByOne(s.readModeration))
 	storage.PopularLookups.AnsweredBy(a, storage.OneByOne(s.readPopular))
-	storage.FeedSeenLookups.AnsweredBy(a, storage.OneByOne(s.readFeedSeen))
+	storage.SeenLookups.AnsweredBy(a, storage.OneByOne(s.readSeen))
 	storage.DueLookups.AnsweredBy(a, storage.OneByOne(s.readDue))
 	storage.EdgeLookups.AnsweredBy(a, s.readEdges)
 	storage.PageLookups.AnsweredBy(a, s.readPages)
@@ -203,4 +203,5 @@ func (s *Store) answer() {
 	storage.CommentLookups.AnsweredBy(a, s.readComments)
 	storage.CommentPageLookups.AnsweredBy(a, s.readCommentPages)
 	storage.FavoritePageLookups.AnsweredBy(a, s.readFavoritePages)
+	storage.ReactionLookups.AnsweredBy(a, s.readReactions)
 }

@@ -41,7 +41,7 @@ FROM (
 LEFT JOIN user_counts c ON c.user_id = e.owner
 WHERE c.user_id IS NULL OR c.{count} <> e.n`, db.Counted...)
 
-// Counts of users who own no edge. Served by {list} and the primary keys of user_counts and post.
+// Counts of users who own no edge. Served by {list} or idx_favorite_received, and by the primary keys of user_counts and post.
 var sqlCountsOfNone = db.ForSides(`
 SELECT c.user_id, c.{count}, 0
 FROM user_counts c

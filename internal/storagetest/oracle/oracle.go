@@ -38,7 +38,7 @@ type Store struct {
 	leases     map[string]map[int]lease // kind → slot
 	marks      map[storage.Pair]storage.EdgeMark
 	firsts     map[storage.Pair]storage.Micros // when the first of several follows began
-	feedSeen   map[storage.UserID]storage.Micros
+	seen       map[storage.Seen]storage.Micros
 	lists      map[storage.ListID]storage.UserList
 	moderation []storage.ModerationEntry
 	active     map[storage.UserID]storage.Day         // the last day of each
@@ -118,7 +118,7 @@ func New(options ...Option) *Store {
 		leases:     make(map[string]map[int]lease),
 		marks:      make(map[storage.Pair]storage.EdgeMark),
 		firsts:     make(map[storage.Pair]storage.Micros),
-		feedSeen:   map[storage.UserID]storage.Micros{},
+		seen:       map[storage.Seen]storage.Micros{},
 		lists:      map[storage.ListID]storage.UserList{},
 		active:     make(map[storage.UserID]storage.Day),
 		states:     make(map[storage.UserID]storage.StateChange),

@@ -157,7 +157,7 @@ func (s *Store) answer() {
 	storage.LinkLookups.AnsweredBy(a, each(s, s.findLinks))
 	storage.ModerationLookups.AnsweredBy(a, each(s, s.findModeration))
 	storage.PopularLookups.AnsweredBy(a, each(s, s.findPopular))
-	storage.FeedSeenLookups.AnsweredBy(a, each(s, func(id storage.UserID) (storage.Micros, bool) { return s.feedSeen[id], true }))
+	storage.SeenLookups.AnsweredBy(a, each(s, func(what storage.Seen) (storage.Micros, bool) { return s.seen[what], true }))
 	storage.DueLookups.AnsweredBy(a, each(s, s.findDue))
 	storage.EdgeLookups.AnsweredBy(a, onSide(s, s.edge))
 	storage.PageLookups.AnsweredBy(a, onSide(s, s.findPages))
@@ -183,4 +183,5 @@ func (s *Store) answer() {
 	storage.CommentLookups.AnsweredBy(a, each(s, s.findComments))
 	storage.CommentPageLookups.AnsweredBy(a, each(s, s.findCommentPages))
 	storage.FavoritePageLookups.AnsweredBy(a, each(s, s.findFavoritePages))
+	storage.ReactionLookups.AnsweredBy(a, each(s, s.findReactions))
 }

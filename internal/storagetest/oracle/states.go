@@ -101,7 +101,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	s.erasePosts(user)
 	s.change.AddUser(user, storage.Everything)
 	s.change.AddPost(storage.PostEdited, storage.PostAt{PostID: storage.PostID{Author: user}})
-	delete(s.feedSeen, user)
+	maps.DeleteFunc(s.seen, func(what storage.Seen, _ storage.Micros) bool { return what.User == user })
 	maps.DeleteFunc(s.lists, func(id storage.ListID, _ storage.UserList) bool { return id.Owner == user })
 	delete(s.users, user)
 	delete(s.passwords, user)

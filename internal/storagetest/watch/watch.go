@@ -72,9 +72,9 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	return s.Store.SetMark(s.on(ctx), pair, change)
 }
 
-// SeeFeed writes through the store.
-func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (bool, error) {
-	return s.Store.SeeFeed(s.on(ctx), user, upTo)
+// See writes through the store.
+func (s *Store) See(ctx context.Context, what storage.Seen, upTo storage.Micros) (bool, error) {
+	return s.Store.See(s.on(ctx), what, upTo)
 }
 
 // AddAnnotations writes through the store.

@@ -300,12 +300,12 @@ WHERE author_id = ? LIMIT ?
 DELETE FROM post_counts
 WHERE author_id = ? AND post_id IN (?)
 
--- erasedRows, 4 0. Served by PRIMARY, idx_comment_list.
+-- erasedRows, 4 0. Served by PRIMARY, idx_comment_list, idx_comment_received.
 SELECT 4, comment_id
 FROM comment
 WHERE author_id = ? LIMIT ?
 
--- erasedRows, 4 1. Served by PRIMARY, idx_comment_list.
+-- erasedRows, 4 1. Served by PRIMARY, idx_comment_list, idx_comment_received.
 DELETE FROM comment
 WHERE author_id = ? AND comment_id IN (?)
 
@@ -736,6 +736,12 @@ CROSS JOIN comment c ON c.author_id = a AND c.comment_id = n
 JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id
 WHERE p.state = 0
 
+-- sqlCommentsReceived. Served by idx_comment_received.
+SELECT ? AS query, created_at, comment_id, user_id, post_id
+FROM comment /*! FORCE INDEX (idx_comment_received) */
+WHERE author_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
+ORDER BY created_at DESC, comment_id DESC LIMIT ?
+
 -- sqlCommentsThere. Served by PRIMARY.
 SELECT comment_id
 FROM comment /*! FORCE INDEX (PRIMARY) */
@@ -746,25 +752,25 @@ UPDATE post_counts
 SET comment_count = comment_count + ?, version = version + 1
 WHERE author_id = ? AND post_id = ?
 
--- sqlCountEdges, favorite. Served by PRIMARY, idx_favorite_list.
+-- sqlCountEdges, favorite. Served by PRIMARY, idx_favorite_list, idx_favorite_received.
 SELECT /*! STRAIGHT_JOIN */ e.from_user_id, COUNT(*)
 FROM favorite e /*! FORCE INDEX (idx_favorite_list) */
 WHERE e.type = 1 AND e.from_user_id IN (?)
 GROUP BY e.from_user_id
 
--- sqlCountEdges, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
+-- sqlCountEdges, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_received.
 SELECT /*! STRAIGHT_JOIN */ e.to_user_id, COUNT(*)
 FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */ CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
 WHERE e.type = 1 AND e.to_user_id IN (?)
 GROUP BY e.to_user_id
 
--- sqlCountEdges, follower. Served by PRIMARY, idx_follower_list.
+-- sqlCountEdges, follower. Served by PRIMARY, idx_favorite_received, idx_follower_list.
 SELECT /*! STRAIGHT_JOIN */ e.to_user_id, COUNT(*)
 FROM follower e /*! FORCE INDEX (idx_follower_list) */
 WHERE e.type = 1 AND e.to_user_id IN (?)
 GROUP BY e.to_user_id
 
--- sqlCountEdges, following. Served by PRIMARY, idx_following_list.
+-- sqlCountEdges, following. Served by PRIMARY, idx_favorite_received, idx_following_list.
 SELECT /*! STRAIGHT_JOIN */ e.from_user_id, COUNT(*)
 FROM following e /*! FORCE INDEX (idx_following_list) */
 WHERE e.type = 1 AND e.from_user_id IN (?)
@@ -863,7 +869,7 @@ FROM (
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 
--- sqlCountsOfNone, favorite. Served by PRIMARY, idx_favorite_list.
+-- sqlCountsOfNone, favorite. Served by PRIMARY, idx_favorite_list, idx_favorite_received.
 SELECT c.user_id, c.favorite_count, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.favorite_count <> 0
@@ -874,7 +880,7 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.favorite_count <> 0
     LIMIT 1
   )
 
--- sqlCountsOfNone, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
+-- sqlCountsOfNone, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_received.
 SELECT c.user_id, c.total_favorited, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
@@ -885,7 +891,7 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
     LIMIT 1
   )
 
--- sqlCountsOfNone, follower. Served by PRIMARY, idx_follower_list.
+-- sqlCountsOfNone, follower. Served by PRIMARY, idx_favorite_received, idx_follower_list.
 SELECT c.user_id, c.follower_count, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.follower_count <> 0
@@ -896,7 +902,7 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.follower_count <> 0
     LIMIT 1
   )
 
--- sqlCountsOfNone, following. Served by PRIMARY, idx_following_list.
+-- sqlCountsOfNone, following. Served by PRIMARY, idx_favorite_received, idx_following_list.
 SELECT c.user_id, c.following_count, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.following_count <> 0
@@ -1229,10 +1235,11 @@ FROM favorite /*! FORCE INDEX (idx_favorite_list) */
 WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?
 
--- sqlFeedSeen. Served by PRIMARY.
-SELECT seen_at
-FROM feed_seen
-WHERE user_id = ?
+-- sqlFavoritesReceived. Served by idx_favorite_received.
+SELECT ? AS query, update_time, post_id, from_user_id, post_id
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
+WHERE to_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
+ORDER BY update_time DESC, post_id DESC, from_user_id DESC LIMIT ?
 
 -- sqlFirstOfFollow. Served by PRIMARY.
 SELECT COALESCE(first_at, 0)
@@ -1878,10 +1885,6 @@ WHERE handle = ? AND user_id = ?
 DELETE FROM user_counts
 WHERE user_id IN (?)
 
--- sqlRemoveFeedSeen. Served by PRIMARY.
-DELETE FROM feed_seen
-WHERE user_id = ?
-
 -- sqlRemoveIdentity. Served by PRIMARY, idx_identity_user.
 DELETE FROM identities
 WHERE digest = ? AND user_id = ?
@@ -1893,6 +1896,10 @@ WHERE from_user_id = ? AND to_user_id = ?
 -- sqlRemoveMarks. Served by PRIMARY.
 DELETE FROM edge_marks
 WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlRemoveSeen. Served by PRIMARY.
+DELETE FROM seen
+WHERE user_id = ?
 
 -- sqlRemoveUser. Served by PRIMARY.
 DELETE FROM users
@@ -1977,14 +1984,19 @@ INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
--- sqlSeeFeed. Served by PRIMARY.
-UPDATE feed_seen
+-- sqlSee. Served by PRIMARY.
+UPDATE seen
 SET seen_at = ?
-WHERE user_id = ? AND seen_at < ?
+WHERE user_id = ? AND kind = ? AND seen_at < ?
 
--- sqlSeeFeedFirst
-INSERT OR IGNORE INTO feed_seen (user_id, seen_at)
-VALUES (?, ?)
+-- sqlSeeFirst
+INSERT OR IGNORE INTO seen (user_id, kind, seen_at)
+VALUES (?, ?, ?)
+
+-- sqlSeen. Served by PRIMARY.
+SELECT seen_at
+FROM seen
+WHERE user_id = ? AND kind = ?
 
 -- sqlSetDetail. Served by PRIMARY.
 UPDATE relation

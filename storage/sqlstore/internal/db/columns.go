@@ -33,7 +33,7 @@ var Tables = []Table{
 	{"user_counts", UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count",
 		"favorite_count", "total_favorited"}},
 	{"user_words", UserRows, []string{"user_id", "word"}, nil},
-	{"feed_seen", UserRows, []string{"user_id"}, []string{"seen_at"}},
+	{"seen", UserRows, []string{"user_id", "kind"}, []string{"seen_at"}},
 	{"user_list", UserRows, []string{"owner", "number"}, []string{"name", "public"}},
 	{"user_states", UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at", "suspended_at"}},
 	{"moderation_log", UserRows, []string{"owner_id", "at"}, []string{"user_id", "action", "operator", "reason", "ends_at", "number"}},

@@ -34,7 +34,7 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 	longest := strings.Repeat("a", 64)
 	id := ""
 	d := naming(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], func(context.Context) string { return id })
-	if _, err := d.Shard(0).Write.Exec("CREATE TABLE seen (info TEXT)"); err != nil {
+	if _, err := d.Shard(0).Write.Exec("CREATE TABLE noticed (info TEXT)"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ id, begins string }{
@@ -42,10 +42,10 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 		{longest, "/* request=" + longest + " */ "},
 		{longest + "a", ""},
 		{"", ""},
-		{"*/ DROP TABLE seen; /*", ""},
+		{"*/ DROP TABLE noticed; /*", ""},
 		{"a*/", ""},
 		{"a/*", ""},
-		{"!50000 DROP TABLE seen", ""},
+		{"!50000 DROP TABLE noticed", ""},
 		{"'", ""},
 		{`a"b`, ""},
 		{"a`b", ""},
@@ -63,15 +63,15 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 			t.Errorf("%q: read by %q", id, read)
 		}
 		err := d.Transact(t.Context(), "own", 0, func(w *Tx) error {
-			if _, err := w.Exec(1, "INSERT INTO seen "+sqlOwn, 1); err != nil {
+			if _, err := w.Exec(1, "INSERT INTO noticed "+sqlOwn, 1); err != nil {
 				return err
 			}
-			return w.Read(1, "SELECT info FROM seen ORDER BY info = ? LIMIT 1", []any{""}, func(rows *sql.Rows) error { return rows.Scan(&written) })
+			return w.Read(1, "SELECT info FROM noticed ORDER BY info = ? LIMIT 1", []any{""}, func(rows *sql.Rows) error { return rows.Scan(&written) })
 		})
-		if err != nil || !strings.HasPrefix(written, c.begins+"INSERT INTO seen") {
+		if err != nil || !strings.HasPrefix(written, c.begins+"INSERT INTO noticed") {
 			t.Errorf("%q: written by %q, %v", id, written, err)
 		}
-		if _, err := d.Shard(0).Write.Exec("DELETE FROM seen"); err != nil {
+		if _, err := d.Shard(0).Write.Exec("DELETE FROM noticed"); err != nil {
 			t.Fatal(err)
 		}
 	}

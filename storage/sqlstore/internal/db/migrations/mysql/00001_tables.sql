@@ -253,7 +253,8 @@ CREATE TABLE IF NOT EXISTS comment (
   created_at BIGINT       NOT NULL,
   PRIMARY KEY (author_id, comment_id),
   UNIQUE KEY idx_comment_key (user_id, author_id, post_id, client_key),
-  KEY idx_comment_list (author_id, post_id, created_at, comment_id)
+  KEY idx_comment_list (author_id, post_id, created_at, comment_id),
+  KEY idx_comment_received (author_id, created_at, comment_id, post_id, user_id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
 -- from_user_id has favorited the post of to_user_id.
@@ -274,7 +275,8 @@ CREATE TABLE IF NOT EXISTS favorite_inbox (
   type         TINYINT UNSIGNED NOT NULL,
   update_time  BIGINT           NOT NULL,
   PRIMARY KEY (to_user_id, from_user_id, post_id),
-  KEY idx_favorite_inbox_list (to_user_id, post_id, type, update_time, from_user_id)
+  KEY idx_favorite_inbox_list (to_user_id, post_id, type, update_time, from_user_id),
+  KEY idx_favorite_received (to_user_id, type, update_time, post_id, from_user_id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
 -- digest is storage.Identity.Digest; issuer and subject are compared by the program, byte by byte.
@@ -322,11 +324,12 @@ CREATE TABLE IF NOT EXISTS user_words (
   KEY idx_user_words (word, user_id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
--- Up to which time users have seen their home feeds.
-CREATE TABLE IF NOT EXISTS feed_seen (
-  user_id BIGINT NOT NULL,
-  seen_at BIGINT NOT NULL,
-  PRIMARY KEY (user_id)
+-- Up to which time users have seen something: kind is a storage.SeenKind.
+CREATE TABLE IF NOT EXISTS seen (
+  user_id BIGINT           NOT NULL,
+  kind    TINYINT UNSIGNED NOT NULL,
+  seen_at BIGINT           NOT NULL,
+  PRIMARY KEY (user_id, kind)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
 -- What operators have done: entries are only added. owner_id is whose shard has the entry, user_id whom it is about; action is a storage.ModerationAction.

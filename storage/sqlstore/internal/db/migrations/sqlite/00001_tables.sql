@@ -274,6 +274,9 @@ CREATE UNIQUE INDEX IF NOT EXISTS idx_comment_key
 CREATE INDEX IF NOT EXISTS idx_comment_list
   ON comment (author_id, post_id, created_at, comment_id);
 
+CREATE INDEX IF NOT EXISTS idx_comment_received
+  ON comment (author_id, created_at, comment_id, post_id, user_id);
+
 -- from_user_id has favorited the post of to_user_id.
 CREATE TABLE IF NOT EXISTS favorite (
   from_user_id INTEGER NOT NULL,
@@ -298,6 +301,9 @@ CREATE TABLE IF NOT EXISTS favorite_inbox (
 
 CREATE INDEX IF NOT EXISTS idx_favorite_inbox_list
   ON favorite_inbox (to_user_id, post_id, type, update_time, from_user_id);
+
+CREATE INDEX IF NOT EXISTS idx_favorite_received
+  ON favorite_inbox (to_user_id, type, update_time, post_id, from_user_id);
 
 -- digest is storage.Identity.Digest; issuer and subject are compared by the program, byte by byte.
 CREATE TABLE IF NOT EXISTS identities (
@@ -349,11 +355,13 @@ CREATE TABLE IF NOT EXISTS user_words (
 CREATE INDEX IF NOT EXISTS idx_user_words
 ON user_words (word, user_id);
 
--- Up to which time users have seen their home feeds.
-CREATE TABLE IF NOT EXISTS feed_seen (
-  user_id INTEGER NOT NULL PRIMARY KEY,
-  seen_at INTEGER NOT NULL
-);
+-- Up to which time users have seen something: kind is a storage.SeenKind.
+CREATE TABLE IF NOT EXISTS seen (
+  user_id INTEGER NOT NULL,
+  kind    INTEGER NOT NULL,
+  seen_at INTEGER NOT NULL,
+  PRIMARY KEY (user_id, kind)
+) WITHOUT ROWID;
 
 -- What operators have done: entries are only added. owner_id is whose shard has the entry, user_id whom it is about; action is a storage.ModerationAction.
 CREATE TABLE IF NOT EXISTS moderation_log (

@@ -1,0 +1,27 @@
+package oracle
+
+import (
+	"slices"
+
+	"kith/storage"
+)
+
+// findReactions answers [storage.ReactionLookups].
+func (s *Store) findReactions(q storage.ReactionsQuery) (list []storage.Reaction, known bool) {
+	if q.Comments {
+		for _, c := range s.comments {
+			if c.Author == q.Author {
+				list = append(list, storage.Reaction{Place: c.Place(), By: c.By, Post: c.Post})
+			}
+		}
+	} else {
+		for _, e := range s.byPeer(storage.FavoriteInbox, q.Author) {
+			if e.Type == storage.Favorited {
+				list = append(list, storage.Reaction{Place: storage.Place{CreatedAt: e.UpdateTime, Number: e.Post}, By: e.From, Post: e.Post})
+			}
+		}
+	}
+	list = slices.DeleteFunc(list, func(r storage.Reaction) bool { return q.After != (storage.Reaction{}) && r.Compare(q.After) <= 0 })
+	slices.SortFunc(list, storage.Reaction.Compare)
+	return list[:min(q.Limit, len(list))], true
+}

@@ -1,0 +1,54 @@
+package storagetest
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// reactions are favorites of an author's posts, and comments on them.
+type reactions struct{ *harness }
+
+func (s reactions) TheyRunNewestFirst(t *testing.T) {
+	users := idsOf(s.newUsers(t, 5))
+	author, other := users[0], users[1]
+	own, others := []storage.PostID{s.post(t, author, 1).PostID, s.post(t, author, 2).PostID}, s.post(t, other, 3).PostID
+	var favorited, commented []storage.Reaction
+	for i := range 12 {
+		post, by := own[i%2], users[1+i/2%4]
+		c := s.comment(t, post, by, 100+i/3)
+		commented = append(commented, storage.Reaction{Place: c.Place(), By: by, Post: post.Number})
+		s.comment(t, others, by, 100)
+		if i < 8 { // two of each of four users, all of two times, and on one post
+			favorited = append(favorited, storage.Reaction{Place: storage.Place{CreatedAt: at(100 + i/4), Number: post.Number}, By: by, Post: post.Number})
+			for _, id := range []storage.PostID{post, others} {
+				s.apply(t, storage.FavoriteInbox, storage.Edge{From: by, To: id.Author, Post: id.Number, Type: storage.Favorited, UpdateTime: at(100 + i/4)})
+			}
+		}
+	}
+	end := favorited[5]
+	s.apply(t, storage.FavoriteInbox, storage.Edge{From: end.By, To: author, Post: end.Post, Type: storage.None, UpdateTime: at(500)})
+	favorited = slices.Delete(favorited, 5, 6)
+	for _, of := range []struct {
+		comments bool
+		want     []storage.Reaction
+	}{{false, favorited}, {true, commented}} {
+		slices.SortFunc(of.want, storage.Reaction.Compare)
+		for _, limit := range []int{1, 3, 7, 100} {
+			var got []storage.Reaction
+			for after := (storage.Reaction{}); ; {
+				page := one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{Author: author, Comments: of.comments, After: after, Limit: limit})
+				got = append(got, page...)
+				if len(page) < limit || len(got) > len(of.want) {
+					break
+				}
+				after = page[limit-1]
+			}
+			wantList(t, "reactions", got, of.want)
+		}
+	}
+	behind := slices.IndexFunc(favorited, func(r storage.Reaction) bool { return r.Compare(end) > 0 })
+	wantList(t, "behind one that has ended", one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{Author: author, After: end, Limit: 100}), favorited[behind:])
+	wantList(t, "of nobody", one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{Author: s.id(), Limit: 1}), nil)
+}
