@@ -11,12 +11,12 @@ import { ListPage, OwnLists } from './lists';
 import { PostPage } from './posts';
 import { Requests } from './requests';
 import { Link, match, navigate, usePath } from './router';
-import { renewWhileUsed, signOut, useEnded, useSession } from './session';
+import { askToSignIn, renewWhileUsed, signOut, useAsked, useEnded, useSession } from './session';
 import { Settings } from './settings';
 import { Start, Suggestions } from './suggestions';
 import { Blocked, Dismissed, Marked, Muted } from './own';
-import { Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, report, tell, useSettled, type IconName } from './ui';
-import { Welcome } from './welcome';
+import { Dialog, Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, report, tell, useSettled, type IconName } from './ui';
+import { Entry, Welcome } from './welcome';
 
 // The picture needs a library for graphs, which no other page needs.
 const Picture = lazy(() => import('./picture'));
@@ -34,19 +34,35 @@ export function App() {
   );
 }
 
+const register = 'Register';
+
 function SignedOut() {
   const path = usePath();
+  const asked = useAsked();
   const open = !useEnded() && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path) ?? match('/post/:id', path) ?? match('/list/:id', path));
   return (
     <div className="frame signed-out">
       <main id="page">
         {open ? (
           <>
-            <Link to="/" className="brand" aria-label="Kith, sign in">
-              <Mark />
-              <span>Kith</span>
-            </Link>
+            <header className="visitor">
+              <Link to="/" className="brand" aria-label="Kith, what it is">
+                <Mark />
+                <span>Kith</span>
+              </Link>
+              <button type="button" className="button" onClick={() => askToSignIn('Sign in')}>
+                Sign in
+              </button>
+              <button type="button" className="button primary" onClick={() => askToSignIn(register)}>
+                Register
+              </button>
+            </header>
             <Pages path={path} />
+            {asked && (
+              <Dialog key={asked} title={asked} close={() => askToSignIn('')}>
+                <Entry registers={asked === register} />
+              </Dialog>
+            )}
           </>
         ) : (
           <Welcome />

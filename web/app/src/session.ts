@@ -11,6 +11,7 @@ const key = 'kith-session';
 const listeners = new Set<() => void>();
 let current = read();
 let ended = false;
+let asked = '';
 
 /** A provider that has not answered is not asked again before this time, in milliseconds as in Date.now(): each time may take it ten seconds, and the token is still valid. */
 let patientUntil = 0;
@@ -26,6 +27,7 @@ function read(): Session | null {
 function set(next: Session | null, end = false) {
   current = next;
   ended = end;
+  asked = '';
   for (const listener of listeners) listener();
 }
 
@@ -70,6 +72,14 @@ export const useSession = () => useSyncExternalStore(subscribe, () => current);
 
 /** Whether a session has ended on this page. After signing in again, one continues on the same page. */
 export const useEnded = () => useSyncExternalStore(subscribe, () => ended);
+
+/** Asks a visitor to sign in, or to register: the title says what for. Nobody is asked by an empty one. */
+export function askToSignIn(title: string) {
+  asked = title;
+  for (const listener of listeners) listener();
+}
+
+export const useAsked = () => useSyncExternalStore(subscribe, () => asked);
 
 /** The token of a user; none once another user is signed in. */
 export const tokenOf = (userId: string | undefined) => (current?.userId === userId ? current?.token : undefined);

@@ -1,5 +1,5 @@
 // What all pages use: messages, placeholders, dialogs.
-import { Component, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { Component, useEffect, useId, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
 import type { CombinedError } from 'urql';
 
 /** Icons are drawn here, a stroke each, in the colour of the text. */
@@ -17,6 +17,7 @@ const icons = {
   comment: 'M4 5h16v11.5h-9L6.5 20v-3.5H4Z',
   check: 'm5 12.5 4.5 4.5L19 7.5',
   leave: 'M14 4H5v16h9M10 12h11M17.5 8.5 21 12l-3.5 3.5',
+  more: 'M5.5 12h1M11.5 12h1M17.5 12h1',
   trash: 'M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7',
 } as const;
 
@@ -198,6 +199,32 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
       </header>
       {children}
     </dialog>
+  );
+}
+
+/** A button that opens a list of buttons and links. Choosing one closes it, and the focus goes back. It lies above all that the page cuts off. */
+export function Menu({ label, children }: { label: string; children: ReactNode }) {
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    if (!open) return;
+    const { style, offsetWidth, offsetHeight } = list.current!;
+    const at = button.current!.getBoundingClientRect();
+    const below = at.bottom + 4 + offsetHeight < innerHeight || at.top < offsetHeight;
+    style.left = `${scrollX + (at.left + offsetWidth < innerWidth - 8 ? at.left : at.right - offsetWidth)}px`;
+    style.top = `${scrollY + (below ? at.bottom + 4 : at.top - 4 - offsetHeight)}px`;
+  }, [open]);
+  return (
+    <>
+      <button ref={button} type="button" className="button menu-button" aria-label={label} aria-expanded={open} popoverTarget={id}>
+        <Icon name="more" />
+      </button>
+      <div ref={list} id={id} popover="auto" className="menu" onBeforeToggle={event => event.newState === 'open' && setOpen(true)} onToggle={event => setOpen(event.newState === 'open')} onClick={() => list.current?.hidePopover()}>
+        {open && children}
+      </div>
+    </>
   );
 }
 

@@ -1,16 +1,14 @@
-// What a visitor who is not signed in sees: sign in, register, or be a user of the demo graph.
+// What a visitor who is not signed in sees first: sign in, register, or be a user of the demo graph.
 import { useEffect, useState, type FormEvent } from 'react';
 import { useClient, useMutation, useQuery, type CombinedError } from 'urql';
 import { Mark } from './app';
 import { DemoUsersDocument, LoginDocument, RegisterDocument, ViewerDocument } from './gql';
 import { Face } from './people';
-import { navigate, usePath } from './router';
-import { becomeDemoUser, demoUsers, hasPasswords, hostOf, isSignedIn, signIn, signIns, useEnded, type SignIn, type Token } from './session';
+import { Link, navigate, usePath } from './router';
+import { askToSignIn, becomeDemoUser, demoUsers, hasPasswords, hostOf, isSignedIn, signIn, signIns, useEnded, type SignIn, type Token } from './session';
 import { Count, Failure, PageTitle, Skeleton, present, sentence, tell } from './ui';
 
 export function Welcome() {
-  const ended = useEnded();
-  const { problem, stranger, busy, go } = useProvider();
   return (
     <div className="welcome">
       <div className="hero">
@@ -19,33 +17,38 @@ export function Welcome() {
         <p className="lead">See who follows whom, who you have in common, and who you might like to meet.</p>
       </div>
       <section className="card">
-        {(problem || ended) && (
-          <p className="problem" role="alert">
-            {problem || 'Your session has ended. Sign in to return to this page.'}
-          </p>
-        )}
-        {stranger ? (
-          <RegisterForm of={stranger} />
-        ) : (
-          <>
-            {providers.map(at => (
-              <button key={at.issuer} type="button" className="button primary wide" disabled={busy} onClick={() => go(at)}>
-                Sign in with {hostOf(at.issuer)}
-              </button>
-            ))}
-            {hasPasswords && <Passwords />}
-          </>
-        )}
+        <Entry />
       </section>
       {demoUsers > 0 && <DemoUsers />}
     </div>
   );
 }
 
-function Passwords() {
-  const [registers, setRegisters] = useState(false);
+/** All ways to sign in or to register. Afterwards one is on the same page, but somebody new who has come to none goes on to the first suggestions. */
+export function Entry({ registers: first = false }) {
+  const path = usePath();
+  const ended = useEnded();
+  const { problem, stranger, busy, go } = useProvider();
+  const [registers, setRegisters] = useState(first);
+  const next = path === '/' ? '/start' : undefined;
   return (
-    <>
+    <div className="entry">
+      {(problem || ended) && (
+        <p className="problem" role="alert">
+          {problem || 'Your session has ended. Sign in to return to this page.'}
+        </p>
+      )}
+      {stranger ? (
+        <RegisterForm of={stranger} next={next} />
+      ) : (
+        <>
+          {providers.map(at => (
+            <button key={at.issuer} type="button" className="button primary wide" disabled={busy} onClick={() => go(at)}>
+              Sign in with {hostOf(at.issuer)}
+            </button>
+          ))}
+          {hasPasswords && (
+            <>
       <div className="tabs" role="group" aria-label="Sign in or register">
         <button type="button" aria-pressed={!registers} onClick={() => setRegisters(false)}>
           Sign in
@@ -54,8 +57,13 @@ function Passwords() {
           Register
         </button>
       </div>
-      {registers ? <RegisterForm /> : <LoginForm />}
-    </>
+              {registers ? <RegisterForm next={next} /> : <LoginForm />}
+            </>
+          )}
+        </>
+      )}
+      {path !== '/' && demoUsers > 0 && <Link to="/" onClick={() => askToSignIn('')}>Or explore as a demo user</Link>}
+    </div>
   );
 }
 
@@ -149,7 +157,7 @@ function LoginForm() {
 }
 
 /** A form for a new user: with a password, or with the token of a provider. */
-function RegisterForm({ of }: { of?: Required<Token> }) {
+function RegisterForm({ of, next }: { of?: Required<Token>; next?: string }) {
   const [, register] = useMutation(RegisterDocument);
   const { problem, busy, submit } = useForm(of);
   const send = (event: FormEvent<HTMLFormElement>) => {
@@ -159,7 +167,7 @@ function RegisterForm({ of }: { of?: Required<Token> }) {
       const who = { name: String(form.get('name')), handle: String(form.get('handle')).trim() };
       const { data, error } = await (of ? register(who, as(of)) : register({ ...who, password: String(form.get('password')) }));
       return { error, session: data?.register };
-    }, '/start');
+    }, next);
   };
   return (
     <form onSubmit={send} aria-label="Register">
