@@ -85,9 +85,16 @@ func (s site) handle(t *testing.T, user int) (handle, name string) {
 	return answer.User.Handle, answer.User.Name
 }
 
+// picks opens the menu of somebody, or of a post, and presses one of its items.
+func picks(tab *webtest.Tab, menu, item string) {
+	tab.Helper()
+	tab.Press("More: " + menu)
+	tab.Press(item)
+}
+
 // count reads the number on a tab of a profile: "followers", "following" or "friends".
 func count(list string) string {
-	return fmt.Sprintf(`Number(document.querySelector(".tabs a[href$='/%s']")?.dataset.count)`, list)
+	return fmt.Sprintf(`Number(document.querySelector(".tabs [data-list=%s]")?.dataset.count)`, list)
 }
 
 func TestApp(t *testing.T) {
@@ -197,7 +204,7 @@ func isSomebody(t *testing.T, s site) {
 	tab.Until("it is one more", fmt.Sprintf(`%[1]s.ariaPressed === "true" && Number(%[1]s.textContent) === %[2]s + 1`, like, before))
 	tab.Until("it is sent", `performance.getEntriesByType("resource").length > 0 && !document.querySelector(".note.bad")`)
 	tab.Go(s.browser, "/app/u/maya_okafor")
-	tab.Until("who of her followers Mateo knows", `/followed by \d+ you know/.test(document.body.innerText)`)
+	tab.Until("who of her followers Mateo knows", `/Followed by \d+ you know/.test(document.body.innerText)`)
 	tab.Run("see them", `document.querySelector(".known").click()`)
 	tab.Until("they are listed", `document.querySelectorAll(".row[data-user]").length >= 3`)
 	handle, _ := s.handle(t, 800) // no other test follows this user
@@ -311,16 +318,16 @@ func requests(t *testing.T, s site) {
 	b := s.as(500, "/requests")
 	b.Sees("No friend requests.")
 	s.subscribed(t, 4+3)
-	a.Press("Ask to be friends")
+	picks(a, name, "Ask to be friends")
 	a.Type("dialog textarea", "We met on the train")
 	a.Press("Send request")
-	a.Sees("Withdraw request")
+	a.Sees("You asked to be friends.")
 	b.Sees(mine + " wants to be friends.")
 	b.Sees("We met on the train")
 	b.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
-	a.Press("Withdraw request")
+	picks(a, name, "Withdraw request")
 	b.Sees("No friend requests.")
-	a.Press("Ask to be friends")
+	picks(a, name, "Ask to be friends")
 	a.Press("Send request")
 	b.Press("Accept " + mine)
 	a.Sees("You and " + name + " are now friends.")
@@ -333,7 +340,7 @@ func keepsOut(t *testing.T, s site) {
 	yours, name := s.handle(t, 700)
 	a := s.as(600, "/u/"+yours)
 	a.Press("Follow: " + name)
-	a.Press("Mark")
+	picks(a, name, "Mark")
 	a.Run("special", `document.querySelector("dialog input[type=checkbox]").click()`)
 	a.Type("dialog input[name=remark]", "knows the good trains")
 	a.Press("Save")
@@ -342,7 +349,7 @@ func keepsOut(t *testing.T, s site) {
 	a.Until("the mark is listed", fmt.Sprintf(`document.querySelector(".row[data-user=%s]")?.innerText.includes("knows the good trains")`, yours))
 
 	a.Go(s.browser, "/app/u/"+yours)
-	a.Press("Block")
+	picks(a, name, "Block")
 	a.Until("the dialog", `document.querySelector("dialog[open] .danger")`)
 	a.Run("block", `document.querySelector("dialog[open] .danger").click()`)
 	a.Until("the page says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You blocked "+name+"."))
@@ -363,7 +370,7 @@ func keepsOut(t *testing.T, s site) {
 
 func suggestions(t *testing.T, s site) {
 	tab := s.as(1, "/suggestions")
-	tab.Until("people with reasons", `document.querySelectorAll(".row .stack img").length > 10 && /followed by .* more you follow/.test(document.body.innerText)`)
+	tab.Until("people with reasons", `document.querySelectorAll(".row .stack img").length > 10 && /Followed by .* more you follow/.test(document.body.innerText)`)
 	name := tab.Text(`document.querySelector(".row .name").textContent`)
 	tab.Press("Do not suggest " + name)
 	gone := func(name string, most int) string {
@@ -428,18 +435,27 @@ func keyboard(t *testing.T, s site) {
 	tab.Until("the heading has the focus", `document.activeElement.tagName === "H1"`)
 	tab.Keys(kb.Tab)
 	tab.Until("the next is a link or a button", `["A", "BUTTON"].includes(document.activeElement.tagName)`)
-	tab.Run("to the block button", `[...document.querySelectorAll("button")].find(e => e.textContent === "Block").focus()`)
+	const menu = `document.querySelector(".head-actions .menu-button")`
+	tab.Run("to the menu", menu+`.focus()`)
+	back := menu + ` === document.activeElement && !document.querySelector("dialog, :popover-open")`
 	tab.Keys(kb.Enter)
-	tab.Until("the dialog has the focus", `document.querySelector("dialog[open]")?.contains(document.activeElement)`)
+	tab.Until("it is open", `document.querySelector(":popover-open button")`)
+	tab.Keys(kb.Tab)
+	tab.Until("its first item has the focus", `document.activeElement.matches(":popover-open > :first-child")`)
 	tab.Keys(kb.Escape)
-	tab.Until("it is closed, and the button has the focus again", `!document.querySelector("dialog") && document.activeElement.textContent === "Block"`)
-	for _, c := range []struct{ open, end, then string }{{"Block", "Cancel", "Block"}, {"Mute", "Mute", "Muted"}} {
-		tab.Run("to the button", fmt.Sprintf(`[...document.querySelectorAll(".head-actions button")].find(e => e.textContent === %q).focus()`, c.open))
+	tab.Until("it is closed, and its button has the focus again", back)
+	for _, c := range []struct{ open, end string }{{"Block", ""}, {"Block", "Cancel"}, {"Mute", "Mute"}, {"Muted", "Unmute"}} {
 		tab.Keys(kb.Enter)
-		tab.Until("the dialog is open", `document.querySelector("dialog[open]")`)
-		tab.Run("to the dialog's button", fmt.Sprintf(`[...document.querySelectorAll("dialog .bar button")].find(e => e.textContent === %q).focus()`, c.end))
+		tab.Until("the item", fmt.Sprintf(`[...document.querySelectorAll(":popover-open > *")].some(e => e.textContent === %q && (e.focus(), true))`, c.open))
 		tab.Keys(kb.Enter)
-		tab.Until("the button has the focus again", fmt.Sprintf(`!document.querySelector("dialog") && document.activeElement.textContent === %q`, c.then))
+		tab.Until("the dialog has the focus", `document.querySelector("dialog[open]")?.contains(document.activeElement)`)
+		if c.end == "" {
+			tab.Keys(kb.Escape)
+		} else {
+			tab.Run("to the dialog's button", fmt.Sprintf(`[...document.querySelectorAll("dialog .bar button")].find(e => e.textContent === %q).focus()`, c.end))
+			tab.Keys(kb.Enter)
+		}
+		tab.Until("the menu's button has the focus again", back)
 	}
 
 	tab.Run("late answers", `hold = "query Profile"`)

@@ -18,7 +18,7 @@ func TestLists(t *testing.T) {
 	const owner, one, two, blocks, locked, known, other, followed = 870, 871, 872, 873, 874, 875, 876, 877
 	oneHandle, oneName := s.handle(t, one)
 	twoHandle, twoName := s.handle(t, two)
-	blocksHandle, _ := s.handle(t, blocks)
+	blocksHandle, blocksName := s.handle(t, blocks)
 	ownerHandle, _ := s.handle(t, owner)
 
 	var swimmers struct {
@@ -60,7 +60,7 @@ func TestLists(t *testing.T) {
 	a.Until("the form is empty", `document.querySelector("main input[name=name]").value === ""`)
 
 	a.Go(s.browser, "/app/u/"+oneHandle)
-	a.Press("Add to list…")
+	picks(a, oneName, "Add to list…")
 	a.Until("not on it", box("Climbers")+`?.checked === false`)
 	a.Run("add", box("Climbers")+`.click()`)
 	a.Until("added", `document.querySelector("dialog").innerText.includes("1 person")`)
@@ -71,7 +71,7 @@ func TestLists(t *testing.T) {
 	a.Until("taken off", `[...document.querySelectorAll("dialog .item")].some(e => e.innerText.includes("Runners") && e.innerText.includes("0 people"))`)
 
 	a.Go(s.browser, "/app/u/"+blocksHandle)
-	a.Press("Add to list…")
+	picks(a, blocksName, "Add to list…")
 	a.Until("not on it", box("Climbers")+`?.checked === false`)
 	s.does(t, blocks, "block", owner)
 	a.Run("add", box("Climbers")+`.click()`)
@@ -79,7 +79,7 @@ func TestLists(t *testing.T) {
 	a.Until("still not on it", box("Climbers")+`?.checked === false`)
 
 	a.Go(s.browser, "/app/u/"+twoHandle)
-	a.Press("Add to list…")
+	picks(a, twoName, "Add to list…")
 	a.Until("not on it", box("Climbers")+`?.checked === false`)
 	a.Run("add", box("Climbers")+`.click()`)
 	a.Until("added", `document.querySelector("dialog").innerText.includes("2 people")`)

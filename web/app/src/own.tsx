@@ -9,7 +9,7 @@ export function Marked() {
   return (
     <>
       <PageTitle title="Marked" />
-      <p className="quiet">People who are special to you. Only you can see this list.</p>
+      <p className="quiet">People you have marked. Only you can see this list.</p>
       <PeopleList
         document={MarkedDocument}
         filtered

@@ -3,7 +3,7 @@ import { memo, useEffect, useState, type ReactNode } from 'react';
 import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from 'urql';
 import { FollowDocument, UnfollowDocument, type MoreFragment, type PersonFragment } from './gql';
 import { Link } from './router';
-import { useSession } from './session';
+import { askToSignIn, useSession } from './session';
 import { Dialog, Failure, Sentinel, Skeleton, present, report, sentence, useSettled } from './ui';
 
 type Faced = { id: string; avatarUrl: string | null };
@@ -15,15 +15,22 @@ export function Face({ of, size = 44 }: { of: Faced; size?: number }) {
   return <img className="face" src={faceOf(of)} width={size} height={size} alt="" loading="lazy" decoding="async" />;
 }
 
-export function FollowButton({ person, wide }: { person: PersonFragment; wide?: boolean }) {
+export function FollowButton({ person }: { person: PersonFragment }) {
   const session = useSession();
   const [, follow] = useMutation(FollowDocument);
   const [, unfollow] = useMutation(UnfollowDocument);
   const [asking, setAsking] = useState(false);
   const relation = person.viewerRelationship;
-  if (!session || !relation || relation.blockedBy || session.userId === person.id) return null;
+  if (!session) {
+    return (
+      <button type="button" className="button follow primary" aria-label={`Follow: ${person.name}`} onClick={() => askToSignIn(`Sign in to follow ${person.name}`)}>
+        {person.locked ? 'Request to follow' : 'Follow'}
+      </button>
+    );
+  }
+  if (!relation || relation.blockedBy || session.userId === person.id) return null;
   const { following, followedBy, followRequested } = relation;
-  const text = following ? (followedBy ? 'Friends' : 'Following') : followRequested ? 'Requested' : followedBy ? 'Follow back' : 'Follow';
+  const text = following ? (followedBy ? 'Friends' : 'Following') : followRequested ? 'Requested' : person.locked ? 'Request to follow' : followedBy ? 'Follow back' : 'Follow';
   const change = () => {
     setAsking(false);
     void report((following || followRequested ? unfollow : follow)({ userId: person.id }), person.locked && !following && !followRequested ? `Request sent to ${person.name}.` : undefined);
@@ -32,7 +39,7 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
     <>
       <button
         type="button"
-        className={`button follow ${following || followRequested ? 'on' : 'primary'} ${wide ? 'wide' : ''}`}
+        className={`button follow ${following || followRequested ? 'on' : 'primary'}`}
         aria-label={`${text}: ${person.name}`}
         title={following ? `Unfollow ${person.name}` : followRequested ? 'Withdraw your request' : undefined}
         data-following={following}
@@ -60,11 +67,12 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
   );
 }
 
-type RowProps = { person: PersonFragment & { bio?: string | null }; note?: ReactNode; actions?: ReactNode };
+type RowProps = { person: PersonFragment & { bio?: string | null }; note?: ReactNode; reason?: ReactNode; actions?: ReactNode };
 
-/** One person in a list. */
-export const Row = memo(function Row({ person, note, actions }: RowProps) {
+/** One person in a list. A reason why the person is there has the width of the row, below the bio. */
+export const Row = memo(function Row({ person, note, reason, actions }: RowProps) {
   const relation = person.viewerRelationship;
+  const about = (note ?? person.bio) && <span className="note-line quiet">{note ?? person.bio}</span>;
   return (
     <div className="row" data-user={person.handle}>
       <Link to={`/u/${person.handle}`} className="who" aria-label={person.name}>
@@ -76,10 +84,16 @@ export const Row = memo(function Row({ person, note, actions }: RowProps) {
         </Link>
         <span className="quiet handle">
           @{person.handle}
-          {relation?.followedBy && !relation.following && <span className="tag">follows you</span>}
+          {!reason && relation?.followedBy && !relation.following && <span className="tag">follows you</span>}
         </span>
-        {note ? <span className="note-line quiet">{note}</span> : person.bio && <span className="note-line quiet">{person.bio}</span>}
+        {!reason && about}
       </div>
+      {reason && (
+        <div className="below">
+          {about}
+          <span className="reason quiet">{reason}</span>
+        </div>
+      )}
       <div className="row-actions">{actions ?? <FollowButton person={person} />}</div>
     </div>
   );

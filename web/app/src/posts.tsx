@@ -4,19 +4,20 @@ import { useClient, useMutation, useQuery, useSubscription, type CombinedError }
 import * as gql from './gql';
 import { Endless, Face, nodesOf } from './people';
 import { Link, navigate } from './router';
-import { useSession } from './session';
-import { Age, Count, Empty, Failure, Icon, PageTitle, Skeleton, report, sentence, tell } from './ui';
+import { askToSignIn, useSession } from './session';
+import { Age, Count, Empty, Failure, Icon, Menu, PageTitle, Skeleton, report, sentence, tell } from './ui';
 
 export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; alone?: boolean }) {
   const session = useSession();
   const [open, setOpen] = useState(alone);
   const [, favorite] = useMutation(gql.FavoriteDocument);
   const [, unfavorite] = useMutation(gql.UnfavoriteDocument);
-  const [, remove] = useMutation(gql.DeletePostDocument);
   const { author } = post;
   return (
     <article className="post" aria-label={author ? `Post by ${author.name}` : 'Post'}>
-      <Author of={post} size={36} to={`/post/${post.id}`} />
+      <Author of={post} size={40} to={`/post/${post.id}`}>
+        <PostMenu post={post} alone={alone} />
+      </Author>
       <p className="text">{post.text}</p>
       <footer>
         <button
@@ -24,8 +25,7 @@ export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; 
           className={`button plain like ${post.viewerHasFavorited ? 'on' : ''}`}
           aria-pressed={!!post.viewerHasFavorited}
           aria-label={`Favorite, ${post.favoriteCount}`}
-          disabled={!session}
-          onClick={() => report((post.viewerHasFavorited ? unfavorite : favorite)({ postId: post.id }))}
+          onClick={() => (session ? report((post.viewerHasFavorited ? unfavorite : favorite)({ postId: post.id })) : askToSignIn('Sign in to favorite this post'))}
         >
           <Icon name="heart" />
           <Count of={post.favoriteCount} />
@@ -34,16 +34,41 @@ export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; 
           <Icon name="comment" />
           <Count of={post.commentCount} />
         </button>
-        {author && author.id === session?.userId && (
-          <button type="button" className="button plain" aria-label="Delete this post" onClick={async () => (await report(remove({ id: post.id }))) && alone && navigate('/')}>
-            <Icon name="trash" />
-          </button>
-        )}
       </footer>
       {open && <Comments post={post} />}
     </article>
   );
 }
+
+function PostMenu({ post: { id, author }, alone }: { post: gql.PostCardFragment; alone: boolean }) {
+  const session = useSession();
+  const [, remove] = useMutation(gql.DeletePostDocument);
+  const [, mute] = useMutation(gql.MuteDocument);
+  const [, unmute] = useMutation(gql.UnmuteDocument);
+  const quiet = async ({ id: userId, name }: gql.PersonFragment) => {
+    if (await report(mute({ userId, scope: 'POSTS', until: null }))) tell(`You muted the posts of ${name}.`, 'good', () => report(unmute({ userId })));
+  };
+  return (
+    <Menu label={`More: the post by ${author?.name ?? 'someone'}`}>
+      <button type="button" onClick={() => copy(new URL(`/app/post/${id}`, location.href).href)}>
+        Copy link
+      </button>
+      {session && author && author.id !== session.userId && (
+        <button type="button" onClick={() => quiet(author)}>
+          Mute posts of {author.name}
+        </button>
+      )}
+      {session && author?.id === session.userId && (
+        <button type="button" className="danger" onClick={async () => (await report(remove({ id }))) && alone && navigate('/')}>
+          Delete this post
+        </button>
+      )}
+    </Menu>
+  );
+}
+
+/** Copies a link. Browsers have a clipboard only in secure contexts. */
+const copy = async (link: string) => tell((await navigator.clipboard?.writeText(link).then(() => 'Link copied.', () => link)) ?? link);
 
 /** The viewer's feed, or that of a list. Posts that are added while it is shown wait behind a button. */
 export function Feed({ list, empty, refreshed }: { list?: string; empty: ReactNode; refreshed?: () => void }) {
@@ -94,18 +119,22 @@ export function PostPage({ id }: { id: string }) {
 }
 
 /** Who has written something, and when. */
-function Author({ of: { author, createdAt }, size, to }: { of: Pick<gql.PostCardFragment, 'author' | 'createdAt'>; size: number; to?: string }) {
+function Author({ of: { author, createdAt }, size, to, children }: { of: Pick<gql.PostCardFragment, 'author' | 'createdAt'>; size: number; to?: string; children?: ReactNode }) {
   return (
     <header>
       {author && (
         <Link to={`/u/${author.handle}`} className="who">
           <Face of={author} size={size} />
-          <b>{author.name}</b>
+          <span>
+            <b>{author.name}</b>
+            <small className="quiet">@{author.handle}</small>
+          </span>
         </Link>
       )}
       <small className="quiet">
         {to ? <Link to={to} className="quiet" children={<Age at={createdAt} />} /> : <Age at={createdAt} />}
       </small>
+      {children}
     </header>
   );
 }
@@ -115,7 +144,13 @@ function Comments({ post }: { post: gql.PostCardFragment }) {
   const [, add] = useMutation(gql.AddCommentDocument);
   return (
     <section className="comments" aria-label="Comments">
-      {session && <Composer label="New comment" prompt="Write a comment" button="Comment" longest={500} send={(text, clientKey) => add({ postId: post.id, text, clientKey })} />}
+      {session ? (
+        <Composer label="New comment" prompt="Write a comment" button="Comment" longest={500} send={(text, clientKey) => add({ postId: post.id, text, clientKey })} />
+      ) : (
+        <button type="button" className="button" onClick={() => askToSignIn('Sign in to comment')}>
+          Sign in to comment
+        </button>
+      )}
       <Endless
         document={gql.CommentsDocument}
         variables={{ id: post.id }}
@@ -134,13 +169,14 @@ function Comment({ comment, mayDelete }: { comment: gql.CommentFragment; mayDele
   const [, remove] = useMutation(gql.DeleteCommentDocument);
   return (
     <div className="comment">
-      <Author of={comment} size={28} />
+      <Author of={comment} size={32}>
+        {mayDelete && (
+          <button type="button" className="button plain" aria-label={`Delete the comment by ${comment.author?.name ?? 'someone'}`} onClick={() => report(remove({ id: comment.id }))}>
+            <Icon name="trash" />
+          </button>
+        )}
+      </Author>
       <p className="text">{comment.text}</p>
-      {mayDelete && (
-        <button type="button" className="button plain" aria-label={`Delete the comment by ${comment.author?.name ?? 'someone'}`} onClick={() => report(remove({ id: comment.id }))}>
-          <Icon name="trash" />
-        </button>
-      )}
     </div>
   );
 }
@@ -159,6 +195,8 @@ type ComposerProps = {
 export function Composer({ label, prompt, button, longest, send, sent }: ComposerProps) {
   const [text, setText] = useState('');
   const [busy, setBusy] = useState(false);
+  const { userId } = useSession()!;
+  const [{ data }] = useQuery({ query: gql.ViewerDocument });
   // The key stays the same until the text has been accepted: if the text is sent twice, it is published once.
   const clientKey = useRef(newKey());
   const submit = async (event: FormEvent) => {
@@ -173,10 +211,12 @@ export function Composer({ label, prompt, button, longest, send, sent }: Compose
   };
   return (
     <form className="composer card" onSubmit={submit} aria-label={label}>
+      <Face of={data?.viewer?.user ?? { id: userId, avatarUrl: null }} size={40} />
       <label>
         <span className="visually-hidden">{prompt}</span>
         <textarea rows={2} maxLength={longest} placeholder={prompt} value={text} readOnly={busy} onChange={event => setText(event.target.value)} />
       </label>
+      <small className="quiet">{(longest - text.length).toLocaleString('en')} left</small>
       <button className="button primary" disabled={busy || text.trim() === ''}>
         {button}
       </button>

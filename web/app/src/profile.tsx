@@ -1,15 +1,15 @@
 // Somebody's profile: counts, lists, and everything that the viewer can do.
-import { useState, type FormEvent } from 'react';
+import { useState, type FormEvent, type ReactNode } from 'react';
 import { useMutation, useQuery, useSubscription } from 'urql';
 import * as gql from './gql';
 import { Endless, Face, Faces, FollowButton, PeopleList, nodesOf, pageOf } from './people';
 import { ListsDialog, Lists } from './lists';
 import { scopes } from './own';
 import { PostCard } from './posts';
-import { FollowRequest } from './requests';
+import { FollowRequest, FriendRequest } from './requests';
 import { Link } from './router';
 import { becomeDemoUser, demoUsers, useSession } from './session';
-import { Count, Dialog, Empty, Failure, Icon, PageTitle, Select, Skeleton, day, present, report, sentence, tell } from './ui';
+import { Count, Dialog, Empty, Failure, Icon, Menu, PageTitle, Select, Skeleton, day, present, report, sentence, tell } from './ui';
 
 type Person = NonNullable<gql.ProfileQuery['user']>;
 
@@ -28,6 +28,10 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
       </>
     );
   }
+  // A block closes all lists: none is offered.
+  const apart = user.viewerRelationship?.blocking || user.viewerRelationship?.blockedBy;
+  const Part = ({ to, ...rest }: { to: string; children: ReactNode }) =>
+    apart ? <span {...rest} /> : <Link {...rest} to={`/u/${handle}${to === 'posts' ? '' : `/${to}`}`} aria-current={tab === to ? 'page' : undefined} />;
   return (
     <>
       <Head user={user} isOwn={isOwn} />
@@ -41,16 +45,12 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
             ['favorites', 'Favorites', user.favoriteCount],
           ] as const
         ).map(([to, name, count]) => (
-          <Link key={to} to={`/u/${handle}${to === 'posts' ? '' : `/${to}`}`} aria-current={tab === to ? 'page' : undefined} data-count={count}>
+          <Part key={to} to={to} data-list={to} data-count={count}>
             <b>{count === null ? '–' : <Count of={count} />}</b> {name}
-          </Link>
+          </Part>
         ))}
-        <Link to={`/u/${handle}/similar`} aria-current={tab === 'similar' ? 'page' : undefined}>
-          Similar
-        </Link>
-        <Link to={`/u/${handle}/lists`} aria-current={tab === 'lists' ? 'page' : undefined}>
-          Lists
-        </Link>
+        {!apart && <Part to="similar">Similar</Part>}
+        {!apart && <Part to="lists">Lists</Part>}
       </nav>
       <Tab user={user} tab={tab} isOwn={isOwn} />
     </>
@@ -179,15 +179,15 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
         </p>
         {!isOwn && user.viewerRelationship && <Since of={user.viewerRelationship} />}
         {user.bio && <p>{user.bio}</p>}
-        {user.viewerRelationship?.special && (
+        {(user.viewerRelationship?.special || user.viewerRelationship?.remark) && (
           <p className="mark-line">
-            <Icon name="mark" /> {user.viewerRelationship.remark || 'special to you'}
+            <Icon name="mark" /> {user.viewerRelationship.remark || 'Marked'}
           </p>
         )}
         {!isOwn && known && known.totalCount > 0 && (
           <Link to={`/u/${user.handle}/known`} className="known">
             <Faces of={faces}>
-              followed by {known.totalCount}
+              Followed by {known.totalCount}
               {known.complete ? '' : ' or more'} you know
             </Faces>
           </Link>
@@ -203,7 +203,7 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
           </Link>
         </div>
       ) : (
-        session && user.viewerRelationship && <Actions user={user} standing={user.viewerRelationship} />
+        <div className="head-actions">{!session ? <FollowButton person={user} /> : user.viewerRelationship && <Actions user={user} standing={user.viewerRelationship} />}</div>
       )}
     </section>
   );
@@ -211,8 +211,8 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
 
 type Standing = gql.StandingFragment;
 
-/** Since when the viewer follows somebody, and whom it has muted. */
-function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil } }: { of: Standing }) {
+/** Since when the viewer follows somebody, what it has asked, and what it has muted. */
+function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil, sentRequest } }: { of: Standing }) {
   return (
     <>
       {following && followedAt && (
@@ -221,6 +221,7 @@ function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil
           {firstFollowedAt && day(firstFollowedAt) !== day(followedAt) && `, for the first time on ${day(firstFollowedAt)}`}
         </p>
       )}
+      {sentRequest?.state === 'PENDING' && <p className="quiet">You asked to be friends.</p>}
       {muted && <p className="quiet">You muted {muted === 'POSTS' ? 'their posts' : 'this person'}{mutedUntil && ` until ${day(mutedUntil)}`}.</p>}
     </>
   );
@@ -237,86 +238,61 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   const isDemo = Number(user.id) <= demoUsers;
   if (standing.blocking) {
     return (
-      <div className="head-actions">
-        <button type="button" className="button" onClick={() => report(unblock({ userId: user.id }), `You unblocked ${user.name}.`)}>
-          Unblock
-        </button>
-      </div>
+      <button type="button" className="button" onClick={() => report(unblock({ userId: user.id }), `You unblocked ${user.name}.`)}>
+        Unblock
+      </button>
     );
   }
   return (
-    <div className="head-actions">
-      <FollowButton person={user} wide />
+    <>
+      <FollowButton person={user} />
       {standing.followRequestedBy && <FollowRequest person={user} />}
-      {!standing.blockedBy && <Friendship user={user} standing={standing} ask={() => setDialog('friend')} />}
-      {standing.following && (
-        <button type="button" className={`button ${standing.special ? 'on' : ''}`} onClick={() => setDialog('mark')}>
-          <Icon name="mark" /> Mark
+      {standing.receivedRequest?.state === 'PENDING' && <FriendRequest person={user} />}
+      <Menu label={`More: ${user.name}`}>
+        {!standing.blockedBy && (
+          <>
+            <AskForFriendship user={user} standing={standing} ask={() => setDialog('friend')} />
+            {standing.following && (
+              <button type="button" onClick={() => setDialog('mark')}>
+                {standing.special ? 'Marked' : 'Mark'}
+              </button>
+            )}
+            {me && <Link to={`/common/${me}/${user.handle}`}>In common</Link>}
+            <Link to={`/picture/${user.id}`}>Network</Link>
+            <button type="button" onClick={() => setDialog('lists')}>
+              Add to list…
+            </button>
+          </>
+        )}
+        <button type="button" onClick={() => setDialog('mute')}>
+          {standing.muted ? 'Muted' : 'Mute'}
         </button>
-      )}
-      {/* It has its place before the viewer is known, so that nothing moves. */}
-      <Link to={`/common/${me}/${user.handle}`} className="button" style={me ? undefined : { visibility: 'hidden' }}>
-        In common
-      </Link>
-      {!standing.blockedBy && (
-        <Link to={`/picture/${user.id}`} className="button">
-          Network
-        </Link>
-      )}
-      {!standing.blockedBy && (
-        <button type="button" className="button" onClick={() => setDialog('lists')}>
-          Add to list…
+        <button type="button" className="danger" onClick={() => setDialog('block')}>
+          Block
         </button>
-      )}
-      <button type="button" className={`button ${standing.muted ? 'on' : ''}`} onClick={() => setDialog('mute')}>
-        {standing.muted ? 'Muted' : 'Mute'}
-      </button>
-      <button type="button" className="button danger" onClick={() => setDialog('block')}>
-        Block
-      </button>
-      {isDemo && (
-        <button type="button" className="button" onClick={() => becomeDemoUser(user.id).catch(problem => tell(String(problem.message), 'bad'))}>
-          Be {user.name.split(' ')[0]}
-        </button>
-      )}
+        {isDemo && (
+          <button type="button" onClick={() => becomeDemoUser(user.id).catch(problem => tell(String(problem.message), 'bad'))}>
+            Be {user.name.split(' ')[0]}
+          </button>
+        )}
+      </Menu>
       {dialog === 'friend' && <AskDialog user={user} close={close} />}
       {dialog === 'mark' && <MarkDialog user={user} standing={standing} close={close} />}
       {dialog === 'lists' && <ListsDialog user={user} close={close} />}
       {dialog === 'mute' && <MuteDialog user={user} standing={standing} close={close} />}
       {dialog === 'block' && <BlockDialog user={user} standing={standing} close={close} />}
-    </div>
+    </>
   );
 }
 
-/** The state of friend requests between the two. */
-function Friendship({ user, standing, ask }: { user: Person; standing: Standing; ask: () => void }) {
-  const [, accept] = useMutation(gql.AcceptFriendDocument);
-  const [, decline] = useMutation(gql.DeclineFriendDocument);
+/** Asks somebody to be friends, or withdraws that. */
+function AskForFriendship({ user, standing, ask }: { user: Person; standing: Standing; ask: () => void }) {
   const [, cancel] = useMutation(gql.CancelFriendRequestDocument);
-  const userId = user.id;
-  if (standing.status === 'MUTUAL') return null;
-  if (standing.receivedRequest?.state === 'PENDING') {
-    return (
-      <>
-        <button type="button" className="button primary" onClick={() => report(accept({ userId }), `You and ${user.name} are now friends.`)}>
-          Accept request
-        </button>
-        <button type="button" className="button" onClick={() => report(decline({ userId }), 'Request declined.')}>
-          Decline
-        </button>
-      </>
-    );
-  }
-  if (standing.sentRequest?.state === 'PENDING') {
-    return (
-      <button type="button" className="button" onClick={() => report(cancel({ userId }), 'Request withdrawn.')}>
-        Withdraw request
-      </button>
-    );
-  }
+  if (standing.status === 'MUTUAL' || standing.receivedRequest?.state === 'PENDING') return null;
+  const waits = standing.sentRequest?.state === 'PENDING';
   return (
-    <button type="button" className="button" onClick={ask}>
-      Ask to be friends
+    <button type="button" onClick={waits ? () => report(cancel({ userId: user.id }), 'Request withdrawn.') : ask}>
+      {waits ? 'Withdraw request' : 'Ask to be friends'}
     </button>
   );
 }
@@ -355,10 +331,10 @@ function MarkDialog({ user, standing, close }: DialogProps & { standing: Standin
     <Dialog title={`Mark ${user.name}`} close={close}>
       <form onSubmit={send}>
         <label className="choice">
-          <input type="checkbox" name="special" defaultChecked={standing.special ?? false} /> Special to me
+          <input type="checkbox" name="special" defaultChecked={standing.special ?? false} /> Marked
         </label>
         <label className="field">
-          Private note
+          Note (only you see it)
           <input name="remark" maxLength={100} defaultValue={standing.remark ?? ''} />
         </label>
         <button className="button primary">Save</button>

@@ -76,13 +76,27 @@ export function FollowRequest({ person }: { person: gql.PersonFragment }) {
   );
 }
 
-function RequestRow({ request, received }: { request: gql.RequestFragment; received: boolean }) {
+/** Accepts or declines somebody who wants to be friends with the viewer. */
+export function FriendRequest({ person }: { person: gql.PersonFragment }) {
   const [, accept] = useMutation(gql.AcceptFriendDocument);
   const [, decline] = useMutation(gql.DeclineFriendDocument);
+  const userId = person.id;
+  return (
+    <>
+      <button type="button" className="button primary" aria-label={`Accept ${person.name}`} onClick={() => report(accept({ userId }), `You and ${person.name} are now friends.`)}>
+        Accept
+      </button>
+      <button type="button" className="button" aria-label={`Decline ${person.name}`} onClick={() => report(decline({ userId }), 'Request declined.')}>
+        Decline
+      </button>
+    </>
+  );
+}
+
+function RequestRow({ request, received }: { request: gql.RequestFragment; received: boolean }) {
   const [, cancel] = useMutation(gql.CancelFriendRequestDocument);
   const person = received ? request.from : request.to;
   if (!person) return null;
-  const answer = (change: typeof accept | typeof decline | typeof cancel, good: string) => () => report(change({ userId: person.id }), good);
   return (
     <Row
       person={person}
@@ -94,16 +108,9 @@ function RequestRow({ request, received }: { request: gql.RequestFragment; recei
       }
       actions={
         received ? (
-          <>
-            <button type="button" className="button primary" aria-label={`Accept ${person.name}`} onClick={answer(accept, `You and ${person.name} are now friends.`)}>
-              Accept
-            </button>
-            <button type="button" className="button" aria-label={`Decline ${person.name}`} onClick={answer(decline, 'Request declined.')}>
-              Decline
-            </button>
-          </>
+          <FriendRequest person={person} />
         ) : (
-          <button type="button" className="button" aria-label={`Withdraw the request to ${person.name}`} onClick={answer(cancel, 'Request withdrawn.')}>
+          <button type="button" className="button" aria-label={`Withdraw the request to ${person.name}`} onClick={() => report(cancel({ userId: person.id }), 'Request withdrawn.')}>
             Withdraw
           </button>
         )

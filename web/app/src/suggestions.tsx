@@ -4,12 +4,12 @@ import { useMutation, useQuery } from 'urql';
 import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, UndismissSuggestionDocument, type SuggestionsQuery } from './gql';
 import { Endless, Face, Faces, FollowButton, Row } from './people';
 import { Link, navigate } from './router';
-import { Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
+import { Count, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
 
 type Edges = NonNullable<NonNullable<SuggestionsQuery['viewer']>['user']['followSuggestions']>['edges'];
 type Suggestion = NonNullable<NonNullable<Edges>[number]>;
 
-/** Why somebody is suggested, as a sentence. */
+/** The one reason why somebody is suggested. */
 function Reason({ of }: { of: Suggestion }): ReactNode {
   switch (of.reason) {
     case 'PINNED':
@@ -20,10 +20,11 @@ function Reason({ of }: { of: Suggestion }): ReactNode {
   const via = present(of.via);
   const others = of.sharedCount - via.length;
   const first = via[0];
-  if (!first) return of.reason === 'FOLLOWS_YOU' ? 'Follows you' : of.reason === 'SHARED_AUDIENCE' ? 'Followed by people who follow the same accounts as you' : null;
+  if (of.reason === 'FOLLOWS_YOU') return 'Follows you';
+  if (!first) return of.reason === 'SHARED_AUDIENCE' ? 'Followed by people who follow the same accounts as you' : null;
   return (
     <Faces of={via}>
-      {of.reason === 'FOLLOWS_YOU' && 'follows you, '}followed by {via.length === 1 || of.sharedCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
+      Followed by {via.length === 1 || of.sharedCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
       {of.sharedCount > 2 && ` and ${via.length - 1 + others} more you follow`}
     </Faces>
   );
@@ -41,7 +42,14 @@ function SuggestionRow({ of }: { of: Suggestion }) {
   return (
     <Row
       person={person}
-      note={<Reason of={of} />}
+      reason={
+        <>
+          <Reason of={of} />
+          <span>
+            <Count of={person.followerCount} /> {person.followerCount === 1 ? 'follower' : 'followers'}
+          </span>
+        </>
+      }
       actions={
         <>
           <FollowButton person={person} />
