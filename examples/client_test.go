@@ -56,7 +56,7 @@ func TestClientPackage(t *testing.T) {
 	for _, file := range dirNames(t, installed) {
 		files = append(files, file.Name())
 	}
-	if want := []string{"LICENSE", "README.md", "cache.js", "index.d.ts", "index.js", "package.json", "schema.graphql", "schema.js", "session.js", "subscriptions.js"}; !slices.Equal(files, want) {
+	if want := []string{"LICENSE", "README.md", "cache.js", "index.d.ts", "index.js", "optimistic.js", "package.json", "schema.graphql", "schema.js", "session.js", "subscriptions.js"}; !slices.Equal(files, want) {
 		t.Errorf("the package has %v, want %v", files, want)
 	}
 	schema, err := os.ReadFile(filepath.Join(installed, "schema.graphql"))
@@ -65,7 +65,7 @@ func TestClientPackage(t *testing.T) {
 	}
 
 	// The libraries are those of the recipes.
-	for name, folder := range map[string]string{"@apollo/client": "apollo", "@urql/exchange-graphcache": "urql", "graphql-sse": "subscriptions", "graphql-ws": "subscriptions", "@types/node": "relay"} {
+	for name, folder := range map[string]string{"@apollo/client": "apollo", "@urql/exchange-graphcache": "urql", "@urql/core": "urql", "graphql-sse": "subscriptions", "graphql-ws": "subscriptions", "@types/node": "relay"} {
 		from, err := filepath.Abs(filepath.Join(folder, "node_modules", name))
 		if err != nil {
 			t.Fatal(err)
@@ -126,6 +126,7 @@ func checkPage(t *testing.T, p user, out []byte) {
 		"unable":       []any{nil, "UNAUTHENTICATED", 1.0},
 		"anonymous":    map[string]any{"viewer": nil},
 		"apollo":       true,
+		"shown":        []any{[]any{following + 1.0, true}, []any{following + 0.0, false}, []any{following + 1.0, true}},
 		"urls":         []any{strings.Replace(p.kith.URL, "http", "ws", 1) + "/graphql", p.kith.URL + "/graphql"},
 	} {
 		if fmt.Sprint(got[name]) != fmt.Sprint(want) {

@@ -26,7 +26,7 @@ sources_of() {
     cd "$root/web"
     find "$1" -name node_modules -prune -o -path "$1/src/gql.ts" -prune -o -type f -print
     echo embed.mjs
-    if [ "$1" = app ]; then find ../graph/schema -type f; fi
+    if [ "$1" = app ]; then find ../graph/schema client -type f; fi
 }
 
 # stamp_of PAGE: a checksum that changes with any of these files.
@@ -77,7 +77,7 @@ node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 ||
 work=$(mktemp -d "$root/web/.build.XXXXXX") || none "$root/web is not writable"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
-cp "$root/web/embed.mjs" "$work/"
+cp -R "$root/web/embed.mjs" "$root/web/client" "$work/"
 
 # npm wants a folder for its cache; a user without a home gets one for this run.
 if [ -z "${npm_config_cache:-}" ] && ! [ -w "${HOME:-/nonexistent}" ]; then

@@ -1,74 +1,12 @@
 // urql with graphcache in front of Kith.
-import { graphcache, socketOptions } from "@kith/client";
+import { graphcache, optimistic, socketOptions } from "@kith/client";
 import { Client, fetchExchange, gql, subscriptionExchange } from "@urql/core";
 import { cacheExchange } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { createClient as createSocket } from "graphql-ws";
 
-const cache = cacheExchange({
-  ...graphcache(relayPagination),
-  // The answers that Kith will most likely give. If Kith refuses, graphcache takes all of it back.
-  optimistic: {
-    follow({ userId }, cache) {
-      const { viewer, user: node } = changed(cache, userId, 1);
-      return { __typename: "RelationshipPayload", viewer, followingEdge: { __typename: "FollowEdge", cursor: "", node } };
-    },
-    unfollow: ({ userId }, cache) => ({ __typename: "RelationshipPayload", ...changed(cache, userId, -1) }),
-    dismissSuggestion: () => ({ __typename: "RelationshipPayload", changed: true }),
-  },
-  updates: {
-    Mutation: {
-      follow: ({ follow }, { userId }, cache) => follow && list(cache, Followings, "followings", userId, follow.followingEdge),
-      unfollow: ({ unfollow }, { userId }, cache) => unfollow && list(cache, Followings, "followings", userId),
-      dismissSuggestion: ({ dismissSuggestion: done }, { userId }, cache) => done && list(cache, Suggestions, "followSuggestions", userId),
-      // The dismissal is undone: the list is asked for again.
-      undismissSuggestion: (_, __, cache) => {
-        const user = cache.resolve(cache.resolve("Query", "viewer"), "user");
-        for (const { fieldName, arguments: page } of cache.inspectFields(user)) {
-          if (fieldName === "followSuggestions") cache.invalidate(user, fieldName, page);
-        }
-      },
-    },
-    Subscription: {
-      followerAdded: ({ followerAdded }, _, cache) =>
-        followerAdded && list(cache, Followers, "followers", followerAdded.edge.node.id, followerAdded.edge),
-    },
-  },
-});
-
-// changed has the viewer and the user as they most likely are after a change.
-function changed(cache, userId, by) {
-  const viewer = cache.resolve("Query", "viewer");
-  const viewerId = cache.resolve(cache.resolve(viewer, "user"), "id");
-  const [user, relationship] = [`User:${userId}`, `Relationship:rel_${viewerId}_${userId}`];
-  const back = ["FOLLOWED_BY", "MUTUAL"].includes(cache.resolve(relationship, "status"));
-  const status = by > 0 ? (back ? "MUTUAL" : "FOLLOWING") : back ? "FOLLOWED_BY" : "NONE";
-  return {
-    viewer: {
-      __typename: "Viewer",
-      id: cache.resolve(viewer, "id"),
-      user: { __typename: "User", id: viewerId, followingCount: cache.resolve(`User:${viewerId}`, "followingCount") + by },
-    },
-    user: {
-      __typename: "User",
-      id: userId,
-      handle: cache.resolve(user, "handle"),
-      name: cache.resolve(user, "name"),
-      followerCount: cache.resolve(user, "followerCount") + by,
-      viewerRelationship: { __typename: "Relationship", id: `rel_${viewerId}_${userId}`, status },
-    },
-  };
-}
-
-// The users themselves are in the cache by their ids already. list takes a user from a list, or puts its new edge first.
-function list(cache, query, field, userId, edge) {
-  cache.updateQuery({ query }, (data) => {
-    if (!data?.viewer) return data;
-    const { user } = data.viewer;
-    const others = user[field].edges.filter(({ node }) => node.id !== userId);
-    return { ...data, viewer: { ...data.viewer, user: { ...user, [field]: { ...user[field], edges: edge ? [edge, ...others] : others } } } };
-  });
-}
+// Changes show at once. If Kith refuses one, graphcache takes it back.
+const cache = cacheExchange(optimistic(graphcache(relayPagination)));
 
 export function createClient(url, session) {
   const refetch = () => client.query(Followers, {}, { requestPolicy: "network-only" }).toPromise();

@@ -17,5 +17,5 @@ export default defineConfig(({ command }) => ({
   },
   worker: { format: 'es', rolldownOptions: { output: { entryFileNames: '[name]-[hash].js' } } },
   // `npm run dev` shows the app at /app/ of its own port, beside a gateway with --demo on its usual address.
-  server: { proxy: { '^/(graphql|faces|demo/token)': { target: process.env.KITH ?? 'http://127.0.0.1:8080', ws: true, changeOrigin: true, rewriteWsOrigin: true } } },
+  server: { fs: { allow: ['..'] }, proxy: { '^/(graphql|faces|demo/token)': { target: process.env.KITH ?? 'http://127.0.0.1:8080', ws: true, changeOrigin: true, rewriteWsOrigin: true } } },
 }));

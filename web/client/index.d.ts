@@ -95,6 +95,17 @@ export function graphcache<Resolver>(relayPagination: () => Resolver): {
   keys: Record<string, () => null>;
   resolvers: Record<string, Record<string, Resolver>>;
 };
+/**
+ * Adds to these options the answers that Kith will most likely give to changes between the viewer and others (a follow, a block, a favorite, …),
+ * which graphcache shows at once, and what they do to the viewer's lists. If a page has rules of its own for a change, it calls these in its own.
+ */
+export function optimistic<Options extends object>(
+  options: Options,
+): Options & {
+  keys: Record<string, (data: any) => string | null>;
+  optimistic: Record<string, (args: any, cache: any) => any>;
+  updates: Record<"Mutation" | "Subscription", Record<string, (result: any, args: any, cache: any, info?: any) => void>>;
+};
 /** Settings of Relay's compiler. */
 export const relay: { customScalarTypes: typeof scalars; typescriptExcludeUndefinedFromNullableUnion: boolean };
 

@@ -2,12 +2,13 @@
 // node page.js URL HANDLE PASSWORD OTHER, with a token that has ended in KITH_TOKEN. Prints what happened as JSON.
 import { InMemoryCache } from "@apollo/client";
 import { relayStylePagination } from "@apollo/client/utilities";
-import { type CacheExchangeOpts } from "@urql/exchange-graphcache";
+import { Client, fetchExchange } from "@urql/core";
+import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache";
 import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { type ClientOptions as StreamOptions } from "graphql-sse";
 import { type ClientOptions as SocketOptions } from "graphql-ws";
 import * as client from "@kith/client";
-import { apolloCache, ask, createSession, graphcache, login, renewToken, socketOptions, streamOptions, type TypedDocument } from "@kith/client";
+import { apolloCache, ask, createSession, graphcache, login, optimistic, renewToken, socketOptions, streamOptions, type TypedDocument } from "@kith/client";
 
 const [url, handle, password, other] = process.argv.slice(2) as [string, string, string, string];
 const ended = process.env.KITH_TOKEN!;
@@ -53,10 +54,33 @@ let without = 0;
 const unable = createSession({ token: ended, changed: () => without++ });
 const refused = await ask(url, unable, { query: Viewer });
 
+// A block shows at once in what the cache has, and is taken back because it is refused.
+let refuse = () => {};
+const refusal = new Promise<void>((go) => (refuse = go));
+const refusing: typeof fetch = async (input, init) => {
+  if (!String(init?.body).includes("mutation")) return session.fetch(input, init);
+  await refusal;
+  return new Response("{}", { status: 500 });
+};
+const cache = cacheExchange(optimistic(graphcache(relayPagination)) satisfies CacheExchangeOpts);
+const urql = new Client({ url, fetch: refusing, preferGetMethod: false, exchanges: [cache, fetchExchange] });
+const Followings = `query { viewer { id user { id followingCount followings(first: 9) { edges { cursor node { id viewerRelationship { id status } } } } } } }`;
+const shown: unknown[] = [];
+const look = ({ data }: { data?: any }) => {
+  const { followingCount, followings } = data.viewer.user;
+  shown.push([followingCount, followings.edges.some((edge: { node: { id: string } }) => edge.node.id === userId)]);
+};
+await urql.query(Followings, {}).toPromise().then(look);
+const blocking = urql.mutation("mutation ($userId: ID!) { block(userId: $userId) { changed viewer { id user { id followingCount } } } }", { userId }).toPromise();
+look(await urql.query(Followings, {}, { requestPolicy: "cache-only" }).toPromise());
+refuse();
+await blocking;
+look(await urql.query(Followings, {}, { requestPolicy: "cache-only" }).toPromise());
+
 session.close();
 const anonymous = await ask(url, session, { query: Viewer });
 
-const caches = { apollo: new InMemoryCache(apolloCache(relayStylePagination)), urql: graphcache(relayPagination) satisfies CacheExchangeOpts };
+const apollo = new InMemoryCache(apolloCache(relayStylePagination));
 const socket: SocketOptions = socketOptions(url, session);
 const stream: StreamOptions = streamOptions(url, session);
 
@@ -70,7 +94,7 @@ console.log(JSON.stringify({
   renewed: renewed !== null, told: tokens.length, last: tokens.at(-1), headers: session.headers,
   closed: [slow.token, closed.errors?.[0]?.extensions?.code],
   unable: [unable.token, refused.errors?.[0]?.extensions?.code, without],
-  anonymous: anonymous.data, keys: Object.keys(caches.urql.keys).length, apollo: Object.keys(caches.apollo.policies).length > 0,
+  anonymous: anonymous.data, shown, apollo: Object.keys(apollo.policies).length > 0,
   urls: [socket.url, stream.url], waits,
 }));
 process.exit();

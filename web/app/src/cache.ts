@@ -1,15 +1,9 @@
-// What the cache knows about Kith: the most likely outcome of a change, which is shown at once, and what
-// else the answer changes.
+// What the cache knows about Kith beside what every client has to: what else the answer of a change changes.
 import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from '@urql/exchange-graphcache';
-import { CommentCountFragmentDoc, ViewerDocument, type FriendRequestState, type MuteScope, type RelationshipChangesSubscription } from './gql';
+import { graphcache, optimistic } from '../../client';
+import { CommentCountFragmentDoc, ViewerDocument, type RelationshipChangesSubscription } from './gql';
 
-// Types that have no id belong to the object that they were read with.
-const parts = [
-  'FollowConnection', 'FollowEdge', 'MatchConnection', 'MatchEdge', 'BlockConnection', 'BlockEdge', 'FollowRequestConnection', 'FollowRequestEdge', 'UserConnection', 'UserEdge', 'PageInfo',
-  'ListVisibility', 'SuggestionConnection', 'SuggestionEdge', 'SuggestionExclusions',
-  'FriendRequestConnection', 'FriendRequestEdge', 'UserSearchConnection', 'UserSearchEdge', 'PostConnection', 'PostEdge',
-  'FeedConnection', 'ListConnection', 'NewerPosts', 'CommentConnection', 'CommentEdge', 'FavoriteConnection', 'Media', 'EdgesAmong', 'FollowOutcome', 'FollowError',
-];
+const kith = optimistic({ keys: graphcache(() => null).keys });
 
 /** forget lets the cache read some fields of an object again. Pages that show them query them at once. */
 function forget(cache: Cache, entity: Entity, ...names: string[]) {
@@ -45,10 +39,6 @@ const later =
 export function cacheOptions(viewerId: string | undefined): Partial<CacheExchangeOpts> {
   const viewer = { __typename: 'User', id: viewerId ?? '' };
   const own = { __typename: 'Viewer', id: `viewer_${viewer.id}` };
-  const becomes =
-    (change: Change) =>
-    ({ userId }: Variables, cache: Cache) =>
-      changed(cache, viewer.id, String(userId), change);
   const close = (cache: Cache, userId: unknown) => forget(cache, { __typename: 'User', id: String(userId) }, ...closed);
   const requestsChanged = later((_, __, cache) => forget(cache, own, 'friendRequests'));
   // One request less waits. The gateway counts again when it has been answered.
@@ -79,26 +69,11 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     if (by && typeof count === 'number') cache.writeFragment(CommentCountFragmentDoc, { ...post, commentCount: count + by });
   };
   return {
-    keys: Object.fromEntries(parts.map(name => [name, () => null])),
+    keys: kith.keys,
     optimistic: {
-      follow: (args, cache) => becomes(cache.resolve({ __typename: 'User', id: String(args.userId) }, 'locked') ? { followRequested: true } : { following: true })(args, cache),
-      unfollow: becomes({ following: false, followRequested: false }),
-      acceptFollowRequest: becomes({ followedBy: true, followRequestedBy: false }),
-      declineFollowRequest: becomes({ followRequestedBy: false }),
-      mute: ({ userId, scope, until }, cache) => changed(cache, viewer.id, String(userId), { muted: scope as MuteScope, mutedUntil: (until as string) ?? null }),
-      unmute: becomes({ muted: null, mutedUntil: null }),
-      removeFollower: becomes({ followedBy: false }),
-      block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
-      unblock: becomes({ blocking: false }),
-      dismissSuggestion: () => ({ __typename: 'RelationshipPayload', changed: true }),
-      setFollowMark: ({ userId, ...mark }, cache) => changed(cache, viewer.id, String(userId), mark),
-      acceptFriend: becomes({ following: true, followedBy: true, received: 'ACCEPTED' }),
-      declineFriend: becomes({ received: 'DECLINED' }),
-      cancelFriendRequest: becomes({ sent: 'CANCELLED' }),
+      ...kith.optimistic,
       updateList: ({ listId, name, public: isPublic }) => ({ __typename: 'ListPayload', changed: true, list: { ...listOf(listId), name, public: isPublic } }),
       removeFromList: ({ listId }, cache) => ({ __typename: 'ListPayload', changed: true, list: { ...listOf(listId), ...plus(cache, listOf(listId), 'memberCount', -1) }, outcomes: [] }),
-      favorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), true),
-      unfavorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), false),
       deletePost: (_, cache) => ({ __typename: 'PostPayload', changed: true, viewer: { ...own, user: { ...viewer, ...plus(cache, viewer, 'postCount', -1) } } }),
       deleteComment: () => ({ __typename: 'CommentPayload', changed: true }),
     },
@@ -116,9 +91,9 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         declineFollowRequest: answered('followRequests'),
         mute: mutesChanged,
         unmute: mutesChanged,
-        dismissSuggestion: ({ dismissSuggestion }: { dismissSuggestion?: unknown }, { userId }, cache, { optimistic }) => {
-          if (dismissSuggestion) relist(cache, viewer, 'followSuggestions', withoutUser(cache, userId), 'edges');
-          if (!optimistic) forget(cache, own, 'dismissedUsers');
+        dismissSuggestion: (result, args, cache, info) => {
+          kith.updates.Mutation.dismissSuggestion!(result, args, cache);
+          if (!info.optimistic) forget(cache, own, 'dismissedUsers');
         },
         undismissSuggestion: ({ undismissSuggestion }: { undismissSuggestion?: unknown }, { userId }, cache) => {
           if (undismissSuggestion) relist(cache, own, 'dismissedUsers', withoutUser(cache, userId), 'edges');
@@ -174,59 +149,4 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
 function plus(cache: Cache, entity: Entity, field: string, by: number) {
   const value = cache.resolve(entity, field);
   return typeof value === 'number' ? { [field]: Math.max(0, value + by) } : {};
-}
-
-type Change = {
-  following?: boolean;
-  followedBy?: boolean;
-  followRequested?: boolean;
-  followRequestedBy?: boolean;
-  muted?: MuteScope | null;
-  mutedUntil?: string | null;
-  blocking?: boolean;
-  special?: boolean | null;
-  remark?: string | null;
-  sent?: FriendRequestState;
-  received?: FriendRequestState;
-};
-
-/** changed is the answer that a change of the relationship will most likely have, with the counts of both. */
-function changed(cache: Cache, viewerId: string, userId: string, { sent, received, ...change }: Change) {
-  const rel = { __typename: 'Relationship', id: `rel_${viewerId}_${userId}` };
-  const was = { following: cache.resolve(rel, 'following') === true, followedBy: cache.resolve(rel, 'followedBy') === true };
-  const { following, followedBy } = { ...was, ...change };
-  const out = Number(following) - Number(was.following);
-  const back = Number(followedBy) - Number(was.followedBy);
-  const friends = Number(following && followedBy) - Number(was.following && was.followedBy);
-  const counted = (id: string, followings: number, followers: number) => {
-    const user = { __typename: 'User', id };
-    return { ...user, ...plus(cache, user, 'followingCount', followings), ...plus(cache, user, 'followerCount', followers), ...plus(cache, user, 'friendCount', friends) };
-  };
-  const request = (from: string, to: string, state: FriendRequestState | undefined) => state && { __typename: 'FriendRequest', id: `req_${from}_${to}`, state };
-  return {
-    __typename: 'RelationshipPayload',
-    changed: true,
-    viewer: { __typename: 'Viewer', id: `viewer_${viewerId}`, user: counted(viewerId, out, back) },
-    user: counted(userId, back, out),
-    relationship: {
-      ...rel,
-      ...change,
-      following,
-      followedBy,
-      status: following ? (followedBy ? 'MUTUAL' : 'FOLLOWING') : followedBy ? 'FOLLOWED_BY' : 'NONE',
-      sentRequest: request(viewerId, userId, sent),
-      receivedRequest: request(userId, viewerId, received),
-    },
-  };
-}
-
-function favorited(cache: Cache, viewer: { __typename: string; id: string }, id: string, viewerHasFavorited: boolean) {
-  const post = { __typename: 'Post', id };
-  const by = viewerHasFavorited ? 1 : -1;
-  return {
-    __typename: 'FavoritePayload',
-    changed: true,
-    viewer: { __typename: 'Viewer', id: `viewer_${viewer.id}`, user: { ...viewer, ...plus(cache, viewer, 'favoriteCount', by) } },
-    post: { ...post, viewerHasFavorited, ...plus(cache, post, 'favoriteCount', by) },
-  };
 }

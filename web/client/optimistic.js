@@ -1,0 +1,155 @@
+// What graphcache shows before Kith has answered: the answer that a change will most likely have. If Kith refuses, graphcache takes all of it back.
+
+// optimistic adds to options of graphcache the expected answers, and what changes do to lists of the viewer. It finds the viewer in
+// the cache: pages ask for `viewer { id user { id } }`.
+export function optimistic(options) {
+  return {
+    ...options,
+    keys: { ...options.keys, FollowEdge: ({ id }) => id ?? null }, // edges that are added here have one
+    optimistic: {
+      follow({ userId }, cache) {
+        if (cache.resolve(user(userId), "locked")) return changed(cache, userId, { followRequested: true });
+        const payload = changed(cache, userId, { following: true });
+        return payload && { ...payload, followingEdge: { __typename: "FollowEdge", cursor: "", followedAt: new Date().toISOString(), node: payload.user } };
+      },
+      unfollow: becomes({ following: false, followRequested: false }),
+      acceptFollowRequest: becomes({ followedBy: true, followRequestedBy: false }),
+      declineFollowRequest: becomes({ followRequestedBy: false }),
+      removeFollower: becomes({ followedBy: false }),
+      block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
+      unblock: becomes({ blocking: false }),
+      mute: ({ userId, scope, until }, cache) => changed(cache, userId, { muted: scope, mutedUntil: until ?? null }),
+      unmute: becomes({ muted: null, mutedUntil: null }),
+      setFollowMark: ({ userId, ...mark }, cache) => changed(cache, userId, mark),
+      dismissSuggestion: () => ({ __typename: "RelationshipPayload", changed: true }),
+      acceptFriend: becomes({ following: true, followedBy: true, receivedRequest: "ACCEPTED" }),
+      declineFriend: becomes({ receivedRequest: "DECLINED" }),
+      cancelFriendRequest: becomes({ sentRequest: "CANCELLED" }),
+      favorite: ({ postId }, cache) => favorited(cache, postId, true),
+      unfavorite: ({ postId }, cache) => favorited(cache, postId, false),
+    },
+    updates: {
+      ...options.updates,
+      Mutation: {
+        ...options.updates?.Mutation,
+        follow({ follow }, _, cache) {
+          if (!follow) return;
+          if (follow.followingEdge === undefined) forget(cache, viewer(cache)?.user, "followings");
+          else first(cache, "followings", follow.followingEdge);
+        },
+        unfollow: ({ unfollow }, { userId }, cache) => unfollow && without(cache, "followings", userId),
+        removeFollower: ({ removeFollower }, { userId }, cache) => removeFollower && without(cache, "followers", userId),
+        block: ({ block }, { userId }, cache) => block && ["followings", "followers", "friends"].forEach((list) => without(cache, list, userId)),
+        dismissSuggestion: ({ dismissSuggestion }, { userId }, cache) => dismissSuggestion && without(cache, "followSuggestions", userId),
+        undismissSuggestion: (_, __, cache) => forget(cache, viewer(cache)?.user, "followSuggestions"), // Kith alone knows the place
+      },
+      Subscription: {
+        ...options.updates?.Subscription,
+        followerAdded: ({ followerAdded }, _, cache) => first(cache, "followers", followerAdded?.edge),
+      },
+    },
+  };
+}
+
+const user = (id) => ({ __typename: "User", id: String(id) });
+
+// viewer is the viewer, with its user, or null if no page has asked for it.
+function viewer(cache) {
+  const key = cache.resolve("Query", "viewer");
+  const id = key && cache.resolve(cache.resolve(key, "user"), "id");
+  return id ? { __typename: "Viewer", id: `viewer_${id}`, user: user(id) } : null;
+}
+
+// plus is a number of an object, raised by an amount. It is empty if the number is not known, or not shown.
+function plus(cache, entity, field, by) {
+  const value = cache.resolve(entity, field);
+  return typeof value === "number" ? { [field]: Math.max(0, value + by) } : {};
+}
+
+const becomes = (change) => (args, cache) => changed(cache, args.userId, change);
+
+// changed is the answer of a change of the relationship with a user, with the counts of both.
+function changed(cache, userId, { sentRequest, receivedRequest, ...change }) {
+  const own = viewer(cache);
+  if (!own) return null;
+  const key = { __typename: "Relationship", id: `rel_${own.user.id}_${userId}` };
+  const was = { following: cache.resolve(key, "following"), followedBy: cache.resolve(key, "followedBy") };
+  const status = cache.resolve(key, "status");
+  was.following ??= status === "FOLLOWING" || status === "MUTUAL";
+  was.followedBy ??= status === "FOLLOWED_BY" || status === "MUTUAL";
+  const { following, followedBy } = { ...was, ...change };
+  const [out, back] = [following - was.following, followedBy - was.followedBy];
+  const friends = (following && followedBy) - (was.following && was.followedBy);
+  const counted = (one, followings, followers) => ({
+    ...one,
+    ...plus(cache, one, "followingCount", followings),
+    ...plus(cache, one, "followerCount", followers),
+    ...plus(cache, one, "friendCount", friends),
+  });
+  const request = (from, to, state) => state && { __typename: "FriendRequest", id: `req_${from}_${to}`, state };
+  const relationship = {
+    ...key,
+    ...change,
+    following,
+    followedBy,
+    status: following ? (followedBy ? "MUTUAL" : "FOLLOWING") : followedBy ? "FOLLOWED_BY" : "NONE",
+    sentRequest: request(own.user.id, userId, sentRequest),
+    receivedRequest: request(userId, own.user.id, receivedRequest),
+  };
+  const other = { ...counted(user(userId), back, out), viewerRelationship: relationship };
+  const of = sentRequest || receivedRequest ? "FriendRequest" : "Relationship";
+  return { __typename: `${of}Payload`, changed: true, viewer: { ...own, user: counted(own.user, out, back) }, user: other, relationship };
+}
+
+function favorited(cache, postId, viewerHasFavorited) {
+  const own = viewer(cache);
+  const post = { __typename: "Post", id: String(postId) };
+  const by = viewerHasFavorited ? 1 : -1;
+  return own && {
+    __typename: "FavoritePayload",
+    changed: true,
+    viewer: { ...own, user: { ...own.user, ...plus(cache, own.user, "favoriteCount", by) } },
+    post: { ...post, viewerHasFavorited, ...plus(cache, post, "favoriteCount", by) },
+  };
+}
+
+// pages calls see with each page of a list of the viewer that is in the cache: its key, its edges and its arguments.
+function pages(cache, list, see) {
+  const of = viewer(cache)?.user;
+  for (const { fieldName, fieldKey, arguments: args } of of ? cache.inspectFields(of) : []) {
+    const page = fieldName === list && cache.resolve(of, fieldKey);
+    const edges = page && cache.resolve(page, "edges");
+    if (edges) see(page, edges, args ?? {});
+  }
+}
+
+const isOf = (cache, userId) => (edge) => cache.resolve(edge, "node") === `User:${userId}`;
+
+function without(cache, list, userId) {
+  pages(cache, list, (page, edges) => cache.link(page, "edges", edges.filter((edge) => !isOf(cache, userId)(edge))));
+}
+
+// first puts an edge at the head of a list, unless it has an order or a filter of its own.
+function first(cache, list, edge) {
+  if (!edge) return;
+  const added = { __typename: "FollowEdge", ...edge, id: `${list}_${edge.node.id}` };
+  cache.writeFragment(edgeFragment(Object.keys(edge)), added);
+  pages(cache, list, (page, edges, { after, filter, orderBy }) => {
+    if (!after && !filter && !orderBy && !edges.some(isOf(cache, edge.node.id))) cache.link(page, "edges", [`FollowEdge:${added.id}`, ...edges]);
+  });
+}
+
+// forget lets the cache ask for a list again.
+function forget(cache, entity, list) {
+  for (const { fieldName, arguments: args } of entity ? cache.inspectFields(entity) : []) {
+    if (fieldName === list) cache.invalidate(entity, fieldName, args);
+  }
+}
+
+// edgeFragment is `fragment Edge on FollowEdge { cursor node { id } … }`, of the fields that an edge has.
+function edgeFragment(names) {
+  const name = (value) => ({ kind: "Name", value });
+  const set = (fields) => ({ kind: "SelectionSet", selections: fields.map((field) => ({ kind: "Field", name: name(field), selectionSet: field === "node" ? set(["id"]) : undefined })) });
+  const edge = { kind: "FragmentDefinition", name: name("Edge"), typeCondition: { kind: "NamedType", name: name("FollowEdge") }, selectionSet: set(names) };
+  return { kind: "Document", definitions: [edge] };
+}
