@@ -79,7 +79,7 @@ func TestNetwork(t *testing.T) {
 	tab.Run("point elsewhere", `window.at = {x: 2, y: 2}; `+move)
 	tab.Until("the name is gone", `!hovered.classList.contains("named")`)
 
-	tab.Press("Only mutual")
+	tab.Press("Only friends")
 	tells(tab, fmt.Sprintf("%d people", 1+maya.FriendCount))
 	tab.Until("all others are gone from the drawing", `document.querySelectorAll(".node-face").length > 5`)
 	for _, name := range names(t, tab) {
@@ -87,7 +87,7 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("%s is in the drawing of mutual follows, and no friend", name)
 		}
 	}
-	tab.Press("Only mutual")
+	tab.Press("Only friends")
 	tab.Press("Followers")
 	tells(tab, fmt.Sprintf("%d people", 1+maya.FollowingCount))
 	tab.Press("Followers")
@@ -148,6 +148,9 @@ func TestNetworkFits(t *testing.T) {
 				for (const one of [...names, ...faces]) if (!within(one, canvas)) problems.push(one.text + " is not in the drawing");
 				const all = [...names, ...faces, ...legend];
 				all.forEach((a, i) => all.slice(i + 1).forEach(b => overlap(a, b) && problems.push(a.text + " is on " + b.text)));
+				for (const e of document.querySelectorAll(".legend-name")) if (e.scrollWidth > e.clientWidth + 1) problems.push(e.textContent + " is cut in the legend");
+				const list = document.querySelector(".chosen ul"), row = list.querySelector("li").offsetHeight;
+				if (list.scrollHeight > list.clientHeight && Math.abs(list.clientHeight / row - Math.round(list.clientHeight / row)) > 0.05) problems.push("a row of the list is cut");
 				return problems.slice(0, 10).join("; ");
 			})()`)
 			if problems != "" {

@@ -95,6 +95,7 @@ function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject
   useEffect(() => {
     let colour = coloursOf(container.current!);
     const communityOf = (i: number) => Math.min(state.current.communities?.[i] ?? mostCommunities, mostCommunities);
+    const faces = new Map<string, HTMLElement>();
     let drawing: Sigma;
     try {
       drawing = new Sigma(graph, container.current!, {
@@ -110,7 +111,7 @@ function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject
         nodeReducer: (id, { i, ...data }) => {
           const { shows, chosen, community } = state.current.looks;
           const dim = i > 0 && (community !== null ? communityOf(i) !== community : chosen !== null && id !== chosen && !graph.areNeighbors(id, chosen));
-          return { ...data, color: dim ? colour.faint : i ? colour.nodes[communityOf(i)] : colour.self, hidden: !state.current.communities || !shows(i), zIndex: dim ? 0 : id === chosen ? 2 : 1 };
+          return { ...data, size: faces.has(id) ? data.size : Math.min(data.size, dotSize), color: dim ? colour.faint : i ? colour.nodes[communityOf(i)] : colour.self, hidden: !state.current.communities || !shows(i), zIndex: dim ? 0 : id === chosen ? 2 : 1 };
         },
         edgeReducer: (_, { from, to, mutual, few }) => {
           const { mutual: onlyMutual, chosen, community } = state.current.looks;
@@ -133,7 +134,6 @@ function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject
     }
     sigma.current = drawing;
     let hovered: string | null = null;
-    const faces = new Map<string, HTMLElement>();
     drawing.on('afterRender', () => showPeople(drawing, people.current!, faces, hovered, state.current));
     const hover = (id: string | null) => {
       hovered = id;
@@ -162,7 +162,8 @@ function useSigma(container: RefObject<HTMLDivElement | null>, people: RefObject
 }
 
 const mostFaces = 120;
-const namedFirst = 16;
+const namedFirst = mostCommunities + 1;
+const dotSize = 4; // of whoever has no face
 const nameHeight = 16; // pixels
 const pen = document.createElement('canvas').getContext('2d')!;
 
@@ -175,8 +176,8 @@ function widthOf(name: string) {
 type Box = { left: number; top: number; right: number; bottom: number };
 
 /**
- * Puts faces and names where they have room: the closer one looks, the more there are. The best-known people come first, with
- * their names; the faces of others come before their names.
+ * Puts faces where they have room, the best-known first, and names where they cover no face: the closer one looks, the more there
+ * are. The first, after whom communities are named, get their names before others get faces. Whoever has no face is a small dot.
  */
 function showPeople(sigma: Sigma, layer: HTMLElement, faces: Map<string, HTMLElement>, hovered: string | null, { shown, byFame, looks }: State) {
   const { width, height } = sigma.getDimensions();
@@ -186,34 +187,39 @@ function showPeople(sigma: Sigma, layer: HTMLElement, faces: Map<string, HTMLEle
     if (free) taken.push(box);
     return free;
   };
-  const placed = new Map<string, (() => void) | undefined>();
+  const had = new Set(faces.keys());
+  const placed = new Set<string>();
+  const names: (() => void)[] = [];
   const first = (shown?.people ?? []).filter((one, i) => i === 0 || one.id === hovered || one.id === looks.chosen);
   for (const one of [...first, ...byFame]) {
     const data = placed.size < mostFaces && !placed.has(one.id) && sigma.getNodeDisplayData(one.id);
     if (!data || data.hidden || data.zIndex === 0) continue;
     const at = sigma.framedGraphToViewport(data);
-    const radius = Math.max(10, sigma.scaleSize(data.size));
+    const radius = Math.max(10, sigma.scaleSize(sigma.getGraph().getNodeAttribute(one.id, 'size')));
     if (!take({ left: at.x - radius, top: at.y - radius, right: at.x + radius, bottom: at.y + radius })) continue;
     const element = faces.get(one.id) ?? layer.appendChild(faceElement(one));
     faces.set(one.id, element);
     element.className = 'node-face';
     element.style.cssText = `--ring: ${data.color}; --size: ${2 * radius}px; transform: translate(${at.x}px, ${at.y}px)`;
     const half = widthOf(one.name) / 2;
+    placed.add(one.id);
     const name = () => {
       const below = [radius, -radius - nameHeight].find(y => take({ left: at.x - half, top: at.y + y, right: at.x + half, bottom: at.y + y + nameHeight }));
       if (below === undefined) return;
       element.classList.add('named');
       element.style.setProperty('--name', `${below}px`);
     };
-    if (placed.size < namedFirst) name();
-    placed.set(one.id, placed.size < namedFirst ? undefined : name);
+    if (placed.size <= namedFirst) name();
+    else names.push(name);
   }
-  for (const name of placed.values()) name?.();
+  for (const name of names) name();
   for (const [id, element] of faces) {
     if (placed.has(id)) continue;
     element.remove();
     faces.delete(id);
   }
+  const changed = [...new Set([...had, ...placed])].filter(id => had.has(id) !== placed.has(id) && sigma.getGraph().hasNode(id));
+  if (changed.length > 0) sigma.refresh({ partialGraph: { nodes: changed }, skipIndexation: true, schedule: true });
 }
 
 function faceElement(one: NodeFragment) {

@@ -75,13 +75,14 @@ function Around({ id }: { id: string }) {
       ) : (
         <>
           <div className="picture-tools">
-            <Toggle on={mutual} set={setMutual} text="Only mutual" />
+            <Toggle on={mutual} set={setMutual} text="Only friends" />
             <Toggle on={followers && !mutual} set={setFollowers} text="Followers" disabled={mutual} />
             <span className="quiet" role="status">
               {progress || (shown && <Told shown={shown} shows={shows} mutual={mutual} followers={followers} />)}
             </span>
           </div>
           <Legend shown={shown} communities={communities} shows={shows} community={community} set={setCommunity} />
+          <p className="quiet key">Bigger faces have more followers. Dots have no room for a face: zoom in to see them.</p>
           <div className="stage">
             <Drawing shown={shown} communities={communities} looks={{ shows, mutual, chosen, community }} choose={choose} found={setCommunities} />
             <Side shown={shown} communities={communities} community={community} shows={shows} chosen={chosen} choose={choose} expand={load} />
@@ -108,7 +109,7 @@ function Told({ shown, shows, mutual, followers }: { shown: Shown; shows: (i: nu
   const drawn = people.filter((_, i) => shows(i)).length;
   const lines = follows.filter(follow => shows(follow.from) && shows(follow.to) && (follow.mutual || !mutual));
   const parts = [`${number(drawn)} people`];
-  if (mutual) parts.push(`${number(lines.length)} mutual follows`);
+  if (mutual) parts.push(`${number(lines.length)} friendships`);
   else parts.push(`${number(lines.reduce((sum, follow) => sum + (follow.mutual ? 2 : 1), 0))}${complete ? '' : '+'} follows`);
   const followed = ties.reduce((sum, tie) => sum + (tie & 1), 0);
   if (followed < circle.followings && !mutual) parts.push(`${number(followed)} of ${number(circle.followings)} followed`);
@@ -203,16 +204,18 @@ function Side({ shown, communities, community, shows, chosen, choose, expand }: 
           <small className="quiet">Choose a person here or in the drawing.</small>
         </>
       )}
-      <ul>
-        {near.slice(0, mostListed).map(i => (
-          <li key={i}>
-            <button type="button" onClick={() => choose(shown!.people[i]!.id)} data-node={shown!.people[i]!.handle}>
-              <span className={`dot c${Math.min(communities?.[i] ?? mostCommunities, mostCommunities)}`} />
-              {shown!.people[i]!.name}
-            </button>
-          </li>
-        ))}
-      </ul>
+      <div className="near">
+        <ul>
+          {near.slice(0, mostListed).map(i => (
+            <li key={i}>
+              <button type="button" onClick={() => choose(shown!.people[i]!.id)} data-node={shown!.people[i]!.handle}>
+                <span className={`dot c${Math.min(communities?.[i] ?? mostCommunities, mostCommunities)}`} />
+                <span>{shown!.people[i]!.name}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      </div>
       {near.length > mostListed && <small className="quiet">and {near.length - mostListed} more</small>}
     </section>
   );

@@ -12,15 +12,55 @@ export function Welcome() {
   return (
     <div className="welcome">
       <div className="hero">
-        <Mark />
-        <PageTitle title="Kith" />
-        <p className="lead">See who follows whom, who you have in common, and who you might like to meet.</p>
+        <div>
+          <Mark />
+          <PageTitle title="Kith" />
+          <p className="lead">A place for the people you know, and the people they know.</p>
+          <ul>
+            <li>Follow people, and read what they write, newest first.</li>
+            <li>See who you have in common, and how everyone around you is connected.</li>
+            <li>Decide who can follow you, and who sees your posts and lists.</li>
+          </ul>
+        </div>
+        <Sketch />
       </div>
       <section className="card">
         <Entry />
       </section>
       {demoUsers > 0 && <DemoUsers />}
     </div>
+  );
+}
+
+// Where groups of people are in the sketch, and how many people are in each.
+const groups = [[95, 85, 11], [335, 75, 9], [290, 225, 10]] as const;
+const you = { x: 180, y: 170, group: 8 };
+const spread = (i: number) => i && 20 + 15 * Math.sqrt(i);
+
+/** A small network: somebody in the middle of three groups of people. */
+function Sketch() {
+  const people = groups.flatMap(([x, y, n], group) => Array.from({ length: n }, (_, i) => ({ x: x + spread(i) * Math.cos(2.4 * i), y: y + spread(i) * Math.sin(2.4 * i), group })));
+  const first = (one: (typeof people)[number]) => people.findIndex(other => other.group === one.group);
+  const follows = people.flatMap((from, i) => [1, 3, 5].map(back => ({ from, to: people[i - back]! })).filter(({ to }) => to?.group === from.group));
+  const known = people.filter((one, i) => i - first(one) < 4).map(to => ({ from: you, to }));
+  return (
+    <svg className="sketch" viewBox="0 0 430 310" role="img" aria-label="You, and three groups of people around you who follow one another">
+      {[...known, ...follows].map(({ from, to }, i) => (
+        <line key={i} className={`dot c${from.group}`} x1={from.x} y1={from.y} x2={to.x} y2={to.y} />
+      ))}
+      {[...people, you].map((one, i) => {
+        const size = one === you ? 26 : i === first(one) ? 20 : i - first(one) < 4 ? 13 : 6;
+        return (
+          <g key={i} className={`dot c${one.group}`}>
+            <circle cx={one.x} cy={one.y} r={size} />
+            {size > 6 && <image href={`/faces/${i + 1}.svg`} x={one.x - size + 2} y={one.y - size + 2} width={2 * size - 4} />}
+          </g>
+        );
+      })}
+      <text x={you.x} y={you.y + 44}>
+        You
+      </text>
+    </svg>
   );
 }
 
