@@ -70,7 +70,7 @@ createRoot(root).render(
   >
     <GraphiQL.Logo>
       <DemoUsers />
-      <span className="kith-logo">Kith</span>
+      <h1 className="kith-logo">Kith</h1>
     </GraphiQL.Logo>
   </GraphiQL>,
 );
