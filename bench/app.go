@@ -41,12 +41,12 @@ type appOperation struct {
 
 const (
 	appAuthor = `id handle name viewerRelationship { id status following followedBy }`
-	appPosts  = `(first: 20) { nodes { id text createdAt commentCount favoriteCount viewerHasFavorited author { ` + appAuthor + ` } } pageInfo { hasNextPage } }`
+	appPosts  = `(first: 20) { nodes { id text createdAt commentCount favoritesReceivedCount viewerHasFavorited author { ` + appAuthor + ` } } pageInfo { hasNextPage } }`
 )
 
 var appOperations = []appOperation{
 	{"AppProfile", 30, true, `query AppProfile($handle: String!) { user(by: {handle: $handle}) {
-  id handle name avatarUrl bio followingCount followerCount friendCount postCount favoriteCount
+  id handle name avatarUrl bio followingCount followerCount friendCount postCount favoritesGivenCount
   followersYouKnow(first: 4) { totalCount nodes { id handle name } }
   viewerRelationship { id status following followedBy blocking blockedBy special remark sentRequest { id } receivedRequest { id } } } }`},
 	{"AppFeed", 25, false, `query AppFeed { viewer { feed` + appPosts + ` } }`},

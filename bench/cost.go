@@ -25,7 +25,7 @@ type CostProbe struct {
 // requests, comments and favorites are left out, of which the graph has none, and so are mutations.
 var costFields = map[string][]string{
 	"User": {
-		"handle", "name", "bio", "avatarUrl", "createdAt", "followingCount", "followerCount", "friendCount", "postCount", "favoriteCount", "totalFavorited",
+		"handle", "name", "bio", "avatarUrl", "createdAt", "followingCount", "followerCount", "friendCount", "postCount", "favoritesGivenCount", "favoritesReceivedCount",
 		"listVisibility { followings followers }", "viewerRelationship { status }", "relationship(to: $o) { status }",
 		"followings(first: 20) { nodes { id } }", "followers(first: 20) { nodes { id } }", "friends(first: 20) { nodes { id } }",
 		"notFollowingBack(first: 20) { nodes { id } }", "notFollowedBack(first: 20) { nodes { id } }",
@@ -35,7 +35,7 @@ var costFields = map[string][]string{
 	},
 	"Relationship": {"status", "following", "followedBy", "followedAt", "followedByAt", "blocking", "blockedBy", "special", "remark",
 		"sentRequest { id }", "receivedRequest { id }", "from { id }", "to { name }"},
-	"Post":             {"text", "media { url }", "createdAt", "editedAt", "commentCount", "favoriteCount", "viewerHasFavorited", "author { name }", "comments(first: 5) { nodes { id } }", "favoritedBy(first: 5) { nodes { id } }"},
+	"Post":             {"text", "media { url }", "createdAt", "editedAt", "commentCount", "favoritesReceivedCount", "viewerHasFavorited", "author { name }", "comments(first: 5) { nodes { id } }", "favoritedBy(first: 5) { nodes { id } }"},
 	"FollowConnection": {"totalCount", "complete", "nodes { id }", "edges { cursor }", "edges { followedAt }", "pageInfo { hasNextPage endCursor }"},
 }
 
@@ -67,7 +67,7 @@ var DearFields = map[string][]string{
 		"moderationLog(first: $i) { nodes { userId } }", "moderationLog(userId: $o, first: 100) { nodes { userId } }",
 	},
 	"Viewer": {
-		`feed(first: 1, after: "$p") { nodes { id } }`, `feed(first: 1, newerThan: "$p") { nodes { id } newerThan { count } }`, `feed(first: 1, special: true, after: "$p") { nodes { id } }`,
+		`feed(first: 1, after: "$p") { nodes { id } }`, `feed(first: 1, newerThan: "$p") { nodes { id } newerThan { count } }`, `feed(first: 1, only: {special: true}, after: "$p") { nodes { id } }`,
 		"blockedUsers(first: $i) { totalCount nodes { id } }", "mutedUsers(first: $i) { totalCount nodes { id } }", "dismissedUsers(first: $i) { totalCount nodes { id } }",
 		"friendRequests(direction: RECEIVED, first: $i) { totalCount nodes { id } }", "followRequests(first: $i) { totalCount nodes { id } }",
 		"edge(kind: ADMIRES, id: $o) { since node { id } }",

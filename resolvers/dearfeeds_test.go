@@ -85,7 +85,7 @@ func feedQueries(others, posts int, lists []string) []struct{ name, query string
 	each := func(list []string) string {
 		var text strings.Builder
 		for i, id := range list {
-			fmt.Fprintf(&text, "f%d: feed(first: 1, list: %q) { nodes { id } }\n", i, id)
+			fmt.Fprintf(&text, "f%d: feed(first: 1, only: {list: %q}) { nodes { id } }\n", i, id)
 		}
 		return text.String()
 	}

@@ -35,8 +35,8 @@ func TestFavorites(t *testing.T) {
 		id := publish(t, v.api, v.a, "x", "1")
 		vars := apitest.Vars{"p": id}
 		b := v.api.As(v.b)
-		const favorite = `mutation($p: ID!) { favorite(postId: $p) { changed viewer { user { favoriteCount } }
-			post { favoriteCount viewerHasFavorited favoritedBy { nodes { handle } } author { totalFavorited } }
+		const favorite = `mutation($p: ID!) { favorite(postId: $p) { changed viewer { user { favoritesGivenCount } }
+			post { favoritesReceivedCount viewerHasFavorited favoritedBy { nodes { handle } } author { favoritesReceivedCount } }
 			favoriteEdge { cursor favoritedAt node { id viewerHasFavorited } } } }`
 		var token any
 		for _, changed := range []bool{true, false} {
@@ -51,10 +51,10 @@ func TestFavorites(t *testing.T) {
 				}
 			}
 			part("favorite.changed", fmt.Sprint(changed))
-			part("favorite.viewer.user.favoriteCount", "1")
-			part("favorite.post.favoriteCount", "1")
+			part("favorite.viewer.user.favoritesGivenCount", "1")
+			part("favorite.post.favoritesReceivedCount", "1")
 			part("favorite.post.viewerHasFavorited", "true")
-			part("favorite.post.author.totalFavorited", "1")
+			part("favorite.post.author.favoritesReceivedCount", "1")
 			part("favorite.post.favoritedBy.nodes", fmt.Sprintf("[map[handle:u%s]]", v.b))
 			if !changed {
 				part("favorite.favoriteEdge", "<nil>")
@@ -66,19 +66,19 @@ func TestFavorites(t *testing.T) {
 				apitest.Vars{"u": v.b, "after": answer.At("favorite.favoriteEdge.cursor")}).Whole()
 			page.Is(`{"user": {"favorites": {"nodes": []}}}`)
 		}
-		v.api.As(v.c).Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoriteCount viewerHasFavorited favoritedBy { edges { node { handle } } } } } }`, vars).
-			Is(fmt.Sprintf(`{"node": {"favoriteCount": 1, "viewerHasFavorited": false, "favoritedBy": {"edges": [{"node": {"handle": "u%s"}}]}}}`, v.b))
+		v.api.As(v.c).Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoritesReceivedCount viewerHasFavorited favoritedBy { edges { node { handle } } } } } }`, vars).
+			Is(fmt.Sprintf(`{"node": {"favoritesReceivedCount": 1, "viewerHasFavorited": false, "favoritedBy": {"edges": [{"node": {"handle": "u%s"}}]}}}`, v.b))
 
 		for _, changed := range []bool{true, false} {
-			b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed viewer { user { favoriteCount favorites { nodes { id } } } } post { favoriteCount viewerHasFavorited } favoriteEdge { cursor } } }`, vars).
-				Is(fmt.Sprintf(`{"unfavorite": {"changed": %t, "viewer": {"user": {"favoriteCount": 0, "favorites": {"nodes": []}}}, "post": {"favoriteCount": 0, "viewerHasFavorited": false}, "favoriteEdge": null}}`, changed))
+			b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed viewer { user { favoritesGivenCount favorites { nodes { id } } } } post { favoritesReceivedCount viewerHasFavorited } favoriteEdge { cursor } } }`, vars).
+				Is(fmt.Sprintf(`{"unfavorite": {"changed": %t, "viewer": {"user": {"favoritesGivenCount": 0, "favorites": {"nodes": []}}}, "post": {"favoritesReceivedCount": 0, "viewerHasFavorited": false}, "favoriteEdge": null}}`, changed))
 		}
 		b.Ask(favorite, vars).Whole()
-		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { viewer { user { totalFavorited } } } }`, vars).Is(`{"deletePost": {"viewer": {"user": {"totalFavorited": 0}}}}`)
+		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { viewer { user { favoritesReceivedCount } } } }`, vars).Is(`{"deletePost": {"viewer": {"user": {"favoritesReceivedCount": 0}}}}`)
 		b.Ask(favorite, vars).Refused("NOT_FOUND")
-		b.Ask(`{ viewer { user { favoriteCount favorites { nodes { id } } } } }`, nil).Is(`{"viewer": {"user": {"favoriteCount": 1, "favorites": {"nodes": []}}}}`)
-		b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed post { id } viewer { user { favoriteCount } } } }`, vars).
-			Is(`{"unfavorite": {"changed": true, "post": null, "viewer": {"user": {"favoriteCount": 0}}}}`)
+		b.Ask(`{ viewer { user { favoritesGivenCount favorites { nodes { id } } } } }`, nil).Is(`{"viewer": {"user": {"favoritesGivenCount": 1, "favorites": {"nodes": []}}}}`)
+		b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed post { id } viewer { user { favoritesGivenCount } } } }`, vars).
+			Is(`{"unfavorite": {"changed": true, "post": null, "viewer": {"user": {"favoritesGivenCount": 0}}}}`)
 	})
 }
 
@@ -96,8 +96,8 @@ func TestBadFavorites(t *testing.T) {
 		}
 		b.Ask(`mutation { favorite(postId: "post_1_999") { changed } }`, nil).Refused("NOT_FOUND")
 		b.Ask(`mutation { unfavorite(postId: "post_1_999") { changed } }`, nil).Is(`{"unfavorite": {"changed": false}}`)
-		b.Ask(`{ viewer { user { favoriteCount favorites(first: 0) { nodes { id } pageInfo { hasNextPage } } } } }`, nil).
-			Is(`{"viewer": {"user": {"favoriteCount": 0, "favorites": {"nodes": [], "pageInfo": {"hasNextPage": false}}}}}`)
+		b.Ask(`{ viewer { user { favoritesGivenCount favorites(first: 0) { nodes { id } pageInfo { hasNextPage } } } } }`, nil).
+			Is(`{"viewer": {"user": {"favoritesGivenCount": 0, "favorites": {"nodes": [], "pageInfo": {"hasNextPage": false}}}}}`)
 		for _, page := range []string{"first: -1", "first: 101", `after: "x"`} {
 			b.Ask(`{ viewer { user { favorites(`+page+`) { nodes { id } } } } }`, nil).Refused("BAD_USER_INPUT")
 			b.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoritedBy(`+page+`) { nodes { id } } } } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")

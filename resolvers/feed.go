@@ -15,7 +15,7 @@ import (
 	"kith/storage/cache/idset"
 )
 
-func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _, list *string, special bool) (*model.FeedConnection, error) {
+func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _ *string, only *model.FeedOnly) (*model.FeedConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
 	args, err := prefetch.ParsePage(ctx, f, cursor.Feed)
 	if err != nil {
@@ -25,7 +25,7 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	if err != nil {
 		return nil, err
 	}
-	feed, err := r.feedOf(ctx, viewer, list, special)
+	feed, err := r.feedOf(ctx, viewer, feedAuthorsOf(only))
 	if err != nil {
 		return nil, err
 	}
@@ -65,26 +65,36 @@ type feedPart struct {
 	newer bool
 }
 
+// feedAuthors is whose posts a feed has: those on a list, the special follows, or all followings.
+type feedAuthors struct {
+	list            string
+	ofList, special bool
+}
+
+func feedAuthorsOf(only *model.FeedOnly) (users feedAuthors) {
+	if only == nil {
+		return users
+	}
+	if list, _ := only.List.ValueOK(); list != nil {
+		users.list, users.ofList = *list, true
+	}
+	special, _ := only.Special.ValueOK()
+	users.special = special != nil && *special
+	return users
+}
+
 // feedOf is the feed of all aliases in a request whose posts are by the same users.
-func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, list *string, special bool) (*social.Feed, error) {
-	type key struct {
-		list    string
-		special bool
-	}
-	all := key{special: special}
-	if list != nil {
-		all.list = *list
-	}
-	return prefetch.Shared(ctx, all, func() (*social.Feed, error) {
+func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, users feedAuthors) (*social.Feed, error) {
+	return prefetch.Shared(ctx, users, func() (*social.Feed, error) {
 		g, err := r.graph(ctx, loaders.For(ctx).Reader())
 		if err != nil {
 			return nil, err
 		}
 		of := social.FeedOf{User: viewer, Left: prefetch.AccessOf(ctx).Left()}
-		if of.Only, err = onlyOf(ctx, g, viewer, list, special); err != nil {
+		if of.Only, err = onlyOf(ctx, g, viewer, users); err != nil {
 			return nil, err
 		}
-		if list != nil {
+		if users.ofList {
 			of.Opens = opensPosts
 		}
 		return r.Feeds.Of(ctx, g, of)
@@ -92,19 +102,17 @@ func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, list *stri
 }
 
 // onlyOf reads the users on a list, or the special follows of the viewer; nil if neither is asked for.
-func onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, list *string, special bool) (func(context.Context) (*idset.Set, error), error) {
+func onlyOf(ctx context.Context, g *social.Graph, viewer storage.UserID, users feedAuthors) (func(context.Context) (*idset.Set, error), error) {
 	switch {
-	case special && list != nil:
-		return nil, apierr.InvalidValue.Error("list and special cannot be given together").In("special")
-	case special:
+	case users.special:
 		return func(ctx context.Context) (*idset.Set, error) {
 			read := loaders.Of(loaders.For(ctx), storage.SpecialLookups).Get(viewer)
 			return idset.Of(read.Value), read.Err
 		}, nil
-	case list == nil:
+	case !users.ofList:
 		return nil, nil
 	}
-	l, err := listOf(ctx, "list", *list)
+	l, err := listOf(ctx, "only", users.list)
 	if err != nil {
 		return nil, err
 	}

@@ -343,11 +343,11 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			joins func()
 		}{
 			{`postAdded`, storage.Forward, 0, func() { v.does(v.a, "follow", v.c) }},
-			{`postAdded(special: true)`, storage.Forward, time.Hour, func() {
+			{`postAdded(only: {special: true})`, storage.Forward, time.Hour, func() {
 				v.does(v.a, "follow", v.d)
 				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, v.d), nil).Whole()
 			}},
-			{fmt.Sprintf(`postAdded(list: %q)`, list), storage.Relations, 0, func() {
+			{fmt.Sprintf(`postAdded(only: {list: %q})`, list), storage.Relations, 0, func() {
 				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { addToList(listId: %q, userIds: ["%s"]) { changed } }`, list, v.c), nil).Whole()
 			}},
 		} {

@@ -19,14 +19,14 @@ import (
 
 // PostAdded answers `postAdded`. It wakes up only for posts of users who were in the feed when an
 // event last said that they had changed. Then it asks the store.
-func (r subscriptions) PostAdded(ctx context.Context, list *string, special bool) (<-chan *model.PostAdded, error) {
+func (r subscriptions) PostAdded(ctx context.Context, only *model.FeedOnly) (<-chan *model.PostAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &feedWatch{resolver: r.Resolver, viewer: viewer, list: list, special: special}
-	if list != nil {
-		if w.listID, err = parseListID("list", *list); err != nil {
+	w := &feedWatch{resolver: r.Resolver, viewer: viewer, users: feedAuthorsOf(only)}
+	if w.users.ofList {
+		if w.listID, err = parseListID("only", w.users.list); err != nil {
 			return nil, err
 		}
 	}
@@ -37,9 +37,8 @@ func (r subscriptions) PostAdded(ctx context.Context, list *string, special bool
 type feedWatch struct {
 	resolver *Resolver
 	viewer   storage.UserID
-	list     *string // only of its members
-	listID   storage.ListID
-	special  bool                      // only of the viewer's special follows
+	users    feedAuthors
+	listID   storage.ListID            // users.list
 	follows  atomic.Pointer[idset.Set] // the members of the list, whether the viewer sees it now or not, or all followings; nil: not known yet
 	began    storage.Micros
 	newest   storage.Micros // the newest that the client knows
@@ -51,11 +50,11 @@ func (w *feedWatch) concerns(e events.Event) bool {
 		follows := w.follows.Load()
 		return follows == nil || follows.Contains(e.Post.Author)
 	case e.Side == storage.Inverse:
-		return w.list == nil && e.Edge.From == w.viewer
+		return !w.users.ofList && e.Edge.From == w.viewer
 	case e.Side == storage.RelationInbox:
-		return w.list != nil && e.Edge.From == w.listID.Owner && e.Edge.Post == w.listID.Kind().Number
+		return w.users.ofList && e.Edge.From == w.listID.Owner && e.Edge.Post == w.listID.Kind().Number
 	}
-	return e.Has(storage.Missed) && (e.User.User == w.viewer || w.list != nil && e.User.User == w.listID.Owner)
+	return e.Has(storage.Missed) && (e.User.User == w.viewer || w.users.ofList && e.User.User == w.listID.Owner)
 }
 
 func (w *feedWatch) Begin(ctx context.Context) error {
@@ -71,7 +70,7 @@ func (w *feedWatch) learn(ctx context.Context) (only *idset.Set, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.list == nil {
+	if !w.users.ofList {
 		only, _, err = g.Followings(ctx, w.viewer)
 	} else if lists, failed := g.OnLists(ctx, []storage.ListID{w.listID}); failed != nil {
 		err = failed
@@ -82,7 +81,7 @@ func (w *feedWatch) learn(ctx context.Context) (only *idset.Set, err error) {
 		return nil, err
 	}
 	follows := only
-	in, err := onlyOf(ctx, g, w.viewer, w.list, w.special)
+	in, err := onlyOf(ctx, g, w.viewer, w.users)
 	switch {
 	case err == nil && in != nil:
 		only, err = in(ctx)
@@ -141,11 +140,11 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 		return nil, err
 	}
 	l := loaders.For(ctx)
-	if w.list != nil || w.special {
+	if w.users.ofList || w.users.special {
 		if only, err := w.learn(ctx); err != nil || !only.Contains(id.Author) {
 			return nil, err
 		}
-		if w.list != nil {
+		if w.users.ofList {
 			if open, err := opensPosts(ctx, []storage.UserID{id.Author}); err != nil || !open[0] {
 				return nil, err
 			}
@@ -171,10 +170,10 @@ func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.M
 		return nil, err
 	}
 	of := social.FeedOf{User: w.viewer}
-	if only != w.follows.Load() || w.list != nil {
+	if only != w.follows.Load() || w.users.ofList {
 		of.Only = func(context.Context) (*idset.Set, error) { return only, nil }
 	}
-	if w.list != nil {
+	if w.users.ofList {
 		of.Opens = opensPosts
 	}
 	feed, err := w.resolver.Feeds.Of(ctx, g, of)

@@ -198,7 +198,7 @@ func newsOf(viewer storage.UserID) (all []news) {
 	return []news{
 		{`followerAdded { edge { cursor last: followedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, follows, false},
 		{`friendRequestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests, false},
-		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoriteCount } viewer { user %[1]s } }`, post, favorites, false},
+		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoritesReceivedCount } viewer { user %[1]s } }`, post, favorites, false},
 		{`commentAdded { edge { node { id text author %[1]s } } last: post { id } post { commentCount } viewer { user %[1]s } }`, post, comments, false},
 		{`postAdded { edge { node { last: id text author %[1]s } } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"post_2_%d"`, 100*viewer+8), posts, false},
 		{`followRequestAdded { edge { cursor last: requestedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, waits, false},
@@ -334,7 +334,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 	if told < 3*cases { // the first and the last event, and one of a user whom everybody sees
 		t.Errorf("%d subscriptions were told of %d events only", cases, told)
 	}
-	const user = `id followingCount followerCount friendCount postCount favoriteCount totalFavorited locked
+	const user = `id followingCount followerCount friendCount postCount favoritesGivenCount favoritesReceivedCount locked
 		posts { nodes { id text } } favorites { nodes { id } } followings { totalCount nodes { id } } followers { nodes { id } } friends { totalCount }
 		commonFollowings(with: 2) { totalCount } followersYouKnow { nodes { id } } followSuggestions { nodes { id } }`
 	const edges = ` followingEdge { node { ` + user + ` } } followerEdge { node { ` + user + ` } } `
@@ -351,9 +351,9 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 		for _, mutation := range []string{`favorite(postId: "post_6_6")`, `addComment(postId: "post_6_6", text: "z", clientKey: "z")`, `favorite(postId: "post_6_56")`} {
 			name, _, _ := strings.Cut(mutation, "(")
 			edge := map[string]string{"favorite": "favoriteEdge", "addComment": "commentEdge"}[name]
-			same(t, viewer, `mutation { `+mutation+` { changed `+edge+` { node { id } } post { id text favoriteCount commentCount author { `+user+` } } } }`, nil)
+			same(t, viewer, `mutation { `+mutation+` { changed `+edge+` { node { id } } post { id text favoritesReceivedCount commentCount author { `+user+` } } } }`, nil)
 		}
-		same(t, viewer, `mutation { favorite(postId: "post_2_2") { changed post { id favoriteCount author { `+user+` } favoritedBy { nodes { `+user+` } } } viewer { user { `+user+` } } } }`, nil)
+		same(t, viewer, `mutation { favorite(postId: "post_2_2") { changed post { id favoritesReceivedCount author { `+user+` } favoritedBy { nodes { `+user+` } } } viewer { user { `+user+` } } } }`, nil)
 		same(t, viewer, `mutation { updateProfile(locked: true, acceptFollowRequests: true) { changed viewer { followRequests { totalCount nodes { id } } user { `+user+` } } } }`, nil)
 	}
 }

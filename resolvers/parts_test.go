@@ -31,7 +31,7 @@ func TestNodesOfTypesThatAreLeftOut(t *testing.T) {
 		"_entities": [{"__typename": "Post"}, {"__typename": "Comment"}, {"__typename": "User"}]}`, post, said))
 	without.As(1).Ask(query, nil).Is(`{"node": null, "nodes": [null, null, {"id": "2"}], "_entities": [null, null, {"__typename": "User"}]}`)
 	for _, query := range []string{
-		`{ node(id: 1) { ... on Post { text } } }`, `{ node(id: 1) { ... on User { postCount } } }`, `{ latestPosts { nodes { id } } }`, `{ searchUsers(text: "u") { nodes { favoriteCount } } }`, `{ viewer { feed { complete } } }`,
+		`{ node(id: 1) { ... on Post { text } } }`, `{ node(id: 1) { ... on User { postCount } } }`, `{ latestPosts { nodes { id } } }`, `{ searchUsers(text: "u") { nodes { favoritesGivenCount } } }`, `{ viewer { feed { complete } } }`,
 		`mutation { publishPost(text: "x", clientKey: "y") { changed } }`, `subscription { postAdded { edge { cursor } } }`,
 	} {
 		if text := whole.As(1).Ask(query, nil).Text; strings.Contains(text, "Cannot query") || strings.Contains(text, "Unknown argument") {

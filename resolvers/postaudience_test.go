@@ -226,7 +226,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 				total++
 			}
 		}
-		answer := api.Ask(`query($u: ID!) { user(by: {id: $u}) { favoriteCount totalFavorited favorites(first: 100) { nodes { id author { id } } edges { node { id } } } } }`, apitest.Vars{"u": id}).Whole()
+		answer := api.Ask(`query($u: ID!) { user(by: {id: $u}) { favoritesGivenCount favoritesReceivedCount favorites(first: 100) { nodes { id author { id } } edges { node { id } } } } }`, apitest.Vars{"u": id}).Whole()
 		if answer.At("user") == nil {
 			continue
 		}
@@ -237,7 +237,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 			want = nil
 		}
 		same(t, got, want)
-		same(t, []string{fmt.Sprint(answer.At("user.favoriteCount")), fmt.Sprint(answer.At("user.totalFavorited"))}, []string{fmt.Sprint(given), fmt.Sprint(total)})
+		same(t, []string{fmt.Sprint(answer.At("user.favoritesGivenCount")), fmt.Sprint(answer.At("user.favoritesReceivedCount"))}, []string{fmt.Sprint(given), fmt.Sprint(total)})
 	}
 	for _, p := range s.posts {
 		var want []string
@@ -252,7 +252,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 				want = append(want, f.by.String())
 			}
 		}
-		answer := api.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoriteCount viewerHasFavorited favoritedBy(first: 100) { nodes { id } } } } }`, apitest.Vars{"p": p.id}).Whole()
+		answer := api.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoritesReceivedCount viewerHasFavorited favoritedBy(first: 100) { nodes { id } } } } }`, apitest.Vars{"p": p.id}).Whole()
 		if s.closes(viewer, p.by) {
 			answer.Is(`{"node": null}`)
 			continue
@@ -262,7 +262,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 		if viewer == 0 {
 			has = fmt.Sprint(nil)
 		}
-		same(t, []string{fmt.Sprint(answer.At("node.favoriteCount")), fmt.Sprint(answer.At("node.viewerHasFavorited"))}, []string{fmt.Sprint(count), has})
+		same(t, []string{fmt.Sprint(answer.At("node.favoritesReceivedCount")), fmt.Sprint(answer.At("node.viewerHasFavorited"))}, []string{fmt.Sprint(count), has})
 	}
 }
 

@@ -91,7 +91,7 @@ func TestWhatThereWasWithAHiddenUserIsNotTold(t *testing.T) {
 		}
 		ask(`mutation { unrelate(kind: WORKS_WITH, ids: ["$id"]) { outcomes { changed } } }`).Is(`{"unrelate": {"outcomes": [{"changed": false}]}}`)
 		ask(`mutation { removeFromList(listId: "$list", userIds: ["$id"]) { changed outcomes { changed } } }`).Is(`{"removeFromList": {"changed": false, "outcomes": [{"changed": false}]}}`)
-		ask(`mutation { unfavorite(postId: "$post") { changed viewer { user { favoriteCount } } } }`).Is(`{"unfavorite": {"changed": false, "viewer": {"user": {"favoriteCount": 0}}}}`)
+		ask(`mutation { unfavorite(postId: "$post") { changed viewer { user { favoritesGivenCount } } } }`).Is(`{"unfavorite": {"changed": false, "viewer": {"user": {"favoritesGivenCount": 0}}}}`)
 		v.api.As(v.b).Ask(`mutation { reactivateAccount { changed } }`, nil).Whole()
 		ask(edge).Is(`{"viewer": {"edge": null}}`)
 		ask(`{ user(by: {id: "$id"}) { viewerRelationship { muted } } node(id: "$list") { ... on List { memberCount } } post: node(id: "$post") { ... on Post { viewerHasFavorited } } viewer { dismissedUsers { totalCount } } }`).

@@ -123,7 +123,7 @@ func TestWhoSeesLists(t *testing.T) {
 		ask := func(who *apitest.API, id string) string {
 			looks := []string{
 				who.Ask(`query($id: ID!) { node(id: $id) { ... on List { name memberCount members { totalCount nodes { id } } } } people(where: {list: $id}) { totalCount nodes { id } } }`, apitest.Vars{"id": id}).Text,
-				who.Ask(`query($id: ID!) { viewer { feed(list: $id) { nodes { id } } } }`, apitest.Vars{"id": id}).Text,
+				who.Ask(`query($id: ID!) { viewer { feed(only: {list: $id}) { nodes { id } } } }`, apitest.Vars{"id": id}).Text,
 				who.Ask(`mutation($id: ID!) { followList(listId: $id) { outcomes { userId } } }`, apitest.Vars{"id": id}).Text,
 				who.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { lists { nodes { name public } edges { cursor } pageInfo { hasNextPage } } } }`, v.a), nil).Text,
 			}
@@ -184,7 +184,7 @@ func TestFeedsOfListsAndSpecialFollows(t *testing.T) {
 		feed := func(arguments string, want ...storage.UserID) {
 			t.Helper()
 			nodes := storage.Each(want, func(id storage.UserID) string { return fmt.Sprintf(`{"author": {"id": "%s"}}`, id) })
-			me.Ask(fmt.Sprintf(`{ viewer { feed(%s, first: 9) { nodes { author { id } } } } }`, arguments), nil).
+			me.Ask(fmt.Sprintf(`{ viewer { feed(only: {%s}, first: 9) { nodes { author { id } } } } }`, arguments), nil).
 				Is(fmt.Sprintf(`{"viewer": {"feed": {"nodes": [%s]}}}`, strings.Join(nodes, ", ")))
 		}
 		ofList := fmt.Sprintf("list: %q", list)
@@ -200,7 +200,7 @@ func TestFeedsOfListsAndSpecialFollows(t *testing.T) {
 		feed("special: true")
 		v.does(v.a, "block", v.d)
 		feed(ofList)
-		me.Ask(fmt.Sprintf(`{ viewer { feed(%s, special: true) { nodes { id } } } }`, ofList), nil).FailsAt("BAD_USER_INPUT", "viewer.feed")
+		me.Ask(fmt.Sprintf(`{ viewer { feed(only: {%s, special: true}) { nodes { id } } } }`, ofList), nil).Refused("BAD_USER_INPUT")
 	})
 }
 
@@ -209,8 +209,8 @@ func TestPostsOfListsAndSpecialFollowsAreSent(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		list := v.createList(v.b, true, v.c)
 		v.does(v.a, "follow", v.d)
-		ofList := subscribe(t, v.api, v.hub, v.a, fmt.Sprintf(`subscription { postAdded(list: %q) { edge { node { author { id } } } } }`, list))
-		special := subscribe(t, v.api, v.hub, v.a, `subscription { postAdded(special: true) { edge { node { author { id } } } } }`)
+		ofList := subscribe(t, v.api, v.hub, v.a, fmt.Sprintf(`subscription { postAdded(only: {list: %q}) { edge { node { author { id } } } } }`, list))
+		special := subscribe(t, v.api, v.hub, v.a, `subscription { postAdded(only: {special: true}) { edge { node { author { id } } } } }`)
 		n := 0
 		publishes := func(author storage.UserID) func(int) {
 			return func(int) {
@@ -272,7 +272,7 @@ func TestPostsOfAListThatIsPublicAgainAreSent(t *testing.T) {
 			counted := &countedLists{Store: store}
 			v := settle(t, counted, apitest.Options{})
 			list := v.createList(v.b, true, v.c)
-			answers := v.api.As(v.a).Subscribe(t.Context(), apitest.WebSocket, fmt.Sprintf(`subscription { postAdded(list: %q) { edge { node { text } } } }`, list), nil)
+			answers := v.api.As(v.a).Subscribe(t.Context(), apitest.WebSocket, fmt.Sprintf(`subscription { postAdded(only: {list: %q}) { edge { node { text } } } }`, list), nil)
 			until(t, answers, func(i int) { publish(t, v.api, v.c, "open", fmt.Sprint(i)) })
 			makes := func(public bool) {
 				v.api.As(v.b).Ask(fmt.Sprintf(`mutation { updateList(listId: %q, public: %t) { changed } }`, list, public), nil).Is(`{"updateList": {"changed": true}}`)
@@ -324,7 +324,7 @@ func TestAListShowsNoClosedPosts(t *testing.T) {
 			for _, id := range want {
 				nodes = append(nodes, fmt.Sprintf(`{"author": {"id": "%s"}}`, id))
 			}
-			me.Ask(fmt.Sprintf(`{ viewer { feed(list: %q) { nodes { author { id } } } } }`, list), nil).Is(`{"viewer": {"feed": {"nodes": [` + strings.Join(nodes, ", ") + `]}}}`)
+			me.Ask(fmt.Sprintf(`{ viewer { feed(only: {list: %q}) { nodes { author { id } } } } }`, list), nil).Is(`{"viewer": {"feed": {"nodes": [` + strings.Join(nodes, ", ") + `]}}}`)
 		}
 		shows(v.c)
 		v.does(v.a, "follow", v.b) // waits

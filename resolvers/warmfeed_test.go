@@ -43,9 +43,9 @@ func TestAWarmFeedTakesNoStatement(t *testing.T) {
 			id = publish(t, api, by, "x", by.String())
 		}
 		for query, want := range map[string]costs{
-			`{ viewer { feed(first: 20) { nodes { id text commentCount favoriteCount author { name followerCount viewerRelationship { status } } } complete } } }`: {},
-			`{ viewer { feed(first: 20) { nodes { viewerHasFavorited author { name } } } } }`:                                                                      {},
-			fmt.Sprintf(`{ node(id: %q) { ... on Post { text author { name } } } }`, id):                                                                           {},
+			`{ viewer { feed(first: 20) { nodes { id text commentCount favoritesReceivedCount author { name followerCount viewerRelationship { status } } } complete } } }`: {},
+			`{ viewer { feed(first: 20) { nodes { viewerHasFavorited author { name } } } } }`:                                                                               {},
+			fmt.Sprintf(`{ node(id: %q) { ... on Post { text author { name } } } }`, id):                                                                                    {},
 		} {
 			api.Ask(query, nil).Whole()
 			recorder.Take()

@@ -137,7 +137,7 @@ func (a *app) profile(viewer int64, handle string) ([]byte, error) {
 	b := appendPerson(append(make([]byte, 0, 1024), `{"data":{"user":`...), id, []byte(handle), name)
 	b = appendOptional(b, `,"avatarUrl":`, avatar)
 	b = appendOptional(b, `,"bio":`, bio)
-	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `,"postCount":`, `,"favoriteCount":`} {
+	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `,"postCount":`, `,"favoritesGivenCount":`} {
 		b = appendNumber(b, field, counts[i])
 	}
 	b = appendRelation(b, viewer, id, mine, theirs, func(b []byte) []byte {
@@ -167,7 +167,7 @@ func page(begin string, viewer int64, statement *sql.Stmt, args ...any) (_ []byt
 		b = appendText(append(b, `","text":`...), text)
 		b = appendTime(append(b, `,"createdAt":"`...), created)
 		b = appendNumber(b, `","commentCount":`, comments)
-		b = appendNumber(b, `,"favoriteCount":`, favorites)
+		b = appendNumber(b, `,"favoritesReceivedCount":`, favorites)
 		b = strconv.AppendBool(append(b, `,"viewerHasFavorited":`...), favorited == 1)
 		b = appendPerson(append(b, `,"author":`...), author, handle, name)
 		return append(appendRelation(b, viewer, author, mine, theirs, nil), `}}`...)

@@ -51,8 +51,8 @@ type Field struct {
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
 }
 
-// ChosenBy are the arguments for which a field with Chosen reads more.
-var ChosenBy = []string{"filter", "orderBy", "acceptFollowRequests", "list"}
+// ChosenBy are the arguments, and fields of arguments, for which a field with Chosen reads more.
+var ChosenBy = []string{"filter", "orderBy", "acceptFollowRequests", "only.list"}
 
 // Needs is what has to be read of an object before one of its fields can be answered.
 type Needs uint32

@@ -19,9 +19,9 @@ var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"commentCount": {Value: count((*model.Post).CommentCount)},
 	"comments":     {Weight: pageOfList},
 
-	"favoriteCount":      {Needs: Inverse, Value: count((*model.Post).FavoriteCount)},
-	"viewerHasFavorited": {Needs: Favorite, Value: &Value{Append: appendFavorited, Fails: notKnown}},
-	"favoritedBy":        {Needs: Inverse, Weight: pageOfList},
+	"favoritesReceivedCount": {Needs: Inverse, Value: count((*model.Post).FavoritesReceivedCount)},
+	"viewerHasFavorited":     {Needs: Favorite, Value: &Value{Append: appendFavorited, Fails: notKnown}},
+	"favoritedBy":            {Needs: Inverse, Weight: pageOfList},
 }}
 
 var media = Type{Name: "Media", Fields: map[string]*Field{

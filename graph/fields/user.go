@@ -71,9 +71,9 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
 	"posts":     {Weight: 50},
 
-	"favoriteCount":  {Needs: Counts, Value: number((*model.User).FavoriteCount)},
-	"totalFavorited": {Needs: Counts | Inverse, Value: number((*model.User).TotalFavorited)},
-	"favorites":      {Weight: pageOfList},
+	"favoritesGivenCount":    {Needs: Counts, Value: number((*model.User).FavoritesGivenCount)},
+	"favoritesReceivedCount": {Needs: Counts | Inverse, Value: number((*model.User).FavoritesReceivedCount)},
+	"favorites":              {Weight: pageOfList},
 }}
 
 var listVisibility = Type{Name: "ListVisibility", Fields: map[string]*Field{

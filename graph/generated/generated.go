@@ -448,18 +448,18 @@ type ComplexityRoot struct {
 	}
 
 	Post struct {
-		Attributes         func(childComplexity int) int
-		Author             func(childComplexity int) int
-		CommentCount       func(childComplexity int) int
-		Comments           func(childComplexity int, first *int32, after *string) int
-		CreatedAt          func(childComplexity int) int
-		EditedAt           func(childComplexity int) int
-		FavoriteCount      func(childComplexity int) int
-		FavoritedBy        func(childComplexity int, first *int32, after *string) int
-		ID                 func(childComplexity int) int
-		Media              func(childComplexity int) int
-		Text               func(childComplexity int) int
-		ViewerHasFavorited func(childComplexity int) int
+		Attributes             func(childComplexity int) int
+		Author                 func(childComplexity int) int
+		CommentCount           func(childComplexity int) int
+		Comments               func(childComplexity int, first *int32, after *string) int
+		CreatedAt              func(childComplexity int) int
+		EditedAt               func(childComplexity int) int
+		FavoritedBy            func(childComplexity int, first *int32, after *string) int
+		FavoritesReceivedCount func(childComplexity int) int
+		ID                     func(childComplexity int) int
+		Media                  func(childComplexity int) int
+		Text                   func(childComplexity int) int
+		ViewerHasFavorited     func(childComplexity int) int
 	}
 
 	PostAdded struct {
@@ -597,7 +597,7 @@ type ComplexityRoot struct {
 		FollowRequestAdded   func(childComplexity int) int
 		FollowerAdded        func(childComplexity int) int
 		FriendRequestChanged func(childComplexity int) int
-		PostAdded            func(childComplexity int, list *string, special bool) int
+		PostAdded            func(childComplexity int, only *model.FeedOnly) int
 		RelationshipChanged  func(childComplexity int, userIds []string) int
 	}
 
@@ -625,39 +625,39 @@ type ComplexityRoot struct {
 	}
 
 	User struct {
-		Attributes         func(childComplexity int) int
-		AvatarURL          func(childComplexity int) int
-		Bio                func(childComplexity int) int
-		CommonFollowers    func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
-		CommonFollowings   func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
-		CreatedAt          func(childComplexity int) int
-		Edges              func(childComplexity int, kind string, first *int32, after *string) int
-		FavoriteCount      func(childComplexity int) int
-		Favorites          func(childComplexity int, first *int32, after *string) int
-		FollowSuggestions  func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
-		FollowerCount      func(childComplexity int) int
-		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
-		FollowersYouKnow   func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		FollowingCount     func(childComplexity int) int
-		Followings         func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
-		FriendCount        func(childComplexity int) int
-		Friends            func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
-		Handle             func(childComplexity int) int
-		ID                 func(childComplexity int) int
-		IsViewer           func(childComplexity int) int
-		ListVisibility     func(childComplexity int) int
-		Lists              func(childComplexity int, first *int32, after *string) int
-		Locked             func(childComplexity int) int
-		Name               func(childComplexity int) int
-		NotFollowedBack    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		NotFollowingBack   func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		PostCount          func(childComplexity int) int
-		Posts              func(childComplexity int, first *int32, after *string) int
-		Relationship       func(childComplexity int, to string) int
-		SimilarUsers       func(childComplexity int, first *int32, after *string) int
-		TotalFavorited     func(childComplexity int) int
-		ViewerRelationship func(childComplexity int) int
-		Website            func(childComplexity int) int
+		Attributes             func(childComplexity int) int
+		AvatarURL              func(childComplexity int) int
+		Bio                    func(childComplexity int) int
+		CommonFollowers        func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
+		CommonFollowings       func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
+		CreatedAt              func(childComplexity int) int
+		Edges                  func(childComplexity int, kind string, first *int32, after *string) int
+		Favorites              func(childComplexity int, first *int32, after *string) int
+		FavoritesGivenCount    func(childComplexity int) int
+		FavoritesReceivedCount func(childComplexity int) int
+		FollowSuggestions      func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
+		FollowerCount          func(childComplexity int) int
+		Followers              func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
+		FollowersYouKnow       func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		FollowingCount         func(childComplexity int) int
+		Followings             func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
+		FriendCount            func(childComplexity int) int
+		Friends                func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
+		Handle                 func(childComplexity int) int
+		ID                     func(childComplexity int) int
+		IsViewer               func(childComplexity int) int
+		ListVisibility         func(childComplexity int) int
+		Lists                  func(childComplexity int, first *int32, after *string) int
+		Locked                 func(childComplexity int) int
+		Name                   func(childComplexity int) int
+		NotFollowedBack        func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		NotFollowingBack       func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		PostCount              func(childComplexity int) int
+		Posts                  func(childComplexity int, first *int32, after *string) int
+		Relationship           func(childComplexity int, to string) int
+		SimilarUsers           func(childComplexity int, first *int32, after *string) int
+		ViewerRelationship     func(childComplexity int) int
+		Website                func(childComplexity int) int
 	}
 
 	UserConnection struct {
@@ -696,7 +696,7 @@ type ComplexityRoot struct {
 		Discoverable   func(childComplexity int) int
 		DismissedUsers func(childComplexity int, first *int32, after *string) int
 		Edge           func(childComplexity int, kind string, id string) int
-		Feed           func(childComplexity int, first *int32, after *string, newerThan *string, list *string, special bool) int
+		Feed           func(childComplexity int, first *int32, after *string, newerThan *string, only *model.FeedOnly) int
 		FeedSeenUpTo   func(childComplexity int) int
 		FollowRequests func(childComplexity int, direction model.FriendRequestDirection, first *int32, after *string) int
 		FriendRequests func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
@@ -807,7 +807,7 @@ type SubscriptionResolver interface {
 	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error)
 	FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error)
 	FollowRequestAdded(ctx context.Context) (<-chan *model.FollowRequestAdded, error)
-	PostAdded(ctx context.Context, list *string, special bool) (<-chan *model.PostAdded, error)
+	PostAdded(ctx context.Context, only *model.FeedOnly) (<-chan *model.PostAdded, error)
 	FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error)
 	CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error)
 	Changes(ctx context.Context, after *string, kinds []model.ChangeKind) (<-chan *model.ChangeEvent, error)
@@ -837,7 +837,7 @@ type UserResolver interface {
 	Favorites(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FavoriteConnection, error)
 }
 type ViewerResolver interface {
-	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string, list *string, special bool) (*model.FeedConnection, error)
+	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string, only *model.FeedOnly) (*model.FeedConnection, error)
 	FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error)
 	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
@@ -2651,12 +2651,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Post.EditedAt(childComplexity), true
-	case "Post.favoriteCount":
-		if e.ComplexityRoot.Post.FavoriteCount == nil {
-			break
-		}
-
-		return e.ComplexityRoot.Post.FavoriteCount(childComplexity), true
 	case "Post.favoritedBy":
 		if e.ComplexityRoot.Post.FavoritedBy == nil {
 			break
@@ -2668,6 +2662,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Post.FavoritedBy(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Post.favoritesReceivedCount":
+		if e.ComplexityRoot.Post.FavoritesReceivedCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.FavoritesReceivedCount(childComplexity), true
 	case "Post.id":
 		if e.ComplexityRoot.Post.ID == nil {
 			break
@@ -3323,7 +3323,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.PostAdded(childComplexity, args["list"].(*string), args["special"].(bool)), true
+		return e.ComplexityRoot.Subscription.PostAdded(childComplexity, args["only"].(*model.FeedOnly)), true
 	case "Subscription.relationshipChanged":
 		if e.ComplexityRoot.Subscription.RelationshipChanged == nil {
 			break
@@ -3485,12 +3485,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Edges(childComplexity, args["kind"].(string), args["first"].(*int32), args["after"].(*string)), true
-	case "User.favoriteCount":
-		if e.ComplexityRoot.User.FavoriteCount == nil {
-			break
-		}
-
-		return e.ComplexityRoot.User.FavoriteCount(childComplexity), true
 	case "User.favorites":
 		if e.ComplexityRoot.User.Favorites == nil {
 			break
@@ -3502,6 +3496,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Favorites(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "User.favoritesGivenCount":
+		if e.ComplexityRoot.User.FavoritesGivenCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.FavoritesGivenCount(childComplexity), true
+	case "User.favoritesReceivedCount":
+		if e.ComplexityRoot.User.FavoritesReceivedCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.FavoritesReceivedCount(childComplexity), true
 	case "User.followSuggestions":
 		if e.ComplexityRoot.User.FollowSuggestions == nil {
 			break
@@ -3683,12 +3689,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.SimilarUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
-	case "User.totalFavorited":
-		if e.ComplexityRoot.User.TotalFavorited == nil {
-			break
-		}
-
-		return e.ComplexityRoot.User.TotalFavorited(childComplexity), true
 	case "User.viewerRelationship":
 		if e.ComplexityRoot.User.ViewerRelationship == nil {
 			break
@@ -3852,7 +3852,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Viewer.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string), args["list"].(*string), args["special"].(bool)), true
+		return e.ComplexityRoot.Viewer.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string), args["only"].(*model.FeedOnly)), true
 	case "Viewer.feedSeenUpTo":
 		if e.ComplexityRoot.Viewer.FeedSeenUpTo == nil {
 			break
@@ -3926,6 +3926,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputFeedOnly,
 		ec.unmarshalInputListFilter,
 		ec.unmarshalInputListVisibilityInput,
 		ec.unmarshalInputMediaInput,
@@ -4961,7 +4962,7 @@ type Post implements Node {
   comments(first: Int, after: String): CommentConnection @semanticNonNull @cacheControl(maxAge: 5)
 
   "How many users have favorited the post; the same for every viewer."
-  favoriteCount: Int! @cacheControl(maxAge: 5)
+  favoritesReceivedCount: Int! @cacheControl(maxAge: 5)
   "Whether the viewer has favorited the post; null if nobody is signed in."
   viewerHasFavorited: Boolean @cacheControl(scope: PRIVATE)
   "Who has favorited the post, the newest first. Users who are hidden from the viewer are left out."
@@ -5106,9 +5107,9 @@ extend type User {
   posts(first: Int, after: String): PostConnection @cacheControl(maxAge: 5)
 
   "How many posts this user has favorited, also of authors who are hidden by now and posts that are gone; the same for every viewer."
-  favoriteCount: Int! @cacheControl(maxAge: 5)
+  favoritesGivenCount: Int! @cacheControl(maxAge: 5)
   "How often the posts of this user have been favorited; the same for every viewer."
-  totalFavorited: Int! @cacheControl(maxAge: 5)
+  favoritesReceivedCount: Int! @cacheControl(maxAge: 5)
   """
   The posts that this user has favorited, the newest favorite first. Posts that are gone, or hidden from the
   viewer, are left out. Null if this user and the viewer are in a block.
@@ -5560,6 +5561,14 @@ input PeopleFilter @oneOf {
   relatedTo: RelatedToFilter
 }
 
+"Whose posts a feed has."
+input FeedOnly @oneOf {
+  "The users on this list, whether the viewer follows them or not. Fails with NOT_FOUND for a list that the viewer does not see."
+  list: ID
+  "The viewer's special follows, if it is true."
+  special: Boolean
+}
+
 "The users to whom edges of a declared kind lead from a user, which has at most 5,000 of them."
 input RelatedToFilter {
   "The kind: one whose edges lead to users."
@@ -5790,10 +5799,8 @@ type Subscription {
   followRequestAdded: FollowRequestAdded @semanticNonNull
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
   postAdded(
-    "Only those in the ` + "`" + `feed` + "`" + ` of this list."
-    list: ID
-    "Only those of the viewer's special follows."
-    special: Boolean! = false
+    "Only those in such a ` + "`" + `feed` + "`" + `."
+    only: FeedOnly
   ): PostAdded @semanticNonNull
   "Each favorite that somebody else makes of a post of the viewer, unless it is taken back before it is sent."
   favoriteAdded: FavoriteAdded @semanticNonNull
@@ -6213,10 +6220,8 @@ type Viewer {
     after: String
     "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
     newerThan: String
-    "Only posts of the users on this list, whether the viewer follows them or not. Fails with NOT_FOUND for a list that the viewer does not see."
-    list: ID
-    "Only posts of the viewer's special follows."
-    special: Boolean! = false
+    "Only posts of some users."
+    only: FeedOnly
   ): FeedConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   """
   ` + "`" + `createdAt` + "`" + ` of the newest post that the viewer has seen in the feed, on whatever device; null before the first
@@ -6992,8 +6997,8 @@ func (ec *executionContext) childFields_Post(ctx context.Context, field graphql.
 		return ec.fieldContext_Post_commentCount(ctx, field)
 	case "comments":
 		return ec.fieldContext_Post_comments(ctx, field)
-	case "favoriteCount":
-		return ec.fieldContext_Post_favoriteCount(ctx, field)
+	case "favoritesReceivedCount":
+		return ec.fieldContext_Post_favoritesReceivedCount(ctx, field)
 	case "viewerHasFavorited":
 		return ec.fieldContext_Post_viewerHasFavorited(ctx, field)
 	case "favoritedBy":
@@ -7328,10 +7333,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_postCount(ctx, field)
 	case "posts":
 		return ec.fieldContext_User_posts(ctx, field)
-	case "favoriteCount":
-		return ec.fieldContext_User_favoriteCount(ctx, field)
-	case "totalFavorited":
-		return ec.fieldContext_User_totalFavorited(ctx, field)
+	case "favoritesGivenCount":
+		return ec.fieldContext_User_favoritesGivenCount(ctx, field)
+	case "favoritesReceivedCount":
+		return ec.fieldContext_User_favoritesReceivedCount(ctx, field)
 	case "favorites":
 		return ec.fieldContext_User_favorites(ctx, field)
 	}
@@ -9009,22 +9014,14 @@ func (ec *executionContext) field_Subscription_changes_args(ctx context.Context,
 func (ec *executionContext) field_Subscription_postAdded_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "list",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOID2ᚖstring(ctx, v)
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "only",
+		func(ctx context.Context, v any) (*model.FeedOnly, error) {
+			return ec.unmarshalOFeedOnly2ᚖkithᚋgraphᚋmodelᚐFeedOnly(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["list"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "special",
-		func(ctx context.Context, v any) (bool, error) {
-			return ec.unmarshalNBoolean2bool(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["special"] = arg1
+	args["only"] = arg0
 	return args, nil
 }
 
@@ -9695,22 +9692,14 @@ func (ec *executionContext) field_Viewer_feed_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["newerThan"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "list",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOID2ᚖstring(ctx, v)
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "only",
+		func(ctx context.Context, v any) (*model.FeedOnly, error) {
+			return ec.unmarshalOFeedOnly2ᚖkithᚋgraphᚋmodelᚐFeedOnly(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["list"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "special",
-		func(ctx context.Context, v any) (bool, error) {
-			return ec.unmarshalNBoolean2bool(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["special"] = arg4
+	args["only"] = arg3
 	return args, nil
 }
 
@@ -17581,16 +17570,16 @@ func (ec *executionContext) fieldContext_Post_comments(ctx context.Context, fiel
 	return fc, nil
 }
 
-func (ec *executionContext) _Post_favoriteCount(ctx context.Context, field graphql.CollectedField, obj *model.Post) (ret graphql.Marshaler) {
+func (ec *executionContext) _Post_favoritesReceivedCount(ctx context.Context, field graphql.CollectedField, obj *model.Post) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Post_favoriteCount(ctx, field)
+			return ec.fieldContext_Post_favoritesReceivedCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.FavoriteCount(), nil
+			return obj.FavoritesReceivedCount(), nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
@@ -17600,7 +17589,7 @@ func (ec *executionContext) _Post_favoriteCount(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Post_favoriteCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Post_favoritesReceivedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Post", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -20376,7 +20365,7 @@ func (ec *executionContext) _Subscription_postAdded(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().PostAdded(ctx, fc.Args["list"].(*string), fc.Args["special"].(bool))
+			return ec.Resolvers.Subscription().PostAdded(ctx, fc.Args["only"].(*model.FeedOnly))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.PostAdded) graphql.Marshaler {
@@ -21908,16 +21897,16 @@ func (ec *executionContext) fieldContext_User_posts(ctx context.Context, field g
 	return fc, nil
 }
 
-func (ec *executionContext) _User_favoriteCount(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+func (ec *executionContext) _User_favoritesGivenCount(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_favoriteCount(ctx, field)
+			return ec.fieldContext_User_favoritesGivenCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.FavoriteCount()
+			return obj.FavoritesGivenCount()
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
@@ -21927,20 +21916,20 @@ func (ec *executionContext) _User_favoriteCount(ctx context.Context, field graph
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_User_favoriteCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_User_favoritesGivenCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _User_totalFavorited(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+func (ec *executionContext) _User_favoritesReceivedCount(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_totalFavorited(ctx, field)
+			return ec.fieldContext_User_favoritesReceivedCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.TotalFavorited()
+			return obj.FavoritesReceivedCount()
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
@@ -21950,7 +21939,7 @@ func (ec *executionContext) _User_totalFavorited(ctx context.Context, field grap
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_User_totalFavorited(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_User_favoritesReceivedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -22489,7 +22478,7 @@ func (ec *executionContext) _Viewer_feed(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Viewer().Feed(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["newerThan"].(*string), fc.Args["list"].(*string), fc.Args["special"].(bool))
+			return ec.Resolvers.Viewer().Feed(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["newerThan"].(*string), fc.Args["only"].(*model.FeedOnly))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
@@ -23969,6 +23958,43 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
+
+func (ec *executionContext) unmarshalInputFeedOnly(ctx context.Context, obj any) (model.FeedOnly, error) {
+	var it model.FeedOnly
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"list", "special"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "list":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("list"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.List = graphql.OmittableOf(data)
+		case "special":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("special"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Special = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
 
 func (ec *executionContext) unmarshalInputListFilter(ctx context.Context, obj any) (model.ListFilter, error) {
 	var it model.ListFilter
@@ -27671,8 +27697,8 @@ func (ec *executionContext) _Post(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Values[i] = innerFunc(ctx, out)
-		case "favoriteCount":
-			out.Values[i] = ec._Post_favoriteCount(ctx, field, obj)
+		case "favoritesReceivedCount":
+			out.Values[i] = ec._Post_favoritesReceivedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -29903,13 +29929,13 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Values[i] = innerFunc(ctx, out)
-		case "favoriteCount":
-			out.Values[i] = ec._User_favoriteCount(ctx, field, obj)
+		case "favoritesGivenCount":
+			out.Values[i] = ec._User_favoritesGivenCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "totalFavorited":
-			out.Values[i] = ec._User_totalFavorited(ctx, field, obj)
+		case "favoritesReceivedCount":
+			out.Values[i] = ec._User_favoritesReceivedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -31922,6 +31948,14 @@ func (ec *executionContext) marshalOEdgeAttributesInput2map(ctx context.Context,
 	_ = ctx
 	res := graphql.MarshalMap(v)
 	return res
+}
+
+func (ec *executionContext) unmarshalOFeedOnly2ᚖkithᚋgraphᚋmodelᚐFeedOnly(ctx context.Context, v any) (*model.FeedOnly, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputFeedOnly(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOFollowAttributes2ᚖkithᚋstorageᚐAttributes(ctx context.Context, v any) (*storage.Attributes, error) {

@@ -3,6 +3,7 @@ package limits
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -187,10 +188,19 @@ func (w *costWalk) field(field *ast.Field) amount {
 	}
 }
 
-// isGiven reports whether an argument is written, and is no variable that is null.
+// isGiven reports whether an argument is written, or a field of it, such as `only.list`, and is no variable that is null.
 func (w *costWalk) isGiven(field *ast.Field, name string) bool {
+	name, inside, _ := strings.Cut(name, ".")
 	arg := field.Arguments.ForName(name)
-	return arg != nil && (arg.Value.Kind != ast.Variable || w.vars[arg.Value.Raw] != nil)
+	if arg == nil || arg.Value.Kind == ast.Variable && w.vars[arg.Value.Raw] == nil {
+		return false
+	}
+	if inside == "" {
+		return true
+	}
+	value, err := arg.Value.Value(w.vars)
+	object, _ := value.(map[string]any)
+	return err == nil && object[inside] != nil
 }
 
 // included applies @skip and @include.

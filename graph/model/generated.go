@@ -170,6 +170,14 @@ type FeedConnection struct {
 	Unseen *NewerPosts `json:"unseen,omitempty"`
 }
 
+// Whose posts a feed has.
+type FeedOnly struct {
+	// The users on this list, whether the viewer follows them or not. Fails with NOT_FOUND for a list that the viewer does not see.
+	List graphql.Omittable[*string] `json:"list,omitempty"`
+	// The viewer's special follows, if it is true.
+	Special graphql.Omittable[*bool] `json:"special,omitempty"`
+}
+
 // Why one of many follows was refused.
 type FollowError struct {
 	// As `extensions.code` of errors.

@@ -35,11 +35,11 @@ func (u *User) Attributes() storage.Attributes { return u.Row.Attributes }
 // PostCount fails when the user's shard did not answer.
 func (u *User) PostCount() (int32, error) { return int32(u.Counts.Value.Posts), u.Counts.Err }
 
-// FavoriteCount and TotalFavorited fail when the user's shard did not answer.
-func (u *User) FavoriteCount() (int32, error) {
+// FavoritesGivenCount and FavoritesReceivedCount fail when the user's shard did not answer.
+func (u *User) FavoritesGivenCount() (int32, error) {
 	return int32(u.Counts.Value.Favorites), u.Counts.Err
 }
-func (u *User) TotalFavorited() (int32, error) {
+func (u *User) FavoritesReceivedCount() (int32, error) {
 	return int32(u.Counts.Value.Favorited), u.Counts.Err
 }
 

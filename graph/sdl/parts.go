@@ -29,7 +29,7 @@ var partFields = map[string]map[string][]string{
 		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen", "removePost", "removeComment"},
 		"Subscription": {"postAdded", "favoriteAdded", "commentAdded"},
 		"Viewer":       {"feed", "feedSeenUpTo"},
-		"User":         {"postCount", "posts", "favoriteCount", "totalFavorited", "favorites"},
+		"User":         {"postCount", "posts", "favoritesGivenCount", "favoritesReceivedCount", "favorites"},
 	},
 }
 

@@ -105,7 +105,7 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 		}
 	}
 	directly, slowly := apis(t, store)
-	post := `__typename id text createdAt editedAt commentCount favoriteCount viewerHasFavorited author { handle }`
+	post := `__typename id text createdAt editedAt commentCount favoritesReceivedCount viewerHasFavorited author { handle }`
 	files := `media { __typename name url kind }`
 	user := `__typename id handle name bio avatarUrl createdAt followingCount followerCount`
 	for _, query := range []string{

@@ -276,7 +276,7 @@ func (w *writer) posts() {
 
 func (w *writer) post() {
 	w.on("Post", func() {
-		w.text.WriteString(w.draw("plain fields of a post", "id ", "text createdAt editedAt ", "commentCount ", "favoriteCount viewerHasFavorited ", "media { name url kind } "))
+		w.text.WriteString(w.draw("plain fields of a post", "id ", "text createdAt editedAt ", "commentCount ", "favoritesReceivedCount viewerHasFavorited ", "media { name url kind } "))
 		if w.depth >= deepest {
 			return
 		}
@@ -334,7 +334,7 @@ func (w *writer) viewer() {
 func (w *writer) user() {
 	w.on("User", func() {
 		w.text.WriteString(w.draw("plain fields of a user", "id ", "handle ", "name bio ", "followingCount ", "createdAt followerCount ", "__typename ",
-			"friendCount ", "favoriteCount totalFavorited ", "listVisibility { followings followers } "))
+			"friendCount ", "favoritesGivenCount favoritesReceivedCount ", "listVisibility { followings followers } "))
 		if w.depth >= deepest {
 			return
 		}

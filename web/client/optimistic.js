@@ -108,8 +108,8 @@ function favorited(cache, postId, viewerHasFavorited) {
   return own && {
     __typename: "FavoritePayload",
     changed: true,
-    viewer: { ...own, user: { ...own.user, ...plus(cache, own.user, "favoriteCount", by) } },
-    post: { ...post, viewerHasFavorited, ...plus(cache, post, "favoriteCount", by) },
+    viewer: { ...own, user: { ...own.user, ...plus(cache, own.user, "favoritesGivenCount", by) } },
+    post: { ...post, viewerHasFavorited, ...plus(cache, post, "favoritesReceivedCount", by) },
   };
 }
 

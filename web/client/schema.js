@@ -128,8 +128,7 @@ export const lists = {
     "dismissedUsers": [],
     "feed": [
       "newerThan",
-      "list",
-      "special"
+      "only"
     ],
     "followRequests": [
       "direction"

@@ -24,11 +24,11 @@ export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; 
           type="button"
           className={`button plain like ${post.viewerHasFavorited ? 'on' : ''}`}
           aria-pressed={!!post.viewerHasFavorited}
-          aria-label={`Favorite, ${post.favoriteCount}`}
+          aria-label={`Favorite, ${post.favoritesReceivedCount}`}
           onClick={() => (session ? report((post.viewerHasFavorited ? unfavorite : favorite)({ postId: post.id })) : askToSignIn('Sign in to favorite this post'))}
         >
           <Icon name="heart" />
-          <Count of={post.favoriteCount} />
+          <Count of={post.favoritesReceivedCount} />
         </button>
         <button type="button" className="button plain talk" aria-expanded={open} aria-label={`Comments, ${post.commentCount}`} onClick={() => setOpen(!open)}>
           <Icon name="comment" />
@@ -73,14 +73,15 @@ const copy = async (link: string) => tell((await navigator.clipboard?.writeText(
 /** The viewer's feed, or that of a list. Posts that are added while it is shown wait behind a button. */
 export function Feed({ list, empty, refreshed }: { list?: string; empty: ReactNode; refreshed?: () => void }) {
   const client = useClient();
+  const only = list ? { list } : undefined;
   const [fresh, setFresh] = useState(0);
   const [version, setVersion] = useState(0);
-  const [item] = useSubscription({ query: gql.PostAddedDocument, variables: { list } });
+  const [item] = useSubscription({ query: gql.PostAddedDocument, variables: { only } });
   useEffect(() => {
     if (item.data) setFresh(n => n + 1);
   }, [item.data]);
   const refresh = async () => {
-    const { error } = await client.query(gql.FeedDocument, { list, after: null }, { requestPolicy: 'network-only' }).toPromise();
+    const { error } = await client.query(gql.FeedDocument, { only, after: null }, { requestPolicy: 'network-only' }).toPromise();
     if (error) return tell(sentence(error), 'bad');
     setFresh(0);
     setVersion(version + 1);
@@ -93,7 +94,7 @@ export function Feed({ list, empty, refreshed }: { list?: string; empty: ReactNo
           {fresh === 1 ? 'One new post' : `${fresh} new posts`}
         </button>
       )}
-      <Endless key={version} document={gql.FeedDocument} variables={{ list }} pick={data => nodesOf(data.viewer?.feed)} id={post => post.id} row={post => <PostCard post={post} />} label="Posts" empty={empty} />
+      <Endless key={version} document={gql.FeedDocument} variables={{ only }} pick={data => nodesOf(data.viewer?.feed)} id={post => post.id} row={post => <PostCard post={post} />} label="Posts" empty={empty} />
     </>
   );
 }

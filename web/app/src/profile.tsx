@@ -42,7 +42,7 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
             ['following', 'Following', user.followingCount],
             ['followers', 'Followers', user.followerCount],
             ['friends', 'Friends', user.friendCount],
-            ['favorites', 'Favorites', user.favoriteCount],
+            ['favorites', 'Favorites', user.favoritesGivenCount],
           ] as const
         ).map(([to, name, count]) => (
           <Part key={to} to={to} data-list={to} data-count={count}>
