@@ -63,7 +63,7 @@ func locked(t *testing.T, s site) {
 	a.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
 	s.does(t, 812, "follow", 810)
 	a.Go(s.browser, "/app/requests")
-	a.Press("Follow requests")
+	a.Until("the page begins where two wait", `document.querySelector(".tabs [aria-pressed=true]").textContent === "Follow requests" && document.querySelector(".tabs [data-waiting='2']")`)
 	a.Press("Do not let " + other + " follow you")
 	a.Sees("Request declined.")
 	a.Press("Let " + fan + " follow you")

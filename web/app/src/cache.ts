@@ -51,7 +51,10 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         return waiting ? { ...data, viewer: { ...data.viewer!, [list]: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
       });
     };
-  const closes = later((_, { userId }, cache) => close(cache, userId));
+  const closes = later((_, { userId }, cache) => {
+    close(cache, userId);
+    if (cache.resolve({ __typename: 'User', id: String(userId) }, 'locked')) forget(cache, own, 'followRequests');
+  });
   const mutesChanged = later((_, __, cache) => {
     forget(cache, own, 'mutedUsers', 'feed');
     forget(cache, viewer, 'followSuggestions');

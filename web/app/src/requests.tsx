@@ -1,28 +1,35 @@
 // Requests to be friends, and to follow a locked user: those that wait for the viewer, and those that the viewer has sent.
 import { useState } from 'react';
-import { useMutation } from 'urql';
+import { useMutation, useQuery } from 'urql';
 import * as gql from './gql';
 import { Endless, FollowButton, Row, nodesOf } from './people';
 import { Link } from './router';
-import { Age, Empty, PageTitle, present, report } from './ui';
+import { Age, Empty, PageTitle, Skeleton, present, report } from './ui';
 
 const kinds = ['Friend requests', 'Follow requests', 'Friend requests sent', 'Follow requests sent'] as const;
 
 export function Requests() {
-  const [kind, setKind] = useState<(typeof kinds)[number]>('Friend requests');
+  const [{ data, fetching }] = useQuery({ query: gql.ViewerDocument });
+  const waiting = [data?.viewer?.friendRequests?.totalCount, data?.viewer?.followRequests?.totalCount];
+  const [chosen, setKind] = useState<(typeof kinds)[number]>();
+  // The page begins where something waits, and stays there.
+  if (!chosen && data) setKind(kinds[!waiting[0] && waiting[1] ? 1 : 0]);
+  const kind = chosen ?? kinds[0];
   const received = !kind.endsWith('sent');
   const direction = received ? 'RECEIVED' : 'SENT';
   return (
     <>
       <PageTitle title="Requests" />
       <div className="tabs" role="group" aria-label="Which requests">
-        {kinds.map(one => (
-          <button key={one} type="button" aria-pressed={kind === one} onClick={() => setKind(one)}>
+        {kinds.map((one, i) => (
+          <button key={one} type="button" aria-pressed={kind === one} data-waiting={waiting[i] || undefined} onClick={() => setKind(one)}>
             {one}
           </button>
         ))}
       </div>
-      {kind.startsWith('Friend') ? (
+      {!chosen && fetching ? (
+        <Skeleton />
+      ) : kind.startsWith('Friend') ? (
         <Endless
           key={kind}
           document={gql.RequestsDocument}
