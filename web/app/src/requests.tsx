@@ -54,7 +54,7 @@ export function Requests() {
           empty={
             received ? (
               <Empty icon="inbox" title="No follow requests.">
-                When you turn on follow approval in the <Link to="/settings">settings</Link>, requests appear here.
+                Approve followers in the <Link to="/settings">settings</Link>, and their requests appear here.
               </Empty>
             ) : (
               <Empty icon="inbox" title="You haven’t sent any follow requests." />
@@ -107,9 +107,9 @@ function RequestRow({ request, received }: { request: gql.RequestFragment; recei
   return (
     <Row
       person={person}
-      note={
+      reason={
         <>
-          {request.message && <>“{request.message}” · </>}
+          {request.message && <span>“{request.message}”</span>}
           <Age at={request.updatedAt} />
         </>
       }
