@@ -64,6 +64,15 @@ func notSuspended(is storage.UserStanding, now time.Time) error {
 	return refused
 }
 
+// Standing is the state of a user as the user is told of it, without a suspension that has ended.
+func (s *States) Standing(ctx context.Context, user storage.UserID) (storage.UserStanding, error) {
+	is, err := standingOf(ctx, s.Store, user)
+	if is.Until <= storage.MicrosOf(s.Now()) {
+		is.Suspension = storage.Suspension{}
+	}
+	return is, err
+}
+
 func standingOf(ctx context.Context, store storage.Answerer, user storage.UserID) (storage.UserStanding, error) {
 	is, err := storage.StateLookups.Get(ctx, store, user)
 	if err != nil {

@@ -184,6 +184,27 @@ func (r viewerFields) Identities(ctx context.Context, obj *model.Viewer) ([]*mod
 	}), nil
 }
 
+func (r viewerFields) Standing(ctx context.Context, obj *model.Viewer) (*model.Standing, error) {
+	type key struct{}
+	is, err := prefetch.Shared(ctx, key{}, func() (storage.UserStanding, error) { return r.States.Standing(ctx, obj.User.UserID) })
+	switch {
+	case err != nil:
+		return nil, err
+	case is.Until == 0:
+		return &model.Standing{State: accountStates[is.State]}, nil
+	}
+	s := &model.Standing{State: model.AccountStateSuspended, Reason: &is.Reason}
+	if is.Until != storage.Forever {
+		s.Until = new(is.Until.Time())
+	}
+	return s, nil
+}
+
+var accountStates = [...]model.AccountState{
+	storage.Active: model.AccountStateActive, storage.Deactivated: model.AccountStateDeactivated,
+	storage.Deleting: model.AccountStateDeleting, storage.Deleted: model.AccountStateDeleting,
+}
+
 func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*model.UserPayload, error) {
 	return changeUser(ctx, "id", text, func(id storage.UserID) (bool, error) {
 		user, made, err := r.Accounts.Create(ctx, id, handle, name)

@@ -46,7 +46,8 @@ func TestASuspendedUserCannotUndoIt(t *testing.T) {
 		} {
 			refused(b.Ask(`mutation { `+mutation+` }`, nil))
 		}
-		b.Ask(`{ viewer { deactivated user { followerCount } } }`, nil).Is(`{"viewer": {"deactivated": true, "user": {"followerCount": 1}}}`)
+		b.Ask(`{ viewer { deactivated standing { state reason until } user { followerCount } } }`, nil).
+			Is(`{"viewer": {"deactivated": true, "standing": {"state": "SUSPENDED", "reason": "spam", "until": null}, "user": {"followerCount": 1}}}`)
 		v.api.As(v.a).Ask(`query($b: ID!) { user(by: {id: $b}) { id } viewer { user { followings { totalCount } } } }`, apitest.Vars{"b": v.b.String()}).
 			Is(`{"user": null, "viewer": {"user": {"followings": {"totalCount": 0}}}}`)
 
@@ -74,8 +75,13 @@ func TestASuspensionEnds(t *testing.T) {
 		for _, user := range []storage.UserID{v.b, v.c} {
 			holds(t, v.api.Admin().Ask(suspendUser, apitest.Vars{"id": user.String(), "why": "spam", "until": until}), until)
 			holds(t, v.do(user, "follow", v.a), `"until":"`+until+`"`)
+			v.api.As(user).Ask(`{ viewer { standing { state reason until } } }`, nil).
+				Is(`{"viewer": {"standing": {"state": "SUSPENDED", "reason": "spam", "until": "` + until + `"}}}`)
 		}
 		v.pass(time.Hour + time.Second)
+		for user, state := range map[storage.UserID]string{v.a: "ACTIVE", v.b: "ACTIVE", v.c: "DEACTIVATED"} {
+			v.api.As(user).Ask(`{ viewer { standing { state reason until } } }`, nil).Is(`{"viewer": {"standing": {"state": "` + state + `", "reason": null, "until": null}}}`)
+		}
 		v.does(v.b, "follow", v.a) // this gateway learns it now; the others, and without a write, within a second
 		v.api.As(v.a).Ask(`query($b: ID!) { user(by: {id: $b}) { followingCount } }`, apitest.Vars{"b": v.b.String()}).Is(`{"user": {"followingCount": 1}}`)
 		if got := v.do(v.c, "follow", v.a).Refused("FORBIDDEN"); got != deactivated {

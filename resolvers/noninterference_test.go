@@ -308,7 +308,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 		for from := 1; from <= 12; from++ {
 			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } best: followSuggestions(orderBy: BEST) { complete excluded { followed } edges { score reason sharedCount node { id } via { id } } } similarUsers { complete totalCount nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
 			for _, kind := range []string{"WORKS_WITH", "ADMIRES", "BOOKMARKS", "SUBSCRIBES"} {
-				same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { edges(kind: %s) { totalCount edges { since until node { id } } } } edgesTo(kind: %[2]s, id: %[1]d) { totalCount complete nodes { id } edges { cursor endId since until attributes { rank } } pageInfo { hasNextPage } } viewer { edge(kind: %[2]s, id: %[1]d) { since } mutedUsers { totalCount } } }`, from, kind), nil)
+				same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { edges(kind: %s) { totalCount edges { since until node { id } } } } edgesTo(kind: %[2]s, id: %[1]d) { totalCount complete nodes { id } edges { cursor endId since until attributes { rank } } pageInfo { hasNextPage } } viewer { standing { state reason until } edge(kind: %[2]s, id: %[1]d) { since } mutedUsers { totalCount } } }`, from, kind), nil)
 			}
 			for to := 1; to <= 12; to++ {
 				same(t, viewer, fmt.Sprintf(`{ relationship(from: %d, to: %d) { status followedAt } user(by: {id: %[1]d}) { commonFollowings(with: %d) { complete totalCount } } }`, from, to), nil)

@@ -101,7 +101,7 @@ func Of(typeName, name string) *Field {
 // Types are all types, by name.
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
-	&viewer, &linkedIdentity, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
+	&viewer, &linkedIdentity, &standing, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
 	&userConnection, &followConnection, &matchConnection, &blockConnection, &followRequestConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &followRequestEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,

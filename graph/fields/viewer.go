@@ -21,7 +21,10 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"followRequests": {Needs: Inverse, Weight: pageOfList},
 	"friendRequests": {Needs: Inverse, Weight: pageOfList},
 	"dismissedUsers": {Weight: pageOfList},
+	"standing":       {Weight: 10},                                // a statement
 	"identities":     {Length: storage.MaxIdentities, Weight: 20}, // every shard is asked
 }}
+
+var standing = made("Standing", "state", "reason", "until")
 
 var linkedIdentity = made("LinkedIdentity", "issuer", "subject", "linkedAt")

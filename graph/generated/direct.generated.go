@@ -423,6 +423,10 @@ func (ec *executionContext) marshalOSessionPayload2ᚖkithᚋgraphᚋmodelᚐSes
 	return selections.AnswerOptionalObject(ctx, "SessionPayload", sel, v, ec._SessionPayload)
 }
 
+func (ec *executionContext) marshalOStanding2ᚖkithᚋgraphᚋmodelᚐStanding(ctx context.Context, sel ast.SelectionSet, v *model.Standing) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "Standing", sel, v, ec._Standing)
+}
+
 func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "SuggestionConnection", sel, v, ec._SuggestionConnection)
 }

@@ -590,6 +590,12 @@ type ComplexityRoot struct {
 		Viewer    func(childComplexity int) int
 	}
 
+	Standing struct {
+		Reason func(childComplexity int) int
+		State  func(childComplexity int) int
+		Until  func(childComplexity int) int
+	}
+
 	Subscription struct {
 		Changes              func(childComplexity int, after *string, kinds []model.ChangeKind) int
 		CommentAdded         func(childComplexity int) int
@@ -703,6 +709,7 @@ type ComplexityRoot struct {
 		ID             func(childComplexity int) int
 		Identities     func(childComplexity int) int
 		MutedUsers     func(childComplexity int, scope model.MuteScope, first *int32, after *string) int
+		Standing       func(childComplexity int) int
 		User           func(childComplexity int) int
 	}
 
@@ -846,6 +853,8 @@ type ViewerResolver interface {
 	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.UserConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
+
+	Standing(ctx context.Context, obj *model.Viewer) (*model.Standing, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -3272,6 +3281,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SessionPayload.Viewer(childComplexity), true
 
+	case "Standing.reason":
+		if e.ComplexityRoot.Standing.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Standing.Reason(childComplexity), true
+	case "Standing.state":
+		if e.ComplexityRoot.Standing.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Standing.State(childComplexity), true
+	case "Standing.until":
+		if e.ComplexityRoot.Standing.Until == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Standing.Until(childComplexity), true
+
 	case "Subscription.changes":
 		if e.ComplexityRoot.Subscription.Changes == nil {
 			break
@@ -3904,6 +3932,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.MutedUsers(childComplexity, args["scope"].(model.MuteScope), args["first"].(*int32), args["after"].(*string)), true
+	case "Viewer.standing":
+		if e.ComplexityRoot.Viewer.Standing == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Standing(childComplexity), true
 	case "Viewer.user":
 		if e.ComplexityRoot.Viewer.User == nil {
 			break
@@ -6268,6 +6302,30 @@ type Viewer {
   discoverable: Boolean! @cacheControl(scope: PRIVATE)
   "Whether the viewer is hidden from everybody else: the account is deactivated, or suspended."
   deactivated: Boolean! @cacheControl(scope: PRIVATE)
+  "The state of the account, and what the user is told of it. Whoever is suspended reads it with the tokens from before."
+  standing: Standing @semanticNonNull @cacheControl(scope: PRIVATE)
+}
+
+"The state of an account, for its user."
+type Standing {
+  "The state. A suspension goes before what the user has chosen."
+  state: AccountState!
+  "Why the user is suspended; otherwise null."
+  reason: String
+  "When the suspension ends by itself; null for one without an end, and for other states."
+  until: DateTime
+}
+
+"What an account can be."
+enum AccountState {
+  "Everybody sees the user."
+  ACTIVE
+  "The user has hidden itself, and comes back by ` + "`" + `reactivateAccount` + "`" + `."
+  DEACTIVATED
+  "An operator has hidden the user."
+  SUSPENDED
+  "The user is being removed, for good."
+  DELETING
 }
 
 "A subject of an identity provider that stands for a user."
@@ -7225,6 +7283,18 @@ func (ec *executionContext) childFields_SessionPayload(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Standing(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "state":
+		return ec.fieldContext_Standing_state(ctx, field)
+	case "reason":
+		return ec.fieldContext_Standing_reason(ctx, field)
+	case "until":
+		return ec.fieldContext_Standing_until(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Standing", field.Name)
+}
+
 func (ec *executionContext) childFields_SuggestionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -7431,6 +7501,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_discoverable(ctx, field)
 	case "deactivated":
 		return ec.fieldContext_Viewer_deactivated(ctx, field)
+	case "standing":
+		return ec.fieldContext_Viewer_standing(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Viewer", field.Name)
 }
@@ -20215,6 +20287,75 @@ func (ec *executionContext) fieldContext_SessionPayload_viewer(_ context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Standing_state(ctx context.Context, field graphql.CollectedField, obj *model.Standing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Standing_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.AccountState) graphql.Marshaler {
+			return ec.marshalNAccountState2kithᚋgraphᚋmodelᚐAccountState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Standing_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Standing", field, false, false, errors.New("field of type AccountState does not have child fields"))
+}
+
+func (ec *executionContext) _Standing_reason(ctx context.Context, field graphql.CollectedField, obj *model.Standing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Standing_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Standing_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Standing", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Standing_until(ctx context.Context, field graphql.CollectedField, obj *model.Standing) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Standing_until(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Until, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Standing_until(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Standing", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _Subscription_relationshipChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -22875,6 +23016,38 @@ func (ec *executionContext) _Viewer_deactivated(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_Viewer_deactivated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Viewer_standing(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_standing(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().Standing(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Standing) graphql.Marshaler {
+			return ec.marshalOStanding2ᚖkithᚋgraphᚋmodelᚐStanding(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_standing(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Standing(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) __Service_sdl(ctx context.Context, field graphql.CollectedField, obj *model.Service) (ret graphql.Marshaler) {
@@ -29036,6 +29209,54 @@ func (ec *executionContext) _SessionPayload(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var standingImplementors = []string{"Standing"}
+
+func (ec *executionContext) _Standing(ctx context.Context, sel ast.SelectionSet, obj *model.Standing) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, standingImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "Standing")
+		case "state":
+			out.Values[i] = ec._Standing_state(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._Standing_reason(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "until":
+			out.Values[i] = ec._Standing_until(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var subscriptionImplementors = []string{"Subscription"}
 
 func (ec *executionContext) _Subscription(ctx context.Context, sel ast.SelectionSet) func(ctx context.Context) graphql.Marshaler {
@@ -30612,6 +30833,44 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "standing":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_standing(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -31062,6 +31321,16 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) unmarshalNAccountState2kithᚋgraphᚋmodelᚐAccountState(ctx context.Context, v any) (model.AccountState, error) {
+	var res model.AccountState
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAccountState2kithᚋgraphᚋmodelᚐAccountState(ctx context.Context, sel ast.SelectionSet, v model.AccountState) graphql.Marshaler {
+	return v
+}
 
 func (ec *executionContext) unmarshalNBoolean2bool(ctx context.Context, v any) (bool, error) {
 	res, err := graphql.UnmarshalBoolean(v)

@@ -599,6 +599,16 @@ type SessionPayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
+// The state of an account, for its user.
+type Standing struct {
+	// The state. A suspension goes before what the user has chosen.
+	State AccountState `json:"state"`
+	// Why the user is suspended; otherwise null.
+	Reason *string `json:"reason,omitempty"`
+	// When the suspension ends by itself; null for one without an end, and for other states.
+	Until *time.Time `json:"until,omitempty"`
+}
+
 // What the viewer is notified of while it is connected: what has changed, or has been added, with the viewer beside it.
 type Subscription struct {
 }
@@ -653,6 +663,70 @@ type UsersBy struct {
 type Service struct {
 	// In the schema definition language of Federation 2.
 	Sdl string `json:"sdl"`
+}
+
+// What an account can be.
+type AccountState string
+
+const (
+	// Everybody sees the user.
+	AccountStateActive AccountState = "ACTIVE"
+	// The user has hidden itself, and comes back by `reactivateAccount`.
+	AccountStateDeactivated AccountState = "DEACTIVATED"
+	// An operator has hidden the user.
+	AccountStateSuspended AccountState = "SUSPENDED"
+	// The user is being removed, for good.
+	AccountStateDeleting AccountState = "DELETING"
+)
+
+var AllAccountState = []AccountState{
+	AccountStateActive,
+	AccountStateDeactivated,
+	AccountStateSuspended,
+	AccountStateDeleting,
+}
+
+func (e AccountState) IsValid() bool {
+	switch e {
+	case AccountStateActive, AccountStateDeactivated, AccountStateSuspended, AccountStateDeleting:
+		return true
+	}
+	return false
+}
+
+func (e AccountState) String() string {
+	return string(e)
+}
+
+func (e *AccountState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AccountState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AccountState", str)
+	}
+	return nil
+}
+
+func (e AccountState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *AccountState) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e AccountState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
 }
 
 // Whom an answer is for.

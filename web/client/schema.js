@@ -64,6 +64,7 @@ export const keyless = [
   "RelationshipChanged",
   "RelationshipPayload",
   "SessionPayload",
+  "Standing",
   "SuggestionConnection",
   "SuggestionEdge",
   "SuggestionExclusions",
