@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"kith/gateway"
 	"kith/gateway/exchange"
 	"kith/graph/limits"
+	"kith/storage"
 )
 
 func TestAnswersAreBounded(t *testing.T) {
@@ -83,21 +85,61 @@ func TestRequestsInWorkAreBounded(t *testing.T) {
 	}
 }
 
+// costlyQuery costs nearly as much as a query may.
+func costlyQuery(field string) string {
+	var costly strings.Builder
+	costly.WriteString("{ " + field)
+	for i := range 980 { // each costs 101
+		fmt.Fprintf(&costly, " p%d: page(first: 100)", i)
+	}
+	return costly.String() + " }"
+}
+
+// Costly requests that wait for a server keep no other costly request from its turn, over HTTP and over a WebSocket.
+func TestCostlyRequestsWaitForServersAtOnce(t *testing.T) {
+	waiting, ended := atomic.Int64{}, make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
+	s := serve(t, gateway.Config{
+		Limits: limits.Limits{Tokens: 20_000, Overlaps: 1 << 20},
+		Schema: newSchema(map[string]resolver{"wait": func(ctx context.Context, _ map[string]any) (any, error) {
+			defer storage.Wait(ctx)()
+			waiting.Add(1)
+			<-ended
+			return "read", nil
+		}}),
+	})
+	t.Cleanup(end)
+	all := 10 * max(1, runtime.GOMAXPROCS(0)/2)
+	answers := make(chan reply, all)
+	for range all {
+		go func() { answers <- s.query(costlyQuery("wait")) }()
+	}
+	c, _ := s.from("", "1")
+	c.init("1")
+	c.expect(`{"type":"connection_ack"}`)
+	c.subscribe("1", costlyQuery("wait"))
+	eventually(t, "all wait for a server", func() bool { return waiting.Load() == int64(all+1) })
+	end()
+	for range all {
+		if got := <-answers; got.status != http.StatusOK || !strings.Contains(got.text, `"wait":"read"`) {
+			t.Errorf("%d %.100s", got.status, got.text)
+		}
+	}
+	if got, err := c.read(); err != nil || !strings.Contains(got, `"wait":"read"`) {
+		t.Errorf("%.100s, %v", got, err)
+	}
+}
+
 // Costly requests wait for one another. Cheap requests wait for none of them.
 func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	cfg, began, end := blocking(nil)
 	cfg.Limits = limits.Limits{Tokens: 20_000, Overlaps: 1 << 20}
 	cfg.MaxRequests = 8 * max(1, runtime.GOMAXPROCS(0)/2) // an eighth of these has turns, a quarter may wait for theirs
 	s := serve(t, cfg)
-	var costly strings.Builder
-	costly.WriteString("{ wait")
-	for i := range 980 { // each costs 101
-		fmt.Fprintf(&costly, " p%d: page(first: 100)", i)
-	}
-	costly.WriteString(" }")
+	costly := costlyQuery("wait")
 	answers := make(chan reply, cfg.MaxRequests)
 	for range cfg.MaxRequests {
-		go func() { answers <- s.query(costly.String()) }()
+		go func() { answers <- s.query(costly) }()
 	}
 	<-began
 	refused := <-answers // others have got their turns by then, since those that are in work wait
@@ -117,7 +159,7 @@ func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	if answered == 0 {
 		t.Error("none that was taken in was answered")
 	}
-	if got := s.query(costly.String()); got.status != http.StatusOK {
+	if got := s.query(costly); got.status != http.StatusOK {
 		t.Errorf("afterwards: %d %.100s", got.status, got.text)
 	}
 }

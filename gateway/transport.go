@@ -129,7 +129,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	if !s.Execute(ctx, a.permit, op) {
 		return exchange.Busy(exchange.TooManyRequests)
 	}
-	ctx = selections.With(s.Prepare(ctx, op.OperationContext, a.Span), &op.Document.Memo)
+	ctx = selections.With(s.Prepare(a.permit.Waiting(ctx), op.OperationContext, a.Span), &op.Document.Memo)
 	responses, ctx := s.Dispatch(ctx, op)
 	response := exchange.InTime(ctx, responses(ctx))
 	written, ok := s.admission.Send(ctx, len(response.Data))

@@ -222,6 +222,26 @@ func OutagesOf(ctx context.Context) *Outages {
 	return o
 }
 
+// Waiter is told when its request waits for a server, and when it has got what it waited for: goOn returns when it may go on.
+type Waiter interface {
+	Wait(context.Context) (goOn func())
+}
+
+type waiterKey struct{}
+
+// WithWaiter returns the context of a request whose waiter is told.
+func WithWaiter(ctx context.Context, w Waiter) context.Context {
+	return context.WithValue(ctx, waiterKey{}, w)
+}
+
+// Wait says that the request of a context waits for a server, until goOn is called.
+func Wait(ctx context.Context) (goOn func()) {
+	if w, ok := ctx.Value(waiterKey{}).(Waiter); ok {
+		return w.Wait(ctx)
+	}
+	return func() {}
+}
+
 // Note remembers that a shard did not answer in time.
 func (o *Outages) Note(shard int, err error) {
 	if o == nil {

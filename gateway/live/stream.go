@@ -151,7 +151,7 @@ func (s *Server) admitted(op documents.Operation, responses graphql.ResponseHand
 		if !ok || !s.Execute(ctx, &admitted, op) {
 			return answerOf(exchange.Busy(exchange.TooManyRequests).Err)
 		}
-		return responses(ctx)
+		return responses(admitted.Waiting(ctx))
 	}
 }
 

@@ -2,10 +2,11 @@ package quota
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"kith/storage"
 )
 
 const (
@@ -29,12 +30,15 @@ const (
 	// use at once. A unit of cost stands for a microsecond.
 	freePart   = 1. / 32
 	freeAtOnce = 50_000
+
+	// othersFor is how long a request of somebody else keeps processors free for more.
+	othersFor = 20 * time.Millisecond
 )
 
 // A Permit is the admission of one request; the zero value is none.
 type Permit struct {
 	of   *Limiter // nil: it is none, or has ended
-	turn func()   // ends its turn, if that has not ended before; nil: it has got none
+	turn *turn    // nil: it has got none
 }
 
 // Admit takes a request in; false if there are too many. Its permit has to end.
@@ -66,31 +70,39 @@ func (l *Limiter) wait(ctx context.Context) bool {
 
 // Read announces that so many bytes are read. It returns false if they are many, which takes milliseconds, and there is too much such work.
 func (p *Permit) Read(ctx context.Context, bytes int) bool {
-	return bytes <= CostlyBytes || p.work(ctx, CostlyFrom)
+	return bytes <= CostlyBytes || p.work(ctx, p.of.turns, CostlyFrom)
 }
 
 // Execute announces in the same way that an operation of a cost is executed. A cheap one waits only if its party has spent its share.
 func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
-	return cost <= CostlyFrom && p.turn == nil && p.of.spares(ctx, cost) || p.work(ctx, cost)
+	if cost > CostlyFrom || p.turn != nil {
+		return p.work(ctx, p.of.turns, cost)
+	}
+	return p.of.spares(ctx, cost) || p.work(ctx, p.of.cheap, cost)
 }
 
 // work waits until there is a turn for costly work, or adds to the cost of the one that the permit has.
 //
-// Such requests take turns, half as many at a time as Go runs goroutines, so that cheap requests are answered beside them.
-func (p *Permit) work(ctx context.Context, cost uint64) bool {
-	who := p.of.Party(ctx).payer()
+// Such requests take turns, half as many at a time as Go runs goroutines, so that cheap requests are answered beside them; cheap ones of who
+// has spent its share take others, see [Limiter.forCheap].
+func (p *Permit) work(ctx context.Context, turns *turns, cost uint64) bool {
 	if p.turn != nil {
-		p.of.turns.charge(who, cost)
+		p.turn.charge(cost)
 		return true
 	}
-	if !p.of.turns.begin(ctx, who, cost) {
+	if p.turn = turns.begin(ctx, p.of.Party(ctx).payer(), cost); p.turn == nil {
 		p.of.metrics.Overload.WithLabelValues("costly").Inc()
 		return false
 	}
-	end := sync.OnceFunc(p.of.turns.end)
-	late := time.AfterFunc(longestTurn, end)
-	p.turn = func() { late.Stop(); end() }
 	return true
+}
+
+// Waiting lets the request give its turn away while it waits for servers.
+func (p *Permit) Waiting(ctx context.Context) context.Context {
+	if p.turn == nil {
+		return ctx
+	}
+	return storage.WithWaiter(ctx, p.turn)
 }
 
 // End is called when only sending the answer is left, and again at the end in any case.
@@ -101,7 +113,7 @@ func (p *Permit) End() {
 	}
 	p.of = nil
 	if p.turn != nil {
-		p.turn()
+		p.turn.end()
 	}
 	l.working.Add(-1)
 	l.requests.Release(1)
@@ -110,7 +122,7 @@ func (p *Permit) End() {
 // spares reports whether a party has not spent its share of the processors with a request of a cost. While no more requests are in work than
 // there are processors, nobody is kept waiting and nothing is spent. Backends that act for many have no share.
 func (l *Limiter) spares(ctx context.Context, cost uint64) bool {
-	if l.working.Load() <= int64(l.turns.all) {
+	if l.working.Load() <= int64(l.half) {
 		return true
 	}
 	who := l.Party(ctx).payer()
@@ -119,10 +131,23 @@ func (l *Limiter) spares(ctx context.Context, cost uint64) bool {
 	}
 	spent, ok := l.spent.Get(who)
 	if !ok {
-		spent = rate.NewLimiter(rate.Limit(freePart*1e6*float64(l.turns.all)), freeAtOnce)
+		spent = rate.NewLimiter(rate.Limit(freePart*1e6*float64(l.half)), freeAtOnce)
 		l.spent.Add(who, spent)
 	}
-	return spent.AllowN(time.Now(), int(cost))
+	if now := time.Now(); !spent.AllowN(now, int(cost)) {
+		return false
+	} else if spent.TokensAt(now) > freeAtOnce/2 {
+		l.others.Store(now.UnixNano())
+	}
+	return true
+}
+
+// forCheap is how many turns there are for the cheap requests of who has spent its share: a half of the processors while there are others, who have not.
+func (l *Limiter) forCheap() int {
+	if time.Since(time.Unix(0, l.others.Load())) < othersFor {
+		return l.half
+	}
+	return 2 * l.half
 }
 
 // Take works on a message of so many bytes from a WebSocket. A long message waits for its

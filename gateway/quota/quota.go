@@ -72,7 +72,10 @@ type Limiter struct {
 	queued   atomic.Int64        // requests that wait for that
 	sockets  *semaphore.Weighted // of 1: the one long message of a WebSocket that is read
 
+	half    int                               // of the processors
+	others  atomic.Int64                      // when a request came that was cheap and of who has not spent its share, in Unix nanoseconds
 	turns   *turns                            // of costly requests
+	cheap   *turns                            // of cheap requests of who has spent its share
 	spent   *lru.Cache[Party, *rate.Limiter]  // by [Party.payer]
 	answers *semaphore.Weighted               // of 1 each that is worked on
 	refused *lru.Cache[string, *rate.Limiter] // by [Party.Address]
@@ -127,20 +130,23 @@ func New(b Bounds, party func(context.Context) Party, m *exchange.Metrics) *Limi
 	if err = cmp.Or(err, errSpent); err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	return &Limiter{
+	l := &Limiter{
 		Bounds:   b,
 		Party:    party,
 		Closing:  make(chan struct{}),
 		metrics:  m,
 		requests: semaphore.NewWeighted(int64(b.Requests)),
 		sockets:  semaphore.NewWeighted(1),
-		turns:    newTurns(max(1, runtime.GOMAXPROCS(0)/2), b.Requests/4),
+		half:     max(1, runtime.GOMAXPROCS(0)/2),
 		spent:    spent,
 		answers:  semaphore.NewWeighted(int64(b.Answers)),
 		refused:  refused,
 		shares:   make(map[Party]*share),
 		empty:    make(chan struct{}),
 	}
+	l.turns = newTurns(func() int { return l.half }, b.Requests/4)
+	l.cheap = newTurns(l.forCheap, b.Requests/4)
+	return l
 }
 
 func (l *Limiter) newShare() *share {

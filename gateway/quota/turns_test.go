@@ -4,34 +4,43 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 )
+
+func always(n int) func() int { return func() int { return n } }
 
 func user(n int64) Party { return Party{User: n} }
 
-// worked lets requests of parties come, one after another, while the only turn is taken, and returns in which order they get it.
-func worked(t *testing.T, turns *turns, requests []Party, cost func(Party) uint64) (order []int64) {
+// worked lets requests of parties come, one after another, while the only turn is taken, and returns in which order they get it. Each is to cost
+// 100, and takes some microseconds.
+func worked(t *testing.T, turns *turns, requests []Party, took func(Party) uint64) (order []int64) {
 	t.Helper()
-	if !turns.begin(t.Context(), user(0), 1) {
+	first := turns.begin(t.Context(), user(0), 1)
+	if first == nil {
 		t.Fatal("the first was refused")
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, who := range requests {
 		all.Go(func() {
-			if !turns.begin(t.Context(), who, cost(who)) {
+			own := turns.begin(t.Context(), who, 100)
+			if own == nil {
 				return
 			}
 			mu.Lock()
 			order = append(order, who.User)
 			mu.Unlock()
-			turns.end()
+			time.Sleep(time.Duration(took(who)) * time.Microsecond)
+			own.end()
 		})
 		synctest.Wait() // it waits
 	}
-	turns.end()
+	first.end()
 	all.Wait()
 	return order
 }
@@ -43,17 +52,17 @@ func equal(Party) uint64 { return 100 }
 // One request of a party does not wait for the many that another has sent before.
 func TestAPartyThatComesLaterIsNotLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns(1, 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
+		order := worked(t, newTurns(always(1), 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
 		if len(order) != 22 || slices.Contains(order[4:], 2) {
 			t.Errorf("the order was %v", order)
 		}
 	})
 }
 
-// Parties have turns in proportion to what their requests do not cost.
-func TestTurnsAreSharedByCost(t *testing.T) {
+// Parties have turns in proportion to what their requests do not take, whatever they are to cost.
+func TestTurnsAreSharedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns(1, 100), slices.Concat(repeated(1, 40), repeated(3, 40)), func(who Party) uint64 { return 100 * uint64(who.User) })
+		order := worked(t, newTurns(always(1), 100), slices.Concat(repeated(1, 40), repeated(3, 40)), func(who Party) uint64 { return 100 * uint64(who.User) })
 		cheap := 0
 		for _, who := range order[:40] {
 			if who == 1 {
@@ -61,7 +70,7 @@ func TestTurnsAreSharedByCost(t *testing.T) {
 			}
 		}
 		if len(order) != 80 || cheap < 29 || cheap > 31 {
-			t.Errorf("of 40 turns, %d went to those who cost a third: %v", cheap, order)
+			t.Errorf("of 40 turns, %d went to those who take a third: %v", cheap, order)
 		}
 	})
 }
@@ -69,7 +78,7 @@ func TestTurnsAreSharedByCost(t *testing.T) {
 // If too many wait, the one whose turn would come last leaves, not the one who has come last.
 func TestWhoSendsMostIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns(1, 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
+		order := worked(t, newTurns(always(1), 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
 		slices.Sort(order)
 		if want := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(order, want) {
 			t.Errorf("%v got turns, not %v", order, want)
@@ -80,25 +89,25 @@ func TestWhoSendsMostIsRefused(t *testing.T) {
 // Who does not wait any more, takes no turn; and turns do not get lost.
 func TestTurnsThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(2, 10)
-		for range 2 {
-			turns.begin(t.Context(), user(1), 100)
-		}
+		turns := newTurns(always(2), 10)
+		first, second := turns.begin(t.Context(), user(1), 100), turns.begin(t.Context(), user(1), 100)
+		first.late.Stop()
+		second.late.Stop()
 		began := time.Now()
-		if turns.begin(t.Context(), user(2), 100) || time.Since(began) != patience {
+		if turns.begin(t.Context(), user(2), 100) != nil || time.Since(began) != patience {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
 		gone, cancel := context.WithTimeout(t.Context(), patience/10)
 		defer cancel()
-		if began = time.Now(); turns.begin(gone, user(2), 100) || time.Since(began) != patience/10 {
+		if began = time.Now(); turns.begin(gone, user(2), 100) != nil || time.Since(began) != patience/10 {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
 		if next := turns.ends[user(2)]; next > turns.now {
 			t.Errorf("requests that were refused have cost their party %d", next-turns.now)
 		}
-		turns.end()
-		turns.end()
-		if turns.free != 2 || len(turns.waiting) != 0 || len(turns.ends) != 0 {
+		first.end()
+		second.end()
+		if turns.taken != 0 || len(turns.waiting) != 0 || len(turns.ends) != 0 {
 			t.Errorf("afterwards: %+v", turns)
 		}
 	})
@@ -129,7 +138,7 @@ func executed(t *testing.T, l *Limiter, who Party, cost uint64) time.Duration {
 func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter()
-		l.turns = newTurns(1, 10)
+		l.turns = newTurns(always(1), 10)
 		ctx := asking(t, user(1))
 		for range 3 {
 			p, _ := l.Admit(ctx)
@@ -138,10 +147,47 @@ func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 			}
 			defer func() {
 				p.End()
-				if l.turns.free > 1 {
-					t.Errorf("%d turns are free of one", l.turns.free)
+				if l.turns.taken < 0 {
+					t.Errorf("%d turns are taken", l.turns.taken)
 				}
 			}()
+		}
+	})
+}
+
+// A request that waits for a server gives its turn to others, and goes on ahead of those that come later.
+func TestWhoWaitsForAServerHasNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(always(1), 100)
+		const requests, server, work = 10, 20 * time.Millisecond, time.Millisecond
+		began := time.Now()
+		var all sync.WaitGroup
+		var working, most atomic.Int32
+		for range requests {
+			all.Go(func() {
+				own := turns.begin(t.Context(), user(1), 5000)
+				for range 3 {
+					goOn := own.Wait(t.Context())
+					again := own.Wait(t.Context()) // for a second server at once
+					time.Sleep(server)
+					goOn()
+					again()
+					if now := working.Add(1); now > most.Load() {
+						most.Store(now)
+					}
+					time.Sleep(work)
+					working.Add(-1)
+				}
+				own.end()
+				own.Wait(t.Context())() // what runs on behind an answer takes no turn
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 3*(server+requests*work) || most.Load() != 1 {
+			t.Errorf("%d requests took %s, and %d worked at a time", requests, took, most.Load())
+		}
+		if turns.taken != 0 || len(turns.ends) > 0 {
+			t.Errorf("afterwards %d turns are taken: %v", turns.taken, turns.ends)
 		}
 	})
 }
@@ -150,7 +196,7 @@ func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 func TestCheapRequestsOfWhoSendsManyTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter()
-		for range l.turns.all {
+		for range l.half {
 			for range 2 * freeAtOnce / CostlyFrom { // one after another: nobody else waits
 				p, _ := l.Admit(t.Context())
 				if ctx := asking(t, user(2)); !p.Execute(ctx, CostlyFrom) {
@@ -170,15 +216,25 @@ func TestCheapRequestsOfWhoSendsManyTakeTurns(t *testing.T) {
 		if waited := executed(t, l, Party{}, CostlyFrom); waited > 0 {
 			t.Errorf("a backend waited for %s", waited)
 		}
-		if waited := executed(t, l, user(2), CostlyFrom); waited != longestTurn {
-			t.Errorf("who has spent its share waited for %s, not until a turn had ended", waited)
-		}
-		if waited := executed(t, l, user(3), CostlyFrom); waited > 0 {
-			t.Errorf("another waited for %s", waited)
-		}
 		time.Sleep(time.Second)
 		if waited := executed(t, l, user(2), CostlyFrom); waited > 0 {
 			t.Errorf("a second later it waited for %s", waited)
+		}
+		atOnce := func() (n int) {
+			for executed(t, l, user(2), CostlyFrom) == 0 {
+				n++
+			}
+			time.Sleep(2 * longestTurn) // all turns end
+			return n
+		}
+		l.spent.Add(user(2), rate.NewLimiter(0, 0)) // it has nothing more
+		time.Sleep(longestTurn)
+		alone := atOnce()
+		if waited := executed(t, l, user(3), CostlyFrom); waited > 0 {
+			t.Errorf("another waited for %s", waited)
+		}
+		if beside := atOnce(); alone != 2*l.half || beside != l.half {
+			t.Errorf("who has spent its share has %d at once, and %d beside another", alone, beside)
 		}
 	})
 }

@@ -2,7 +2,9 @@ package sqlstore_test
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +53,33 @@ func TestWaitsForLocksEndOnTheServer(t *testing.T) {
 			t.Fatal("the server still waits for the lock")
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// waits counts how often a request waits for a server, and goes on.
+type waits struct{ began, ended atomic.Int64 }
+
+func (w *waits) Wait(context.Context) func() {
+	w.began.Add(1)
+	return func() { w.ended.Add(1) }
+}
+
+// TestRequestsWaitForServers: while a server works on a SELECT its request is said to wait. What SQLite does is work of the request.
+func TestRequestsWaitForServers(t *testing.T) {
+	_, _, dsn := freshDatabase(t)
+	for location, want := range map[string]int64{"mysql:" + dsn: 1, "sqlite:" + filepath.Join(t.TempDir(), "kith.db"): 0} {
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		var w waits
+		if _, err := storage.UserLookups.Get(storage.WithWaiter(t.Context(), &w), store, 1); err != nil {
+			t.Fatal(err)
+		}
+		if w.began.Load() != want || w.ended.Load() != want {
+			t.Errorf("%.6s: a request waits %d times and goes on %d times, want %d", location, w.began.Load(), w.ended.Load(), want)
+		}
 	}
 }
 

@@ -225,7 +225,7 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 // examineMoves looks for buckets that are being moved, as some may stay that no process moves any more.
 func (s *examined) examineMoves(ctx context.Context) {
 	var epoch int64
-	_, _ = scan(ctx, s.shard.Read, sqlReadBuckets, nil, claimScan(&epoch, &s.claims)) // older tables are reported already
+	_, _ = s.shard.dialect.scan(ctx, s.shard.Read, sqlReadBuckets, nil, claimScan(&epoch, &s.claims)) // older tables are reported already
 	if epoch < 0 {
 		s.Fail("layout", s.of, errOutOfUse.Error(), "")
 	}

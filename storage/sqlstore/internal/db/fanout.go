@@ -152,7 +152,7 @@ func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool queri
 	defer cancel()
 	rows, err := 0, d.Shard(shard).inUse()
 	if err == nil {
-		rows, err = scan(limited, pool, d.commented(ctx, text), args, each)
+		rows, err = d.Dialect.scan(limited, pool, d.commented(ctx, text), args, each)
 	}
 	if err != nil {
 		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, d.Dialect.StorageError(limited, err))
@@ -171,9 +171,14 @@ type querier interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-// scan calls each for every row that a SELECT returns, and counts them.
-func scan(ctx context.Context, pool querier, text string, args []any, each func(*sql.Rows) error) (read int, err error) {
+// scan calls each for every row that a SELECT returns, and counts them. While a server works on it, its request waits.
+func (d *Dialect) scan(ctx context.Context, pool querier, text string, args []any, each func(*sql.Rows) error) (read int, err error) {
+	goOn := func() {}
+	if d != sqliteDialect {
+		goOn = storage.Wait(ctx)
+	}
 	rows, err := pool.QueryContext(ctx, text, args...)
+	goOn()
 	if err != nil {
 		return 0, err
 	}

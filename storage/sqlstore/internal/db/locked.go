@@ -16,7 +16,7 @@ import (
 // one, and the statement runs again. With this, TestManyFollowTheSame takes 2 s instead of 21 s.
 func (t *Tx) ReadLocked(owners []storage.UserID, one, text string, args []any, each func(*sql.Rows) error) error {
 	began := time.Now()
-	rows, err := scan(t.ctx, t.tx, t.DB.commented(t.ctx, text)+" NOWAIT", args, each)
+	rows, err := t.DB.Dialect.scan(t.ctx, t.tx, t.DB.commented(t.ctx, text)+" NOWAIT", args, each)
 	if !isMySQLError(err, 3572) { // a row is locked
 		t.observe(len(owners), rows, began, err, text, args)
 		return err

@@ -174,7 +174,7 @@ func pause(ctx context.Context, try int) bool {
 // Read runs a SELECT of the transaction.
 func (t *Tx) Read(keys int, text string, args []any, each func(*sql.Rows) error) error {
 	began := time.Now()
-	rows, err := scan(t.ctx, t.tx, t.DB.commented(t.ctx, text), args, each)
+	rows, err := t.DB.Dialect.scan(t.ctx, t.tx, t.DB.commented(t.ctx, text), args, each)
 	t.observe(keys, rows, began, err, text, args)
 	return err
 }
