@@ -123,7 +123,9 @@ func Running(ctx context.Context) *selections.Field {
 // planOf is the plan of the request. The first call parses its arguments.
 func (r *Request) planOf(ctx context.Context) *selections.Plan {
 	r.once.Do(func() {
-		r.operations.Beside(limits.CostOf(graphql.GetOperationContext(ctx)))
+		if cost := limits.CostOf(graphql.GetOperationContext(ctx)); cost > 0 {
+			r.operations.Beside(cost)
+		}
 		r.plan = selections.Of(ctx, OperationOf(ctx).Reads)
 		r.arguments = make([]any, len(r.plan.Asked))
 		for i, f := range r.plan.Asked {
