@@ -50,11 +50,13 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	case !provided && a.Tokens == nil:
 		return Session{}, apierr.ProviderDecides.Error("users are made by the identity provider of this server")
 	}
-	handle, err := a.newHandle(handle)
-	if err != nil {
-		return Session{}, err
+	handle, badHandle := a.newHandle(handle)
+	name, badName := CheckName("name", name, 1, storage.MaxNameLength)
+	var badPassword error
+	if !provided {
+		badPassword = identity.CheckPassword(password)
 	}
-	if name, err = CheckName("name", name, 1, storage.MaxNameLength); err != nil {
+	if err := apierr.All(badHandle, badName, badPassword); err != nil {
 		return Session{}, err
 	}
 	if err := a.Limits.SignUp(identity.AddressOf(ctx)); err != nil {
@@ -241,13 +243,12 @@ func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change 
 // nothing: made is false, and the user returned is not the one that exists.
 func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) (user storage.User, made bool, err error) {
 	handle = storage.FoldHandle(handle)
+	var badHandle error
 	if handle != storage.ImportedHandle(id) {
-		if handle, err = a.newHandle(handle); err != nil {
-			return user, false, err
-		}
+		handle, badHandle = a.newHandle(handle)
 	}
-	name, err = CheckName("name", name, 1, storage.MaxNameLength)
-	if err != nil {
+	name, badName := CheckName("name", name, 1, storage.MaxNameLength)
+	if err := apierr.All(badHandle, badName); err != nil {
 		return user, false, err
 	}
 	now := storage.MicrosOf(a.Now())

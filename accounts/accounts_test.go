@@ -107,6 +107,9 @@ func TestRegisterIsRefused(t *testing.T) {
 		_, err := a.Register(ctx, c[0], c[1], c[2])
 		wantCode(t, strings.Join(c[:], ", "), err, apierr.CodeBadInput)
 	}
+	if _, err := a.Register(ctx, "", "", "short"); len(err.(apierr.Refusals)) != 3 {
+		t.Errorf("three arguments are refused by %v", err)
+	}
 	a.Tokens = nil // an identity provider signs
 	_, err := a.Register(ctx, "zoe", "Zoe", "correct horse")
 	wantCode(t, "register beside an identity provider", err, apierr.CodeForbidden)

@@ -126,6 +126,7 @@ var (
 // CheckProfile trims and checks the given texts of a profile with [CheckText] and [CheckName].
 // An avatarUrl is an address for [checkURL], or the path of a face that the gateway draws.
 func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
+	var refused []error
 	for i, c := range change.Texts() {
 		if *c == nil || c == &change.AvatarURL && facePath.MatchString(**c) {
 			continue
@@ -141,12 +142,10 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 			}
 		}
 		text, err := check(t.Field, **c, t.Least, t.Most)
-		if err != nil {
-			return change, err
-		}
+		refused = append(refused, err)
 		*c = &text
 	}
-	return change, nil
+	return change, apierr.All(refused...)
 }
 
 // facePath matches the path of a picture that every gateway draws, see kith/web. No other path is allowed: a

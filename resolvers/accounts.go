@@ -71,7 +71,10 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, webs
 		undiscoverable := !*discoverable
 		change.Undiscoverable = &undiscoverable
 	}
-	if change.Attributes, err = attributeChange(r.Declared.Attributes.User, attributes); err != nil {
+	change, badTexts := accounts.CheckProfile(change)
+	var badAttributes error
+	change.Attributes, badAttributes = attributeChange(r.Declared.Attributes.User, attributes)
+	if err := apierr.All(badTexts, badAttributes); err != nil {
 		return nil, err
 	}
 	user, changed, err := r.Accounts.UpdateProfile(ctx, viewer, change)

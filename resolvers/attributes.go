@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -22,14 +24,12 @@ func attributeChange(list map[string]declared.Attribute, given map[string]any) (
 		return nil, nil
 	}
 	change := make(storage.AttributeChange, len(given))
-	for name, value := range given {
-		text, err := attribute(name, list[name], value)
-		if err != nil {
-			return nil, err
-		}
-		change[name] = text
+	var refused []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		text, err := attribute(name, list[name], given[name])
+		change[name], refused = text, append(refused, err)
 	}
-	return change, nil
+	return change, apierr.All(refused...)
 }
 
 func attribute(name string, a declared.Attribute, value any) (json.RawMessage, error) {

@@ -44,15 +44,14 @@ func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, 
 	if err != nil {
 		return nil, err
 	}
+	var badRemark error
 	if remark = orRemoved(ctx, "remark", remark); remark != nil {
-		text, err := accounts.CheckText("remark", *remark, 0, storage.MaxRemarkLength)
-		if err != nil {
-			return nil, err
-		}
+		var text string
+		text, badRemark = accounts.CheckText("remark", *remark, 0, storage.MaxRemarkLength)
 		remark = &text
 	}
-	noted, err := attributeChange(r.Declared.Attributes.Follow, attributes)
-	if err != nil {
+	noted, badAttributes := attributeChange(r.Declared.Attributes.Follow, attributes)
+	if err := apierr.All(badRemark, badAttributes); err != nil {
 		return nil, err
 	}
 	changed, err := r.Relations.Mark(ctx, viewer, other, storage.MarkChange{Special: special, Remark: remark, Attributes: noted})

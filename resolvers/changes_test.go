@@ -322,6 +322,9 @@ func TestFriendRequests(t *testing.T) {
 			v.stand(a, b, "NONE sent DECLINED received REMOVED", "NONE sent REMOVED received DECLINED")
 			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
 			v.impossible(a, "requestFriend", b, declined) // it is too soon
+			if wait := fmt.Sprint(v.do(a, "requestFriend", b).Errors[0].Extensions["retryAfter"]); wait != fmt.Sprint(week.Seconds()) {
+				t.Errorf("it may ask again after %s s", wait)
+			}
 			v.pass(week - time.Minute)
 			v.impossible(a, "requestFriend", b, declined)
 			v.pass(2 * time.Minute)

@@ -118,7 +118,8 @@ func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others 
 		case back[i].Value.Type == storage.Blocking:
 			why[i] = apierr.Blocked.Error("this user blocks you")
 		case asked[i].Value.Type == storage.Declined:
-			why[i] = apierr.RequestDeclined.Error("this user has declined your request: ask again later")
+			again := asked[i].Value.UpdateTime.Time().Add(r.Relations.Rules.Load().RequestPause)
+			why[i] = apierr.RequestDeclined.Error("this user has declined your request: ask again later").After(max(again.Sub(r.Relations.Now()), 0))
 		default: // the block has just ended, or has not arrived here yet
 			why[i] = apierr.NotPossible.Error("this is not possible between you and this user")
 		}
@@ -238,7 +239,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	outcomes, self := r.followed(ctx, viewer, list, texts, relations, stale)
+	outcomes, self := r.followed(ctx, viewer, "userIds", list, texts, relations, stale)
 	return &model.FollowManyPayload{Viewer: self, Outcomes: outcomes}, nil
 }
 
@@ -259,7 +260,7 @@ func (r mutations) ImportFollows(ctx context.Context, file string) (*model.Impor
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	outcomes, self := r.followed(ctx, viewer, list, texts, relations, stale)
+	outcomes, self := r.followed(ctx, viewer, "file", list, texts, relations, stale)
 	for i, o := range outcomes {
 		made[i].Handle, made[i].Changed, made[i].User, made[i].Error = abridged(texts[i]), o.Changed, o.User, o.Error
 	}
@@ -288,16 +289,16 @@ func usersByHandle(ctx context.Context, handles []string) func(string) (storage.
 	}
 }
 
-// followed is what many follows have come to.
-func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed], stale bool) ([]*model.FollowOutcome, *model.Viewer) {
+// followed is what many follows have come to, of users whom an argument names.
+func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, argument string, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed], stale bool) ([]*model.FollowOutcome, *model.Viewer) {
 	token := tokenOf(relations)
 	r.await(ctx, done{token: token, late: token, stale: stale}, payloadSelection(ctx).readsInverse())
 	rememberRelations(ctx, relations)
-	return r.outcomes(ctx, viewer, list, texts, relations)
+	return r.outcomes(ctx, viewer, argument, list, texts, relations)
 }
 
 // outcomes are those of changes towards many users, named by texts, and the viewer after them, as far as they are selected.
-func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed]) ([]*model.FollowOutcome, *model.Viewer) {
+func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument string, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed]) ([]*model.FollowOutcome, *model.Viewer) {
 	s, others := payloadSelection(ctx), list.Good
 	selected := s.below("outcomes")
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
@@ -322,11 +323,11 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, list pre
 		outcomes[list.Index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],
 			FollowingEdge: followings[i], MemberEdge: members[i],
-			Error: followError(tie.Err),
+			Error: followError(argument, tie.Err),
 		}
 	}
 	for _, w := range list.Wrong {
-		outcomes[w.Index] = &model.FollowOutcome{UserID: abridged(texts[w.Index]), Error: followError(w.Err)}
+		outcomes[w.Index] = &model.FollowOutcome{UserID: abridged(texts[w.Index]), Error: followError(argument, w.Err)}
 	}
 	return outcomes, s.showViewer(ctx, viewer, false)
 }
@@ -348,8 +349,8 @@ func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []
 	}
 }
 
-// followError is why one of many follows was refused.
-func followError(err error) *model.FollowError {
+// followError is why one of many follows was refused, of a user whom an argument names.
+func followError(argument string, err error) *model.FollowError {
 	if err == nil {
 		return nil
 	}
@@ -365,7 +366,14 @@ func followError(err error) *model.FollowError {
 	default:
 		known = apierr.ServerAtFault.Error("something went wrong")
 	}
-	return &model.FollowError{Code: known.Code, Reason: known.Reason, Message: known.Message}
+	shown := &model.FollowError{Code: known.Code, Reason: known.Reason, Message: known.Message}
+	if slices.Contains(aboutUsers, known.Code) {
+		shown.Argument = &argument
+	}
+	if wait, ok := known.Details["retryAfter"].(int); ok {
+		shown.RetryAfter = new(int32(wait))
+	}
+	return shown
 }
 
 // markError turns the refusal of a mark into the client's error.

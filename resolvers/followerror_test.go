@@ -17,7 +17,7 @@ func TestFollowsThatWereNotMadeSayWhy(t *testing.T) {
 		apierr.CodeUnavailable: fmt.Errorf("write: %w", storage.ErrUnavailable),
 		apierr.CodeInternal:    errors.New("another"),
 	} {
-		if got := followError(err); got.Code != code {
+		if got := followError("userIds", err); got.Code != code || got.Argument != nil {
 			t.Errorf("%v: %s, not %s", err, got.Code, code)
 		}
 	}

@@ -19,22 +19,14 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	if err != nil {
 		return nil, err
 	}
-	if err := accounts.CheckClientKey(key); err != nil {
-		return nil, err
-	}
-	files, err := checkMedia(media)
-	if err != nil {
-		return nil, err
-	}
+	files, badMedia := checkMedia(media)
 	least := 1
-	if len(files) > 0 {
+	if len(media) > 0 {
 		least = 0
 	}
-	if text, err = accounts.CheckText("text", text, least, storage.MaxPostLength); err != nil {
-		return nil, err
-	}
-	change, err := attributeChange(r.Declared.Attributes.Post, attributes)
-	if err != nil {
+	text, badText := accounts.CheckText("text", text, least, storage.MaxPostLength)
+	change, badAttributes := attributeChange(r.Declared.Attributes.Post, attributes)
+	if err := apierr.All(badText, badMedia, badAttributes, accounts.CheckClientKey(key)); err != nil {
 		return nil, err
 	}
 	of, err := change.Apply("")
@@ -66,24 +58,22 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		return nil, err
 	}
 	var change storage.PostChange
+	var badText, badMedia, badAttributes error
 	if text = orRemoved(ctx, "text", text); text != nil {
-		checked, err := accounts.CheckText("text", *text, 0, storage.MaxPostLength)
-		if err != nil {
-			return nil, err
-		}
+		var checked string
+		checked, badText = accounts.CheckText("text", *text, 0, storage.MaxPostLength)
 		if _, unseen := accounts.CheckText("text", checked, 1, storage.MaxPostLength); unseen != nil {
 			checked = ""
 		}
 		change.Text = &checked
 	}
 	if media != nil || isGiven(ctx, "media") {
-		files, err := checkMedia(media)
-		if err != nil {
-			return nil, err
-		}
+		var files []storage.Media
+		files, badMedia = checkMedia(media)
 		change.Media = &files
 	}
-	if change.Attributes, err = attributeChange(r.Declared.Attributes.Post, attributes); err != nil {
+	change.Attributes, badAttributes = attributeChange(r.Declared.Attributes.Post, attributes)
+	if err := apierr.All(badText, badMedia, badAttributes); err != nil {
 		return nil, err
 	}
 	edited, changed, err := r.Posts.Edit(ctx, viewer, post, change)
@@ -121,10 +111,8 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 	if err != nil {
 		return nil, err
 	}
-	if err := accounts.CheckClientKey(key); err != nil {
-		return nil, err
-	}
-	if text, err = accounts.CheckText("text", text, 1, storage.MaxCommentLength); err != nil {
+	text, badText := accounts.CheckText("text", text, 1, storage.MaxCommentLength)
+	if err := apierr.All(badText, accounts.CheckClientKey(key)); err != nil {
 		return nil, err
 	}
 	comment, added, err := r.Posts.Comment(ctx, loaders.For(ctx).Reader(), viewer, post, key, text)

@@ -262,7 +262,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	r.explain(ctx, viewer, list.Good, results)
 	for i, result := range results {
 		at := list.Index(i)
-		outcomes[at] = &model.RelateOutcome{ID: ids[at], Changed: result.Value.Changed, Error: followError(relationError(result.Err))}
+		outcomes[at] = &model.RelateOutcome{ID: ids[at], Changed: result.Value.Changed, Error: followError("ids", relationError(result.Err))}
 		if result.Value.Changed {
 			mark := markOf(storage.Row{Side: storage.Relations, Edge: result.Value.Row})
 			if token = append(token, mark); !result.Value.Inverse {
@@ -271,7 +271,7 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 		}
 	}
 	for _, w := range list.Wrong {
-		outcomes[w.Index] = &model.RelateOutcome{ID: abridged(ids[w.Index]), Error: followError(w.Err)}
+		outcomes[w.Index] = &model.RelateOutcome{ID: abridged(ids[w.Index]), Error: followError("ids", w.Err)}
 	}
 	s := payloadSelection(ctx)
 	r.await(ctx, done{token: token, late: late, stale: stale}, s.readsInverse())

@@ -1,6 +1,8 @@
 package resolvers_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,5 +53,35 @@ func TestTextsOfUsers(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// A form is told all that is wrong with it at once, with the argument of each error, and nothing of it is stored.
+func TestAllArgumentsThatAreRefused(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		post := publish(t, v.api, v.a, "x", "first")
+		for mutation, want := range map[string][]string{
+			`updateProfile(name: "", bio: "\u202e", website: "x", locked: true)`:                 {"bio TEXT_INVISIBLE", "name TEXT_LENGTH", "website URL_MALFORMED"},
+			`publishPost(clientKey: "", text: "", media: [])`:                                    {"clientKey INVALID_VALUE", "text TEXT_LENGTH"},
+			`editPost(postId: "` + post + `", text: "\u202e", media: [{url: "x", kind: IMAGE}])`: {"media URL_MALFORMED", "text TEXT_INVISIBLE"},
+			`addComment(postId: "` + post + `", clientKey: " ", text: " ")`:                      {"clientKey INVALID_VALUE", "text TEXT_LENGTH"},
+		} {
+			answer := v.api.As(v.a).Ask(`mutation { `+mutation+` { __typename } }`, nil)
+			field, _, _ := strings.Cut(mutation, "(")
+			answer.DataIs(fmt.Sprintf(`{%q: null}`, field))
+			var got []string
+			for _, e := range answer.Errors {
+				if got = append(got, fmt.Sprint(e.Extensions["argument"], " ", e.Extensions["reason"])); e.At() != field {
+					t.Errorf("%s: an error is at %s", mutation, e.At())
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, want %v", mutation, got, want)
+			}
+		}
+		v.api.Ask(`{ user(by: {id: `+v.a.String()+`}) { locked } }`, nil).Is(`{"user": {"locked": false}}`)
+
+		outcomes := v.api.As(v.a).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { error { reason argument retryAfter } } } }`, apitest.Vars{"ids": []any{v.a, "x"}}).Whole()
+		outcomes.Is(`{"followMany": {"outcomes": [{"error": {"reason": "SELF", "argument": "userIds", "retryAfter": null}}, {"error": {"reason": "ID_MALFORMED", "argument": "userIds", "retryAfter": null}}]}}`)
 	})
 }

@@ -218,10 +218,8 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 	if err != nil {
 		return nil, err
 	}
-	if name, err = accounts.CheckName("name", name, 1, storage.MaxListName); err != nil {
-		return nil, err
-	}
-	if err := checkLength("userIds", len(texts), limits.MaxIDs); err != nil {
+	name, badName := accounts.CheckName("name", name, 1, storage.MaxListName)
+	if err := apierr.All(badName, checkLength("userIds", len(texts), limits.MaxIDs)); err != nil {
 		return nil, err
 	}
 	id := storage.ListID{Owner: viewer, Number: int64(storage.MicrosOf(r.Relations.Now()))}
@@ -309,7 +307,7 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)
 	}
 	r.await(ctx, done{token: consistency.Beside(list.Owner), stale: stale}, false) // nobody reads the inverse side of a list
-	outcomes, viewer := r.outcomes(ctx, list.Owner, ids, texts, results)
+	outcomes, viewer := r.outcomes(ctx, list.Owner, "userIds", ids, texts, results)
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx, prefetch.RowsOn([]storage.UserList{*list}, append(s.of("list"), s.below("listEdge").of("node")...)))
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil
@@ -351,6 +349,6 @@ func (r mutations) FollowList(ctx context.Context, id string, after *string) (*m
 		return nil, viewerGone(err)
 	}
 	texts := storage.Each(members, storage.UserID.String)
-	outcomes, self := r.followed(ctx, viewer, prefetch.Inputs[storage.UserID]{Good: members}, texts, relations, stale)
+	outcomes, self := r.followed(ctx, viewer, "listId", prefetch.Inputs[storage.UserID]{Good: members}, texts, relations, stale)
 	return &model.FollowListPayload{Viewer: self, Outcomes: outcomes, PageInfo: page.Info}, nil
 }

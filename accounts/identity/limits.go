@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"net/netip"
 	"strings"
 	"sync"
@@ -148,9 +147,7 @@ func tooMany(reason apierr.Reason, what string, wait time.Duration) error {
 	if wait == 0 {
 		return nil
 	}
-	err := reason.Error("%s: wait for a while", what)
-	err.Details = map[string]any{"retryAfter": int(math.Ceil(wait.Seconds()))}
-	return err
+	return reason.Error("%s: wait for a while", what).After(wait)
 }
 
 // AddressKey is the form in which an address is counted: itself, or the first 64 bits of an IPv6

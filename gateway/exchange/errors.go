@@ -44,6 +44,12 @@ func Presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 				shown.Path = graphql.GetFieldContext(ctx).Path() // a path ends at a field
 			}
 		}
+		if all, ok := errors.AsType[apierr.Refusals](err); ok {
+			for _, one := range all[1:] {
+				graphql.AddError(ctx, one)
+			}
+			err = all[0]
+		}
 		known := explain(ctx, err)
 		if known == nil {
 			known = internal(ctx)

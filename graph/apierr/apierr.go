@@ -5,6 +5,10 @@ package apierr
 import (
 	"errors"
 	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
 )
 
 // A Code says what kind of error it is, in `extensions.code`. The list is closed.
@@ -57,6 +61,13 @@ func In(argument string, err error) error {
 	return known.In(argument)
 }
 
+// After adds the seconds until the same request may succeed.
+func (e *Error) After(wait time.Duration) *Error {
+	own := *e
+	own.Details = map[string]any{"retryAfter": int(math.Ceil(wait.Seconds()))}
+	return &own
+}
+
 // Over adds what a query costs, and the limit, in the unit that the sentence names.
 func (e *Error) Over(cost, limit uint64) *Error {
 	e.Details = map[string]any{"cost": cost, "limit": limit}
@@ -76,6 +87,27 @@ func (e *Error) Extensions() map[string]any {
 
 // Of finds the client's error in a chain.
 func Of(err error) (*Error, bool) { return errors.AsType[*Error](err) }
+
+// Refusals are the errors of several arguments of a field: the client is told each of them.
+type Refusals []error
+
+// Error returns the sentences.
+func (r Refusals) Error() string { return strings.ReplaceAll(errors.Join(r...).Error(), "\n", "; ") }
+
+// Unwrap returns the errors, for [errors.Is] and [errors.As].
+func (r Refusals) Unwrap() []error { return r }
+
+// All is the error of the checks of several arguments: nil if all of them are nil.
+func All(checks ...error) error {
+	switch found := slices.DeleteFunc(checks, func(err error) bool { return err == nil }); len(found) {
+	case 0:
+		return nil
+	case 1:
+		return found[0]
+	default:
+		return Refusals(found)
+	}
+}
 
 // Copied: the store takes no writes any more, unless kith shards abort gives the copy up.
 func Copied() *Error {

@@ -79,7 +79,7 @@ var (
 	importFollowsPayload  = with(made("ImportFollowsPayload", "viewer"), map[string]*Field{"outcomes": {Length: 500}})
 	importOutcome         = made("ImportOutcome", "line", "handle", "changed", "user", "error")
 	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "memberEdge", "error")
-	followError           = made("FollowError", "code", "reason", "message")
+	followError           = made("FollowError", "code", "reason", "argument", "retryAfter", "message")
 	postPayload           = made("PostPayload", "changed", "post", "viewer", "postEdge", "deletedPostId")
 	commentPayload        = made("CommentPayload", "changed", "comment", "post", "commentEdge", "deletedCommentId")
 	favoritePayload       = made("FavoritePayload", "changed", "post", "viewer", "favoriteEdge")

@@ -190,9 +190,11 @@ type ComplexityRoot struct {
 	}
 
 	FollowError struct {
-		Code    func(childComplexity int) int
-		Message func(childComplexity int) int
-		Reason  func(childComplexity int) int
+		Argument   func(childComplexity int) int
+		Code       func(childComplexity int) int
+		Message    func(childComplexity int) int
+		Reason     func(childComplexity int) int
+		RetryAfter func(childComplexity int) int
 	}
 
 	FollowListPayload struct {
@@ -1353,6 +1355,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowEdge.Since(childComplexity), true
 
+	case "FollowError.argument":
+		if e.ComplexityRoot.FollowError.Argument == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowError.Argument(childComplexity), true
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
 			break
@@ -1371,6 +1379,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowError.Reason(childComplexity), true
+	case "FollowError.retryAfter":
+		if e.ComplexityRoot.FollowError.RetryAfter == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowError.RetryAfter(childComplexity), true
 
 	case "FollowListPayload.outcomes":
 		if e.ComplexityRoot.FollowListPayload.Outcomes == nil {
@@ -4924,6 +4938,10 @@ type FollowError {
   code: ErrorCode!
   "As ` + "`" + `extensions.reason` + "`" + ` of errors."
   reason: ErrorReason!
+  "The argument that names what was refused; null if the refusal is not about that."
+  argument: String
+  "After how many seconds it may succeed; null if that is not known."
+  retryAfter: Int
   "A sentence for people."
   message: String!
 }
@@ -6635,6 +6653,10 @@ func (ec *executionContext) childFields_FollowError(ctx context.Context, field g
 		return ec.fieldContext_FollowError_code(ctx, field)
 	case "reason":
 		return ec.fieldContext_FollowError_reason(ctx, field)
+	case "argument":
+		return ec.fieldContext_FollowError_argument(ctx, field)
+	case "retryAfter":
+		return ec.fieldContext_FollowError_retryAfter(ctx, field)
 	case "message":
 		return ec.fieldContext_FollowError_message(ctx, field)
 	}
@@ -12085,6 +12107,52 @@ func (ec *executionContext) _FollowError_reason(ctx context.Context, field graph
 }
 func (ec *executionContext) fieldContext_FollowError_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type ErrorReason does not have child fields"))
+}
+
+func (ec *executionContext) _FollowError_argument(ctx context.Context, field graphql.CollectedField, obj *model.FollowError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowError_argument(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Argument, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowError_argument(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FollowError_retryAfter(ctx context.Context, field graphql.CollectedField, obj *model.FollowError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowError_retryAfter(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RetryAfter, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint32(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowError_retryAfter(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _FollowError_message(ctx context.Context, field graphql.CollectedField, obj *model.FollowError) (ret graphql.Marshaler) {
@@ -25708,6 +25776,16 @@ func (ec *executionContext) _FollowError(ctx context.Context, sel ast.SelectionS
 		case "reason":
 			out.Values[i] = ec._FollowError_reason(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "argument":
+			out.Values[i] = ec._FollowError_argument(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "retryAfter":
+			out.Values[i] = ec._FollowError_retryAfter(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "message":

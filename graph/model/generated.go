@@ -184,6 +184,10 @@ type FollowError struct {
 	Code apierr.Code `json:"code"`
 	// As `extensions.reason` of errors.
 	Reason apierr.Reason `json:"reason"`
+	// The argument that names what was refused; null if the refusal is not about that.
+	Argument *string `json:"argument,omitempty"`
+	// After how many seconds it may succeed; null if that is not known.
+	RetryAfter *int32 `json:"retryAfter,omitempty"`
 	// A sentence for people.
 	Message string `json:"message"`
 }
