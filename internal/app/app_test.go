@@ -190,6 +190,15 @@ func registers(t *testing.T, s site) {
 	tab.Type(`input[name="password"]`, "correct horse battery")
 	tab.Press("Sign in to Kith")
 	tab.Until("Nadia is back", `document.querySelector(".me b")?.textContent === "Nadia Berg"`)
+
+	tab.Press("Sign out")
+	tab.Go(s.browser, "/app/u/mateo_silva")
+	tab.Press("Follow: Mateo Silva")
+	tab.Until("it is said what for", `document.querySelector("dialog[open] h2")?.textContent === "Sign in to follow Mateo Silva"`)
+	tab.Type(`input[name="handle"]`, "maya_okafor_nadia")
+	tab.Type(`input[name="password"]`, "correct horse battery")
+	tab.Press("Sign in to Kith")
+	tab.Until("she is where she was", `document.querySelector(".me b")?.textContent === "Nadia Berg" && document.querySelector("h1")?.textContent === "Mateo Silva" && !document.querySelector("dialog")`)
 }
 
 func isSomebody(t *testing.T, s site) {

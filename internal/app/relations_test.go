@@ -125,7 +125,7 @@ func blocked(t *testing.T, s site) {
 
 func dismissals(_ *testing.T, s site) {
 	tab := s.as(2, "/suggestions")
-	tab.Until("people", `document.querySelectorAll(".row").length > 5`)
+	tab.Until("people", `document.querySelectorAll(".row[data-user]").length > 5`)
 	name := tab.Text(`document.querySelector(".row .name").textContent`)
 	first := fmt.Sprintf(`[...document.querySelectorAll(".row .name")].some(e => e.textContent === %q)`, name)
 	tab.Press("Do not suggest " + name)
@@ -152,6 +152,14 @@ func posts(t *testing.T, s site) {
 	visitor := s.browser.Tab(path)
 	visitor.Sees("A post with an address")
 	visitor.Sees(name)
+	reader := s.as(841, "/u/"+handle)
+	picks(reader, "the post by "+name, "Mute posts of "+name)
+	reader.Sees("You muted the posts of " + name + ".")
+	reader.Until("the head says so", `document.querySelector(".head").innerText.includes("You muted their posts.")`)
+	reader.Press("Undo")
+	reader.Until("and no more", `!document.querySelector(".head").innerText.includes("You muted")`)
+	picks(reader, "the post by "+name, "Copy link")
+	reader.Until("the link is copied, or shown", `/Link copied|app\/post\//.test(document.querySelector(".notes").innerText)`)
 	picks(tab, "the post by "+name, "Delete this post")
 	tab.Until("home again", `location.pathname === "/app/"`)
 	visitor.Go(s.browser, path)
