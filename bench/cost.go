@@ -71,6 +71,7 @@ var DearFields = map[string][]string{
 		"blockedUsers(first: $i) { totalCount nodes { id } }", "mutedUsers(first: $i) { totalCount nodes { id } }", "dismissedUsers(first: $i) { totalCount nodes { id } }",
 		"friendRequests(direction: RECEIVED, first: $i) { totalCount nodes { id } }", "followRequests(first: $i) { totalCount nodes { id } }",
 		"edge(kind: ADMIRES, id: $o) { since node { id } }",
+		"activity(first: $i) { unseen { count } nodes { kind actors { id } post { id } } }", "activity(first: $i, kinds: [FOLLOW]) { unseen { count } nodes { kind } }",
 	},
 	"User": {
 		"followings(first: 100) { nodes { " + PlainValues + " } }",

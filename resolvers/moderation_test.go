@@ -42,7 +42,7 @@ func TestASuspendedUserCannotUndoIt(t *testing.T) {
 		}
 		for _, mutation := range []string{
 			`reactivateAccount { changed }`, `deactivateAccount { changed }`, `updateProfile(name: "X") { changed }`, `changePassword(current: "a", new: "b") { changed }`,
-			`publishPost(text: "x", clientKey: "x") { changed }`, fmt.Sprintf(`deletePost(postId: %q) { changed }`, post), `markFeedSeen(upTo: "x") { changed }`,
+			`publishPost(text: "x", clientKey: "x") { changed }`, fmt.Sprintf(`deletePost(postId: %q) { changed }`, post), `markFeedSeen(upTo: "x") { changed }`, `markActivitySeen(upTo: "x") { changed }`,
 		} {
 			refused(b.Ask(`mutation { `+mutation+` }`, nil))
 		}

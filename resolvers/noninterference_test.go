@@ -102,6 +102,22 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 			}
 		}
 	}
+	// Hidden users follow user 1, and favorite and comment on its post, on other days.
+	late := apitest.Epoch + storage.Micros(3*24*time.Hour/time.Microsecond)
+	if other {
+		late = apitest.Epoch + storage.Micros(1000*24*time.Hour/time.Microsecond)
+	}
+	apitest.Apply(t, store, storage.Edge{From: 9, To: 1, Type: storage.Following, UpdateTime: late})
+	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
+		for _, r := range store.Apply(t.Context(), side, []storage.Edge{{From: 8, To: 1, Post: 1, Type: storage.Favorited, UpdateTime: late}}, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	if _, _, err := store.AddComment(t.Context(), storage.NewComment{Post: storage.PostID{Author: 1, Number: 1}, Number: 3000, By: 10, Key: "1", Text: "x", At: late}); err != nil {
+		t.Fatal(err)
+	}
 	// What users 2 and 4 mute, and relate to by kinds that others do not see. Users 1 and 3 ask.
 	relate := func(from, to storage.UserID, kind int64, detail storage.Detail) {
 		for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
@@ -305,6 +321,9 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 	}
 	one.Ask(`{ edgesTo(kind: WORKS_WITH, id: 2) { totalCount complete } }`, nil).Is(`{"edgesTo": {"totalCount": 200, "complete": false}}`)
 	for _, viewer := range []storage.UserID{0, 1, 3} {
+		for _, of := range []string{"", "(first: 1)", "(kinds: [FOLLOW, FRIEND_ACCEPTED, COMMENT])"} {
+			same(t, viewer, `{ viewer { activity`+of+` { unseen { count hasMore } edges { cursor node { id kind day at othersCount complete actors { id name } post { text favoriteCount } } } pageInfo { hasNextPage endCursor } } } }`, nil)
+		}
 		for from := 1; from <= 12; from++ {
 			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } best: followSuggestions(orderBy: BEST) { complete excluded { followed } edges { score reason sharedCount node { id } via { id } } } similarUsers { complete totalCount nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
 			for _, kind := range []string{"WORKS_WITH", "ADMIRES", "BOOKMARKS", "SUBSCRIBES"} {

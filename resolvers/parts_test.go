@@ -40,8 +40,11 @@ func TestNodesOfTypesThatAreLeftOut(t *testing.T) {
 		without.As(1).Ask(query, nil).Refused("BAD_USER_INPUT")
 		without.Admin().Ask(query, nil).Refused("BAD_USER_INPUT")
 	}
+	const activity = `{ viewer { activity { nodes { kind } } } }`
+	whole.As(2).Ask(activity, nil).Is(`{"viewer": {"activity": {"nodes": [{"kind": "COMMENT"}]}}}`)
+	without.As(2).Ask(activity, nil).Is(`{"viewer": {"activity": {"nodes": []}}}`)
 	introspected := without.Admin().Ask(`{ __schema { types { name fields { name type { name } } inputFields { name } possibleTypes { name fields { name } } } } }`, nil).Whole().Text
-	for _, name := range []string{"Post", "Comment", "Media", "favorite", "postCount", "feed"} {
+	for _, name := range []string{"Post", "Comment", "COMMENT", "Media", "favorite", "FAVORITE", "postCount", "feed"} {
 		if strings.Contains(introspected, `"`+name) || strings.Contains(without.Ask(`{ _service { sdl } }`, nil).Whole().Text, " "+name) {
 			t.Errorf("%s shows", name)
 		}

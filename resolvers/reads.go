@@ -30,6 +30,7 @@ var readAhead = selections.Reads{
 	"FriendRequest":  {"from": requestFrom, "to": requestTo, "message": requestMessage},
 	"Post":           {"author": postAuthor, "comments": &postComments, "favoritedBy": &favoritedBy},
 	"Comment":        {"author": commentAuthor},
+	"Activity":       {"actors": activityActors, "post": activityPost},
 	"List":           {"owner": listOwner, "has": listHas, "members": listMembers, "memberCount": listMembers},
 	"SuggestionEdge": {"via": recommendedBy},
 }

@@ -47,7 +47,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{1, `acceptFollowRequest(userId: 3)`}, {1, `declineFollowRequest(userId: 8)`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
 		{1, `createUser(id: 20, handle: "v20", name: "V")`}, {1, `linkIdentity(userId: 20, issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `unlinkIdentity(issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `signOutEverywhere`},
 		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(postId: "post_1_1", text: "y")`},
-		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
+		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `markActivitySeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Activity, 1, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
 		{1, `deleteComment(commentId: "cmt_1_1000")`}, {3, `deletePost(postId: "post_3_3")`},
 		{1, `suspendUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`},
 		{1, `removePost(postId: "post_4_4", reason: "x")`}, {1, `removeComment(commentId: "cmt_2_1001", reason: "x")`},
@@ -126,7 +126,9 @@ func (n nulls) below(name string, way []string) string {
 		return ""
 	}
 	again := slices.Contains(way, name)
-	way = append(slices.Clip(way), name)
+	if way = append(slices.Clip(way), name); name == "Activity" {
+		way = append(way, "User", "Post") // the query would be too long
+	}
 	selected := []string{"__typename"}
 	for _, field := range d.Fields {
 		if n.bareEdges && (field.Name == "node" && strings.HasSuffix(name, "Edge") || field.Name == "nodes" && len(way) > 1) {

@@ -486,6 +486,7 @@ func TestEqualAliasesAreOneAnswer(t *testing.T) {
 		{"viewer { %s }", `feed(first: 2) { nodes { text } complete }`}, {"viewer { %s }", `feed(only: {special: true}) { unseen { count } pageInfo { endCursor } }`},
 		{"viewer { %s }", `feed(only: {list: ` + strconv.Quote(list) + `}) { nodes { text } }`},
 		{"viewer { %s }", `followRequests(direction: SENT) { totalCount nodes { id } }`}, {"viewer { %s }", `mutedUsers(scope: POSTS) { totalCount }`},
+		{"viewer { %s }", `activity(first: 2, kinds: [FOLLOW]) { unseen { count } nodes { kind actors { id } } }`},
 		{"viewer { %s }", `dismissedUsers(first: 2) { totalCount nodes { id } }`}, {"viewer { %s }", `edge(kind: WORKS_WITH, id: 2) { since }`},
 		{ofUser, `followings(first: 2) { totalCount nodes { id } }`}, {ofUser, `followers(first: 2, filter: {match: "u"}) { totalCount nodes { id } }`},
 		{ofUser, `followings(first: 2, orderBy: MOST_FOLLOWED) { nodes { id } }`}, {ofUser, `friends(first: 2) { totalCount nodes { id } }`},

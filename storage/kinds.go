@@ -42,12 +42,13 @@ const (
 	FeedAnswers Answers = 1 << iota
 	SuggestionAnswers
 	SearchAnswers
+	ActivityAnswers
 )
 
 // Kinds that Kith itself has. Products declare theirs from [FirstDeclared] on.
 var (
-	// Mutes hides a user's posts, and hides it from suggestions and searches.
-	Mutes = Kind{Number: 1, Name: "mutes", Max: MaxMutes, Timed: true, Excludes: 2, Hides: FeedAnswers | SuggestionAnswers | SearchAnswers}
+	// Mutes hides a user's posts, what it does, and the user from suggestions and searches.
+	Mutes = Kind{Number: 1, Name: "mutes", Max: MaxMutes, Timed: true, Excludes: 2, Hides: FeedAnswers | SuggestionAnswers | SearchAnswers | ActivityAnswers}
 	// PostMutes hides only a user's posts.
 	PostMutes = Kind{Number: 2, Name: "postMutes", Max: MaxMutes, Timed: true, Excludes: 1, Hides: FeedAnswers}
 

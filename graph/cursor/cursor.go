@@ -53,6 +53,7 @@ const (
 	Similar                Kind = 33
 	FollowRequests         Kind = 27
 	Lists                  Kind = 34
+	Activity               Kind = 35
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues

@@ -106,6 +106,7 @@ var Types = byName(
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
+	&activity, &activityConnection, &activityEdge, &unseenActivity,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
 	&relationshipChanged, &friendRequestChanged, &followerAdded, &followRequestAdded, &postAdded, &favoriteAdded, &commentAdded, &changeEvent,
 	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,

@@ -50,6 +50,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"unfavorite":    {Weight: write},
 	"markFeedSeen":  {Weight: write},
 
+	"markActivitySeen": {Weight: write},
+
 	"register":          {Weight: hashing, Queued: true},
 	"login":             {Weight: hashing, Queued: true},
 	"renewToken":        {},

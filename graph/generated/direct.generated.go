@@ -127,6 +127,26 @@ func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAcc
 	return selections.AnswerOptionalObject(ctx, "AccountPayload", sel, v, ec._AccountPayload)
 }
 
+func (ec *executionContext) marshalOActivity2ᚕᚖkithᚋgraphᚋmodelᚐActivity(ctx context.Context, sel ast.SelectionSet, v []*model.Activity) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "Activity", sel, v, ec.marshalOActivity2ᚖkithᚋgraphᚋmodelᚐActivity)
+}
+
+func (ec *executionContext) marshalOActivity2ᚖkithᚋgraphᚋmodelᚐActivity(ctx context.Context, sel ast.SelectionSet, v *model.Activity) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "Activity", sel, v, ec._Activity)
+}
+
+func (ec *executionContext) marshalOActivityConnection2ᚖkithᚋgraphᚋmodelᚐActivityConnection(ctx context.Context, sel ast.SelectionSet, v *model.ActivityConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "ActivityConnection", sel, v, ec._ActivityConnection)
+}
+
+func (ec *executionContext) marshalOActivityEdge2ᚕᚖkithᚋgraphᚋmodelᚐActivityEdge(ctx context.Context, sel ast.SelectionSet, v []*model.ActivityEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "ActivityEdge", sel, v, ec.marshalOActivityEdge2ᚖkithᚋgraphᚋmodelᚐActivityEdge)
+}
+
+func (ec *executionContext) marshalOActivityEdge2ᚖkithᚋgraphᚋmodelᚐActivityEdge(ctx context.Context, sel ast.SelectionSet, v *model.ActivityEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "ActivityEdge", sel, v, ec._ActivityEdge)
+}
+
 func (ec *executionContext) marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "BlockConnection", sel, v, ec._BlockConnection)
 }
@@ -437,6 +457,10 @@ func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionEdge) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "SuggestionEdge", sel, v, ec._SuggestionEdge)
+}
+
+func (ec *executionContext) marshalOUnseenActivity2ᚖkithᚋgraphᚋmodelᚐUnseenActivity(ctx context.Context, sel ast.SelectionSet, v *model.UnseenActivity) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "UnseenActivity", sel, v, ec._UnseenActivity)
 }
 
 func (ec *executionContext) marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {

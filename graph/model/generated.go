@@ -28,6 +28,26 @@ type AccountPayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
+// A page of what concerns the viewer.
+type ActivityConnection struct {
+	// Edges of the page.
+	Edges []*ActivityEdge `json:"edges,omitempty"`
+	// The groups of the page, without their edges.
+	Nodes []*Activity `json:"nodes,omitempty"`
+	// Where the page begins and ends. If a search ended early, the page is short, and goes on behind `endCursor`.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// How many groups of these kinds are new since `markActivitySeen`: a group is, if the last in it is.
+	Unseen *UnseenActivity `json:"unseen,omitempty"`
+}
+
+// A group of what concerns the viewer, on a page.
+type ActivityEdge struct {
+	// Where the group is in the list. It moves to the front when somebody joins.
+	Cursor string `json:"cursor"`
+	// The group.
+	Node *Activity `json:"node,omitempty"`
+}
+
 // Something that has changed, an event of CloudEvents 1.0.
 type ChangeEvent struct {
 	// Names the event in its source. The same change has the same name whenever it is read.
@@ -639,6 +659,14 @@ type SuggestionExclusions struct {
 	Dismissed int32 `json:"dismissed"`
 }
 
+// What has happened since the viewer last looked.
+type UnseenActivity struct {
+	// How many groups, up to 100.
+	Count int32 `json:"count"`
+	// Whether there are more than `count`.
+	HasMore bool `json:"hasMore"`
+}
+
 // By what a user is named.
 type UserBy struct {
 	// The id.
@@ -728,6 +756,76 @@ func (e *AccountState) UnmarshalJSON(b []byte) error {
 }
 
 func (e AccountState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What others may do that concerns a user.
+type ActivityKind string
+
+const (
+	// They follow the user.
+	ActivityKindFollow ActivityKind = "FOLLOW"
+	// They wait to follow the user, who is locked.
+	ActivityKindFollowRequest ActivityKind = "FOLLOW_REQUEST"
+	// They ask the user to be friends, and wait.
+	ActivityKindFriendRequest ActivityKind = "FRIEND_REQUEST"
+	// They have accepted the user's friend request.
+	ActivityKindFriendAccepted ActivityKind = "FRIEND_ACCEPTED"
+	// They have favorited a post of the user.
+	ActivityKindFavorite ActivityKind = "FAVORITE"
+	// They have commented on a post of the user.
+	ActivityKindComment ActivityKind = "COMMENT"
+)
+
+var AllActivityKind = []ActivityKind{
+	ActivityKindFollow,
+	ActivityKindFollowRequest,
+	ActivityKindFriendRequest,
+	ActivityKindFriendAccepted,
+	ActivityKindFavorite,
+	ActivityKindComment,
+}
+
+func (e ActivityKind) IsValid() bool {
+	switch e {
+	case ActivityKindFollow, ActivityKindFollowRequest, ActivityKindFriendRequest, ActivityKindFriendAccepted, ActivityKindFavorite, ActivityKindComment:
+		return true
+	}
+	return false
+}
+
+func (e ActivityKind) String() string {
+	return string(e)
+}
+
+func (e *ActivityKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ActivityKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ActivityKind", str)
+	}
+	return nil
+}
+
+func (e ActivityKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ActivityKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ActivityKind) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

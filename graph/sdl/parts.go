@@ -15,7 +15,7 @@ const (
 	Posts      = "posts"      // what users publish, and what others make of it
 )
 
-// partFields are the fields of each part. The types to which only these lead belong to it, too.
+// partFields are the fields of each part, and values of enums. The types to which only these lead belong to it, too.
 var partFields = map[string]map[string][]string{
 	Federation: {"Query": {"_entities", "_service"}},
 	Operators: {
@@ -29,6 +29,8 @@ var partFields = map[string]map[string][]string{
 		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen", "removePost", "removeComment"},
 		"Subscription": {"postAdded", "favoriteAdded", "commentAdded"},
 		"Viewer":       {"feed", "feedSeenUpTo"},
+		"Activity":     {"post"},
+		"ActivityKind": {"FAVORITE", "COMMENT"},
 		"User":         {"postCount", "posts", "favoritesGivenCount", "favoritesReceivedCount", "favorites"},
 	},
 }
@@ -79,9 +81,11 @@ func (w *without) keep(name string) *ast.Definition {
 		return w.kept[name]
 	}
 	own := *d
-	own.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f *ast.FieldDefinition) bool {
-		return slices.ContainsFunc(w.left, func(part string) bool { return slices.Contains(partFields[part][name], f.Name) })
-	})
+	isLeft := func(field string) bool {
+		return slices.ContainsFunc(w.left, func(part string) bool { return slices.Contains(partFields[part][name], field) })
+	}
+	own.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f *ast.FieldDefinition) bool { return isLeft(f.Name) })
+	own.EnumValues = slices.DeleteFunc(slices.Clone(d.EnumValues), func(v *ast.EnumValueDefinition) bool { return isLeft(v.Name) })
 	w.kept[name] = &own
 	for _, f := range own.Fields {
 		w.keep(f.Type.Name())

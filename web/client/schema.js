@@ -15,6 +15,8 @@ export const possibleTypes = {
 // Types of objects without an id: they belong to the object that they were read from.
 export const keyless = [
   "AccountPayload",
+  "ActivityConnection",
+  "ActivityEdge",
   "BlockConnection",
   "BlockEdge",
   "ChangePasswordPayload",
@@ -68,6 +70,7 @@ export const keyless = [
   "SuggestionConnection",
   "SuggestionEdge",
   "SuggestionExclusions",
+  "UnseenActivity",
   "UserConnection",
   "UserEdge",
   "UserSearchConnection",
@@ -125,6 +128,9 @@ export const lists = {
     "similarUsers": []
   },
   "Viewer": {
+    "activity": [
+      "kinds"
+    ],
     "blockedUsers": [],
     "dismissedUsers": [],
     "feed": [

@@ -27,15 +27,15 @@ export default [
         exceptions: {
           suffixes: ["Payload", "Connection", "Edge", "Added", "Changed", "Event", "Outcome"],
           types: [
-            "PageInfo", "FollowError", "SuggestionExclusions", "NewerPosts", "ListVisibility", "Media",
+            "PageInfo", "FollowError", "SuggestionExclusions", "NewerPosts", "UnseenActivity", "ListVisibility", "Media",
             "Consistency", "ReconcileStatus", "ReconcileKind", "EdgesAmong", "LinkedIdentity", "Standing", "ModerationEntry", "_Service",
           ],
         },
       }],
 
       // Lists that are no connections are bounded by their arguments (users(by:)) or by what they are (nine media of a post), and `nodes`
-      // of a connection is the short form of its edges, as GitHub has it. Entries of the moderation log are no nodes: nobody asks for one
-      // by itself. TestConnectionsFollowOneRule has the rule for all others.
+      // of a connection is the short form of its edges, as GitHub has it. Entries of the moderation log and groups of activity are no nodes: nobody
+      // asks for one by itself. TestConnectionsFollowOneRule has the rule for all others.
       "@graphql-eslint/relay-edge-types": ["error", { withEdgeSuffix: true, shouldImplementNode: false, listTypeCanWrapOnlyEdgeType: false }],
 
       // Posts, comments, feeds, requests, blocks, searches and suggestions are read from their beginning: they page forward only.

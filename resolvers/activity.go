@@ -1,0 +1,209 @@
+package resolvers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/loaders"
+	"kith/resolvers/prefetch"
+	"kith/social"
+	"kith/storage"
+)
+
+// activityKinds are the kinds, at the places of the store's.
+var activityKinds = [...]model.ActivityKind{
+	social.Followed: model.ActivityKindFollow, social.FollowAsked: model.ActivityKindFollowRequest,
+	social.FriendAsked: model.ActivityKindFriendRequest, social.FriendAgreed: model.ActivityKindFriendAccepted,
+	social.PostFavorited: model.ActivityKindFavorite, social.PostCommented: model.ActivityKindComment,
+}
+
+func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32, _ *string, kinds []model.ActivityKind) (*model.ActivityConnection, error) {
+	f, viewer := prefetch.Running(ctx), obj.User.UserID
+	args, err := prefetch.ParsePage(ctx, f, 0)
+	if err != nil {
+		return nil, err
+	}
+	var after activityPart
+	if after.mark, err = r.activityMark("after", args.Text); err != nil {
+		return nil, err
+	}
+	for kind, name := range activityKinds {
+		served := r.Schema == nil || r.Schema.Types["ActivityKind"].EnumValues.ForName(name.String()) != nil
+		after.kinds[kind] = served && (kinds == nil || slices.Contains(kinds, name))
+	}
+	c := &model.ActivityConnection{}
+	if f.Below[0].Named("unseen") != nil {
+		if c.Unseen, err = r.unseen(ctx, viewer, after); err != nil {
+			return nil, err
+		}
+	}
+	if !prefetch.PageNeedsOf(f).Rows {
+		return c, nil
+	}
+	a, err := r.activity(ctx, viewer, after)
+	if err != nil {
+		return nil, err
+	}
+	groups, more, end, err := a.Page(ctx, args.Size)
+	if err != nil {
+		return nil, err
+	}
+	cursors := storage.Each(groups, func(g social.ActivityGroup) string { return spellActivity(prefetch.Unsealed, g.ActivityMark) })
+	var next func(*cursor.Sealer) string
+	if end != (social.ActivityMark{}) || len(groups) == 0 {
+		next = func(seal *cursor.Sealer) string { return spellActivity(seal, end) }
+	}
+	c.PageInfo = prefetch.PageInfo(r.Cursors, cursors, more, next)
+	c.Nodes = make([]*model.Activity, len(groups))
+	if items := f.Below[0].Items; items != nil {
+		prefetch.Fetch(ctx, prefetch.RowsOn(groups, items))
+		c.Nodes = activityOf(ctx, viewer, groups, items, prefetch.ItemPaths(ctx, f))
+	}
+	c.Edges = prefetch.Edges(len(groups), func(i int) model.ActivityEdge { return model.ActivityEdge{Cursor: cursors[i], Node: c.Nodes[i]} })
+	return c, nil
+}
+
+// activityPart is what concerns the viewer, of some kinds and behind a mark.
+type activityPart struct {
+	kinds [len(activityKinds)]bool
+	mark  social.ActivityMark
+}
+
+// activity is that of all aliases in a request that ask for the same part.
+func (r *Resolver) activity(ctx context.Context, viewer storage.UserID, part activityPart) (*social.Activity, error) {
+	return prefetch.Shared(ctx, part, func() (*social.Activity, error) {
+		g, err := r.graph(ctx, loaders.For(ctx).Reader())
+		if err != nil {
+			return nil, err
+		}
+		of := social.ActivityOf{
+			Store: r.reads(), User: viewer, After: part.mark, Left: prefetch.AccessOf(ctx).Left(),
+			Asked: storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL)),
+		}
+		for kind, is := range part.kinds {
+			if is {
+				of.Kinds = append(of.Kinds, social.ActivityKind(kind))
+			}
+		}
+		return g.Activity(ctx, of)
+	})
+}
+
+// unseen counts what is new since the viewer last looked, of the kinds of a part.
+func (r *Resolver) unseen(ctx context.Context, viewer storage.UserID, part activityPart) (*model.UnseenActivity, error) {
+	part.mark = social.ActivityMark{}
+	seen, err := r.seen(ctx, storage.Seen{User: viewer, Of: storage.ActivitySeen})
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.activity(ctx, viewer, part)
+	if err != nil {
+		return nil, err
+	}
+	n, more, err := a.Newer(ctx, seen)
+	return &model.UnseenActivity{Count: int32(n), HasMore: more}, err
+}
+
+// activityOf makes groups, of which what is selected has been fetched.
+func activityOf(ctx context.Context, viewer storage.UserID, groups []social.ActivityGroup, on []*selections.Object, at prefetch.Paths) []*model.Activity {
+	made := storage.Each(groups, func(g social.ActivityGroup) *model.Activity {
+		return &model.Activity{
+			ID:   fmt.Sprintf("activity_%s_%d_%d_%d", viewer, g.Kind, g.Day(), g.Post),
+			Kind: activityKinds[g.Kind], Day: g.Day().Time(), At: g.At.Time(),
+			By: g.Actors, OthersCount: int32(g.Others), Complete: g.Complete, On: g.On,
+		}
+	})
+	if len(made) > 0 {
+		prefetch.ShowParts(ctx, made, on, at)
+	}
+	return made
+}
+
+// activityActors are the users of groups.
+var activityActors = prefetch.NewInset(
+	func(ctx context.Context, level *prefetch.Level, f *selections.Field, groups []social.ActivityGroup) {
+		var all []storage.UserID
+		for _, g := range groups {
+			all = append(all, g.Actors...)
+		}
+		prefetch.Users{IDs: prefetch.Distinct(all), Exist: true, On: f.Below}.AddTo(ctx, level)
+	},
+	func(ctx context.Context, made []*model.Activity, aliases []*selections.Field, at prefetch.Paths) {
+		for i, a := range made {
+			each := func(j int) (all []ast.Path) {
+				for _, path := range at(i) {
+					all = append(all, append(slices.Clip(path), ast.PathIndex(j)))
+				}
+				return all
+			}
+			a.Actors = usersOf(ctx, prefetch.Users{IDs: a.By, Exist: true, On: prefetch.Below(aliases)}, each)
+		}
+	})
+
+// activityPost is the post that a group concerns.
+var activityPost = prefetch.NewInset(
+	func(ctx context.Context, level *prefetch.Level, f *selections.Field, groups []social.ActivityGroup) {
+		var rows []storage.Post
+		for _, g := range groups {
+			if g.On != nil {
+				rows = append(rows, *g.On)
+			}
+		}
+		postRows{rows, f.Below}.AddTo(ctx, level)
+	},
+	func(ctx context.Context, made []*model.Activity, aliases []*selections.Field, at prefetch.Paths) {
+		var rows []storage.Post
+		var index []int
+		for i, a := range made {
+			if a.On != nil {
+				rows, index = append(rows, *a.On), append(index, i)
+			}
+		}
+		for k, p := range postsOf(ctx, rows, prefetch.Below(aliases), at.Of(index...)) {
+			made[index[k]].Post = p
+		}
+	})
+
+// activityMark reads a cursor; zero: none is given.
+func (r *Resolver) activityMark(argument, text string) (m social.ActivityMark, err error) {
+	if text == "" {
+		return m, nil
+	}
+	var at, kind int64
+	if err = r.Cursors.Decode(cursor.Activity, text, &at, &kind, &m.Post); err == nil && kind >= int64(len(activityKinds)) {
+		err = apierr.CursorMalformed.Error("%q is not a cursor", apierr.Shortened(text, 60))
+	}
+	m.At, m.Kind = storage.Micros(at), social.ActivityKind(kind)
+	return m, apierr.In(argument, err)
+}
+
+func spellActivity(seal *cursor.Sealer, m social.ActivityMark) string {
+	return seal.Encode(cursor.Activity, int64(m.At), int64(m.Kind), m.Post)
+}
+
+// MarkActivitySeen keeps the time of the group, as [mutations.MarkFeedSeen] does.
+func (r mutations) MarkActivitySeen(ctx context.Context, upTo string) (*model.AccountPayload, error) {
+	viewer, err := r.actorOf(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	if upTo == "" {
+		return nil, apierr.CursorMalformed.Error("%q is not a cursor", upTo).In("upTo")
+	}
+	mark, err := r.activityMark("upTo", upTo)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := r.Writes.See(ctx, storage.Seen{User: viewer, Of: storage.ActivitySeen}, min(mark.At, storage.MicrosOf(r.Relations.Now())))
+	if err != nil {
+		return nil, viewerGone(err)
+	}
+	return accountPayload(ctx, viewer, changed), nil
+}

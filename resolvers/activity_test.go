@@ -1,0 +1,148 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// atNoon moves the clock to a noon, so that no day ends during a test.
+func (v *village) atNoon() {
+	now := time.Now().Add(time.Duration(v.later.Load()))
+	v.pass(now.Truncate(24 * time.Hour).Add(36 * time.Hour).Sub(now))
+}
+
+// activity is what concerns a user, a line for each group: the kind, the actors and how many others, and the text of the post.
+func (v *village) activity(user storage.UserID, arguments string) (lines []string, cursors []string, unseen int) {
+	v.t.Helper()
+	answer := v.api.As(user).Ask(`{ viewer { activity`+arguments+` { edges { cursor node { id kind day at actors { id } othersCount complete post { text } } } nodes { id } pageInfo { hasNextPage } unseen { count hasMore } } } }`, nil).Whole()
+	type edge struct {
+		Cursor string
+		Node   struct {
+			ID, Kind, Day, At string
+			Actors            []struct{ ID string }
+			OthersCount       int
+			Complete          bool
+			Post              *struct{ Text string }
+		}
+	}
+	for _, e := range apitest.Into[[]edge](answer, "viewer.activity.edges") {
+		line := e.Node.Kind
+		for _, a := range e.Node.Actors {
+			line += " " + a.ID
+		}
+		if e.Node.OthersCount > 0 {
+			line += fmt.Sprintf(" +%d", e.Node.OthersCount)
+		}
+		if e.Node.Post != nil {
+			line += " " + e.Node.Post.Text
+		}
+		if !e.Node.Complete || !strings.HasPrefix(e.Node.At, e.Node.Day[:10]) || !strings.HasPrefix(e.Node.ID, "activity_"+user.String()) {
+			v.t.Errorf("a group is %+v", e.Node)
+		}
+		lines, cursors = append(lines, line), append(cursors, e.Cursor)
+	}
+	return lines, cursors, apitest.Into[int](answer, "viewer.activity.unseen.count")
+}
+
+func (v *village) wantActivity(user storage.UserID, arguments string, want ...string) (cursors []string) {
+	v.t.Helper()
+	got, cursors, _ := v.activity(user, arguments)
+	if !slices.Equal(got, want) {
+		v.t.Errorf("activity%s of %s: %q, want %q", arguments, user, got, want)
+	}
+	return cursors
+}
+
+func TestActivity(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.atNoon()
+		do := func(act func()) { v.pass(time.Second); act() }
+		v.wantActivity(v.a, "")
+		one, two := publish(t, v.api, v.a, "one", "1"), publish(t, v.api, v.a, "two", "2")
+		do(func() { v.does(v.b, "follow", v.a) })
+		do(func() { comment(t, v.api, v.c, one, "x") })
+		do(func() { v.does(v.c, "follow", v.a) })
+		do(func() { v.favorites(v.b, "favorite", one) })
+		do(func() { v.favorites(v.c, "favorite", two) })
+		do(func() { v.favorites(v.d, "favorite", one) })
+		do(func() { v.does(v.b, "requestFriend", v.a) })
+		do(func() { comment(t, v.api, v.a, one, "mine"); v.favorites(v.a, "favorite", one) })
+		do(func() { comment(t, v.api, v.d, one, "y"); comment(t, v.api, v.d, one, "z") })
+		B, C, D := v.b.String(), v.c.String(), v.d.String()
+		comments, asked, favorites, favorites2, follows := "COMMENT "+D+" "+C+" one", "FRIEND_REQUEST "+B, "FAVORITE "+D+" "+B+" one", "FAVORITE "+C+" two", "FOLLOW "+C+" "+B
+		all := []string{comments, asked, favorites, favorites2, follows}
+		cursors := v.wantActivity(v.a, "", all...)
+		v.wantActivity(v.a, "(first: 2)", all[:2]...)
+		for i, c := range cursors {
+			v.wantActivity(v.a, fmt.Sprintf("(first: 2, after: %q)", c), all[i+1:min(len(all), i+3)]...)
+		}
+		v.wantActivity(v.a, "(kinds: [FOLLOW, FRIEND_REQUEST])", asked, follows)
+		v.wantActivity(v.a, "(kinds: [])")
+
+		// What has been seen is seen on every device, and only forward.
+		see := func(c string, changed bool, unseen int) {
+			t.Helper()
+			v.api.As(v.a).Ask(`mutation($c: String!) { markActivitySeen(upTo: $c) { changed viewer { activity { unseen { count hasMore } } } } }`, apitest.Vars{"c": c}).
+				Is(fmt.Sprintf(`{"markActivitySeen": {"changed": %t, "viewer": {"activity": {"unseen": {"count": %d, "hasMore": false}}}}}`, changed, unseen))
+		}
+		if _, _, n := v.activity(v.a, ""); n != 5 {
+			t.Errorf("%d unseen", n)
+		}
+		see(cursors[2], true, 2)
+		see(cursors[4], false, 2)
+		see(cursors[0], true, 0)
+		if _, _, n := v.activity(v.a, "(first: 0, kinds: [FOLLOW])"); n != 0 {
+			t.Errorf("%d unseen", n)
+		}
+		v.api.As(v.a).Ask(`{ viewer { feedSeenUpTo } }`, nil).Is(`{"viewer": {"feedSeenUpTo": null}}`)
+
+		// On another day there are other groups; who accepts a request follows, too.
+		v.pass(24 * time.Hour)
+		do(func() { v.does(v.a, "requestFriend", v.c) })
+		do(func() { v.does(v.c, "acceptFriend", v.a) })
+		do(func() { v.does(v.d, "follow", v.a) })
+		v.wantActivity(v.a, "(first: 3)", "FOLLOW "+D, "FRIEND_ACCEPTED "+C, comments)
+		if _, _, n := v.activity(v.a, ""); n != 2 {
+			t.Errorf("%d unseen", n)
+		}
+
+		// Nothing is left of whom the viewer must not see or mutes, of what is taken back, and of a post that is gone.
+		v.api.As(v.a).Ask(`mutation { mute(userId: `+D+`, scope: POSTS) { changed } }`, nil).Whole()
+		v.wantActivity(v.a, "(first: 1)", "FOLLOW "+D)
+		v.api.As(v.a).Ask(`mutation { mute(userId: `+D+`) { changed } }`, nil).Whole()
+		v.wantActivity(v.a, "(first: 1)", "FRIEND_ACCEPTED "+C)
+		v.api.As(v.a).Ask(`mutation { unmute(userId: `+D+`) { changed } }`, nil).Whole()
+		v.does(v.d, "block", v.a)
+		v.wantActivity(v.a, "", "FRIEND_ACCEPTED "+C, asked, favorites2, "FAVORITE "+B+" one", follows, "COMMENT "+C+" one")
+		v.does(v.b, "unfollow", v.a)
+		v.does(v.b, "cancelFriendRequest", v.a)
+		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": one}).Whole()
+		v.wantActivity(v.a, "", "FRIEND_ACCEPTED "+C, favorites2, "FOLLOW "+C)
+		v.api.As(v.c).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		v.wantActivity(v.a, "")
+
+		for _, wrong := range []string{"", "x", cursors[0][:4]} {
+			v.api.As(v.a).Ask(`mutation($c: String!) { markActivitySeen(upTo: $c) { changed } }`, apitest.Vars{"c": wrong}).Refused("BAD_USER_INPUT")
+			v.api.As(v.a).Ask(`query($c: String!) { viewer { activity(after: $c) { nodes { id } } } }`, apitest.Vars{"c": wrong}).Refused("BAD_USER_INPUT")
+		}
+		v.api.Ask(`mutation { markActivitySeen(upTo: "x") { changed } }`, nil).Refused("UNAUTHENTICATED")
+	})
+}
+
+// Who is locked is told who waits, and that request is gone once it is accepted.
+func TestActivityOfALockedUser(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.atNoon()
+		v.api.As(v.a).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
+		v.does(v.b, "follow", v.a)
+		v.wantActivity(v.a, "", "FOLLOW_REQUEST "+v.b.String())
+		v.does(v.a, "acceptFollowRequest", v.b)
+		v.wantActivity(v.a, "", "FOLLOW "+v.b.String())
+	})
+}

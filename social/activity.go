@@ -1,0 +1,340 @@
+package social
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"kith/storage"
+)
+
+// What others have done that concerns a user is worked out for each page, from what is stored of it anyway. It is read a day at a time, and
+// what is of one kind and one post on one day is one group. Days are those of UTC. Whom the user must not see or mutes is left out when it
+// is read, and so are deleted posts: nothing of them is counted.
+
+// ActivityKind is what others have done. Cursors have the numbers.
+type ActivityKind uint8
+
+const (
+	Followed      ActivityKind = iota // the user
+	FollowAsked                       // to follow the user, and waits
+	FriendAsked                       // the user, and waits
+	FriendAgreed                      // to a request of the user
+	PostFavorited                     // of the user
+	PostCommented                     // of the user
+	activityKinds = iota
+)
+
+// activityEdges are those of which kinds are made.
+var activityEdges = [...]struct {
+	side storage.Side
+	kind storage.EdgeType
+}{
+	Followed:     {storage.Inverse, storage.Following},
+	FollowAsked:  {storage.Inverse, storage.Requested},
+	FriendAsked:  {storage.Inbox, storage.Pending},
+	FriendAgreed: {storage.Requests, storage.Accepted},
+}
+
+const (
+	// ActorsShown is how many users a group names, the last ones.
+	ActorsShown = 3
+	// MostOfDay is how many rows of a kind and a day are shown, the newest. A day's rows that are hidden are looked through up to latestBudget.
+	MostOfDay = 100
+	// MostUnseen is up to how many groups are counted that a user has not seen.
+	MostUnseen = 100
+	// activityRows is how many rows of a kind are read together.
+	activityRows = 50
+
+	day = storage.Micros(24 * time.Hour / time.Microsecond)
+)
+
+// ActivityMark is where a group is: by time descending, then by kind and post. The zero value is ahead of all.
+type ActivityMark struct {
+	At   storage.Micros // when the last of its users did it
+	Kind ActivityKind
+	Post int64 // its number
+}
+
+func (m ActivityMark) compare(n ActivityMark) int {
+	return cmp.Or(cmp.Compare(n.At, m.At), cmp.Compare(m.Kind, n.Kind), cmp.Compare(n.Post, m.Post))
+}
+
+// Day is when the mark's day began.
+func (m ActivityMark) Day() storage.Micros { return m.At - m.At%day }
+
+// ActivityGroup is what some users have done on a day.
+type ActivityGroup struct {
+	ActivityMark
+	Actors   []storage.UserID // the last ones, at most ActorsShown
+	Others   int              // how many others did it
+	Complete bool             // all of the day are counted
+	On       *storage.Post    // nil: it concerns no post
+}
+
+// ActivityOf says what is read.
+type ActivityOf struct {
+	Store storage.Answerer
+	User  storage.UserID
+	Kinds []ActivityKind // each once
+	After ActivityMark   // only groups strictly behind it, unless zero
+	Asked storage.Micros // friend requests that are not newer have expired
+	Left  *Allowance     // nil: a whole one
+}
+
+// Activity is what concerns a user, as far back as it has been read.
+type Activity struct {
+	ActivityOf
+	hides   func(storage.UserID) bool
+	streams []*activityStream
+	groups  []ActivityGroup
+	reached ActivityMark // no group that has not been read is ahead of it
+	ended   bool
+}
+
+// activityStream is what is read of one kind, newest first. An edge is a Reaction of its time and its other user.
+type activityStream struct {
+	kind  ActivityKind
+	after storage.Reaction   // what has been read, or left out; zero: nothing
+	rows  []storage.Reaction // that have been read, and not been taken
+	ended bool               // there are no others
+}
+
+// Activity begins to read what concerns a user.
+func (g *Graph) Activity(ctx context.Context, of ActivityOf) (*Activity, error) {
+	muted, err := g.LeftOut(ctx, of.User, storage.ActivityAnswers)
+	if err != nil {
+		return nil, err
+	}
+	a := &Activity{ActivityOf: of, reached: of.After}
+	a.Left = cmp.Or(of.Left, new(Allowance))
+	a.hides = func(id storage.UserID) bool { return id == of.User || has(muted, id) || g.audience.Hides(id) }
+	for _, kind := range of.Kinds {
+		s := &activityStream{kind: kind}
+		if of.After != (ActivityMark{}) {
+			s.after.CreatedAt = min(of.After.Day(), math.MaxInt64-day) + day
+		}
+		a.streams = append(a.streams, s)
+	}
+	return a, nil
+}
+
+// Page returns the first groups. If the search for them ended early, others are behind end.
+func (a *Activity) Page(ctx context.Context, size int) (page []ActivityGroup, more bool, end ActivityMark, err error) {
+	a.Left.mu.Lock()
+	defer a.Left.mu.Unlock()
+	if err := a.read(ctx, func() bool { return len(a.groups) > size }); err != nil {
+		return nil, false, end, err
+	}
+	if len(a.groups) > size {
+		if size == 0 {
+			end = a.After
+		}
+		return a.groups[:size], true, end, nil
+	}
+	return a.groups, !a.ended, a.reached, nil
+}
+
+// Newer counts the groups that are newer than a time, up to MostUnseen. There are more if more is true.
+func (a *Activity) Newer(ctx context.Context, than storage.Micros) (n int, more bool, err error) {
+	a.Left.mu.Lock()
+	defer a.Left.mu.Unlock()
+	isRead := func() bool { return a.ended || a.reached != (ActivityMark{}) && a.reached.At < than }
+	err = a.read(ctx, func() bool { return isRead() || len(a.groups) > MostUnseen })
+	if n = slices.IndexFunc(a.groups, func(g ActivityGroup) bool { return g.At <= than }); n < 0 {
+		n, more = len(a.groups), !isRead()
+	}
+	return min(n, MostUnseen), more || n > MostUnseen, err
+}
+
+// read reads days until it is enough, there are no others, or the allowance is spent.
+func (a *Activity) read(ctx context.Context, enough func() bool) error {
+	for !a.ended && !enough() && !a.Left.spent() {
+		if err := a.readDay(ctx); err != nil {
+			return fmt.Errorf("read what concerns user %s: %w", a.User, err)
+		}
+	}
+	return nil
+}
+
+// readDay reads the next day on which something was done.
+func (a *Activity) readDay(ctx context.Context) error {
+	if err := a.fill(ctx, a.streams); err != nil {
+		return err
+	}
+	began := storage.Micros(-1)
+	for _, s := range a.streams {
+		if len(s.rows) > 0 {
+			began = max(began, s.rows[0].CreatedAt-s.rows[0].CreatedAt%day)
+		}
+	}
+	if began < 0 {
+		a.ended = true
+		return nil
+	}
+	var groups []ActivityGroup
+	for taken := (activityTaken{}); ; {
+		var short []*activityStream
+		for _, s := range a.streams {
+			if s.take(began, a.hides, &taken) {
+				short = append(short, s)
+			}
+		}
+		if len(short) == 0 {
+			groups = taken.groups()
+			break
+		}
+		if err := a.fill(ctx, short); err != nil {
+			return err
+		}
+	}
+	groups, err := a.onPosts(ctx, groups)
+	if err != nil {
+		return err
+	}
+	groups = slices.DeleteFunc(groups, func(g ActivityGroup) bool {
+		return a.After != (ActivityMark{}) && g.compare(a.After) <= 0
+	})
+	slices.SortFunc(groups, func(x, y ActivityGroup) int { return x.compare(y.ActivityMark) })
+	a.groups = append(a.groups, groups...)
+	a.ended = began == 0
+	a.reached = ActivityMark{At: max(began, 1) - 1, Post: math.MaxInt64}
+	return nil
+}
+
+// activityTaken are the rows of a day, by kind.
+type activityTaken [activityKinds]struct {
+	shown    []storage.Reaction
+	examined int
+	cut      bool // the day has more
+}
+
+// take takes rows of a day, and reports whether more have to be read first.
+func (s *activityStream) take(began storage.Micros, hides func(storage.UserID) bool, day *activityTaken) (short bool) {
+	of := &day[s.kind]
+	for len(s.rows) > 0 && s.rows[0].CreatedAt >= began && !of.cut {
+		if of.examined++; !hides(s.rows[0].By) {
+			of.shown = append(of.shown, s.rows[0])
+		}
+		s.rows = s.rows[1:]
+		of.cut = len(of.shown) > MostOfDay || of.examined >= latestBudget
+	}
+	if !of.cut {
+		return len(s.rows) == 0 && !s.ended
+	}
+	of.shown = of.shown[:min(len(of.shown), MostOfDay)]
+	s.rows = slices.DeleteFunc(s.rows, func(r storage.Reaction) bool { return r.CreatedAt >= began })
+	if len(s.rows) == 0 {
+		s.after = storage.Reaction{Place: storage.Place{CreatedAt: began}}
+	}
+	return false
+}
+
+// groups are those of a day.
+func (t *activityTaken) groups() (groups []ActivityGroup) {
+	for kind, of := range t {
+		index, seen := map[int64]int{}, map[storage.Reaction]bool{}
+		for _, r := range of.shown {
+			i, known := index[r.Post]
+			if !known {
+				i = len(groups)
+				index[r.Post] = i
+				groups = append(groups, ActivityGroup{ActivityMark: ActivityMark{r.CreatedAt, ActivityKind(kind), r.Post}, Complete: !of.cut})
+			}
+			g, who := &groups[i], storage.Reaction{By: r.By, Post: r.Post}
+			switch {
+			case seen[who]:
+			case len(g.Actors) < ActorsShown:
+				g.Actors = append(g.Actors, r.By)
+			default:
+				g.Others++
+			}
+			seen[who] = true
+		}
+	}
+	return groups
+}
+
+// onPosts reads the posts that groups concern, and leaves out those whose posts no longer exist.
+func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) ([]ActivityGroup, error) {
+	var ids []storage.PostID
+	for _, g := range groups {
+		if g.Post != 0 {
+			ids = append(ids, storage.PostID{Author: a.User, Number: g.Post})
+		}
+	}
+	a.Left.take(entriesOfPost * len(ids))
+	posts := storage.PostLookups.Read(ctx, a.Store, ids...)
+	shown := groups[:0]
+	for _, g := range groups {
+		if g.Post != 0 {
+			r := posts[0]
+			if posts = posts[1:]; r.Err != nil {
+				return nil, r.Err
+			} else if !r.Found {
+				continue
+			}
+			g.On = &r.Value
+		}
+		shown = append(shown, g)
+	}
+	return shown, nil
+}
+
+// fill reads the next rows of streams that have none, together.
+func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
+	var b storage.Bundle
+	edges, reactions := map[storage.Side][]storage.PageQuery{}, []storage.ReactionsQuery(nil)
+	streams = slices.DeleteFunc(slices.Clone(streams), func(s *activityStream) bool { return s.ended || len(s.rows) > 0 })
+	for _, s := range streams {
+		if s.ofPosts() {
+			reactions = append(reactions, storage.ReactionsQuery{Author: a.User, Comments: s.kind == PostCommented, After: s.after, Limit: activityRows})
+		} else {
+			of := activityEdges[s.kind]
+			after := storage.Position{UpdateTime: s.after.CreatedAt, Peer: s.after.By}
+			edges[of.side] = append(edges[of.side], storage.PageQuery{Owner: a.User, Type: of.kind, After: after, Limit: activityRows})
+		}
+	}
+	pages := map[storage.Side]*storage.Lookup[storage.PageQuery, []storage.Edge]{}
+	for side, queries := range edges {
+		pages[side] = storage.PageLookups[side].Ask(&b, queries...)
+	}
+	on := storage.ReactionLookups.Ask(&b, reactions...)
+	if len(streams) > 0 {
+		a.Store.Bundle(ctx, &b)
+	}
+	next := map[storage.Side]int{}
+	for _, s := range streams {
+		if s.ofPosts() {
+			r := on.Results[0]
+			if on.Results = on.Results[1:]; r.Err != nil {
+				return r.Err
+			}
+			s.rows = r.Value
+		} else {
+			side := activityEdges[s.kind].side
+			r := pages[side].Results[next[side]]
+			if next[side]++; r.Err != nil {
+				return r.Err
+			}
+			s.rows = storage.Each(r.Value, func(e storage.Edge) storage.Reaction {
+				return storage.Reaction{Place: storage.Place{CreatedAt: e.UpdateTime}, By: side.Peer(e.Pair())}
+			})
+		}
+		n := len(s.rows)
+		a.Left.take(entriesOfPost + n)
+		if s.ended = n < activityRows; n > 0 {
+			s.after = s.rows[n-1]
+		}
+		if s.kind == FriendAsked && n > 0 && s.after.CreatedAt <= a.Asked {
+			s.ended = true
+			s.rows = slices.DeleteFunc(s.rows, func(r storage.Reaction) bool { return r.CreatedAt <= a.Asked })
+		}
+	}
+	return nil
+}
+
+func (s *activityStream) ofPosts() bool { return s.kind >= PostFavorited }

@@ -1,0 +1,225 @@
+package social
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"kith/internal/storagetest/oracle"
+	"kith/storage"
+)
+
+// activityWorld has much that concerns user 1: in days, several at one time, by users of whom some are hidden, and with posts of which one is gone.
+func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map[ActivityKind][]storage.Reaction) {
+	store, all = oracle.New(), map[ActivityKind][]storage.Reaction{}
+	random := rand.New(rand.NewPCG(3, 4))
+	var users []storage.User
+	for id := range people {
+		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
+	}
+	store.CreateUsers(t.Context(), users)
+	for n := range int64(4) {
+		if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: 1, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kind := range ActivityKind(activityKinds) {
+		taken := map[[2]int64]bool{}
+		for n := range rows {
+			by, post := storage.UserID(random.IntN(people)+1), int64(random.IntN(4)+1)
+			at := day*storage.Micros(100+random.IntN(6)*random.IntN(2)) + storage.Micros(random.IntN(rows))
+			r := storage.Reaction{Place: storage.Place{CreatedAt: at}, By: by}
+			switch {
+			case kind == PostCommented:
+				c := storage.NewComment{Post: storage.PostID{Author: 1, Number: post}, Number: int64(n + 1), By: by, Key: fmt.Sprint(n), Text: "x", At: at}
+				if _, _, err := store.AddComment(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+				r.Post, r.Number = post, c.Number
+			case taken[[2]int64{int64(by), post * int64(kind/PostFavorited)}] || by == 1 && kind != PostFavorited:
+				continue
+			case kind == PostFavorited:
+				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Post: post, Type: storage.Favorited, UpdateTime: at}}, storage.IfNewer)
+				r.Post, r.Number = post, post
+			default:
+				of := activityEdges[kind]
+				if kind == FollowAsked && slices.ContainsFunc(all[Followed], func(r storage.Reaction) bool { return r.By == by }) {
+					continue
+				}
+				store.Apply(t.Context(), of.side, []storage.Edge{of.side.Pair(1, by).Edge(of.kind, at)}, storage.IfNewer)
+			}
+			taken[[2]int64{int64(by), post * int64(kind/PostFavorited)}] = true
+			all[kind] = append(all[kind], r)
+		}
+	}
+	if _, err := store.DeletePost(t.Context(), storage.PostID{Author: 1, Number: 4}); err != nil {
+		t.Fatal(err)
+	}
+	return store, all
+}
+
+// groupsOf works out the groups by brute force.
+func groupsOf(all map[ActivityKind][]storage.Reaction, shown func(storage.UserID) bool) (groups []ActivityGroup) {
+	for kind, rows := range all {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r storage.Reaction) bool { return !shown(r.By) })
+		slices.SortFunc(rows, storage.Reaction.Compare)
+		count, byGroup := map[storage.Micros]int{}, map[[2]int64][]storage.Reaction{}
+		for _, r := range rows {
+			began := r.CreatedAt / day
+			if count[began]++; count[began] <= MostOfDay {
+				key := [2]int64{int64(began), r.Post}
+				byGroup[key] = append(byGroup[key], r)
+			}
+		}
+		for key, rows := range byGroup {
+			if key[1] == 4 {
+				continue
+			}
+			g := ActivityGroup{ActivityMark: ActivityMark{rows[0].CreatedAt, kind, key[1]}, Complete: count[storage.Micros(key[0])] <= MostOfDay}
+			var actors []storage.UserID
+			for _, r := range rows {
+				if !slices.Contains(actors, r.By) {
+					actors = append(actors, r.By)
+				}
+			}
+			g.Actors = actors[:min(ActorsShown, len(actors))]
+			g.Others = len(actors) - len(g.Actors)
+			groups = append(groups, g)
+		}
+	}
+	slices.SortFunc(groups, func(a, b ActivityGroup) int { return a.compare(b.ActivityMark) })
+	return groups
+}
+
+// Pages of any size are those of what was worked out by brute force, and what is new is counted, however little each request may read.
+func TestActivityIsThatOfBruteForce(t *testing.T) {
+	var everything []ActivityKind
+	for kind := range ActivityKind(activityKinds) {
+		everything = append(everything, kind)
+	}
+	for _, rows := range []int{30, 700} {
+		store, all := activityWorld(t, rows, rows)
+		blocked := []storage.UserID{2, 3, 7, 20}
+		g := New(store, 0, NewAudience(1, nil, blocked))
+		want := groupsOf(all, func(id storage.UserID) bool { return id != 1 && !slices.Contains(blocked, id) })
+		if len(want) < 20 || rows > 100 && !slices.ContainsFunc(want, func(g ActivityGroup) bool { return !g.Complete }) {
+			t.Fatalf("only %d groups", len(want))
+		}
+		of := ActivityOf{Store: store, User: 1, Kinds: everything}
+		for _, size := range []int{1, 7, 1000} {
+			var got []ActivityGroup
+			of.After = ActivityMark{}
+			for requests := 0; ; requests++ {
+				of.Left = new(Allowance)
+				if requests%2 == 1 {
+					of.Left.take(allowance - 200) // it is spent after a day or two
+				}
+				a, err := g.Activity(t.Context(), of)
+				if err != nil {
+					t.Fatal(err)
+				}
+				page, more, end, err := a.Page(t.Context(), size)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, group := range page {
+					if (group.On != nil) != (group.Post != 0) || group.On != nil && group.On.Number != group.Post {
+						t.Errorf("%+v is on %+v", group.ActivityMark, group.On)
+					}
+					group.On = nil
+					got = append(got, group)
+				}
+				if !more {
+					break
+				}
+				if of.After = end; end == (ActivityMark{}) {
+					of.After = page[len(page)-1].ActivityMark
+				}
+				if requests > 5*len(want) {
+					t.Fatalf("pages of %d do not end", size)
+				}
+			}
+			for i := range min(len(got), len(want)) {
+				if !reflect.DeepEqual(got[i], want[i]) {
+					t.Fatalf("pages of %d: group %d is %+v, want %+v", size, i, got[i], want[i])
+				}
+			}
+			if len(got) != len(want) {
+				t.Fatalf("pages of %d: %d groups, want %d", size, len(got), len(want))
+			}
+		}
+		of.After = ActivityMark{}
+		for i, seen := range append([]ActivityGroup{{}}, want...) {
+			of.Left = nil
+			a, err := g.Activity(t.Context(), of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, more, err := a.Newer(t.Context(), seen.At)
+			wanted := len(want)
+			if i > 0 {
+				wanted = slices.IndexFunc(want, func(g ActivityGroup) bool { return g.At <= seen.At })
+			}
+			if n != min(wanted, MostUnseen) || more != (wanted > MostUnseen) || err != nil {
+				t.Errorf("%d groups are newer than %d, more %t, want %d: %v", n, seen.At, more, wanted, err)
+			}
+		}
+	}
+}
+
+// However many rows a day has, hidden ones among them, each page reads a bounded number of them, and later days do not hide earlier ones.
+func TestActivityOfACelebrityIsBounded(t *testing.T) {
+	const fans = 5000
+	store := oracle.New()
+	var edges []storage.Edge
+	var hidden []storage.UserID
+	for n := range fans {
+		edges = append(edges, storage.Edge{From: storage.UserID(n + 2), To: 1, Type: storage.Following, UpdateTime: 200*day + storage.Micros(n)})
+		if n%2 == 0 || n > 1000 {
+			hidden = append(hidden, storage.UserID(n+2))
+		}
+	}
+	edges = append(edges, storage.Edge{From: fans + 2, To: 1, Type: storage.Following, UpdateTime: 3 * day})
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	for _, test := range []struct {
+		hidden []storage.UserID
+		first  int // how many of the day are counted
+	}{{nil, MostOfDay}, {hidden[:500], MostOfDay}, {hidden, 0}} {
+		counted := &countedRows{Answerer: store}
+		a, err := New(counted, 0, NewAudience(1, nil, test.hidden)).Activity(t.Context(), ActivityOf{Store: counted, User: 1, Kinds: []ActivityKind{Followed}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, more, _, err := a.Page(t.Context(), 10)
+		if err != nil || more || len(page) == 0 {
+			t.Fatal(page, more, err)
+		}
+		if last := page[len(page)-1]; last.At != 3*day || !last.Complete {
+			t.Errorf("the last is %+v", last)
+		}
+		if n := len(page[0].Actors) + page[0].Others; test.first > 0 && (n != test.first || page[0].Complete) || test.first == 0 && len(page) != 1 {
+			t.Errorf("%d of the day, %+v", n, page)
+		}
+		if counted.read > latestBudget+3*activityRows {
+			t.Errorf("%d rows were read", counted.read)
+		}
+	}
+}
+
+// A friend request that has expired does not wait.
+func TestActivityLeavesOutExpiredRequests(t *testing.T) {
+	store := oracle.New()
+	store.Apply(t.Context(), storage.Inbox, []storage.Edge{
+		{From: 2, To: 1, Type: storage.Pending, UpdateTime: 10}, {From: 3, To: 1, Type: storage.Pending, UpdateTime: 11}, {From: 4, To: 1, Type: storage.Pending, UpdateTime: 12},
+	}, storage.IfNewer)
+	a, err := New(store, 0, nil).Activity(t.Context(), ActivityOf{Store: store, User: 1, Kinds: []ActivityKind{FriendAsked}, Asked: 11})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _, _, err := a.Page(t.Context(), 10)
+	if err != nil || len(page) != 1 || !slices.Equal(page[0].Actors, []storage.UserID{4}) {
+		t.Error(page, err)
+	}
+}
