@@ -20,7 +20,7 @@ import (
 // activityKinds are the kinds, at the places of the store's.
 var activityKinds = [...]model.ActivityKind{
 	social.Followed: model.ActivityKindFollow, social.FollowAsked: model.ActivityKindFollowRequest,
-	social.FriendAsked: model.ActivityKindFriendRequest, social.FriendAgreed: model.ActivityKindFriendAccepted,
+	social.FriendAsked: model.ActivityKindFriendRequest, social.FriendAccepted: model.ActivityKindFriendAccepted,
 	social.PostFavorited: model.ActivityKindFavorite, social.PostCommented: model.ActivityKindComment,
 }
 

@@ -322,7 +322,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 	one.Ask(`{ edgesTo(kind: WORKS_WITH, id: 2) { totalCount complete } }`, nil).Is(`{"edgesTo": {"totalCount": 200, "complete": false}}`)
 	for _, viewer := range []storage.UserID{0, 1, 3} {
 		for _, of := range []string{"", "(first: 1)", "(kinds: [FOLLOW, FRIEND_ACCEPTED, COMMENT])"} {
-			same(t, viewer, `{ viewer { activity`+of+` { unseen { count hasMore } edges { cursor node { id kind day at othersCount complete actors { id name } post { text favoriteCount } } } pageInfo { hasNextPage endCursor } } } }`, nil)
+			same(t, viewer, `{ viewer { activity`+of+` { unseen { count hasMore } edges { cursor node { id kind day at othersCount complete actors { id name } post { text commentCount } } } pageInfo { hasNextPage endCursor } } } }`, nil)
 		}
 		for from := 1; from <= 12; from++ {
 			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } best: followSuggestions(orderBy: BEST) { complete excluded { followed } edges { score reason sharedCount node { id } via { id } } } similarUsers { complete totalCount nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)

@@ -19,13 +19,13 @@ import (
 type ActivityKind uint8
 
 const (
-	Followed      ActivityKind = iota // the user
-	FollowAsked                       // to follow the user, and waits
-	FriendAsked                       // the user, and waits
-	FriendAgreed                      // to a request of the user
-	PostFavorited                     // of the user
-	PostCommented                     // of the user
-	activityKinds = iota
+	Followed       ActivityKind = iota // the user
+	FollowAsked                        // to follow the user, and waits
+	FriendAsked                        // the user, and waits
+	FriendAccepted                     // to a request of the user
+	PostFavorited                      // of the user
+	PostCommented                      // of the user
+	activityKinds  = iota
 )
 
 // activityEdges are those of which kinds are made.
@@ -33,10 +33,10 @@ var activityEdges = [...]struct {
 	side storage.Side
 	kind storage.EdgeType
 }{
-	Followed:     {storage.Inverse, storage.Following},
-	FollowAsked:  {storage.Inverse, storage.Requested},
-	FriendAsked:  {storage.Inbox, storage.Pending},
-	FriendAgreed: {storage.Requests, storage.Accepted},
+	Followed:       {storage.Inverse, storage.Following},
+	FollowAsked:    {storage.Inverse, storage.Requested},
+	FriendAsked:    {storage.Inbox, storage.Pending},
+	FriendAccepted: {storage.Requests, storage.Accepted},
 }
 
 const (

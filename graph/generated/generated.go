@@ -5527,7 +5527,7 @@ type FavoritePayload {
 enum MuteScope {
   "What the user publishes: it does not come to the viewer by itself."
   POSTS
-  "Also the user: it is not among the viewer's suggestions, nor found by ` + "`" + `searchUsers` + "`" + `."
+  "Also the user: it is not among the viewer's suggestions, nor in its ` + "`" + `activity` + "`" + `, nor found by ` + "`" + `searchUsers` + "`" + `."
   EVERYTHING
 }
 

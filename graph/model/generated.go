@@ -1481,7 +1481,7 @@ type MuteScope string
 const (
 	// What the user publishes: it does not come to the viewer by itself.
 	MuteScopePosts MuteScope = "POSTS"
-	// Also the user: it is not among the viewer's suggestions, nor found by `searchUsers`.
+	// Also the user: it is not among the viewer's suggestions, nor in its `activity`, nor found by `searchUsers`.
 	MuteScopeEverything MuteScope = "EVERYTHING"
 )
 
