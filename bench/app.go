@@ -53,7 +53,7 @@ var appOperations = []appOperation{
 	{"AppPosts", 15, true, `query AppPosts($handle: String!) { user(by: {handle: $handle}) { id posts` + appPosts + ` } }`},
 	{"AppFollowings", 20, true, `query AppFollowings($handle: String!) { user(by: {handle: $handle}) {
   id followings(first: 30) { totalCount edges { followedAt node { avatarUrl bio ` + appAuthor + ` } } pageInfo { hasNextPage } } } }`},
-	{"AppViewer", 10, false, `query AppViewer { viewer { user { id handle name bio followingCount followerCount friendCount } friendRequests(direction: RECEIVED, first: 0) { totalCount } } }`},
+	{"AppViewer", 10, false, `query AppViewer { viewer { user { id handle name bio followingCount followerCount friendCount } requests(kind: FRIEND, direction: RECEIVED, first: 0) { totalCount } } }`},
 }
 
 // AppOperations are the names of the operations.

@@ -42,7 +42,7 @@ var costFields = map[string][]string{
 // costRoots are root fields. $m stands for the ids of many users, $h for the beginning of a handle.
 var costRoots = []string{
 	"viewer { feed(first: 20) { nodes { id } } }", "viewer { blockedUsers(first: 20) { totalCount nodes { id } } }",
-	"viewer { friendRequests(direction: RECEIVED, first: 20) { totalCount nodes { id } } }",
+	"viewer { requests(kind: FRIEND, direction: RECEIVED, first: 20) { totalCount nodes { id } } }",
 	"searchUsers(text: \"$w\", first: 20) { nodes { id } }", "latestPosts(first: 20) { nodes { id } }", "edgesAmong(ids: $m) { followings complete }",
 	"people(where: {followedBy: $o}, first: 20) { nodes { id } }", "nodes(ids: $m) { id }", "_service { sdl }",
 }
@@ -69,7 +69,7 @@ var DearFields = map[string][]string{
 	"Viewer": {
 		`feed(first: 1, after: "$p") { nodes { id } }`, `feed(first: 1, newerThan: "$p") { nodes { id } newerThan { count } }`, `feed(first: 1, only: {special: true}, after: "$p") { nodes { id } }`,
 		"blockedUsers(first: $i) { totalCount nodes { id } }", "mutedUsers(first: $i) { totalCount nodes { id } }", "dismissedUsers(first: $i) { totalCount nodes { id } }",
-		"friendRequests(direction: RECEIVED, first: $i) { totalCount nodes { id } }", "followRequests(first: $i) { totalCount nodes { id } }",
+		"requests(kind: FRIEND, direction: RECEIVED, first: $i) { totalCount nodes { id } }", "requests(kind: FOLLOW, first: $i) { totalCount nodes { id } }",
 		"edge(kind: ADMIRES, id: $o) { since node { id } }",
 		"activity(first: $i) { unseen { count } nodes { kind actors { id } post { id } } }", "activity(first: $i, kinds: [FOLLOW]) { unseen { count } nodes { kind } }",
 	},

@@ -11,7 +11,6 @@ import (
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
-	"kith/social"
 	"kith/storage"
 )
 
@@ -46,12 +45,8 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, Viewer: payloadSelection(ctx).readViewer(ctx, s.User)}, nil
 }
 
-func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, website *string, lists *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked, accept *bool) (*model.AccountPayload, error) {
-	accepts, objects := accept != nil && *accept, 1
-	if accepts {
-		objects = social.MaxAcceptedAtOnce
-	}
-	viewer, err := r.actorOf(ctx, objects)
+func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, website *string, lists *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool) (*model.AccountPayload, error) {
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +77,6 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, webs
 		return nil, viewerGone(attributesError(err))
 	}
 	loaders.For(ctx).Users.Prime(viewer, user)
-	if accepts {
-		o, err := r.Relations.AcceptFollows(ctx, viewer)
-		if err != nil {
-			return nil, err
-		}
-		r.await(ctx, doneBy(ctx, viewer, 0, o), payloadSelection(ctx).readsInverse())
-		changed = changed || o.Changed
-	}
 	return accountPayload(ctx, viewer, changed), nil
 }
 

@@ -105,7 +105,7 @@ func TestActivity(t *testing.T) {
 		// On another day there are other groups; who accepts a request follows, too.
 		v.pass(24 * time.Hour)
 		do(func() { v.does(v.a, "requestFriend", v.c) })
-		do(func() { v.does(v.c, "acceptFriend", v.a) })
+		do(func() { v.does(v.c, "acceptRequest FRIEND", v.a) })
 		do(func() { v.does(v.d, "follow", v.a) })
 		v.wantActivity(v.a, "(first: 3)", "FOLLOW "+D, "FRIEND_ACCEPTED "+C, comments)
 		if _, _, n := v.activity(v.a, ""); n != 2 {
@@ -121,7 +121,7 @@ func TestActivity(t *testing.T) {
 		v.does(v.d, "block", v.a)
 		v.wantActivity(v.a, "", "FRIEND_ACCEPTED "+C, asked, favorites2, "FAVORITE "+B+" one", follows, "COMMENT "+C+" one")
 		v.does(v.b, "unfollow", v.a)
-		v.does(v.b, "cancelFriendRequest", v.a)
+		v.does(v.b, "withdrawRequest FRIEND", v.a)
 		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": one}).Whole()
 		v.wantActivity(v.a, "", "FRIEND_ACCEPTED "+C, favorites2, "FOLLOW "+C)
 		v.api.As(v.c).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
@@ -142,7 +142,7 @@ func TestActivityOfALockedUser(t *testing.T) {
 		v.api.As(v.a).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
 		v.does(v.b, "follow", v.a)
 		v.wantActivity(v.a, "", "FOLLOW_REQUEST "+v.b.String())
-		v.does(v.a, "acceptFollowRequest", v.b)
+		v.does(v.a, "acceptRequest FOLLOW", v.b)
 		v.wantActivity(v.a, "", "FOLLOW "+v.b.String())
 	})
 }

@@ -128,7 +128,7 @@ func (w *world) answers(t *rapid.T) []string {
 		`query($ids: [ID!]!) { users(by: {ids: $ids}) { followings { nodes { ` + user + ` theirs: followers { nodes { friends { totalCount } } } } } friends { nodes { ` + user + ` } } } }`: {"ids": ids},
 		`query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status following followedBy followedAt followedByAt from { friendCount } to { followers { totalCount } } } }`:        {"ids": ids},
 		edgesAmong: {"ids": ids},
-		`query($ids: [ID!]!) { viewer { r: followRequests { ` + page + ` } s: followRequests(direction: SENT) { ` + page + ` } } relationships(from: $ids, to: $ids) { followRequested followRequestedBy } }`: {"ids": ids},
+		`query($ids: [ID!]!) { viewer { r: requests(kind: FOLLOW) { ` + page + ` } s: requests(kind: FOLLOW, direction: SENT) { ` + page + ` } } relationships(from: $ids, to: $ids) { followRequested followRequestedBy } }`: {"ids": ids},
 		`{ ` + people.String() + `}`: nil,
 	} {
 		answers = append(answers, query+"\x00"+api.Ask(query, vars).Whole().Text)

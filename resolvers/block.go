@@ -65,11 +65,12 @@ func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, 
 }
 
 // relationshipPayload reads what the payload selects.
-func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storage.UserID, o social.Outcome, err error) (*model.RelationshipPayload, error) {
+func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storage.UserID, o social.Outcome, err error, requests ...model.RequestRow) (*model.RelationshipPayload, error) {
 	if err != nil {
 		return nil, r.refusal(ctx, viewer, other, err)
 	}
 	d := doneBy(ctx, viewer, other, o)
+	d.requests = requests
 	p := r.payload(ctx, payloadSelection(ctx), d)
 	return p.towards(o.Changed), nil
 }

@@ -73,7 +73,7 @@ func (v *village) pass(d time.Duration) { v.later.Add(int64(d)) }
 // do has a user do something to another, and returns the whole answer, with `changed`.
 func (v *village) do(user storage.UserID, field string, other storage.UserID) apitest.Answer {
 	v.t.Helper()
-	return v.api.As(user).Ask(`mutation($id: ID!) { done: `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": other.String()})
+	return v.api.As(user).Ask(`mutation($id: ID!) { done: `+apitest.Call(field, "$id")+` { changed } }`, apitest.Vars{"id": other.String()})
 }
 
 // does is do for an act that must change something.
@@ -216,7 +216,7 @@ func TestBlock(t *testing.T) {
 			v.does(a, "requestFriend", b)
 			v.does(a, "block", b)
 			v.stand(a, b, "NONE blocking sent CANCELLED", "NONE blocked received CANCELLED")
-			v.do(b, "acceptFriend", a).Refused("FORBIDDEN")
+			v.do(b, "acceptRequest FRIEND", a).Refused("FORBIDDEN")
 			v.does(a, "unblock", b)
 		}
 		v.do(v.a, "block", v.a).Refused("BAD_USER_INPUT")
@@ -294,22 +294,22 @@ func TestFriendRequests(t *testing.T) {
 				"relationship": {"status": "NONE", "sentRequest": {"state": "PENDING"}, "receivedRequest": null},
 				"user": {"handle": "u%[2]s"}, "viewer": {"user": {"handle": "u%[1]s"}}}}`, a, b))
 			v.doesNothing(a, "requestFriend", b) // a double click
-			v.api.As(b).Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount complete nodes { id message from { handle } } } } }`, nil).
-				Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 1, "complete": true, "nodes": [
+			v.api.As(b).Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED) { totalCount complete nodes { id message from { handle } } } } }`, nil).
+				Is(fmt.Sprintf(`{"viewer": {"requests": {"totalCount": 1, "complete": true, "nodes": [
 				{"id": "req_%[1]s_%[2]s", "message": "hello", "from": {"handle": "u%[1]s"}}]}}}`, a, b))
-			v.do(a, "acceptFriend", b).Refused("NOT_FOUND") // only the other user can accept it
-			v.do(b, "cancelFriendRequest", a).Refused("NOT_FOUND")
+			v.do(a, "acceptRequest FRIEND", b).Refused("NOT_FOUND") // only the other user can accept it
+			v.do(b, "withdrawRequest FRIEND", a).Refused("NOT_FOUND")
 
-			v.api.As(b).Ask(`mutation($id: ID!) { acceptFriend(userId: $id) { changed request { state message expiresAt }
+			v.api.As(b).Ask(`mutation($id: ID!) { acceptRequest(kind: FRIEND, userId: $id) { changed request { state message expiresAt }
 				viewer { user { followingCount followerCount friendCount } } user { followingCount followerCount friendCount } relationship { status } } }`,
-				apitest.Vars{"id": a.String()}).Is(`{"acceptFriend": {"changed": true, "request": {"state": "ACCEPTED", "message": null, "expiresAt": null},
+				apitest.Vars{"id": a.String()}).Is(`{"acceptRequest": {"changed": true, "request": {"state": "ACCEPTED", "message": null, "expiresAt": null},
 				"viewer": {"user": {"followingCount": 1, "followerCount": 1, "friendCount": 1}},
 				"user": {"followingCount": 1, "followerCount": 1, "friendCount": 1}, "relationship": {"status": "MUTUAL"}}}`)
 			v.stand(a, b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
-			v.doesNothing(b, "acceptFriend", a)
+			v.doesNothing(b, "acceptRequest FRIEND", a)
 			v.doesNothing(a, "requestFriend", b) // they are friends
-			v.do(b, "declineFriend", a).Refused("NOT_FOUND")
-			v.do(a, "cancelFriendRequest", b).Refused("NOT_FOUND")
+			v.do(b, "declineRequest FRIEND", a).Refused("NOT_FOUND")
+			v.do(a, "withdrawRequest FRIEND", b).Refused("NOT_FOUND")
 
 			v.does(b, "removeFriend", a)
 			v.stand(a, b, "NONE sent ACCEPTED received REMOVED", "NONE sent REMOVED received ACCEPTED")
@@ -317,10 +317,10 @@ func TestFriendRequests(t *testing.T) {
 			v.doesNothing(a, "removeFriend", b)
 
 			v.does(a, "requestFriend", b)
-			v.does(b, "declineFriend", a)
-			v.doesNothing(b, "declineFriend", a)
+			v.does(b, "declineRequest FRIEND", a)
+			v.doesNothing(b, "declineRequest FRIEND", a)
 			v.stand(a, b, "NONE sent DECLINED received REMOVED", "NONE sent REMOVED received DECLINED")
-			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
+			v.do(b, "acceptRequest FRIEND", a).Refused("NOT_FOUND")
 			v.impossible(a, "requestFriend", b, declined) // it is too soon
 			if wait := fmt.Sprint(v.do(a, "requestFriend", b).Errors[0].Extensions["retryAfter"]); wait != fmt.Sprint(week.Seconds()) {
 				t.Errorf("it may ask again after %s s", wait)
@@ -330,21 +330,21 @@ func TestFriendRequests(t *testing.T) {
 			v.pass(2 * time.Minute)
 			v.does(a, "requestFriend", b)
 
-			v.does(a, "cancelFriendRequest", b)
-			v.doesNothing(a, "cancelFriendRequest", b)
-			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
+			v.does(a, "withdrawRequest FRIEND", b)
+			v.doesNothing(a, "withdrawRequest FRIEND", b)
+			v.do(b, "acceptRequest FRIEND", a).Refused("NOT_FOUND")
 			v.does(a, "requestFriend", b) // a user who cancels may ask again at once
 
 			v.pass(3*month - time.Minute)
 			v.stand(a, b, "NONE sent PENDING received REMOVED", "NONE sent REMOVED received PENDING")
 			v.pass(4 * time.Minute)
 			v.stand(a, b, "NONE sent EXPIRED received REMOVED", "NONE sent REMOVED received EXPIRED")
-			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
-			v.do(b, "declineFriend", a).Refused("NOT_FOUND")
+			v.do(b, "acceptRequest FRIEND", a).Refused("NOT_FOUND")
+			v.do(b, "declineRequest FRIEND", a).Refused("NOT_FOUND")
 			for _, state := range []string{"PENDING", "EXPIRED"} {
 				want := map[string]int{"EXPIRED": 1}[state]
-				answer := v.api.As(a).Ask(`query($s: FriendRequestState!) { viewer { friendRequests(direction: SENT, state: $s) { totalCount nodes { state } } } }`, apitest.Vars{"s": state})
-				if p := apitest.Into[page](answer, "viewer.friendRequests"); p.TotalCount != want || len(p.Nodes) != want {
+				answer := v.api.As(a).Ask(`query($s: RequestState!) { viewer { requests(kind: FRIEND, direction: SENT, state: $s) { totalCount nodes { state } } } }`, apitest.Vars{"s": state})
+				if p := apitest.Into[page](answer, "viewer.requests"); p.TotalCount != want || len(p.Nodes) != want {
 					t.Errorf("%s: %s", state, answer.Text)
 				}
 			}
@@ -363,9 +363,9 @@ func TestFriendRequests(t *testing.T) {
 			v.counts(a, b)
 		}
 		v.do(v.a, "requestFriend", v.a).Refused("BAD_USER_INPUT")
-		v.do(v.a, "acceptFriend", v.a).Refused("BAD_USER_INPUT")
+		v.do(v.a, "acceptRequest FRIEND", v.a).Refused("BAD_USER_INPUT")
 		v.do(v.a, "requestFriend", 77).Refused("NOT_FOUND")
-		v.do(v.a, "acceptFriend", 77).Refused("NOT_FOUND")
+		v.do(v.a, "acceptRequest FRIEND", 77).Refused("NOT_FOUND")
 		v.do(99, "requestFriend", v.a).Refused("UNAUTHENTICATED")
 		v.api.As(v.a).Ask(`mutation($id: ID!, $m: String) { requestFriend(userId: $id, message: $m) { changed } }`,
 			apitest.Vars{"id": v.d.String(), "m": strings.Repeat("é", 301)}).Refused("BAD_USER_INPUT")
@@ -379,17 +379,17 @@ func TestAcceptingKeepsTheLimitOfFollowings(t *testing.T) {
 	onShards(t, apitest.Options{MaxFollowing: 1}, func(t *testing.T, v *village) {
 		v.does(v.a, "requestFriend", v.b)
 		v.does(v.b, "follow", v.c)
-		v.do(v.b, "acceptFriend", v.a).Refused("LIMIT_REACHED")
+		v.do(v.b, "acceptRequest FRIEND", v.a).Refused("LIMIT_REACHED")
 		v.does(v.b, "unfollow", v.c)
 		v.does(v.a, "follow", v.c)
-		message := v.do(v.b, "acceptFriend", v.a).Refused("LIMIT_REACHED")
+		message := v.do(v.b, "acceptRequest FRIEND", v.a).Refused("LIMIT_REACHED")
 		if !strings.Contains(message, "the other user") {
 			t.Errorf("whose limit is it: %s", message)
 		}
 		v.stand(v.a, v.b, "NONE sent PENDING", "NONE received PENDING")
 		v.does(v.a, "unfollow", v.c)
 		v.does(v.a, "follow", v.b) // a user who follows already needs no room
-		v.does(v.b, "acceptFriend", v.a)
+		v.does(v.b, "acceptRequest FRIEND", v.a)
 		v.stand(v.a, v.b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
 	})
 }
@@ -434,11 +434,11 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 						v.do(one[0], "unblock", one[1]).Whole()
 						v.do(one[0], "removeFriend", one[1]).Whole()
 						v.do(one[0], "unfollow", one[1]).Whole()
-						v.do(one[0], "cancelFriendRequest", one[1])
+						v.do(one[0], "withdrawRequest FRIEND", one[1])
 					}
 				}
 				click(a, "requestFriend", b)
-				click(b, "acceptFriend", a)
+				click(b, "acceptRequest FRIEND", a)
 				v.both(a, b, "MUTUAL")
 				click(a, "block", b)
 				v.both(a, b, "NONE")
@@ -451,7 +451,7 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 
 				// One user accepts while the other takes the request back: one of the two succeeds.
 				v.does(a, "requestFriend", b)
-				if n := v.atOnce(v.will(b, "acceptFriend", a), v.will(a, "cancelFriendRequest", b)); n != 1 {
+				if n := v.atOnce(v.will(b, "acceptRequest FRIEND", a), v.will(a, "withdrawRequest FRIEND", b)); n != 1 {
 					t.Errorf("%d of accepting and cancelling changed something", n)
 				}
 				if got := v.standing(a, b); strings.Contains(got, "sent ACCEPTED") {
@@ -464,7 +464,7 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 				// If a block and any other act happen at once, the block wins.
 				v.does(a, "requestFriend", b)
 				other := []func() apitest.Answer{
-					v.will(b, "acceptFriend", a), v.will(b, "requestFriend", a), v.will(b, "follow", a), v.will(a, "follow", b),
+					v.will(b, "acceptRequest FRIEND", a), v.will(b, "requestFriend", a), v.will(b, "follow", a), v.will(a, "follow", b),
 				}[n%4]
 				blocker := [2]storage.UserID{a, b}
 				if n%2 == 1 {

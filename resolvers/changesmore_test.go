@@ -64,7 +64,7 @@ func TestFriendRequestsPage(t *testing.T) {
 				askers = append([]string{id.String()}, askers...)
 			}
 		}
-		v.does(v.a, "declineFriend", userID(t, askers[0]))
+		v.does(v.a, "declineRequest FRIEND", userID(t, askers[0]))
 		v.api.As(userID(t, askers[7])).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
 		v.api.As(userID(t, askers[8])).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
 		askers = slices.Delete(askers, 7, 9)[1:]
@@ -72,14 +72,14 @@ func TestFriendRequestsPage(t *testing.T) {
 		me := v.api.As(v.a)
 		var got []string
 		for after := "null"; ; {
-			a := me.Ask(`{ viewer { friendRequests(direction: RECEIVED, first: 6, after: `+after+`) { totalCount complete
+			a := me.Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED, first: 6, after: `+after+`) { totalCount complete
 				edges { cursor node { id from { id } to { handle } } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`, nil).Whole()
 			p := apitest.Into[struct {
 				TotalCount int
 				Complete   bool
 				Edges      []struct{ Node struct{ From node } }
 				PageInfo   pageInfo
-			}](a, "viewer.friendRequests")
+			}](a, "viewer.requests")
 			if p.TotalCount != len(askers) || !p.Complete || p.PageInfo.HasPreviousPage {
 				t.Fatalf("%d requests: %s", len(askers), a.Text)
 			}
@@ -93,25 +93,25 @@ func TestFriendRequestsPage(t *testing.T) {
 				t.Fatalf("a page of %d goes on", len(p.Edges))
 			}
 			after = fmt.Sprintf("%q", *p.PageInfo.EndCursor)
-			for _, other := range []string{"direction: SENT", "direction: RECEIVED, state: EXPIRED"} {
-				me.Ask(`{ viewer { friendRequests(`+other+`, after: `+after+`) { complete } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.friendRequests")
+			for _, other := range []string{"kind: FRIEND, direction: SENT", "kind: FRIEND, direction: RECEIVED, state: EXPIRED", "kind: FOLLOW"} {
+				me.Ask(`{ viewer { requests(`+other+`, after: `+after+`) { complete } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.requests")
 			}
 		}
 		if !slices.Equal(got, askers) {
 			t.Errorf("asked by %v, want %v", got, askers)
 		}
-		me.Ask(`{ viewer { friendRequests(direction: RECEIVED, state: DECLINED) { totalCount nodes { state } } } }`, nil).
-			Is(`{"viewer": {"friendRequests": {"totalCount": 1, "nodes": [{"state": "DECLINED"}]}}}`)
+		me.Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED, state: DECLINED) { totalCount nodes { state } } } }`, nil).
+			Is(`{"viewer": {"requests": {"totalCount": 1, "nodes": [{"state": "DECLINED"}]}}}`)
 		v.pass(3*month + 2*month)
-		me.Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount nodes { state } } expired: friendRequests(direction: RECEIVED, state: EXPIRED) { totalCount } } }`, nil).
-			Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 0, "nodes": []}, "expired": {"totalCount": %d}}}`, len(askers)))
-		me.Ask(`{ viewer { friendRequests(direction: RECEIVED, state: EXPIRED, first: 3) { nodes { state } pageInfo { hasNextPage } } } }`, nil).
-			Is(`{"viewer": {"friendRequests": {"nodes": [{"state": "EXPIRED"}, {"state": "EXPIRED"}, {"state": "EXPIRED"}], "pageInfo": {"hasNextPage": true}}}}`)
+		me.Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED) { totalCount nodes { state } } expired: requests(kind: FRIEND, direction: RECEIVED, state: EXPIRED) { totalCount } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"requests": {"totalCount": 0, "nodes": []}, "expired": {"totalCount": %d}}}`, len(askers)))
+		me.Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED, state: EXPIRED, first: 3) { nodes { state } pageInfo { hasNextPage } } } }`, nil).
+			Is(`{"viewer": {"requests": {"nodes": [{"state": "EXPIRED"}, {"state": "EXPIRED"}, {"state": "EXPIRED"}], "pageInfo": {"hasNextPage": true}}}}`)
 		again := userID(t, askers[4]) // the request of this user is the newest, and pending
 		v.does(again, "requestFriend", v.a)
-		me.Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount nodes { from { id } } }
-			expired: friendRequests(direction: RECEIVED, state: EXPIRED, first: 2) { totalCount nodes { from { id } } } } }`, nil).
-			Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 1, "nodes": [{"from": {"id": "%s"}}]},
+		me.Ask(`{ viewer { requests(kind: FRIEND, direction: RECEIVED) { totalCount nodes { from { id } } }
+			expired: requests(kind: FRIEND, direction: RECEIVED, state: EXPIRED, first: 2) { totalCount nodes { from { id } } } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"requests": {"totalCount": 1, "nodes": [{"from": {"id": "%s"}}]},
 			"expired": {"totalCount": %d, "nodes": [{"from": {"id": "%s"}}, {"from": {"id": "%s"}}]}}}`, again, len(askers)-1, askers[0], askers[1]))
 	})
 }
@@ -123,9 +123,9 @@ func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 		for _, pair := range v.twoPairs() {
 			a, b := pair[0], pair[1]
 			v.does(a, "requestFriend", b)
-			answer := v.api.As(b).Ask(`mutation($id: ID!) { acceptFriend(userId: $id) { user { friendCount followerCount } viewer { user { friendCount } } relationship { status } } }`,
+			answer := v.api.As(b).Ask(`mutation($id: ID!) { acceptRequest(kind: FRIEND, userId: $id) { user { friendCount followerCount } viewer { user { friendCount } } relationship { status } } }`,
 				apitest.Vars{"id": a.String()}).Whole()
-			if answer.Stale() || answer.At("acceptFriend.relationship.status") != "MUTUAL" {
+			if answer.Stale() || answer.At("acceptRequest.relationship.status") != "MUTUAL" {
 				t.Errorf("accepting: %s", answer.Text)
 			}
 			token := answer.Token()
@@ -170,7 +170,7 @@ func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	v := settle(t, store, apitest.Options{Redundancy: never{}})
 	a, b := v.a, v.b
 	v.does(a, "requestFriend", b)
-	v.does(b, "acceptFriend", a)
+	v.does(b, "acceptRequest FRIEND", a)
 	store.dead.Store(int64(apart.Of(b)))
 	answer := v.api.As(a).Ask(`mutation($id: ID!) { block(userId: $id) { changed relationship { following blocking } } }`, apitest.Vars{"id": b.String()})
 	answer.Is(`{"block": {"changed": true, "relationship": {"following": false, "blocking": true}}}`)
@@ -193,34 +193,34 @@ func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	v.does(a, "unblock", b)
 	v.does(a, "requestFriend", b)
 	store.dead.Store(int64(apart.Of(b)))
-	if answer := v.do(b, "acceptFriend", a); !answer.Stale() {
+	if answer := v.do(b, "acceptRequest FRIEND", a); !answer.Stale() {
 		t.Errorf("not said to be stale: %s", answer.Text)
 	}
 	store.dead.Store(-1)
-	v.doesNothing(b, "acceptFriend", a)
+	v.doesNothing(b, "acceptRequest FRIEND", a)
 	v.stand(a, b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
 }
 
-func TestFriendRequestChanged(t *testing.T) {
+func TestRequestChanged(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		answers := subscribe(t, v.api, v.hub, v.a, `subscription { friendRequestChanged { request { id state message from { handle } } } }`)
+		answers := subscribe(t, v.api, v.hub, v.a, `subscription { requestChanged { request { id state message from { handle } } } }`)
 		want := func(id, state, message string) {
 			t.Helper()
 			from := strings.Split(id, "_")[1]
-			wantNext(t, answers, fmt.Sprintf(`{"data":{"friendRequestChanged":{"request":{"id":%q,"state":%q,"message":%s,"from":{"handle":"u%s"}}}}}`, id, state, message, from))
+			wantNext(t, answers, fmt.Sprintf(`{"data":{"requestChanged":{"request":{"id":%q,"state":%q,"message":%s,"from":{"handle":"u%s"}}}}}`, id, state, message, from))
 		}
 		until(t, answers, func(i int) {
-			v.does(v.c, []string{"requestFriend", "cancelFriendRequest"}[i%2], v.a)
+			v.does(v.c, []string{"requestFriend", "withdrawRequest FRIEND"}[i%2], v.a)
 		})
 		if got := v.standing(v.c, v.a); strings.Contains(got, "PENDING") {
-			v.does(v.c, "cancelFriendRequest", v.a)
+			v.does(v.c, "withdrawRequest FRIEND", v.a)
 		}
 		v.api.As(v.b).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.a.String()}).Whole()
 		in := fmt.Sprintf("req_%s_%s", v.b, v.a)
 		for got := ""; !strings.Contains(got, in); { // answers before this one are from the beginning of the test
 			got = <-answers
 		}
-		v.does(v.a, "declineFriend", v.b)
+		v.does(v.a, "declineRequest FRIEND", v.b)
 		want(in, "DECLINED", "null")
 		v.does(v.a, "requestFriend", v.d)
 		out := fmt.Sprintf("req_%s_%s", v.a, v.d)
@@ -229,7 +229,7 @@ func TestFriendRequestChanged(t *testing.T) {
 		v.hub.Publish(events.Event{Row: storage.Row{Side: storage.Inbox, Edge: row}}) // an event that comes twice is sent once
 		v.does(v.b, "requestFriend", v.d)                                             // it is between other users
 		v.does(v.d, "block", v.a)
-		want(out, "CANCELLED", "null")
+		want(out, "WITHDRAWN", "null")
 
 		// A change whose event is lost is sent after the next gap.
 		at := row.UpdateTime + 1_000_000_000
@@ -300,9 +300,9 @@ func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 			does(v.a, `mute`+b+`, scope: EVERYTHING, until: "`+tomorrow+`Z")`, `"muted":"EVERYTHING","mutedUntil":"`+tomorrow)
 			does(v.a, `unmute`+b+`)`, `"muted":null`)
 			does(v.a, `requestFriend`+b+`)`, `"sentRequest":{"state":"PENDING"}`)
-			does(v.a, `cancelFriendRequest`+b+`)`, `"sentRequest":{"state":"CANCELLED"}`)
+			does(v.a, `withdrawRequest`+b+`)`, `"sentRequest":{"state":"CANCELLED"}`)
 			does(v.b, `requestFriend`+a+`)`, `"receivedRequest":{"state":"PENDING"}`)
-			does(v.b, `cancelFriendRequest`+a+`)`, `"receivedRequest":{"state":"CANCELLED"}`)
+			does(v.b, `withdrawRequest`+a+`)`, `"receivedRequest":{"state":"CANCELLED"}`)
 			does(v.a, `setFollowMark`+b+`, special: false, remark: "")`, `"special":false,"remark":null`)
 			v.does(v.a, "block", v.b)
 			for last := ""; !strings.Contains(last, `"blocking":true`); {
@@ -322,7 +322,7 @@ func TestFriendRequestsAreNodes(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		v.api.As(v.a).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.b.String()}).Whole()
 		id := fmt.Sprintf("req_%s_%s", v.a, v.b)
-		const query = `query($id: ID!) { node(id: $id) { id ... on FriendRequest { state message from { handle } to { handle } } } }`
+		const query = `query($id: ID!) { node(id: $id) { id ... on Request { state message from { handle } to { handle } } } }`
 		whole := fmt.Sprintf(`{"node": {"id": %q, "state": "PENDING", "message": "hi", "from": {"handle": "u%s"}, "to": {"handle": "u%s"}}}`, id, v.a, v.b)
 		v.api.As(v.a).Ask(query, apitest.Vars{"id": id}).Is(whole)
 		v.api.As(v.b).Ask(query, apitest.Vars{"id": id}).Is(whole)

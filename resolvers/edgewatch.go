@@ -128,39 +128,6 @@ func (*edgeNews[A]) About(row storage.Edge) (storage.Pair, storage.Micros) {
 
 func (n *edgeNews[A]) Send(ctx context.Context, rows []storage.Edge) []A { return n.convert(ctx, rows) }
 
-// FriendRequestChanged sends requests as they are on the viewer's own shard.
-func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error) {
-	viewer, err := viewerOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ofRequests := func(e events.Event) bool { return e.Side == storage.Inbox }
-	n := &edgeNews[*model.FriendRequestChanged]{
-		viewer: viewer, sides: requestSides[:],
-		types: []storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed},
-		of: func(ctx context.Context, e events.Event) ([]storage.Edge, error) {
-			side := storage.Inbox
-			if e.Edge.From == viewer {
-				side = storage.Requests
-			}
-			row := loaders.Of(loaders.For(ctx), storage.EdgeLookups[side]).Get(e.Edge.Pair())
-			if row.Err != nil || !row.Found || row.Value.Type == storage.None {
-				return nil, row.Err
-			}
-			return []storage.Edge{row.Value}, nil
-		},
-		convert: func(ctx context.Context, rows []storage.Edge) []*model.FriendRequestChanged {
-			s := payloadSelection(ctx)
-			prefetch.Fetch(ctx, prefetch.RowsOn(rows, s.of("request")), s.viewerObjects(ctx, viewer, true))
-			requests, self := r.requestsOf(ctx, rows, s.of("request"), prefetch.Here(ctx, s.key("request"))), s.showViewer(ctx, viewer, true)
-			return storage.Each(requests, func(one *model.FriendRequest) *model.FriendRequestChanged {
-				return &model.FriendRequestChanged{Request: one, Viewer: self}
-			})
-		},
-	}
-	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), watch.ForNews(n))
-}
-
 func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -168,16 +135,6 @@ func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.Followe
 	}
 	return towardsViewer(ctx, r.Resolver, viewer, storage.Following, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowerAdded {
 		return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, node), Viewer: self}
-	})
-}
-
-func (r subscriptions) FollowRequestAdded(ctx context.Context) (<-chan *model.FollowRequestAdded, error) {
-	viewer, err := viewerOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return towardsViewer(ctx, r.Resolver, viewer, storage.Requested, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowRequestAdded {
-		return &model.FollowRequestAdded{Edge: listedEdge(storage.Inverse, row, node), Viewer: self}
 	})
 }
 

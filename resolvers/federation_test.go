@@ -26,7 +26,7 @@ func TestEveryKeyNamesItsEntity(t *testing.T) {
 	list := api.As(1).Ask(`mutation { createList(name: "A list", public: true) { list { id } } }`, nil).Whole().At("createList.list.id").(string)
 	known := map[string]string{
 		"List.id": list,
-		"User.id": "2", "User.handle": "u2", "Relationship.id": "rel_1_2", "FriendRequest.id": "req_1_2", "Post.id": post, "Comment.id": said,
+		"User.id": "2", "User.handle": "u2", "Relationship.id": "rel_1_2", "Request.id": "req_1_2", "Post.id": post, "Comment.id": said,
 	}
 	schema, err := parser.ParseSchema(&ast.Source{Input: api.Ask(`{ _service { sdl } }`, nil).Whole().At("_service.sdl").(string)})
 	if err != nil {

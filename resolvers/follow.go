@@ -183,9 +183,13 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	s := payloadSelection(ctx)
 	token := tokenOf(relations)
 	rememberRelations(ctx, relations)
+	var waiting []model.RequestRow
+	if tie.Value.Row.Type == storage.Requested {
+		waiting = []model.RequestRow{{Edge: tie.Value.Row, Kind: model.RequestKindFollow}}
+	}
 	p := r.payload(ctx, s, done{
 		// If the edge is the viewer's own, the viewer exists: the store has just locked its counts.
-		viewer: viewer, other: other, unsure: tie.Value.Row.From != viewer, made: madeBy(relations),
+		viewer: viewer, other: other, unsure: tie.Value.Row.From != viewer, made: slices.Concat(madeBy(relations)...), requests: waiting,
 		token: token, late: token, stale: stale,
 	})
 	return p.towards(tie.Value.Changed), nil
@@ -216,13 +220,13 @@ func rememberRelations(ctx context.Context, relations []storage.Result[storage.C
 	}
 }
 
-// madeBy are the rows that changes have written, empty for those that have changed nothing.
-func madeBy(relations []storage.Result[storage.Changed]) []storage.Row {
-	return storage.Each(relations, func(tie storage.Result[storage.Changed]) (row storage.Row) {
+// madeBy are the rows that each change has written, none if it has changed nothing.
+func madeBy(relations []storage.Result[storage.Changed]) [][]storage.Row {
+	return storage.Each(relations, func(tie storage.Result[storage.Changed]) (rows []storage.Row) {
 		if tie.Value.Changed {
-			row = storage.Row{Side: tie.Value.Side, Edge: tie.Value.Row}
+			rows = []storage.Row{{Side: tie.Value.Side, Edge: tie.Value.Row}}
 		}
-		return row
+		return rows
 	})
 }
 
@@ -294,11 +298,12 @@ func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, argument
 	token := tokenOf(relations)
 	r.await(ctx, done{token: token, late: token, stale: stale}, payloadSelection(ctx).readsInverse())
 	rememberRelations(ctx, relations)
-	return r.outcomes(ctx, viewer, argument, list, texts, relations)
+	return r.outcomes(ctx, viewer, argument, list, texts, relations, madeBy(relations))
 }
 
-// outcomes are those of changes towards many users, named by texts, and the viewer after them, as far as they are selected.
-func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument string, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed]) ([]*model.FollowOutcome, *model.Viewer) {
+// outcomes are those of changes towards many users, named by texts, and the viewer after them, as far as they are selected. made are the
+// rows that each has written.
+func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument string, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed], made [][]storage.Row) ([]*model.FollowOutcome, *model.Viewer) {
 	s, others := payloadSelection(ctx), list.Good
 	selected := s.below("outcomes")
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
@@ -315,14 +320,14 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 	if selected.has("relationship") {
 		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.Below(selected.Named("relationship")))
 	}
-	made := madeBy(relations)
-	followings, members := selected.madeEdges(ctx, followingEdge, viewer, made, at), selected.madeEdges(ctx, memberEdge, viewer, made, at)
+	followings, followers := selected.madeEdges(ctx, followingEdge, viewer, made, at), selected.madeEdges(ctx, followerEdge, viewer, made, at)
+	members := selected.madeEdges(ctx, memberEdge, viewer, made, at)
 	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
 		outcomes[list.Index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],
-			FollowingEdge: followings[i], MemberEdge: members[i],
+			FollowingEdge: followings[i], FollowerEdge: followers[i], MemberEdge: members[i],
 			Error: followError(argument, tie.Err),
 		}
 	}

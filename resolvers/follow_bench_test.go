@@ -32,7 +32,7 @@ func BenchmarkFollow(b *testing.B) {
 				for pb.Next() {
 					field := []string{"follow", "unfollow"}[n.Add(1)%2]
 					viewer := storage.UserID(1 + rand.IntN(users/2))
-					api.As(viewer).Ask(`mutation($id: ID!) { `+field+`(userId: $id) { `+payload+` } }`,
+					api.As(viewer).Ask(`mutation($id: ID!) { `+apitest.Call(field, "$id")+` { `+payload+` } }`,
 						apitest.Vars{"id": fmt.Sprint(users/2 + 1 + rand.IntN(users/2))})
 				}
 			})

@@ -23,7 +23,7 @@ func lock(api *apitest.API, id storage.UserID) {
 func TestAFollowOfALockedUserWaits(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		do := func(by storage.UserID, field string, other storage.UserID) apitest.Answer {
-			return v.api.As(by).Ask(`mutation($u: ID!) { m: `+field+`(userId: $u) { changed viewer { user { followingCount followerCount } } user { followingCount followerCount }
+			return v.api.As(by).Ask(`mutation($u: ID!) { m: `+apitest.Call(field, "$u")+` { changed viewer { user { followingCount followerCount } } user { followingCount followerCount }
 				relationship { status followRequested followRequestedBy } followingEdge { cursor } } }`, apitest.Vars{"u": other})
 		}
 		is := func(a apitest.Answer, changed bool, mine, theirs, relationship string) {
@@ -38,29 +38,31 @@ func TestAFollowOfALockedUserWaits(t *testing.T) {
 		is(do(v.a, "follow", v.b), false, none, none, asked)
 		requests := func(by storage.UserID, direction string, want ...storage.UserID) {
 			t.Helper()
-			got := v.api.As(by).Ask(`{ viewer { followRequests(direction: `+direction+`) { totalCount complete nodes { id } } } }`, nil)
+			got := v.api.As(by).Ask(`{ viewer { requests(kind: FOLLOW, direction: `+direction+`) { totalCount complete nodes { id } } } }`, nil)
 			var ids []string
 			for _, id := range want {
-				ids = append(ids, fmt.Sprintf(`{"id": "%d"}`, id))
+				ids = append(ids, map[bool]string{true: fmt.Sprintf(`{"id": "wait_%d_%d"}`, id, by), false: fmt.Sprintf(`{"id": "wait_%d_%d"}`, by, id)}[direction == "RECEIVED"])
 			}
-			got.Is(fmt.Sprintf(`{"viewer": {"followRequests": {"totalCount": %d, "complete": true, "nodes": [%s]}}}`, len(want), strings.Join(ids, ", ")))
+			got.Is(fmt.Sprintf(`{"viewer": {"requests": {"totalCount": %d, "complete": true, "nodes": [%s]}}}`, len(want), strings.Join(ids, ", ")))
 		}
 		requests(v.b, "RECEIVED", v.a)
 		requests(v.a, "SENT", v.b)
 		requests(v.b, "SENT")
-		do(v.b, "acceptFollowRequest", v.c).Refused("NOT_FOUND")
-		do(v.a, "acceptFollowRequest", v.b).Refused("NOT_FOUND")
-		do(v.b, "acceptFollowRequest", v.b).Refused("BAD_USER_INPUT")
-		is(do(v.b, "declineFollowRequest", v.a), true, none, none, nothing)
-		is(do(v.b, "declineFollowRequest", v.a), false, none, none, nothing)
+		do(v.b, "acceptRequest FOLLOW", v.c).Refused("NOT_FOUND")
+		do(v.a, "acceptRequest FOLLOW", v.b).Refused("NOT_FOUND")
+		do(v.b, "acceptRequest FOLLOW", v.b).Refused("BAD_USER_INPUT")
+		is(do(v.b, "declineRequest FOLLOW", v.a), true, none, none, nothing)
+		is(do(v.b, "declineRequest FOLLOW", v.a), false, none, none, nothing)
 		is(do(v.a, "follow", v.b), true, none, none, asked)
-		is(do(v.a, "unfollow", v.b), true, none, none, nothing)
-		do(v.b, "acceptFollowRequest", v.a).Refused("NOT_FOUND")
+		is(do(v.a, "withdrawRequest FOLLOW", v.b), true, none, none, nothing)
+		is(do(v.a, "withdrawRequest FOLLOW", v.b), false, none, none, nothing)
+		do(v.b, "acceptRequest FOLLOW", v.a).Refused("NOT_FOUND")
 		is(do(v.a, "follow", v.b), true, none, none, asked)
 		const answer = `"status": "FOLLOWED_BY", "followRequested": false, "followRequestedBy": false`
-		is(do(v.b, "acceptFollowRequest", v.a), true, followed, follows, answer)
-		is(do(v.b, "acceptFollowRequest", v.a), false, followed, follows, answer)
-		do(v.b, "declineFollowRequest", v.a).Refused("NOT_FOUND")
+		is(do(v.b, "acceptRequest FOLLOW", v.a), true, followed, follows, answer)
+		is(do(v.b, "acceptRequest FOLLOW", v.a), false, followed, follows, answer)
+		do(v.b, "declineRequest FOLLOW", v.a).Refused("NOT_FOUND")
+		do(v.a, "withdrawRequest FOLLOW", v.b).Refused("NOT_FOUND")
 		requests(v.b, "RECEIVED")
 		is(do(v.b, "removeFollower", v.a), true, none, none, nothing)
 
@@ -71,44 +73,142 @@ func TestAFollowOfALockedUserWaits(t *testing.T) {
 		is(do(v.b, "block", v.a), true, none, none, nothing)
 		requests(v.b, "RECEIVED")
 		requests(v.a, "RECEIVED")
-		do(v.a, "acceptFollowRequest", v.b).Refused("NOT_FOUND")
+		do(v.a, "acceptRequest FOLLOW", v.b).Refused("NOT_FOUND")
 
 		// followMany asks, too, and a friendship that the locked user accepts needs no further approval.
 		v.api.As(v.c).Ask(`mutation($u: [ID!]!) { followMany(userIds: $u) { outcomes { changed relationship { following followRequested } } } }`, apitest.Vars{"u": []any{v.b, v.d}}).
 			Is(`{"followMany": {"outcomes": [{"changed": true, "relationship": {"following": false, "followRequested": true}}, {"changed": true, "relationship": {"following": true, "followRequested": false}}]}}`)
 		v.api.As(v.c).Ask(`mutation($u: ID!) { requestFriend(userId: $u) { changed } }`, apitest.Vars{"u": v.b}).Whole()
-		v.api.As(v.b).Ask(`mutation($u: ID!) { acceptFriend(userId: $u) { relationship { status followRequestedBy } } }`, apitest.Vars{"u": v.c}).
-			Is(`{"acceptFriend": {"relationship": {"status": "MUTUAL", "followRequestedBy": false}}}`)
+		v.api.As(v.b).Ask(`mutation($u: ID!) { acceptRequest(kind: FRIEND, userId: $u) { relationship { status followRequestedBy } } }`, apitest.Vars{"u": v.c}).
+			Is(`{"acceptRequest": {"relationship": {"status": "MUTUAL", "followRequestedBy": false}}}`)
 		requests(v.b, "RECEIVED")
 	})
 }
 
-// Whoever unlocks leaves requests as they are, or accepts them, the oldest first and a hundred at a time.
-func TestUnlockingAcceptsWhatWaits(t *testing.T) {
+// A request to follow is a node for its two users, as long as it waits, and what answers it says what has become of it.
+func TestRequestsToFollowAreNodes(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		lock(v.api, v.b)
+		id := fmt.Sprintf("wait_%s_%s", v.a, v.b)
+		request := func(by storage.UserID, field string, other storage.UserID, want string) {
+			t.Helper()
+			v.api.As(by).Ask(`mutation { m: `+apitest.Call(field, other.String())+` { request { id kind state message } } }`, nil).Is(`{"m": {"request": ` + want + `}}`)
+		}
+		is := func(state string) string {
+			return fmt.Sprintf(`{"id": %q, "kind": "FOLLOW", "state": %q, "message": null}`, id, state)
+		}
+		seen := func(by storage.UserID, want string) {
+			t.Helper()
+			v.api.As(by).Ask(`query($id: ID!) { node(id: $id) { id ... on Request { kind state message expiresAt from { handle } to { handle } } } }`, apitest.Vars{"id": id}).Is(`{"node": ` + want + `}`)
+		}
+		waits := fmt.Sprintf(`{"id": %q, "kind": "FOLLOW", "state": "PENDING", "message": null, "expiresAt": null, "from": {"handle": "u%s"}, "to": {"handle": "u%s"}}`, id, v.a, v.b)
+		for _, end := range []struct {
+			by, other    storage.UserID
+			field, state string
+		}{{v.b, v.a, "declineRequest FOLLOW", "ENDED"}, {v.a, v.b, "withdrawRequest FOLLOW", "ENDED"}, {v.b, v.a, "acceptRequest FOLLOW", "ACCEPTED"}} {
+			request(v.a, "follow", v.b, is("PENDING"))
+			request(v.a, "follow", v.b, is("PENDING"))
+			seen(v.a, waits)
+			seen(v.b, waits)
+			seen(v.c, "null")
+			seen(0, "null")
+			request(end.by, end.field, end.other, is(end.state))
+			request(end.by, end.field, end.other, "null")
+			seen(v.a, "null")
+			seen(v.b, "null")
+		}
+		request(v.a, "unfollow", v.b, "null")
+		request(v.a, "follow", v.b, is("PENDING"))
+		v.api.As(v.a).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		seen(v.b, "null")
+		v.api.As(v.b).Ask(`mutation($u: ID!) { acceptRequest(kind: FOLLOW, userId: $u) { changed } }`, apitest.Vars{"u": v.a}).Refused("NOT_FOUND")
+		for _, args := range []string{"kind: FOLLOW, state: ENDED", "kind: FOLLOW, state: ACCEPTED", "kind: FRIEND, state: ENDED"} {
+			v.api.As(v.b).Ask(`{ viewer { requests(`+args+`) { totalCount } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.requests")
+		}
+	})
+}
+
+// Whoever unlocks leaves requests as they are, and accepts them a page at a time, each with an outcome.
+func TestAcceptRequests(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		const n = 130
 		apitest.Users(t, store, n+1)
-		var edges []storage.Edge
+		var edges, asked []storage.Edge
 		for id := storage.UserID(2); id <= n+1; id++ {
-			edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Requested, UpdateTime: apitest.Epoch + storage.Micros(id)})
+			e := storage.Edge{From: id, To: 1, Type: storage.Requested, UpdateTime: apitest.Epoch + storage.Micros(id)}
+			edges = append(edges, e)
+			if id < 7 {
+				e.Type, e.UpdateTime = storage.Pending, storage.MicrosOf(time.Now())+storage.Micros(id)
+				asked = append(asked, e)
+			}
 		}
 		apitest.Apply(t, store, edges...)
+		for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+			for _, r := range store.Apply(t.Context(), side, asked, storage.IfNewer) {
+				if r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+		}
+		apitest.Apply(t, store, storage.Edge{From: 100, To: 7, Type: storage.Following, UpdateTime: apitest.Epoch}, storage.Edge{From: 100, To: 8, Type: storage.Following, UpdateTime: apitest.Epoch})
 		deactivate(t, store, 5)
 		api := apitest.New(t, store, apitest.Options{})
 		lock(api, 1)
-		left := func(args string, changed bool, left, followers int) {
+		api.As(1).Ask(`mutation { updateProfile(locked: false) { changed viewer { requests(kind: FOLLOW) { totalCount } user { followerCount } } } }`, nil).
+			Is(`{"updateProfile": {"changed": true, "viewer": {"requests": {"totalCount": 129}, "user": {"followerCount": 0}}}}`)
+		api.As(1).Ask(`mutation { acceptRequests(kind: FOLLOW, first: 2) { outcomes { userId changed user { handle } relationship { status followRequestedBy } followerEdge { node { id } } followingEdge { cursor } error { code } }
+			pageInfo { hasNextPage } viewer { requests(kind: FOLLOW) { totalCount } user { followerCount } } } }`, nil).
+			Is(`{"acceptRequests": {"outcomes": [
+				{"userId": "131", "changed": true, "user": {"handle": "u131"}, "relationship": {"status": "FOLLOWED_BY", "followRequestedBy": false}, "followerEdge": {"node": {"id": "131"}}, "followingEdge": null, "error": null},
+				{"userId": "130", "changed": true, "user": {"handle": "u130"}, "relationship": {"status": "FOLLOWED_BY", "followRequestedBy": false}, "followerEdge": {"node": {"id": "130"}}, "followingEdge": null, "error": null}],
+				"pageInfo": {"hasNextPage": true}, "viewer": {"requests": {"totalCount": 127}, "user": {"followerCount": 2}}}}`)
+		accept := func(args string, want, left, followers int) (end string) {
 			t.Helper()
-			api.As(1).Ask(`mutation { updateProfile(`+args+`) { changed viewer { followRequests(first: 1) { totalCount nodes { id } } user { locked followerCount } } } }`, nil).
-				Is(fmt.Sprintf(`{"updateProfile": {"changed": %v, "viewer": {"followRequests": {"totalCount": %d, "nodes": [%s]}, "user": {"locked": false, "followerCount": %d}}}}`,
-					changed, left, map[bool]string{true: `{"id": "131"}`}[left > 0], followers))
+			a := api.As(1).Ask(`mutation { acceptRequests(kind: FOLLOW, `+args+`) { outcomes { changed } pageInfo { endCursor } viewer { requests(kind: FOLLOW) { totalCount } user { followerCount } } } }`, nil).Whole()
+			got := apitest.Into[struct {
+				Outcomes []struct{ Changed bool }
+				PageInfo pageInfo
+				Viewer   struct {
+					Requests struct{ TotalCount int }
+					User     struct{ FollowerCount int }
+				}
+			}](a, "acceptRequests")
+			if len(got.Outcomes) != want || got.Viewer.Requests.TotalCount != left || got.Viewer.User.FollowerCount != followers {
+				t.Errorf("%s: %s", args, a.Text)
+			}
+			if got.PageInfo.EndCursor != nil {
+				end = *got.PageInfo.EndCursor
+			}
+			return end
 		}
-		left("locked: false", true, n-1, 0)
-		left("acceptFollowRequests: true", true, n-1-100, 100)
-		left("locked: false, acceptFollowRequests: true", true, 0, n-1)
-		left("acceptFollowRequests: true", false, 0, n-1)
+		end := accept("first: 7", 7, 120, 9)
+		accept(fmt.Sprintf("after: %q", end), 20, 100, 29)
+		api.As(1).Ask(`mutation { acceptRequests(kind: FOLLOW, first: 101) { outcomes { changed } } }`, nil).Refused("BAD_USER_INPUT")
+		api.As(1).Ask(fmt.Sprintf(`mutation { acceptRequests(kind: FRIEND, after: %q) { outcomes { changed } } }`, end), nil).Refused("BAD_USER_INPUT")
+		api.Ask(`mutation { acceptRequests(kind: FOLLOW) { outcomes { changed } } }`, nil).Refused("UNAUTHENTICATED")
+		accept("first: 100", 100, 0, 129)
+		accept("first: 100", 0, 0, 129)
 		if row := storage.EdgeLookups[storage.Forward].Read(t.Context(), store, storage.Pair{From: 5, To: 1})[0]; row.Value.Type != storage.Requested {
 			t.Errorf("that of a hidden user: %+v", row)
 		}
+		api.As(1).Ask(`mutation { acceptRequests(kind: FRIEND, first: 2) { outcomes { userId changed relationship { status receivedRequest { state } } followingEdge { node { id } } } viewer { requests(kind: FRIEND) { totalCount } } } }`, nil).
+			Is(`{"acceptRequests": {"outcomes": [
+				{"userId": "6", "changed": true, "relationship": {"status": "MUTUAL", "receivedRequest": {"state": "ACCEPTED"}}, "followingEdge": {"node": {"id": "6"}}},
+				{"userId": "4", "changed": true, "relationship": {"status": "MUTUAL", "receivedRequest": {"state": "ACCEPTED"}}, "followingEdge": {"node": {"id": "4"}}}], "viewer": {"requests": {"totalCount": 2}}}}`)
+	})
+}
+
+// Who may follow nobody else goes on waiting, with the reason in its outcome.
+func TestAcceptRequestsSaysWhoIsRefused(t *testing.T) {
+	onShards(t, apitest.Options{MaxFollowing: 1}, func(t *testing.T, v *village) {
+		lock(v.api, v.a)
+		v.does(v.b, "follow", v.a)
+		v.does(v.c, "follow", v.a)
+		apitest.Apply(t, v.store, storage.Edge{From: v.b, To: v.d, Type: storage.Following, UpdateTime: apitest.Epoch}, storage.Edge{From: v.b, To: v.c, Type: storage.Following, UpdateTime: apitest.Epoch})
+		const accept = `mutation { acceptRequests(kind: FOLLOW) { outcomes { userId changed followerEdge { node { id } } error { code reason } } } }`
+		refused := fmt.Sprintf(`{"userId": "%s", "changed": false, "followerEdge": null, "error": {"code": "LIMIT_REACHED", "reason": "TOO_MANY_FOLLOWS_OF_OTHER"}}`, v.b)
+		v.api.As(v.a).Ask(accept, nil).Is(fmt.Sprintf(`{"acceptRequests": {"outcomes": [{"userId": "%s", "changed": true, "followerEdge": {"node": {"id": "%[1]s"}}, "error": null}, %s]}}`, v.c, refused))
+		v.api.As(v.a).Ask(accept, nil).Is(`{"acceptRequests": {"outcomes": [` + refused + `]}}`)
 	})
 }
 
@@ -120,7 +220,7 @@ func TestAcceptWhileTheOtherWithdraws(t *testing.T) {
 			v.api.As(v.a).Ask(`mutation($u: ID!) { follow(userId: $u) { changed } }`, apitest.Vars{"u": v.b}).Whole()
 			var both sync.WaitGroup
 			both.Go(func() {
-				v.api.As(v.b).Ask(`mutation($u: ID!) { acceptFollowRequest(userId: $u) { changed } }`, apitest.Vars{"u": v.a})
+				v.api.As(v.b).Ask(`mutation($u: ID!) { acceptRequest(kind: FOLLOW, userId: $u) { changed } }`, apitest.Vars{"u": v.a})
 			})
 			both.Go(func() {
 				v.api.As(v.a).Ask(`mutation($u: ID!) { unfollow(userId: $u) { changed } }`, apitest.Vars{"u": v.b}).Whole()
@@ -140,35 +240,79 @@ func TestAcceptWhileTheOtherWithdraws(t *testing.T) {
 	})
 }
 
-// The locked user is told who begins to wait, also if the event was lost; who follows at last is told of separately.
-func TestFollowRequestAdded(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 6)
-	hub := events.NewHub(nil)
-	api := apitest.New(t, store, apitest.Options{Hub: hub})
-	lock(api, 1)
-	deactivate(t, store, 6)
-	answers := subscribe(t, api, hub, 1, `subscription { followRequestAdded { edge { node { handle } } viewer { followRequests { totalCount } } } }`)
-	act := func(by storage.UserID, field string, other storage.UserID) {
-		api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed } }`, apitest.Vars{"u": other}).Whole()
-	}
-	until(t, answers, func(i int) { act(2, []string{"follow", "unfollow"}[i%2], 1) })
-	act(2, "unfollow", 1)
-	act(3, "follow", 1)
-	for got := ""; !strings.Contains(got, `"u3"`); {
-		select {
-		case got = <-answers:
-		case <-time.After(generous):
-			t.Fatal("user 3 is not reported")
+// Both users are told of requests to follow that are made, accepted, declined and withdrawn, also if the event was lost, and of nothing else.
+func TestRequestChangedTellsOfFollows(t *testing.T) {
+	for _, over := range apitest.Transports {
+		store, hub := oracle.New(), events.NewHub(nil)
+		apitest.Users(t, store, 7)
+		deactivate(t, store, 6)
+		api := apitest.New(t, store, apitest.Options{Hub: hub})
+		lock(api, 1)
+		act := func(by storage.UserID, field string, other storage.UserID) {
+			api.As(by).Ask(`mutation($u: ID!) { `+apitest.Call(field, "$u")+` { changed } }`, apitest.Vars{"u": other}).Whole()
+		}
+		act(7, "follow", 1) // before anybody listens
+		open := func(by storage.UserID, args string) <-chan string {
+			answers := api.As(by).Subscribe(t.Context(), over, `subscription { requestChanged`+args+` { request { id kind state message expiresAt from { handle } } viewer { requests(kind: FOLLOW) { totalCount } } } }`, nil)
+			until(t, answers, func(i int) { act(2, []string{"follow", "withdrawRequest FOLLOW"}[i%2], 1) })
+			return answers
+		}
+		act(2, "unfollow", 1)
+		to := open(1, "")
+		act(2, "unfollow", 1)
+		act(3, "follow", 1)
+		for got := ""; !strings.Contains(got, "wait_3_1"); { // what is before is from the beginning of the test
+			select {
+			case got = <-to:
+			case <-time.After(generous):
+				t.Fatal("user 3 is not reported")
+			}
+		}
+		want := func(from storage.UserID, state string, waiting int) {
+			t.Helper()
+			wantNext(t, to, fmt.Sprintf(`{"data":{"requestChanged":{"request":{"id":"wait_%d_1","kind":"FOLLOW","state":%q,"message":null,"expiresAt":null,"from":{"handle":"u%[1]d"}},"viewer":{"requests":{"totalCount":%[3]d}}}}}`, from, state, waiting))
+		}
+		act(1, "acceptRequest FOLLOW", 3)
+		want(3, "ACCEPTED", 1)
+		act(3, "unfollow", 1) // is no request any more
+		act(1, "follow", 4)   // nor is this
+		act(7, "withdrawRequest FOLLOW", 1)
+		want(7, "ENDED", 0)
+		act(4, "follow", 1)
+		want(4, "PENDING", 1)
+		act(1, "declineRequest FOLLOW", 4)
+		want(4, "ENDED", 0)
+		act(4, "follow", 1)
+		want(4, "PENDING", 1)
+		act(4, "block", 1)
+		want(4, "ENDED", 0)
+		at := storage.MicrosOf(time.Now())
+		apitest.Apply(t, store, storage.Edge{From: 5, To: 1, Type: storage.Requested, UpdateTime: at})
+		hub.Publish(events.Event{Kind: events.Gap})
+		want(5, "PENDING", 1)
+		apitest.Apply(t, store, storage.Edge{From: 5, To: 1, Type: storage.Following, UpdateTime: at + 1}, storage.Edge{From: 6, To: 1, Type: storage.Requested, UpdateTime: at})
+		hub.Publish(events.Event{Kind: events.Gap})
+		want(5, "ACCEPTED", 0)
+		api.As(1).Ask(`mutation { requestFriend(userId: 7) { changed } }`, nil).Whole()
+		if got := <-to; !strings.Contains(got, `"id":"req_1_7","kind":"FRIEND","state":"PENDING"`) {
+			t.Error(got)
+		}
+
+		// Who asked is told, too, and only of what it asks for.
+		from := api.As(2).Subscribe(t.Context(), over, `subscription { requestChanged(kind: FOLLOW) { request { id state to { handle } } } }`, nil)
+		until(t, from, func(i int) { act(2, []string{"follow", "withdrawRequest FOLLOW"}[i%2], 1) })
+		act(2, "unfollow", 1)
+		api.As(2).Ask(`mutation { requestFriend(userId: 3) { changed } }`, nil).Whole()
+		act(2, "follow", 1)
+		act(1, "acceptRequest FOLLOW", 2)
+		for _, state := range []string{"PENDING", "ACCEPTED"} {
+			for got := ""; !strings.Contains(got, state); {
+				if got = <-from; strings.Contains(got, "req_") {
+					t.Error(got)
+				}
+			}
 		}
 	}
-	act(1, "acceptFollowRequest", 3) // is no new request
-	act(1, "follow", 4)
-	act(4, "follow", 1)
-	wantNext(t, answers, `{"data":{"followRequestAdded":{"edge":{"node":{"handle":"u4"}},"viewer":{"followRequests":{"totalCount":1}}}}}`)
-	apitest.Apply(t, store, storage.Edge{From: 5, To: 1, Type: storage.Requested, UpdateTime: storage.MicrosOf(time.Now())})
-	hub.Publish(events.Event{Kind: events.Gap})
-	wantNext(t, answers, `{"data":{"followRequestAdded":{"edge":{"node":{"handle":"u5"}},"viewer":{"followRequests":{"totalCount":2}}}}}`)
 }
 
 // A locked user whom one has asked to follow is suggested no more, to oneself alone, in both orders, until the request is declined.
@@ -192,7 +336,7 @@ func TestWhoIsAskedIsNotSuggested(t *testing.T) {
 		v.does(v.a, "follow", v.b)
 		suggested(v.a, false)
 		suggested(v.d, true) // does not learn of the request
-		v.does(v.b, "declineFollowRequest", v.a)
+		v.does(v.b, "declineRequest FOLLOW", v.a)
 		suggested(v.a, true)
 		v.does(v.a, "follow", v.b)
 		suggested(v.a, false)

@@ -22,7 +22,10 @@ var standings = []struct {
 	}},
 	{"asked", func(v *village, a, x storage.UserID) { v.does(a, "requestFriend", x) }},
 	{"asks", func(v *village, a, x storage.UserID) { v.does(x, "requestFriend", a) }},
-	{"declined", func(v *village, a, x storage.UserID) { v.does(a, "requestFriend", x); v.does(x, "declineFriend", a) }},
+	{"declined", func(v *village, a, x storage.UserID) {
+		v.does(a, "requestFriend", x)
+		v.does(x, "declineRequest FRIEND", a)
+	}},
 	{"blocked", func(v *village, a, x storage.UserID) { v.does(a, "block", x) }},
 	{"blocks", func(v *village, a, x storage.UserID) { v.does(x, "block", a) }},
 	{"muted, dismissed, related, listed", func(v *village, a, x storage.UserID) {
@@ -55,12 +58,19 @@ func asksAboutX() []string {
 		asks = append(asks, `mutation { setFollowMark(userId: "X"`+args+`) { `+anyPayload+` } }`)
 	}
 	for payload, mutations := range map[string]string{
-		anyPayload + ` followingEdge { node { id } } followerEdge { node { id } } blockEdge { node { id } }`:                  `follow unfollow removeFollower block unblock mute unmute acceptFollowRequest declineFollowRequest`,
-		anyPayload + ` request { id state from { id } to { id } } followingEdge { node { id } } followerEdge { node { id } }`: `requestFriend acceptFriend declineFriend cancelFriendRequest removeFriend`,
+		anyPayload + ` followingEdge { node { id } } followerEdge { node { id } } blockEdge { node { id } }`:                                              `follow unfollow removeFollower block unblock mute unmute`,
+		anyPayload + ` request { id state from { id } to { id } } requestEdge { node { id } } followingEdge { node { id } } followerEdge { node { id } }`: `requestFriend removeFriend`,
+		anyPayload + ` request { id kind state from { id } to { id } } followerEdge { node { id } } `:                                                     "acceptRequest declineRequest withdrawRequest",
 		`viewer { user { id } } user { id }`: `dismissSuggestion undismissSuggestion`,
 	} {
 		for field := range strings.FieldsSeq(mutations) {
-			asks = append(asks, `mutation { `+field+`(userId: "X") { `+payload+` } }`)
+			kinds := []string{field}
+			if strings.HasSuffix(field, "Request") {
+				kinds = []string{field + " FRIEND", field + " FOLLOW"}
+			}
+			for _, one := range kinds {
+				asks = append(asks, `mutation { `+apitest.Call(one, `"X"`)+` { `+payload+` } }`)
+			}
 		}
 	}
 	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { user { id followingCount } } outcomes { userId changed user { id } followingEdge { node { id } } memberEdge { node { id } } `+anyTie+` error { code message } } } }`)

@@ -77,6 +77,7 @@ func checkLength(what string, n, most int) error {
 // nodeID is a parsed id of any type of Node.
 type nodeID struct {
 	typeName string
+	prefix   string       // of two that a type may have
 	numbers  storage.Pair // the id of a user is the first one; zero: of nobody
 	handle   string       // of a user, instead of the id, folded
 }
@@ -107,7 +108,7 @@ func parseNodeID(argument, text string) (id nodeID, err error) {
 	rest := text
 	for _, t := range nodeTypes {
 		if after, ok := strings.CutPrefix(text, t.prefix); ok {
-			id.typeName, rest = t.name, after
+			id.typeName, id.prefix, rest = t.name, t.prefix, after
 		}
 	}
 	if id.typeName == "User" {

@@ -213,21 +213,21 @@ func newsOf(viewer storage.UserID) (all []news) {
 	post := fmt.Sprintf(`"last":{"id":"post_%d_%d"}`, viewer, viewer+20)
 	return []news{
 		{`followerAdded { edge { cursor last: followedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, follows, false},
-		{`friendRequestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests, false},
+		{`requestChanged { request { id state message from %[1]s last: to { id } } viewer { user %[1]s } }`, `"last":{"id":"2"}`, requests, false},
 		{`favoriteAdded { edge { cursor favoritedAt node %[1]s } last: post { id } post { favoritesReceivedCount } viewer { user %[1]s } }`, post, favorites, false},
 		{`commentAdded { edge { node { id text author %[1]s } } last: post { id } post { commentCount } viewer { user %[1]s } }`, post, comments, false},
 		{`postAdded { edge { node { last: id text author %[1]s } } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"post_2_%d"`, 100*viewer+8), posts, false},
-		{`followRequestAdded { edge { cursor last: requestedAt node %[1]s } viewer { user %[1]s } }`, `"last":"2112-`, waits, false},
+		{`requestChanged(kind: FOLLOW) { request { id kind state updatedAt last: from { id } from %[1]s to %[1]s } viewer { requests(kind: FOLLOW) { totalCount } user %[1]s } }`, fmt.Sprintf(`"last":{"id":"%d"}`, 4-viewer), waits, false},
 		{`relationshipChanged(userIds: [4, 5, 6, 7, 1001, 1002]) { relationship { last: id status muted from %[1]s to %[1]s } viewer { user %[1]s } }`, fmt.Sprintf(`"last":"rel_%d_1002"`, viewer), mutes, true},
 	}
 }
 
 // publishNews stores what [newsOf] tells.
 func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
-	apply := func(side storage.Side, list []events.Event) {
+	apply := func(side storage.Side, list []events.Event, rule storage.Rule) {
 		for _, side := range []storage.Side{side, side.Replica()} {
 			for _, e := range list {
-				if r := store.Apply(t.Context(), side, []storage.Edge{e.Edge}, storage.IfNewer)[0]; r.Err != nil {
+				if r := store.Apply(t.Context(), side, []storage.Edge{e.Edge}, rule)[0]; r.Err != nil {
 					t.Fatal(r.Err)
 				}
 			}
@@ -243,8 +243,14 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 		publish(storage.NewPost{PostID: storage.PostID{Author: viewer, Number: number}, Text: "x", At: apitest.Epoch})
 	}
 	all := newsOf(viewer)
-	apply(storage.Requests, all[1].of)
-	apply(storage.Favorites, all[2].of)
+	apply(storage.Requests, all[1].of, storage.IfNewer)
+	apply(storage.Favorites, all[2].of, storage.IfNewer)
+	var ended []events.Event
+	for _, e := range all[5].of { // what waits when a subscription begins is no news
+		e.Edge.Type = storage.None
+		ended = append(ended, e)
+	}
+	apply(storage.Forward, ended, storage.IfAbsent)
 	for i, e := range all[3].of {
 		favorite, post := all[2].of[i].Edge, all[4].of[i].Post
 		c := storage.NewComment{Post: storage.PostID{Author: viewer, Number: favorite.Post}, Number: e.Post.Comment, By: favorite.From, Key: fmt.Sprint(i), Text: "x", At: ahead}
@@ -260,7 +266,7 @@ func (w *twinWorld) tell(t *rapid.T, n news, list []events.Event) {
 	for _, e := range list {
 		if n.mutes {
 			change := [...]string{"mute", "unmute"}[w.muted[e.Edge.Pair()]%2]
-			w.For(t).As(e.Edge.From).Ask(fmt.Sprintf(`mutation { %s(userId: %s) { changed } }`, change, e.Edge.To), nil).Whole()
+			w.For(t).As(e.Edge.From).Ask(`mutation { `+apitest.Call(change, e.Edge.To.String())+` { changed } }`, nil).Whole()
 			w.muted[e.Edge.Pair()]++
 		}
 		w.hub.Publish(e)
@@ -357,12 +363,12 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 		posts { nodes { id text } } favorites { nodes { id } } followings { totalCount nodes { id } } followers { nodes { id } } friends { totalCount }
 		commonFollowings(with: 2) { totalCount } followersYouKnow { nodes { id } } followSuggestions { nodes { id } }`
 	const edges = ` followingEdge { node { ` + user + ` } } followerEdge { node { ` + user + ` } } `
-	const payload = `changed user { ` + user + ` }` + edges + `relationship { status followRequested followRequestedBy }
-		viewer { feed { nodes { id } } followRequests(direction: SENT) { totalCount } user { ` + user + ` followings { nodes { posts { nodes { id } } } } } }`
+	const payload = `changed user { ` + user + ` } request { id state from { id } to { ` + user + ` } } requestEdge { node { id to { ` + user + ` } } }` + edges + `relationship { status followRequested followRequestedBy }
+		viewer { feed { nodes { id } } requests(kind: FOLLOW, direction: SENT) { totalCount } user { ` + user + ` followings { nodes { posts { nodes { id } } } } } }`
 	for _, viewer := range []storage.UserID{1, 3} {
 		for _, id := range []int{4, 5, 6, 7, 8} {
-			for _, mutation := range []string{"follow", "acceptFollowRequest", "declineFollowRequest", "removeFollower", "unfollow"} {
-				same(t, viewer, fmt.Sprintf(`mutation { %s(userId: %d) { %s } }`, mutation, id, payload), nil)
+			for _, mutation := range []string{"follow", "acceptRequest FOLLOW", "declineRequest FOLLOW", "withdrawRequest FOLLOW", "removeFollower", "unfollow"} {
+				same(t, viewer, `mutation { `+apitest.Call(mutation, fmt.Sprint(id))+` { `+payload+` } }`, nil)
 			}
 			same(t, viewer, fmt.Sprintf(`mutation { followMany(userIds: [%d, 6]) { outcomes { changed user { %s } followingEdge { node { id } } relationship { status } error { reason } } } }`, id, user), nil)
 			same(t, viewer, fmt.Sprintf(`mutation { importFollows(file: "u%d\nu6") { outcomes { changed user { %s } error { reason } } } }`, id, user), nil)
@@ -373,7 +379,8 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 			same(t, viewer, `mutation { `+mutation+` { changed `+edge+` { node { id } } post { id text favoritesReceivedCount commentCount author { `+user+` } } } }`, nil)
 		}
 		same(t, viewer, `mutation { favorite(postId: "post_2_2") { changed post { id favoritesReceivedCount author { `+user+` } favoritedBy { nodes { `+user+` } } } viewer { user { `+user+` } } } }`, nil)
-		same(t, viewer, `mutation { updateProfile(locked: true, acceptFollowRequests: true) { changed viewer { followRequests { totalCount nodes { id } } user { `+user+` } } } }`, nil)
+		same(t, viewer, `mutation { acceptRequests(kind: FOLLOW) { outcomes { changed user { `+user+` } followerEdge { node { id } } error { reason } } pageInfo { hasNextPage } viewer { requests(kind: FOLLOW) { totalCount nodes { id from { `+user+` } } } user { `+user+` } } } }`, nil)
+		same(t, viewer, `mutation { acceptRequests(kind: FRIEND) { outcomes { changed user { `+user+` } followingEdge { node { id } } error { reason } } viewer { requests(kind: FRIEND) { totalCount } } } }`, nil)
 	}
 }
 

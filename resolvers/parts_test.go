@@ -111,7 +111,7 @@ func TestAPrefixChangesNamesOnly(t *testing.T) {
 		query, vars := apitest.Query(t, 12)
 		compare(t, query, vars)
 	})
-	compare(t, `{ __typename viewer { __typename feed { __typename edges { __typename node { __typename media { __typename kind } } } } friendRequests(direction: SENT) { __typename } } }`, nil)
+	compare(t, `{ __typename viewer { __typename feed { __typename edges { __typename node { __typename media { __typename kind } } } } requests(kind: FRIEND, direction: SENT) { __typename } } }`, nil)
 	compare(t, `mutation { __typename followMany(userIds: [1, 3, 99]) { __typename outcomes { __typename error { __typename code } } } }`, nil)
 	compare(t, `query($of: [_Any!]!) { _entities(representations: $of) { __typename ... on User { id } } }`, apitest.Vars{"of": []any{map[string]string{"__typename": "User", "id": "2"}}})
 

@@ -1,8 +1,8 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
+	"slices"
 
 	"kith/graph/consistency"
 	"kith/graph/fields"
@@ -17,8 +17,9 @@ import (
 // done is the effect of a mutation between the viewer and another user.
 type done struct {
 	viewer, other storage.UserID
-	unsure        bool          // whether the viewer exists
-	made          []storage.Row // forward rows that it has written, none if it has changed nothing
+	unsure        bool               // whether the viewer exists
+	made          []storage.Row      // forward rows that it has written, none if it has changed nothing
+	requests      []model.RequestRow // that it has made, answered or withdrawn: at most one
 
 	token consistency.Token // of all that was written
 	late  consistency.Token // of rows that may not have been propagated to their other side yet
@@ -50,6 +51,20 @@ type commonFields struct {
 	relationship *model.Relationship
 
 	followingEdge, followerEdge, blockEdge *model.UserEdge
+
+	request     *model.Request
+	requestEdge *model.RequestEdge
+}
+
+// sent is the request that the viewer has made, at most one.
+func (d done) sent() (rows []model.RequestRow) {
+	for _, row := range d.requests {
+		isNew := func(w storage.Row) bool { return w.Edge == row.Edge }
+		if isPending := row.Type == storage.Requested || mayHaveMessage(row); isPending && row.From == d.viewer && slices.ContainsFunc(d.made, isNew) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // payload reads the selection of the parts, and whatever else the payload needs, once the write has arrived on the sides that are read.
@@ -59,12 +74,14 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 	more = append(more,
 		s.viewerObjects(ctx, d.viewer, d.unsure),
 		s.userObjects(d.other),
+		prefetch.RowsOn(d.requests, s.of("request")),
+		prefetch.RowsOn(d.sent(), s.below("requestEdge").of("node")),
 	)
 	if s.has("relationship") {
 		more = append(more, relationshipPairs{[]storage.Pair{pair}, s.of("relationship")})
 	}
 	prefetch.Fetch(ctx, more...)
-	return commonFields{
+	p := commonFields{
 		viewer:       s.showViewer(ctx, d.viewer, d.unsure),
 		user:         s.user(ctx, "user", d.other, true),
 		relationship: s.relationship(ctx, pair),
@@ -73,6 +90,15 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 		followerEdge:  s.madeEdge(ctx, followerEdge, d),
 		blockEdge:     s.madeEdge(ctx, blockEdge, d),
 	}
+	for _, request := range r.requestsOf(ctx, d.requests, s.of("request"), prefetch.Here(ctx, s.key("request"))) {
+		p.request = request
+	}
+	p.requestEdge = madeOne(s, "requestEdge", len(d.sent()) > 0, func(on selection, key string) model.RequestEdge {
+		row := d.sent()[0]
+		node := r.requestsOf(ctx, d.sent(), on.of("node"), prefetch.Here(ctx, key, on.key("node")))[0]
+		return model.RequestEdge{Cursor: spelled(requestCursors(requestSides[row.Kind][0], model.RequestStatePending), requestSides[row.Kind][0], row.Edge), Node: node}
+	})
+	return p
 }
 
 // An edgeField shows an edge between users that a mutation has made as the viewer's list has it that it belongs to.
@@ -99,15 +125,17 @@ func (s selection) userObjects(others ...storage.UserID) prefetch.Users {
 	return w
 }
 
-// madeEdges show in a field each row that was written, nil for those that are not edges of its list. Their users have been fetched.
-func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.UserID, made []storage.Row, at prefetch.Paths) []*model.UserEdge {
+// madeEdges show in a field, of each outcome, the row written that is an edge of its list; nil if there is none. Their users have been fetched.
+func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.UserID, made [][]storage.Row, at prefetch.Paths) []*model.UserEdge {
 	edges, on := make([]*model.UserEdge, len(made)), s.below(f.name)
 	at = at.Below(s.Named(f.name)).Below(on.Named("node"))
-	for i, row := range made {
-		pair := row.Edge.Pair()
-		if s.has(f.name) && row.Side == f.side.Truth() && row.Edge.Type == f.kind && f.side.Owner(pair) == viewer {
-			nodes := usersOf(ctx, prefetch.Users{IDs: []storage.UserID{f.side.Peer(pair)}, Exist: on.has("node"), On: on.of("node")}, at.Of(i))
-			edges[i] = listedEdge(f.side, row.Edge, nodes[0])
+	for i, rows := range made {
+		for _, row := range rows {
+			pair := row.Edge.Pair()
+			if s.has(f.name) && row.Side == f.side.Truth() && row.Edge.Type == f.kind && f.side.Owner(pair) == viewer {
+				nodes := usersOf(ctx, prefetch.Users{IDs: []storage.UserID{f.side.Peer(pair)}, Exist: on.has("node"), On: on.of("node")}, at.Of(i))
+				edges[i] = listedEdge(f.side, row.Edge, nodes[0])
+			}
 		}
 	}
 	return edges
@@ -115,7 +143,7 @@ func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.Us
 
 // madeEdge is the one of madeEdges that a payload shows; nil if there is none.
 func (s selection) madeEdge(ctx context.Context, f edgeField, d done) *model.UserEdge {
-	return cmp.Or(s.madeEdges(ctx, f, d.viewer, d.made, prefetch.Here(ctx))...)
+	return s.madeEdges(ctx, f, d.viewer, [][]storage.Row{d.made}, prefetch.Here(ctx))[0]
 }
 
 // madeOne shows an object that the mutation has made, if it has, as the edge of its list; nil if that is not selected.
@@ -132,6 +160,7 @@ func (p commonFields) towards(changed bool) *model.RelationshipPayload {
 	return &model.RelationshipPayload{
 		Changed: changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge, BlockEdge: p.blockEdge,
+		Request: p.request, RequestEdge: p.requestEdge,
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *square) follow(t *testing.T, api *apitest.API, random *rand.Rand, by, o
 	t.Helper()
 	pair, back := storage.Pair{From: by, To: other}, storage.Pair{From: other, To: by}
 	do := func(field string) apitest.Answer {
-		return api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed relationship { following followRequested followRequestedBy } } }`, apitest.Vars{"u": other})
+		return api.As(by).Ask(`mutation($u: ID!) { `+apitest.Call(field, "$u")+` { changed relationship { following followRequested followRequestedBy } } }`, apitest.Vars{"u": other})
 	}
 	switch n := random.IntN(8); {
 	case n == 0:
@@ -72,14 +72,14 @@ func (s *square) follow(t *testing.T, api *apitest.API, random *rand.Rand, by, o
 		delete(s.follows, back)
 		delete(s.waits, back)
 	case n == 3 && s.waits[back]:
-		do("declineFollowRequest").Is(fmt.Sprintf(`{"declineFollowRequest": {"changed": true, "relationship": {"following": %v, "followRequested": %v, "followRequestedBy": false}}}`, s.follows[pair], s.waits[pair]))
+		do("declineRequest FOLLOW").Is(fmt.Sprintf(`{"declineRequest": {"changed": true, "relationship": {"following": %v, "followRequested": %v, "followRequestedBy": false}}}`, s.follows[pair], s.waits[pair]))
 		delete(s.waits, back)
 	case n < 6 && s.waits[back]:
-		do("acceptFollowRequest").Is(fmt.Sprintf(`{"acceptFollowRequest": {"changed": true, "relationship": {"following": %v, "followRequested": %v, "followRequestedBy": false}}}`, s.follows[pair], s.waits[pair]))
+		do("acceptRequest FOLLOW").Is(fmt.Sprintf(`{"acceptRequest": {"changed": true, "relationship": {"following": %v, "followRequested": %v, "followRequestedBy": false}}}`, s.follows[pair], s.waits[pair]))
 		delete(s.waits, back)
 		s.follows[back] = true
 	case n < 6 && !s.follows[back]:
-		do("acceptFollowRequest").Refused("NOT_FOUND")
+		do("acceptRequest FOLLOW").Refused("NOT_FOUND")
 	case !s.blocks[pair] && !s.blocks[back]:
 		was := [2]bool{s.follows[pair], s.waits[pair]}
 		s.waits[pair] = s.locked[other] && !s.follows[pair]
@@ -156,7 +156,7 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 		if s.blocks[pair] {
 			field = "unblock"
 		}
-		api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed } }`, apitest.Vars{"u": other}).Whole()
+		api.As(by).Ask(`mutation($u: ID!) { `+apitest.Call(field, "$u")+` { changed } }`, apitest.Vars{"u": other}).Whole()
 		if s.blocks[pair] = !s.blocks[pair]; s.blocks[pair] {
 			for _, p := range []storage.Pair{pair, {From: other, To: by}} {
 				delete(s.follows, p)

@@ -27,7 +27,7 @@ var readAhead = selections.Reads{
 		"from": relationshipEnd(storage.Forward), "to": relationshipEnd(storage.Inverse),
 		"sentRequest": requestField(storage.Requests), "receivedRequest": requestField(storage.Inbox),
 	},
-	"FriendRequest":  {"from": requestFrom, "to": requestTo, "message": requestMessage},
+	"Request":        {"from": requestFrom, "to": requestTo, "message": requestMessage},
 	"Post":           {"author": postAuthor, "comments": &postComments, "favoritedBy": &favoritedBy},
 	"Comment":        {"author": commentAuthor},
 	"Activity":       {"actors": activityActors, "post": activityPost},
@@ -51,9 +51,8 @@ var nodeTypes = []nodeType{
 	{"Relationship", "rel_", askRelationshipNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
 		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
 	}},
-	{"FriendRequest", "req_", askRequestNodes, func(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
-		return orNil(requestOf(ctx, id.numbers, on, at)), nil
-	}},
+	{"Request", "req_", askRequestNodes, showRequestNode},
+	{"Request", "wait_", askRequestNodes, showRequestNode},
 	{"List", "list_", askListNodes, showListNode},         // the owner, and the number of the list
 	{"Post", "post_", askPostNodes, showPostNode},         // the author, and the number of the post
 	{"Comment", "cmt_", askCommentNodes, showCommentNode}, // the author of the post, and the number of the comment

@@ -221,7 +221,7 @@ func TestRequestsOfARelationship(t *testing.T) {
 		api := apitest.New(t, store, apitest.Options{})
 		api.As(1).Ask(`mutation { a: requestFriend(userId: 2, message: "hi") { changed } b: requestFriend(userId: 3) { changed } }`, nil).Whole()
 		api.As(4).Ask(`mutation { requestFriend(userId: 1, message: "hello") { changed } }`, nil).Whole()
-		api.As(3).Ask(`mutation { declineFriend(userId: 1) { changed } }`, nil).Whole()
+		api.As(3).Ask(`mutation { declineRequest(kind: FRIEND, userId: 1) { changed } }`, nil).Whole()
 		const query = `query($from: [ID!]!, $to: [ID!]!) { relationships(from: $from, to: $to) {
 			s: sentRequest { id state message to { handle } } receivedRequest { id state message from { handle followerCount } } } }`
 		api.As(1).Ask(query, apitest.Vars{"from": []int{1}, "to": []int{2, 3, 4, 5, 1}}).Is(`{"relationships": [
@@ -232,7 +232,7 @@ func TestRequestsOfARelationship(t *testing.T) {
 		api.As(2).Ask(query, apitest.Vars{"from": []int{2, 1}, "to": []int{1}}).Is(`{"relationships": [
 			{"s": null, "receivedRequest": {"id": "req_1_2", "state": "PENDING", "message": "hi", "from": {"handle": "u1", "followerCount": 0}}},
 			{"s": null, "receivedRequest": null}]}`)
-		const nodes = `{ nodes(ids: ["req_1_2", "req_4_1", "req_2_1", "req_1_3", "rel_1_2", 1]) { id ... on FriendRequest { state message from { id } to { handle followerCount } } } }`
+		const nodes = `{ nodes(ids: ["req_1_2", "req_4_1", "req_2_1", "req_1_3", "rel_1_2", 1]) { id ... on Request { state message from { id } to { handle followerCount } } } }`
 		api.As(1).Ask(nodes, nil).Is(`{"nodes": [
 			{"id": "req_1_2", "state": "PENDING", "message": "hi", "from": {"id": "1"}, "to": {"handle": "u2", "followerCount": 0}},
 			{"id": "req_4_1", "state": "PENDING", "message": "hello", "from": {"id": "4"}, "to": {"handle": "u1", "followerCount": 0}},

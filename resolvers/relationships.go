@@ -102,7 +102,10 @@ func addMarks(ctx context.Context, list []*model.Relationship, at prefetch.Paths
 }
 
 // requestSides are the sides that have the requests of a user: those that it has sent, and those that it has received.
-var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
+var requestSides = map[model.RequestKind][2]storage.Side{
+	model.RequestKindFriend: {storage.Requests, storage.Inbox},
+	model.RequestKindFollow: {storage.Forward, storage.Inverse},
+}
 
 // addMutes adds what the viewer has muted to its own relationships.
 func addMutes(ctx context.Context, list []*model.Relationship, at prefetch.Paths) {

@@ -7,7 +7,6 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
-	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -16,7 +15,7 @@ import (
 	"kith/storage"
 )
 
-func (r mutations) RequestFriend(ctx context.Context, id string, message *string) (*model.FriendRequestPayload, error) {
+func (r mutations) RequestFriend(ctx context.Context, id string, message *string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -31,75 +30,104 @@ func (r mutations) RequestFriend(ctx context.Context, id string, message *string
 	if errors.Is(err, storage.ErrLimitReached) {
 		err = apierr.TooManyRequests.Error("you have as many requests pending, or follow as many users, as one may")
 	}
-	return r.requestPayload(ctx, viewer, other, o, err)
+	return r.requestPayload(ctx, model.RequestKindFriend, viewer, other, o, err)
 }
 
-func (r mutations) AcceptFriend(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
-	return r.changeRequest(ctx, id, r.Relations.Accept)
+func (r mutations) RemoveFriend(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	return r.changeRequest(ctx, model.RequestKindFriend, id, changes{model.RequestKindFriend: r.Relations.Remove})
 }
 
-func (r mutations) DeclineFriend(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
-	return r.changeRequest(ctx, id, r.Relations.Decline)
+func (r mutations) AcceptRequest(ctx context.Context, kind model.RequestKind, id string) (*model.RelationshipPayload, error) {
+	return r.changeRequest(ctx, kind, id, r.accepts())
 }
 
-func (r mutations) CancelFriendRequest(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
-	return r.changeRequest(ctx, id, r.Relations.Cancel)
+func (r mutations) DeclineRequest(ctx context.Context, kind model.RequestKind, id string) (*model.RelationshipPayload, error) {
+	return r.changeRequest(ctx, kind, id, changes{model.RequestKindFriend: r.Relations.Decline, model.RequestKindFollow: r.Relations.DeclineFollow})
 }
 
-func (r mutations) RemoveFriend(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
-	return r.changeRequest(ctx, id, r.Relations.Remove)
+func (r mutations) WithdrawRequest(ctx context.Context, kind model.RequestKind, id string) (*model.RelationshipPayload, error) {
+	return r.changeRequest(ctx, kind, id, changes{model.RequestKindFriend: r.Relations.Cancel, model.RequestKindFollow: r.Relations.WithdrawFollow})
+}
+
+// changes are how users change requests between them.
+type changes map[model.RequestKind]func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)
+
+func (r *Resolver) accepts() changes {
+	return changes{model.RequestKindFriend: r.Relations.Accept, model.RequestKindFollow: r.Relations.AcceptFollow}
 }
 
 // changeRequest changes an existing request or friendship.
-func (r *Resolver) changeRequest(ctx context.Context, id string, act func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)) (*model.FriendRequestPayload, error) {
+func (r *Resolver) changeRequest(ctx context.Context, kind model.RequestKind, id string, by changes) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	o, err := act(ctx, viewer, other)
-	return r.requestPayload(ctx, viewer, other, o, err)
+	o, err := by[kind](ctx, viewer, other)
+	return r.requestPayload(ctx, kind, viewer, other, o, err)
 }
 
-// requestPayload reads what the payload selects.
-func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.UserID, o social.Outcome, err error) (*model.FriendRequestPayload, error) {
+// requestPayload reads what the payload selects. If no request to follow has changed, there may never have been one.
+func (r *Resolver) requestPayload(ctx context.Context, kind model.RequestKind, viewer, other storage.UserID, o social.Outcome, err error) (*model.RelationshipPayload, error) {
+	var requests []model.RequestRow
+	if o.Row.Edge.UpdateTime != 0 && (o.Changed || kind == model.RequestKindFriend) {
+		requests = []model.RequestRow{{Edge: o.Row.Edge, Kind: kind}}
+	}
+	return r.relationshipPayload(ctx, viewer, other, o, err, requests...)
+}
+
+func (r mutations) AcceptRequests(ctx context.Context, kind model.RequestKind, _ *int32, _ *string) (*model.AcceptRequestsPayload, error) {
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
-		return nil, r.refusal(ctx, viewer, other, err)
+		return nil, err
 	}
-	d := doneBy(ctx, viewer, other, o)
-	s := payloadSelection(ctx)
-	rows := []storage.Edge{o.Row.Edge}
-	if o.Row.Edge.UpdateTime == 0 || !s.has("request") {
-		rows = nil
+	args, err := prefetch.ParsePage(ctx, prefetch.Running(ctx), 0)
+	if err != nil {
+		return nil, err
 	}
-	p := r.payload(ctx, s, d, prefetch.RowsOn(rows, s.of("request")))
-	payload := &model.FriendRequestPayload{
-		Changed: o.Changed,
-		Viewer:  p.viewer, User: p.user, Relationship: p.relationship,
-		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge,
+	a, err := prefetch.AudienceOf(ctx)
+	if err != nil {
+		return nil, err
 	}
-	for _, request := range r.requestsOf(ctx, rows, s.of("request"), prefetch.Here(ctx, s.key("request"))) {
-		payload.Request = request
+	list := r.requestList(viewer, kind, model.RequestDirectionReceived, model.RequestStatePending)
+	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, requestCursors(list.side, model.RequestStatePending), prefetch.PageNeeds{Rows: true})
+	if err != nil {
+		return nil, err
 	}
-	return payload, nil
+	if n := len(page.Rows); n > 1 { // one has been counted
+		if _, err := r.actorOf(ctx, n-1); err != nil {
+			return nil, err
+		}
+	}
+	var all done
+	results, made := make([]storage.Result[storage.Changed], len(page.Rows)), make([][]storage.Row, len(page.Rows))
+	for i, from := range page.Rows {
+		o, err := r.accepts()[kind](ctx, viewer, from)
+		d := doneBy(ctx, viewer, from, o)
+		results[i].Value.Changed, results[i].Err, made[i] = o.Changed, err, d.made
+		all.token, all.late, all.stale = append(all.token, d.token...), append(all.late, d.late...), all.stale || d.stale
+	}
+	r.await(ctx, all, payloadSelection(ctx).readsInverse())
+	outcomes, self := r.outcomes(ctx, viewer, "", prefetch.Inputs[storage.UserID]{Good: page.Rows}, storage.Each(page.Rows, storage.UserID.String), results, made)
+	return &model.AcceptRequestsPayload{Viewer: self, Outcomes: outcomes, PageInfo: page.Info}, nil
 }
 
 // The two users of a request.
 var (
-	requestFrom = writer(func(e storage.Edge) storage.UserID { return e.From },
-		func(r *model.FriendRequest) (storage.UserID, **model.User) { return r.Row.From, &r.From })
-	requestTo = writer(func(e storage.Edge) storage.UserID { return e.To },
-		func(r *model.FriendRequest) (storage.UserID, **model.User) { return r.Row.To, &r.To })
+	requestFrom = writer(func(row model.RequestRow) storage.UserID { return row.From },
+		func(r *model.Request) (storage.UserID, **model.User) { return r.Row.From, &r.From })
+	requestTo = writer(func(row model.RequestRow) storage.UserID { return row.To },
+		func(r *model.Request) (storage.UserID, **model.User) { return r.Row.To, &r.To })
 )
 
 // requestField is the request on one side of the viewer's own relationships.
 func requestField(side storage.Side) *prefetch.Inset[storage.Pair, model.Relationship] {
 	ask := func(_ context.Context, level *prefetch.Level, f *selections.Field, pairs []storage.Pair) {
 		own := slices.DeleteFunc(slices.Clone(pairs), func(p storage.Pair) bool { return !isViewers(level.Access, p) })
-		addRequests(level, side, seenFrom(side, own), f.Below)
+		addRequests(level, model.RequestKindFriend, side, seenFrom(side, own), f.Below)
 	}
 	return prefetch.NewInset(ask, func(ctx context.Context, list []*model.Relationship, aliases []*selections.Field, at prefetch.Paths) {
 		e := prefetch.AccessOf(ctx)
-		var rows []storage.Edge
+		var rows []model.RequestRow
 		var index []int
 		for i, r := range list {
 			if r == nil || !isViewers(e, r.Pair) {
@@ -109,8 +137,8 @@ func requestField(side storage.Side) *prefetch.Inset[storage.Pair, model.Relatio
 			if row.Err != nil {
 				prefetch.FailAt(ctx, at(i), row.Err)
 			}
-			if row.Found && row.Value.Type != storage.None {
-				rows, index = append(rows, row.Value), append(index, i)
+			if one := (model.RequestRow{Edge: row.Value, Kind: model.RequestKindFriend}); isRequest(one) {
+				rows, index = append(rows, one), append(index, i)
 			}
 		}
 		for k, request := range resolverOf(ctx).requestsOf(ctx, rows, prefetch.Below(aliases), at.Of(index...)) {
@@ -125,14 +153,14 @@ func requestField(side storage.Side) *prefetch.Inset[storage.Pair, model.Relatio
 
 // requestMessage is the message of a pending request.
 var requestMessage = prefetch.NewInset(
-	func(_ context.Context, level *prefetch.Level, _ *selections.Field, rows []storage.Edge) {
-		pending := slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { return row.Type != storage.Pending })
-		level.Ask(loaders.Of(level.Loaders, storage.MessageLookups).Ask(storage.Each(pending, storage.Edge.Pair)))
+	func(_ context.Context, level *prefetch.Level, _ *selections.Field, rows []model.RequestRow) {
+		pending := slices.DeleteFunc(slices.Clone(rows), func(row model.RequestRow) bool { return !mayHaveMessage(row) })
+		level.Ask(loaders.Of(level.Loaders, storage.MessageLookups).Ask(storage.Each(pending, func(row model.RequestRow) storage.Pair { return row.Pair() })))
 	},
-	func(ctx context.Context, requests []*model.FriendRequest, _ []*selections.Field, at prefetch.Paths) {
+	func(ctx context.Context, requests []*model.Request, _ []*selections.Field, at prefetch.Paths) {
 		messages := loaders.Of(loaders.For(ctx), storage.MessageLookups)
 		for i, request := range requests {
-			if request.Row.Type == storage.Pending {
+			if mayHaveMessage(request.Row) {
 				m := messages.Load(request.Row.Pair())
 				if m.Err != nil {
 					prefetch.FailAt(ctx, at(i), m.Err)
@@ -142,18 +170,30 @@ var requestMessage = prefetch.NewInset(
 		}
 	})
 
+func mayHaveMessage(row model.RequestRow) bool {
+	return row.Kind == model.RequestKindFriend && row.Type == storage.Pending
+}
+
+// isRequest reports whether a row is that of a request. When one to follow has ended, its row looks as if there had been none.
+func isRequest(row model.RequestRow) bool {
+	if row.Kind == model.RequestKindFollow {
+		return row.Type == storage.Requested
+	}
+	return row.Type != storage.None
+}
+
 // addRequests adds requests that are read on one side. When they have been, what is selected of them is next.
-func addRequests(level *prefetch.Level, side storage.Side, pairs []storage.Pair, on []*selections.Object) {
+func addRequests(level *prefetch.Level, kind model.RequestKind, side storage.Side, pairs []storage.Pair, on []*selections.Object) {
 	if len(pairs) == 0 {
 		return
 	}
 	l := loaders.Of(level.Loaders, storage.EdgeLookups[side])
 	level.Ask(l.Ask(pairs))
 	level.Afterwards = append(level.Afterwards, func(context.Context) {
-		var rows []storage.Edge
+		var rows []model.RequestRow
 		for _, p := range pairs {
-			if r := l.Load(p); r.Found && r.Value.Type != storage.None {
-				rows = append(rows, r.Value)
+			if row := (model.RequestRow{Edge: l.Load(p).Value, Kind: kind}); isRequest(row) {
+				rows = append(rows, row)
 			}
 		}
 		if len(rows) > 0 {
@@ -163,19 +203,30 @@ func addRequests(level *prefetch.Level, side storage.Side, pairs []storage.Pair,
 }
 
 func askRequestNodes(_ context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object) {
-	for _, side := range requestSides {
-		addRequests(level, side, requestsOn(level.Access, side, storage.Each(ids, nodeID.pair)), on)
+	for _, kind := range model.AllRequestKind {
+		ofKind := slices.DeleteFunc(slices.Clone(ids), func(id nodeID) bool { return id.requestKind() != kind })
+		for _, side := range requestSides[kind] {
+			addRequests(level, kind, side, requestsOn(level.Access, side, storage.Each(ofKind, nodeID.pair)), on)
+		}
 	}
 }
 
+// requestKind is that of a request, by the prefix of its id.
+func (id nodeID) requestKind() model.RequestKind {
+	if id.prefix == "wait_" {
+		return model.RequestKindFollow
+	}
+	return model.RequestKindFriend
+}
+
 // requestsOf makes requests whose rows are known and whose users have been fetched.
-func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, at prefetch.Paths) []*model.FriendRequest {
+func (r *Resolver) requestsOf(ctx context.Context, rows []model.RequestRow, on []*selections.Object, at prefetch.Paths) []*model.Request {
 	if len(rows) == 0 {
 		return nil
 	}
 	now, ttl := r.Relations.Now(), r.Relations.Rules.Load().RequestTTL
-	requests := storage.Each(rows, func(row storage.Edge) *model.FriendRequest {
-		return &model.FriendRequest{Row: row, Now: now, TTL: ttl}
+	requests := storage.Each(rows, func(row model.RequestRow) *model.Request {
+		return &model.Request{Row: row, Now: now, TTL: ttl}
 	})
 	prefetch.ShowParts(ctx, requests, on, at)
 	return requests
@@ -192,73 +243,80 @@ func requestsOn(e *prefetch.Access, side storage.Side, requests []storage.Pair) 
 	return visible
 }
 
-// requestOf makes a request, if the viewer sees it. It has been fetched.
-func requestOf(ctx context.Context, id storage.Pair, on []*selections.Object, at prefetch.Paths) []*model.FriendRequest {
-	var rows []storage.Edge
-	e := prefetch.AccessOf(ctx)
-	for _, side := range requestSides {
-		for _, p := range requestsOn(e, side, []storage.Pair{id}) {
+// showRequestNode makes a request, if the viewer sees it. It has been fetched.
+func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
+	var rows []model.RequestRow
+	e, kind := prefetch.AccessOf(ctx), id.requestKind()
+	for _, side := range requestSides[kind] {
+		for _, p := range requestsOn(e, side, []storage.Pair{id.pair()}) {
 			r := loaders.Of(e.Loaders, storage.EdgeLookups[side]).Load(p)
 			if r.Err != nil {
 				prefetch.FailAt(ctx, at(0), r.Err)
 			}
-			if r.Found && r.Value.Type != storage.None {
-				rows = []storage.Edge{r.Value}
+			if row := (model.RequestRow{Edge: r.Value, Kind: kind}); isRequest(row) {
+				rows = []model.RequestRow{row}
 			}
 		}
 	}
-	return resolverOf(ctx).requestsOf(ctx, rows, on, at)
+	return orNil(resolverOf(ctx).requestsOf(ctx, rows, on, at)), nil
 }
 
 // requestStates are the numbers of states in cursors. Clients keep cursors, so new states are
-// added at the end. kind is the store's type for each.
-var requestStates = map[model.FriendRequestState]struct {
+// added at the end. kind is the store's type for each, of friend requests.
+var requestStates = map[model.RequestState]struct {
 	number int64
 	kind   storage.EdgeType
 }{
-	model.FriendRequestStatePending:   {1, storage.Pending},
-	model.FriendRequestStateAccepted:  {2, storage.Accepted},
-	model.FriendRequestStateDeclined:  {3, storage.Declined},
-	model.FriendRequestStateCancelled: {4, storage.Cancelled},
-	model.FriendRequestStateRemoved:   {5, storage.Removed},
-	model.FriendRequestStateExpired:   {6, storage.Pending},
+	model.RequestStatePending:   {1, storage.Pending},
+	model.RequestStateAccepted:  {2, storage.Accepted},
+	model.RequestStateDeclined:  {3, storage.Declined},
+	model.RequestStateWithdrawn: {4, storage.Cancelled},
+	model.RequestStateRemoved:   {5, storage.Removed},
+	model.RequestStateExpired:   {6, storage.Pending},
 }
 
-func (r viewerFields) FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, _ *int32, _ *string) (*model.FriendRequestConnection, error) {
+func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, _ *int32, _ *string) (*model.RequestConnection, error) {
 	f := prefetch.Running(ctx)
 	args, err := prefetch.ParsePage(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	list := r.requestList(obj.User.UserID, direction, state)
-	cursors := prefetch.Cursors{Kind: cursor.FriendRequests, To: []int64{int64(list.side), requestStates[state].number}, What: "list"}
+	if _, isKept := requestStates[state]; !isKept || kind == model.RequestKindFollow && state != model.RequestStatePending {
+		return nil, apierr.InvalidValue.Error("such requests are not kept").In("state")
+	}
+	list := r.requestList(obj.User.UserID, kind, direction, state)
 	audience, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, cursors, prefetch.PageNeedsOf(f))
+	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, requestCursors(list.side, state), prefetch.PageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}
-	rows := page.Made.(*edgesRead).edges
-	nodes := make([]*model.FriendRequest, len(rows))
+	rows := storage.Each(page.Made.(*edgesRead).edges, func(e storage.Edge) model.RequestRow { return model.RequestRow{Edge: e, Kind: kind} })
+	nodes := make([]*model.Request, len(rows))
 	if items := f.Below[0].Items; items != nil && len(nodes) > 0 {
 		prefetch.Fetch(ctx, prefetch.RowsOn(rows, items))
 		nodes = r.requestsOf(ctx, rows, items, prefetch.ItemPaths(ctx, f))
 	}
-	return &model.FriendRequestConnection{
+	return &model.RequestConnection{
 		Complete: page.Complete, Total: page.Total, PageInfo: page.Info, Nodes: nodes,
-		Edges: prefetch.Edges(len(nodes), func(i int) model.FriendRequestEdge {
-			return model.FriendRequestEdge{Cursor: page.Cursors[i], Node: nodes[i]}
+		Edges: prefetch.Edges(len(nodes), func(i int) model.RequestEdge {
+			return model.RequestEdge{Cursor: page.Cursors[i], Node: nodes[i]}
 		}),
 	}, nil
 }
 
 // requestList is the list of a user's requests that are now in a state.
-func (r *Resolver) requestList(user storage.UserID, direction model.FriendRequestDirection, state model.FriendRequestState) ownList {
-	list := ownList{side: storage.Requests, owner: user, kind: requestStates[state].kind}
-	if direction == model.FriendRequestDirectionReceived {
-		list.side = storage.Inbox
+func (r *Resolver) requestList(user storage.UserID, kind model.RequestKind, direction model.RequestDirection, state model.RequestState) ownList {
+	sides := requestSides[kind]
+	list := ownList{side: sides[0], owner: user, kind: requestStates[state].kind}
+	if direction == model.RequestDirectionReceived {
+		list.side = sides[1]
+	}
+	if kind == model.RequestKindFollow {
+		list.kind = storage.Requested
+		return list
 	}
 	// Times are rounded, to a minute or so of 90 days, so that caches are asked the same again. About the time when it expires, a request
 	// is neither pending nor expired.
@@ -266,30 +324,10 @@ func (r *Resolver) requestList(user storage.UserID, direction model.FriendReques
 	step := max(1, ttl/100_000)
 	expired := r.Relations.Now().Add(-ttl).Truncate(step)
 	switch state {
-	case model.FriendRequestStatePending:
+	case model.RequestStatePending:
 		list.newerThan = storage.MicrosOf(expired.Add(step))
-	case model.FriendRequestStateExpired:
+	case model.RequestStateExpired:
 		list.upTo = storage.MicrosOf(expired)
 	}
 	return list
-}
-
-func (r mutations) AcceptFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeTowards(ctx, id, r.Relations.AcceptFollow)
-}
-
-func (r mutations) DeclineFollowRequest(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeTowards(ctx, id, r.Relations.DeclineFollow)
-}
-
-func (r viewerFields) FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, _ *int32, _ *string) (*model.UserConnection, error) {
-	audience, err := prefetch.AudienceOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list := ownList{side: storage.Inverse, owner: obj.User.UserID, kind: storage.Requested}
-	if direction == model.FriendRequestDirectionSent {
-		list.side = storage.Forward
-	}
-	return readUsers(ctx, r.Resolver, list, audience, requestCursors(list.side))
 }

@@ -37,14 +37,14 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		call   string
 	}{
 		{5, `requestFriend(userId: 1)`}, {1, `requestFriend(userId: 6)`}, {7, `requestFriend(userId: 1)`}, {8, `requestFriend(userId: 1)`}, {1, `requestFriend(userId: 9)`},
-		{1, `acceptFriend(userId: 8)`}, {9, `declineFriend(userId: 1)`}, {1, `cancelFriendRequest(userId: 6)`}, {1, `removeFriend(userId: 8)`},
+		{1, `acceptRequest(kind: FRIEND, userId: 8)`}, {9, `declineRequest(kind: FRIEND, userId: 1)`}, {1, `withdrawRequest(kind: FRIEND, userId: 6)`}, {1, `removeFriend(userId: 8)`},
 		{1, `requestFriend(userId: 10)`}, {11, `requestFriend(userId: 1)`}, {4, `requestFriend(userId: 1)`},
 		{1, `follow(userId: 2)`}, {1, `follow(userId: 2)`}, {1, `unfollow(userId: 3)`}, {1, `followMany(userIds: [3, 4, 99])`}, {1, `importFollows(file: "u3")`}, {1, `removeFollower(userId: 4)`},
 		{1, `setFollowMark(userId: 2, special: true, remark: "a friend")`}, {1, `mute(userId: 2)`}, {1, `unmute(userId: 2)`}, {1, `createList(name: "l")`}, {1, `updateList(listId: "list_1_5", name: "m")`},
 		{1, `addToList(listId: "list_1_5", userIds: [2, 3])`}, {1, `followList(listId: "list_1_5")`}, {1, `removeFromList(listId: "list_1_5", userIds: [3])`}, {1, `deleteList(listId: "list_1_6")`}, {1, `dismissSuggestion(userId: 12)`}, {1, `undismissSuggestion(userId: 12)`},
 		{1, `block(userId: 6)`}, {1, `block(userId: 12)`}, {1, `unblock(userId: 12)`}, {9, `block(userId: 1)`},
 		{1, `updateProfile(bio: "me", locked: true)`}, {2, `unfollow(userId: 1)`}, {2, `follow(userId: 1)`}, {3, `unfollow(userId: 1)`}, {3, `follow(userId: 1)`}, {8, `unfollow(userId: 1)`}, {8, `follow(userId: 1)`},
-		{1, `acceptFollowRequest(userId: 3)`}, {1, `declineFollowRequest(userId: 8)`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
+		{1, `acceptRequest(kind: FOLLOW, userId: 3)`}, {1, `declineRequest(kind: FOLLOW, userId: 8)`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
 		{1, `createUser(id: 20, handle: "v20", name: "V")`}, {1, `linkIdentity(userId: 20, issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `unlinkIdentity(issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `signOutEverywhere`},
 		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(postId: "post_1_1", text: "y")`},
 		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `markActivitySeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Activity, 1, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},

@@ -34,21 +34,21 @@ func TestDeactivatedAccounts(t *testing.T) {
 		// The user is hidden from others. The counts stay.
 		look().Is(fmt.Sprintf(`{"user": null, "node": null, "byHandle": null, "viewer": {"user": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
 			"followings": {"totalCount": 1, "nodes": [{"id": "%s"}]}, "followers": {"totalCount": 1}, "friends": {"totalCount": 1}}}}`, v.c))
-		for _, field := range []string{"follow", "block", "requestFriend", "acceptFriend", "declineFriend"} {
+		for _, field := range []string{"follow", "block", "requestFriend", "acceptRequest FRIEND", "declineRequest FRIEND"} {
 			v.do(v.a, field, v.b).Refused("NOT_FOUND")
 		}
 		v.api.As(v.c).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { user { id } error { code } } } }`, apitest.Vars{"ids": []string{v.b.String()}}).
 			Is(`{"followMany": {"outcomes": [{"user": null, "error": {"code": "NOT_FOUND"}}]}}`)
-		v.api.As(v.d).Ask(`{ viewer { friendRequests(direction: SENT) { totalCount nodes { id } } } }`, nil).
-			Is(`{"viewer": {"friendRequests": {"totalCount": 0, "nodes": []}}}`)
+		v.api.As(v.d).Ask(`{ viewer { requests(kind: FRIEND, direction: SENT) { totalCount nodes { id } } } }`, nil).
+			Is(`{"viewer": {"requests": {"totalCount": 0, "nodes": []}}}`)
 		if got := v.standing(v.a, v.b); got != "NONE" {
 			t.Errorf("towards somebody hidden: %s", got)
 		}
 
 		// The user sees its own account, and can only reactivate it.
-		b.Ask(`{ viewer { user { handle followings { totalCount } } deactivated friendRequests(direction: RECEIVED) { totalCount } } }`, nil).
-			Is(fmt.Sprintf(`{"viewer": {"user": {"handle": "u%s", "followings": {"totalCount": 1}}, "deactivated": true, "friendRequests": {"totalCount": 1}}}`, v.b))
-		for _, field := range []string{"follow", "unfollow", "block", "unblock", "removeFollower", "requestFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "setFollowMark"} {
+		b.Ask(`{ viewer { user { handle followings { totalCount } } deactivated requests(kind: FRIEND, direction: RECEIVED) { totalCount } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"user": {"handle": "u%s", "followings": {"totalCount": 1}}, "deactivated": true, "requests": {"totalCount": 1}}}`, v.b))
+		for _, field := range []string{"follow", "unfollow", "block", "unblock", "removeFollower", "requestFriend", "acceptRequest FRIEND", "declineRequest FRIEND", "withdrawRequest FRIEND", "removeFriend", "setFollowMark"} {
 			if got := v.do(v.b, field, v.a).Refused("FORBIDDEN"); got != deactivated {
 				t.Errorf("%s: %s", field, got)
 			}
@@ -63,7 +63,7 @@ func TestDeactivatedAccounts(t *testing.T) {
 		b.Ask(`mutation { reactivateAccount { changed viewer { deactivated } } }`, nil).Is(`{"reactivateAccount": {"changed": true, "viewer": {"deactivated": false}}}`)
 		b.Ask(`mutation { reactivateAccount { changed } }`, nil).Is(`{"reactivateAccount": {"changed": false}}`)
 		look().Is(whole)
-		v.does(v.b, "acceptFriend", v.d)
+		v.does(v.b, "acceptRequest FRIEND", v.d)
 		v.api.Ask(`mutation { deactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
 		v.api.As(99).Ask(`mutation { deactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
 	})

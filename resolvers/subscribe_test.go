@@ -82,13 +82,13 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 			func(i int) string {
 				return fmt.Sprintf(`{"data":{"followerAdded":{"edge":{"node":{"id":"%d"}}}}}`, 10+i)
 			}},
-		{`friendRequestChanged { request { id state } }`, "pages.friend_request_inbox",
+		{`requestChanged { request { id state } }`, "pages.friend_request_inbox",
 			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Pending} }, storage.Requests,
 			func(i int) storage.Edge {
 				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: []storage.EdgeType{storage.Pending, storage.Pending, storage.Pending, storage.Declined}[i%4]}
 			},
 			func(i int) string {
-				return fmt.Sprintf(`{"data":{"friendRequestChanged":{"request":{"id":"req_%d_1","state":%q}}}}`, 10+i, []string{"PENDING", "PENDING", "PENDING", "DECLINED"}[i%4])
+				return fmt.Sprintf(`{"data":{"requestChanged":{"request":{"id":"req_%d_1","state":%q}}}}`, 10+i, []string{"PENDING", "PENDING", "PENDING", "DECLINED"}[i%4])
 			}},
 		{`relationshipChanged(userIds: [2, 10, 11, 1]) { relationship { id status } }`, "edges.follower",
 			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Following} }, storage.Forward,
@@ -172,7 +172,7 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 		kind  storage.EdgeType
 	}{
 		{`followerAdded { edge { node { id } } }`, storage.Forward, storage.Following},
-		{`friendRequestChanged { request { from { id } } }`, storage.Requests, storage.Pending},
+		{`requestChanged { request { from { id } } }`, storage.Requests, storage.Pending},
 	} {
 		t.Run(c.field, func(t *testing.T) {
 			store, hub := oracle.New(), events.NewHub(nil)

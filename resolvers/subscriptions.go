@@ -115,7 +115,7 @@ func (w *relationshipWatch) changed(ctx context.Context, others []storage.UserID
 	pairs := storage.Each(others, func(id storage.UserID) storage.Pair { return storage.Pair{From: w.viewer, To: id} })
 	ties := make([]tie, len(others))
 	failed := cmp.Or(tied(ties, 0, loaders.Of(l, storage.EdgeLookups[storage.Forward]).Fetch(pairs)), tied(ties, 1, loaders.Of(l, storage.EdgeLookups[storage.Inverse]).Fetch(seenFrom(storage.Inverse, pairs))))
-	for i, side := range requestSides {
+	for i, side := range requestSides[model.RequestKindFriend] {
 		if payloadSelection(ctx).below("relationship").has([...]string{"sentRequest", "receivedRequest"}[i]) {
 			failed = cmp.Or(failed, tied(ties, 2+i, loaders.Of(l, storage.EdgeLookups[side]).Fetch(seenFrom(side, pairs))))
 		}

@@ -134,7 +134,7 @@ func TestRelationshipChanged(t *testing.T) {
 	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3]) { relationship { id status to { handle } } } }`)
 
 	follow := func(viewer storage.UserID, field, id string) {
-		api.As(viewer).Ask(`mutation($id: ID!) { `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": id}).Whole()
+		api.As(viewer).Ask(`mutation($id: ID!) { `+apitest.Call(field, "$id")+` { changed } }`, apitest.Vars{"id": id}).Whole()
 	}
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")
@@ -268,7 +268,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	api := apitest.New(t, store, apitest.Options{Hub: hub})
 	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2]) { relationship { status } } }`)
 	follow := func(viewer storage.UserID, field, id string) {
-		api.As(viewer).Ask(`mutation($id: ID!) { `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": id}).Whole()
+		api.As(viewer).Ask(`mutation($id: ID!) { `+apitest.Call(field, "$id")+` { changed } }`, apitest.Vars{"id": id}).Whole()
 	}
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")

@@ -66,7 +66,7 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 			t.Errorf("excluded are %s, want %s", got, want)
 		}
 		// Whom one mutes, or has asked to be friends, is not counted.
-		for _, act := range [][2]string{{"mute", "unmute"}, {"requestFriend", "cancelFriendRequest"}} {
+		for _, act := range [][2]string{{"mute", "unmute"}, {"requestFriend", "withdrawRequest FRIEND"}} {
 			v.does(v.a, act[0], f)
 			v.wantIDs(act[0], v.ids(v.a, ""))
 			v.wantIDs(act[0]+", in the order BEST", v.ids(v.a, "orderBy: BEST"))

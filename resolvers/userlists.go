@@ -307,7 +307,7 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 		changed, results[i].Err = changed || r.Value.Changed, relationError(r.Err)
 	}
 	r.await(ctx, done{token: consistency.Beside(list.Owner), stale: stale}, false) // nobody reads the inverse side of a list
-	outcomes, viewer := r.outcomes(ctx, list.Owner, "userIds", ids, texts, results)
+	outcomes, viewer := r.outcomes(ctx, list.Owner, "userIds", ids, texts, results, madeBy(results))
 	s := payloadSelection(ctx)
 	prefetch.Fetch(ctx, prefetch.RowsOn([]storage.UserList{*list}, append(s.of("list"), s.below("listEdge").of("node")...)))
 	return &model.ListPayload{Changed: changed, List: &model.List{Row: *list}, Viewer: viewer, Outcomes: outcomes}, nil

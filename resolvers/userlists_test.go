@@ -329,7 +329,7 @@ func TestAListShowsNoClosedPosts(t *testing.T) {
 		shows(v.c)
 		v.does(v.a, "follow", v.b) // waits
 		shows(v.c)
-		v.does(v.b, "acceptFollowRequest", v.a)
+		v.does(v.b, "acceptRequest FOLLOW", v.a)
 		shows(v.c, v.b)
 	})
 }

@@ -21,10 +21,10 @@ func TestSubscriptionsSendTheViewer(t *testing.T) {
 		for selection, change := range map[string]func(i int){
 			"followerAdded": turns(v.b, "follow", "unfollow", v.a),
 			fmt.Sprintf(`relationshipChanged(userIds: ["%s"])`, v.c): turns(v.a, "follow", "unfollow", v.c),
-			"friendRequestChanged": turns(v.c, "requestFriend", "cancelFriendRequest", v.a),
-			"postAdded":            func(i int) { publish(t, v.api, v.d, "hello", fmt.Sprint("k", i)) },
-			"favoriteAdded":        func(i int) { v.favorites(v.b, []string{"favorite", "unfavorite"}[i%2], post) },
-			"commentAdded":         func(i int) { comment(t, v.api, v.b, post, fmt.Sprint("t", i)) },
+			"requestChanged": turns(v.c, "requestFriend", "withdrawRequest FRIEND", v.a),
+			"postAdded":      func(i int) { publish(t, v.api, v.d, "hello", fmt.Sprint("k", i)) },
+			"favoriteAdded":  func(i int) { v.favorites(v.b, []string{"favorite", "unfavorite"}[i%2], post) },
+			"commentAdded":   func(i int) { comment(t, v.api, v.b, post, fmt.Sprint("t", i)) },
 		} {
 			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+selection+` { viewer { id user { id handle `+pages+` } discoverable mutedUsers { totalCount } } } }`)
 			name, _, _ := strings.Cut(selection, "(")

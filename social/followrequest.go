@@ -24,58 +24,31 @@ func (t *Relations) DeclineFollow(ctx context.Context, user, other storage.UserI
 	return t.answerFollow(ctx, user, other, storage.None)
 }
 
+// WithdrawFollow ends the user's request to follow another. [ErrSelf], [storage.ErrNoRequest] if the user follows already.
+func (t *Relations) WithdrawFollow(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+	if err := t.visible(user, other); err != nil {
+		return Outcome{}, err
+	}
+	o, err := t.endFollow(ctx, user, other, storage.None)
+	return o, gone(user, err)
+}
+
 func (t *Relations) answerFollow(ctx context.Context, user, other storage.UserID, kind storage.EdgeType) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
-	o, err := t.changeEdge(ctx, storage.Forward, other, storage.EdgeChange{To: user, Type: kind, Ends: storage.Requested})
-	switch {
-	case errors.Is(err, storage.ErrLimitReached):
+	o, err := t.endFollow(ctx, other, user, kind)
+	if errors.Is(err, storage.ErrLimitReached) {
 		return o, fmt.Errorf("%w: %s", ErrTheirLimit, other)
-	case err != nil:
-		return o, noAsker(err)
-	case o.Row.Edge.Type != kind:
-		return Outcome{}, fmt.Errorf("%w: user %s does not wait to follow %s", storage.ErrNoRequest, other, user)
 	}
-	return o, nil
+	return o, noAsker(err)
 }
 
-const (
-	// MaxAcceptedAtOnce is how many requests AcceptFollows accepts: each takes a transaction or two.
-	MaxAcceptedAtOnce = 100
-	// maxExaminedRequests is how many it looks at, if those who asked are hidden or may follow nobody else.
-	maxExaminedRequests = 500
-)
-
-// AcceptFollows accepts the oldest requests to follow a user, at most [MaxAcceptedAtOnce]. It leaves out hidden users and
-// users who have reached their limit. Whatever it has not come to waits, after a crash as well: call it again. The outcome
-// has the rows written; its own row is empty.
-func (t *Relations) AcceptFollows(ctx context.Context, user storage.UserID) (all Outcome, err error) {
-	query, accepted := storage.PageQuery{Owner: user, Type: storage.Requested, Limit: MaxAcceptedAtOnce, Backward: true}, 0
-	for range maxExaminedRequests / MaxAcceptedAtOnce {
-		page := storage.PageLookups[storage.Inverse].Read(ctx, t.Store, query)[0]
-		if page.Err != nil {
-			return all, fmt.Errorf("read who asks to follow user %s: %w", user, page.Err)
-		}
-		for i := len(page.Value) - 1; i >= 0 && accepted < MaxAcceptedAtOnce; i-- { // oldest first
-			one := page.Value[i]
-			o, err := t.AcceptFollow(ctx, user, one.From)
-			switch {
-			case errors.Is(err, storage.ErrNoRequest), errors.Is(err, ErrTheirLimit), errors.Is(err, storage.ErrForbidden):
-				continue
-			case err != nil:
-				return all, err
-			}
-			all.Written, all.Stale = append(all.Written, o.Written...), all.Stale || o.Stale
-			if o.Changed {
-				all.Changed = true
-				accepted++
-			}
-		}
-		if len(page.Value) < query.Limit || accepted == MaxAcceptedAtOnce {
-			return all, nil
-		}
-		query.Before = storage.PositionOf(storage.Inverse, page.Value[0])
+// endFollow turns a request to follow into an edge of a type.
+func (t *Relations) endFollow(ctx context.Context, from, to storage.UserID, kind storage.EdgeType) (Outcome, error) {
+	o, err := t.changeEdge(ctx, storage.Forward, from, storage.EdgeChange{To: to, Type: kind, Ends: storage.Requested})
+	if err == nil && o.Row.Edge.Type != kind {
+		return Outcome{}, fmt.Errorf("%w: user %s does not wait to follow %s", storage.ErrNoRequest, from, to)
 	}
-	return all, nil
+	return o, err
 }

@@ -230,7 +230,7 @@ func (a *app) person(viewer int64) ([]byte, error) {
 	}
 	b := appendPerson(append(make([]byte, 0, 256), `{"data":{"viewer":{"user":`...), viewer, handle, name)
 	b = appendOptional(b, `,"bio":`, bio)
-	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `},"friendRequests":{"totalCount":`} {
+	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `},"requests":{"totalCount":`} {
 		b = appendNumber(b, field, counts[i])
 	}
 	return append(b, `}}}}`...), nil

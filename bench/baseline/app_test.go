@@ -64,7 +64,7 @@ func TestAppAnswersAreThoseOfTheGateway(t *testing.T) {
 		baseline := serveBaseline(t, locations[0])
 		missing := []string{
 			`"status":"MUTUAL"`, `"status":"FOLLOWED_BY"`, `"remark":"from`, `"special":true`, `"sentRequest":{"id`, `"receivedRequest":{"id`,
-			`"viewerHasFavorited":true`, `"commentCount":1`, `"hasNextPage":true`, `"nodes":[]`, `"edges":[]`, `"bio":"says`, `"friendRequests":{"totalCount":3`,
+			`"viewerHasFavorited":true`, `"commentCount":1`, `"hasNextPage":true`, `"nodes":[]`, `"edges":[]`, `"bio":"says`, `"requests":{"totalCount":3`,
 		}
 		err := app.Ask(1, 400, func(q bench.AppRequest) ([]byte, error) {
 			want, got := post(t, gateway, q.Body, q.Token), post(t, baseline, q.Body, q.Token)

@@ -36,7 +36,7 @@ const (
 	People                 Kind = 12
 	Search                 Kind = 13 // by handle, before names were searched
 	Blocked                Kind = 14
-	FriendRequests         Kind = 15
+	Requests               Kind = 15
 	RankedSuggestions      Kind = 16
 	Posts                  Kind = 17
 	LatestPosts            Kind = 18
@@ -51,7 +51,7 @@ const (
 	Moderation             Kind = 26
 	BestSuggestions        Kind = 32
 	Similar                Kind = 33
-	FollowRequests         Kind = 27
+	FollowRequests         Kind = 27 // before the list of requests had a kind
 	Lists                  Kind = 34
 	Activity               Kind = 35
 )

@@ -52,7 +52,7 @@ type Field struct {
 }
 
 // ChosenBy are the arguments, and fields of arguments, for which a field with Chosen reads more.
-var ChosenBy = []string{"filter", "orderBy", "acceptFollowRequests", "only.list"}
+var ChosenBy = []string{"filter", "orderBy", "only.list"}
 
 // Needs is what has to be read of an object before one of its fields can be answered.
 type Needs uint32
@@ -102,16 +102,16 @@ func Of(typeName, name string) *Field {
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
 	&viewer, &linkedIdentity, &standing, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
-	&userConnection, &followConnection, &matchConnection, &blockConnection, &followRequestConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &followRequestEdge, &pageInfo, &searchConnection, &searchEdge,
+	&userConnection, &followConnection, &matchConnection, &blockConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
-	&friendRequest, &friendRequestConnection, &friendRequestEdge,
+	&request, &requestConnection, &requestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
 	&activity, &activityConnection, &activityEdge, &unseenActivity,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
-	&relationshipChanged, &friendRequestChanged, &followerAdded, &followRequestAdded, &postAdded, &favoriteAdded, &commentAdded, &changeEvent,
+	&relationshipChanged, &requestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded, &changeEvent,
 	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
 	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
-	&relationshipPayload, &friendRequestPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &importFollowsPayload, &importOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
+	&relationshipPayload, &acceptRequestsPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &importFollowsPayload, &importOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )
 
@@ -194,11 +194,10 @@ func sinceWhen(name, field string) Type {
 }
 
 var (
-	userConnection          = usersOf("UserConnection", pageOfUsers)
-	followConnection        = usersOf("FollowConnection", pageOfUsers)
-	matchConnection         = usersOf("MatchConnection", pageOfUsers)
-	blockConnection         = usersOf("BlockConnection", pageOfUsers)
-	followRequestConnection = usersOf("FollowRequestConnection", pageOfUsers)
+	userConnection   = usersOf("UserConnection", pageOfUsers)
+	followConnection = usersOf("FollowConnection", pageOfUsers)
+	matchConnection  = usersOf("MatchConnection", pageOfUsers)
+	blockConnection  = usersOf("BlockConnection", pageOfUsers)
 
 	relationConnection = usersOf("RelationConnection", func(c *model.RelationConnection) (*model.UserPage, []*model.RelationEdge) {
 		return &c.UserPage, c.Edges
@@ -212,11 +211,10 @@ var (
 	relatePayload = made("RelatePayload", "viewer", "outcomes")
 	relateOutcome = made("RelateOutcome", "id", "changed", "error")
 
-	userEdge          = edgeOf("UserEdge", edgeOfUser)
-	followEdge        = sinceWhen("FollowEdge", "followedAt")
-	matchEdge         = sinceWhen("MatchEdge", "matchedAt")
-	blockEdge         = sinceWhen("BlockEdge", "blockedAt")
-	followRequestEdge = sinceWhen("FollowRequestEdge", "requestedAt")
+	userEdge   = edgeOf("UserEdge", edgeOfUser)
+	followEdge = sinceWhen("FollowEdge", "followedAt")
+	matchEdge  = sinceWhen("MatchEdge", "matchedAt")
+	blockEdge  = sinceWhen("BlockEdge", "blockedAt")
 )
 
 var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
@@ -244,13 +242,13 @@ var (
 	})
 	suggestionExclusions = made("SuggestionExclusions", "followed", "blocked", "dismissed")
 
-	friendRequestConnection = with(pageOf("FriendRequestConnection", func(c *model.FriendRequestConnection) ([]*model.FriendRequestEdge, []*model.FriendRequest, *model.PageInfo) {
+	requestConnection = with(pageOf("RequestConnection", func(c *model.RequestConnection) ([]*model.RequestEdge, []*model.Request, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
 	}), map[string]*Field{
-		"totalCount": {Needs: Total, Value: number((*model.FriendRequestConnection).TotalCount)},
-		"complete":   {Value: boolean(func(c *model.FriendRequestConnection) bool { return c.Complete })},
+		"totalCount": {Needs: Total, Value: number((*model.RequestConnection).TotalCount)},
+		"complete":   {Value: boolean(func(c *model.RequestConnection) bool { return c.Complete })},
 	})
-	friendRequestEdge = edgeOf("FriendRequestEdge", func(e *model.FriendRequestEdge) (string, *model.FriendRequest) { return e.Cursor, e.Node })
+	requestEdge = edgeOf("RequestEdge", func(e *model.RequestEdge) (string, *model.Request) { return e.Cursor, e.Node })
 )
 
 // Value says how to write a field whose value is at hand: a scalar, an object, or a list of

@@ -17,9 +17,6 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"importFollows":  {Weight: 1050}, // 500 users, as followList and their handles
 	"removeFollower": {Weight: write},
 
-	"acceptFollowRequest":  {Weight: write},
-	"declineFollowRequest": {Weight: write},
-
 	"block":          {Weight: bothEnds},
 	"unblock":        {Weight: write},
 	"setFollowMark":  {Weight: write},
@@ -34,9 +31,10 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"removeFromList": {Weight: 50},
 
 	"requestFriend":       {Weight: bothEnds},
-	"acceptFriend":        {Weight: bothEnds},
-	"declineFriend":       {Weight: write},
-	"cancelFriendRequest": {Weight: write},
+	"acceptRequest":       {Weight: bothEnds},
+	"declineRequest":      {Weight: write},
+	"withdrawRequest":     {Weight: write},
+	"acceptRequests":      {Weight: 100 * bothEnds}, // as many as are on a page
 	"removeFriend":        {Weight: bothEnds},
 	"dismissSuggestion":   {Weight: write},
 	"undismissSuggestion": {Weight: write},
@@ -55,7 +53,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"register":          {Weight: hashing, Queued: true},
 	"login":             {Weight: hashing, Queued: true},
 	"renewToken":        {},
-	"updateProfile":     {Chosen: 100 * write},
+	"updateProfile":     {Weight: write},
 	"deactivateAccount": {Weight: write},
 	"reactivateAccount": {Weight: write},
 	"deleteAccount":     {Weight: 100},
@@ -73,14 +71,14 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 
 // Payloads hold what their mutations have made.
 var (
-	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge")
-	friendRequestPayload  = made("FriendRequestPayload", "changed", "viewer", "user", "relationship", "request", "followingEdge", "followerEdge")
+	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge", "request", "requestEdge")
+	acceptRequestsPayload = with(made("AcceptRequestsPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 100}})
 	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
 	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")
 	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
 	importFollowsPayload  = with(made("ImportFollowsPayload", "viewer"), map[string]*Field{"outcomes": {Length: 500}})
 	importOutcome         = made("ImportOutcome", "line", "handle", "changed", "user", "error")
-	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "memberEdge", "error")
+	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "followerEdge", "memberEdge", "error")
 	followError           = made("FollowError", "code", "reason", "argument", "retryAfter", "message")
 	postPayload           = made("PostPayload", "changed", "post", "viewer", "postEdge", "deletedPostId")
 	commentPayload        = made("CommentPayload", "changed", "comment", "post", "commentEdge", "deletedCommentId")

@@ -49,18 +49,17 @@ var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
-var subscription = with(made("Subscription", "relationshipChanged", "friendRequestChanged", "followerAdded", "followRequestAdded", "postAdded", "favoriteAdded", "commentAdded"), map[string]*Field{
+var subscription = with(made("Subscription", "relationshipChanged", "requestChanged", "followerAdded", "postAdded", "favoriteAdded", "commentAdded"), map[string]*Field{
 	"changes": {Weight: 300}, // of all shards, from their logs
 })
 
 // What is sent is complete when it is made.
 var (
-	relationshipChanged  = made("RelationshipChanged", "relationship", "viewer")
-	friendRequestChanged = made("FriendRequestChanged", "request", "viewer")
-	followerAdded        = made("FollowerAdded", "edge", "viewer")
-	followRequestAdded   = made("FollowRequestAdded", "edge", "viewer")
-	postAdded            = made("PostAdded", "edge", "viewer")
-	favoriteAdded        = made("FavoriteAdded", "edge", "post", "viewer")
-	commentAdded         = made("CommentAdded", "edge", "post", "viewer")
-	changeEvent          = with(made("ChangeEvent", "eventId", "source", "kind", "subject", "time", "cursor"), map[string]*Field{"data": {Weight: 10}})
+	relationshipChanged = made("RelationshipChanged", "relationship", "viewer")
+	requestChanged      = made("RequestChanged", "request", "viewer")
+	followerAdded       = made("FollowerAdded", "edge", "viewer")
+	postAdded           = made("PostAdded", "edge", "viewer")
+	favoriteAdded       = made("FavoriteAdded", "edge", "post", "viewer")
+	commentAdded        = made("CommentAdded", "edge", "post", "viewer")
+	changeEvent         = with(made("ChangeEvent", "eventId", "source", "kind", "subject", "time", "cursor"), map[string]*Field{"data": {Weight: 10}})
 )

@@ -25,8 +25,8 @@ var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, F
 	"mutedUntil": {Needs: Mute, Value: optionalMoment((*model.Relationship).MutedUntil)},
 	"attributes": {Needs: Mark, Weight: 10, Value: attributes((*model.Relationship).Attributes)},
 
-	"sentRequest":     {Value: object(func(r *model.Relationship) *model.FriendRequest { return r.SentRequest })},
-	"receivedRequest": {Needs: Inverse, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.ReceivedRequest })},
+	"sentRequest":     {Value: object(func(r *model.Relationship) *model.Request { return r.SentRequest })},
+	"receivedRequest": {Needs: Inverse, Value: object(func(r *model.Relationship) *model.Request { return r.ReceivedRequest })},
 }}
 
 func appendRelationshipID(to []byte, v any) []byte {
@@ -35,12 +35,13 @@ func appendRelationshipID(to []byte, v any) []byte {
 	return append(appendInt(append(to, '_'), int64(pair.To)), '"')
 }
 
-var friendRequest = Type{Name: "FriendRequest", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
-	"id":        {Value: text((*model.FriendRequest).ID)},
-	"from":      {Value: object(func(r *model.FriendRequest) *model.User { return r.From })},
-	"to":        {Value: object(func(r *model.FriendRequest) *model.User { return r.To })},
-	"state":     {Value: text((*model.FriendRequest).State)},
-	"message":   {Weight: 5, Value: optionalText((*model.FriendRequest).Message)},
-	"updatedAt": {Value: moment((*model.FriendRequest).UpdatedAt)},
-	"expiresAt": {Value: optionalMoment((*model.FriendRequest).ExpiresAt)},
+var request = Type{Name: "Request", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
+	"id":        {Value: text((*model.Request).ID)},
+	"kind":      {Value: text((*model.Request).Kind)},
+	"from":      {Value: object(func(r *model.Request) *model.User { return r.From })},
+	"to":        {Value: object(func(r *model.Request) *model.User { return r.To })},
+	"state":     {Value: text((*model.Request).State)},
+	"message":   {Weight: 5, Value: optionalText((*model.Request).Message)},
+	"updatedAt": {Value: moment((*model.Request).UpdatedAt)},
+	"expiresAt": {Value: optionalMoment((*model.Request).ExpiresAt)},
 }}

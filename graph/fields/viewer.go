@@ -20,8 +20,7 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"blockedUsers":   {Weight: pageOfList},
 	"mutedUsers":     {Weight: pageOfList},
 	"edge":           {Weight: 10},
-	"followRequests": {Needs: Inverse, Weight: pageOfList},
-	"friendRequests": {Needs: Inverse, Weight: pageOfList},
+	"requests":       {Needs: Inverse, Weight: pageOfList},
 	"dismissedUsers": {Weight: pageOfList},
 	"standing":       {Weight: 10},                                // a statement
 	"identities":     {Length: storage.MaxIdentities, Weight: 20}, // every shard is asked

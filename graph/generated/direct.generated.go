@@ -123,6 +123,10 @@ func (ec *executionContext) marshalNUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx cont
 	return selections.AnswerObject(ctx, "User", sel, v, ec._User)
 }
 
+func (ec *executionContext) marshalOAcceptRequestsPayload2ᚖkithᚋgraphᚋmodelᚐAcceptRequestsPayload(ctx context.Context, sel ast.SelectionSet, v *model.AcceptRequestsPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "AcceptRequestsPayload", sel, v, ec._AcceptRequestsPayload)
+}
+
 func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "AccountPayload", sel, v, ec._AccountPayload)
 }
@@ -267,52 +271,8 @@ func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐ
 	return selections.AnswerOptionalObject(ctx, "FollowManyPayload", sel, v, ec._FollowManyPayload)
 }
 
-func (ec *executionContext) marshalOFollowRequestAdded2ᚖkithᚋgraphᚋmodelᚐFollowRequestAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowRequestAdded) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowRequestAdded", sel, v, ec._FollowRequestAdded)
-}
-
-func (ec *executionContext) marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowRequestConnection", sel, v, ec._FollowRequestConnection)
-}
-
-func (ec *executionContext) marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "FollowRequestEdge", sel, v, ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
-}
-
-func (ec *executionContext) marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FollowRequestEdge", sel, v, ec._FollowRequestEdge)
-}
-
 func (ec *executionContext) marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFollowerAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowerAdded) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "FollowerAdded", sel, v, ec._FollowerAdded)
-}
-
-func (ec *executionContext) marshalOFriendRequest2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v []*model.FriendRequest) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "FriendRequest", sel, v, ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest)
-}
-
-func (ec *executionContext) marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FriendRequest", sel, v, ec._FriendRequest)
-}
-
-func (ec *executionContext) marshalOFriendRequestChanged2ᚖkithᚋgraphᚋmodelᚐFriendRequestChanged(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestChanged) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FriendRequestChanged", sel, v, ec._FriendRequestChanged)
-}
-
-func (ec *executionContext) marshalOFriendRequestConnection2ᚖkithᚋgraphᚋmodelᚐFriendRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestConnection) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FriendRequestConnection", sel, v, ec._FriendRequestConnection)
-}
-
-func (ec *executionContext) marshalOFriendRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequestEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FriendRequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalSlice(ctx, "FriendRequestEdge", sel, v, ec.marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge)
-}
-
-func (ec *executionContext) marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestEdge) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FriendRequestEdge", sel, v, ec._FriendRequestEdge)
-}
-
-func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "FriendRequestPayload", sel, v, ec._FriendRequestPayload)
 }
 
 func (ec *executionContext) marshalOImportFollowsPayload2ᚖkithᚋgraphᚋmodelᚐImportFollowsPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportFollowsPayload) graphql.Marshaler {
@@ -437,6 +397,30 @@ func (ec *executionContext) marshalORelationshipChanged2ᚖkithᚋgraphᚋmodel�
 
 func (ec *executionContext) marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "RelationshipPayload", sel, v, ec._RelationshipPayload)
+}
+
+func (ec *executionContext) marshalORequest2ᚕᚖkithᚋgraphᚋmodelᚐRequest(ctx context.Context, sel ast.SelectionSet, v []*model.Request) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "Request", sel, v, ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest)
+}
+
+func (ec *executionContext) marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest(ctx context.Context, sel ast.SelectionSet, v *model.Request) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "Request", sel, v, ec._Request)
+}
+
+func (ec *executionContext) marshalORequestChanged2ᚖkithᚋgraphᚋmodelᚐRequestChanged(ctx context.Context, sel ast.SelectionSet, v *model.RequestChanged) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "RequestChanged", sel, v, ec._RequestChanged)
+}
+
+func (ec *executionContext) marshalORequestConnection2ᚖkithᚋgraphᚋmodelᚐRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.RequestConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "RequestConnection", sel, v, ec._RequestConnection)
+}
+
+func (ec *executionContext) marshalORequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx context.Context, sel ast.SelectionSet, v []*model.RequestEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, "RequestEdge", sel, v, ec.marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge)
+}
+
+func (ec *executionContext) marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx context.Context, sel ast.SelectionSet, v *model.RequestEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "RequestEdge", sel, v, ec._RequestEdge)
 }
 
 func (ec *executionContext) marshalOSessionPayload2ᚖkithᚋgraphᚋmodelᚐSessionPayload(ctx context.Context, sel ast.SelectionSet, v *model.SessionPayload) graphql.Marshaler {

@@ -47,6 +47,12 @@ type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	AcceptRequestsPayload struct {
+		Outcomes func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+		Viewer   func(childComplexity int) int
+	}
+
 	AccountPayload struct {
 		Changed func(childComplexity int) int
 		Viewer  func(childComplexity int) int
@@ -234,6 +240,7 @@ type ComplexityRoot struct {
 	FollowOutcome struct {
 		Changed       func(childComplexity int) int
 		Error         func(childComplexity int) int
+		FollowerEdge  func(childComplexity int) int
 		FollowingEdge func(childComplexity int) int
 		MemberEdge    func(childComplexity int) int
 		Relationship  func(childComplexity int) int
@@ -241,66 +248,9 @@ type ComplexityRoot struct {
 		UserID        func(childComplexity int) int
 	}
 
-	FollowRequestAdded struct {
-		Edge   func(childComplexity int) int
-		Viewer func(childComplexity int) int
-	}
-
-	FollowRequestConnection struct {
-		Complete   func(childComplexity int) int
-		Edges      func(childComplexity int) int
-		Nodes      func(childComplexity int) int
-		PageInfo   func(childComplexity int) int
-		TotalCount func(childComplexity int) int
-	}
-
-	FollowRequestEdge struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-		Since  func(childComplexity int) int
-	}
-
 	FollowerAdded struct {
 		Edge   func(childComplexity int) int
 		Viewer func(childComplexity int) int
-	}
-
-	FriendRequest struct {
-		ExpiresAt func(childComplexity int) int
-		From      func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Message   func(childComplexity int) int
-		State     func(childComplexity int) int
-		To        func(childComplexity int) int
-		UpdatedAt func(childComplexity int) int
-	}
-
-	FriendRequestChanged struct {
-		Request func(childComplexity int) int
-		Viewer  func(childComplexity int) int
-	}
-
-	FriendRequestConnection struct {
-		Complete   func(childComplexity int) int
-		Edges      func(childComplexity int) int
-		Nodes      func(childComplexity int) int
-		PageInfo   func(childComplexity int) int
-		TotalCount func(childComplexity int) int
-	}
-
-	FriendRequestEdge struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-	}
-
-	FriendRequestPayload struct {
-		Changed       func(childComplexity int) int
-		FollowerEdge  func(childComplexity int) int
-		FollowingEdge func(childComplexity int) int
-		Relationship  func(childComplexity int) int
-		Request       func(childComplexity int) int
-		User          func(childComplexity int) int
-		Viewer        func(childComplexity int) int
 	}
 
 	ImportFollowsPayload struct {
@@ -406,59 +356,58 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AcceptFollowRequest  func(childComplexity int, userID string) int
-		AcceptFriend         func(childComplexity int, userID string) int
-		AddComment           func(childComplexity int, postID string, text string, clientKey string) int
-		AddToList            func(childComplexity int, listID string, userIds []string) int
-		Block                func(childComplexity int, userID string) int
-		CancelFriendRequest  func(childComplexity int, userID string) int
-		ChangePassword       func(childComplexity int, current string, new string) int
-		CreateList           func(childComplexity int, name string, public bool, userIds []string) int
-		CreateUser           func(childComplexity int, id string, handle string, name string) int
-		DeactivateAccount    func(childComplexity int) int
-		DeclineFollowRequest func(childComplexity int, userID string) int
-		DeclineFriend        func(childComplexity int, userID string) int
-		DeleteAccount        func(childComplexity int) int
-		DeleteComment        func(childComplexity int, commentID string) int
-		DeleteList           func(childComplexity int, listID string) int
-		DeletePost           func(childComplexity int, postID string) int
-		DismissSuggestion    func(childComplexity int, userID string) int
-		EditPost             func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
-		Favorite             func(childComplexity int, postID string) int
-		Follow               func(childComplexity int, userID string) int
-		FollowList           func(childComplexity int, listID string, after *string) int
-		FollowMany           func(childComplexity int, userIds []string) int
-		ImportFollows        func(childComplexity int, file string) int
-		LinkIdentity         func(childComplexity int, userID string, issuer string, subject string) int
-		Login                func(childComplexity int, handle string, password string) int
-		MarkActivitySeen     func(childComplexity int, upTo string) int
-		MarkFeedSeen         func(childComplexity int, upTo string) int
-		Mute                 func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
-		PublishPost          func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
-		ReactivateAccount    func(childComplexity int) int
-		Register             func(childComplexity int, handle string, name string, password *string) int
-		ReinstateUser        func(childComplexity int, userID string, reason string) int
-		Relate               func(childComplexity int, kind string, ids []string, until *time.Time, attributes map[string]any) int
-		RemoveComment        func(childComplexity int, commentID string, reason string) int
-		RemoveFollower       func(childComplexity int, userID string) int
-		RemoveFriend         func(childComplexity int, userID string) int
-		RemoveFromList       func(childComplexity int, listID string, userIds []string) int
-		RemovePost           func(childComplexity int, postID string, reason string) int
-		RenewToken           func(childComplexity int) int
-		RequestFriend        func(childComplexity int, userID string, message *string) int
-		SetFollowMark        func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
-		SetUserAttributes    func(childComplexity int, userID string, attributes map[string]any) int
-		SignOutEverywhere    func(childComplexity int) int
-		SuspendUser          func(childComplexity int, userID string, reason string, until *time.Time) int
-		Unblock              func(childComplexity int, userID string) int
-		UndismissSuggestion  func(childComplexity int, userID string) int
-		Unfavorite           func(childComplexity int, postID string) int
-		Unfollow             func(childComplexity int, userID string) int
-		UnlinkIdentity       func(childComplexity int, issuer string, subject string) int
-		Unmute               func(childComplexity int, userID string) int
-		Unrelate             func(childComplexity int, kind string, ids []string) int
-		UpdateList           func(childComplexity int, listID string, name *string, public *bool) int
-		UpdateProfile        func(childComplexity int, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) int
+		AcceptRequest       func(childComplexity int, kind model.RequestKind, userID string) int
+		AcceptRequests      func(childComplexity int, kind model.RequestKind, first *int32, after *string) int
+		AddComment          func(childComplexity int, postID string, text string, clientKey string) int
+		AddToList           func(childComplexity int, listID string, userIds []string) int
+		Block               func(childComplexity int, userID string) int
+		ChangePassword      func(childComplexity int, current string, new string) int
+		CreateList          func(childComplexity int, name string, public bool, userIds []string) int
+		CreateUser          func(childComplexity int, id string, handle string, name string) int
+		DeactivateAccount   func(childComplexity int) int
+		DeclineRequest      func(childComplexity int, kind model.RequestKind, userID string) int
+		DeleteAccount       func(childComplexity int) int
+		DeleteComment       func(childComplexity int, commentID string) int
+		DeleteList          func(childComplexity int, listID string) int
+		DeletePost          func(childComplexity int, postID string) int
+		DismissSuggestion   func(childComplexity int, userID string) int
+		EditPost            func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
+		Favorite            func(childComplexity int, postID string) int
+		Follow              func(childComplexity int, userID string) int
+		FollowList          func(childComplexity int, listID string, after *string) int
+		FollowMany          func(childComplexity int, userIds []string) int
+		ImportFollows       func(childComplexity int, file string) int
+		LinkIdentity        func(childComplexity int, userID string, issuer string, subject string) int
+		Login               func(childComplexity int, handle string, password string) int
+		MarkActivitySeen    func(childComplexity int, upTo string) int
+		MarkFeedSeen        func(childComplexity int, upTo string) int
+		Mute                func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
+		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
+		ReactivateAccount   func(childComplexity int) int
+		Register            func(childComplexity int, handle string, name string, password *string) int
+		ReinstateUser       func(childComplexity int, userID string, reason string) int
+		Relate              func(childComplexity int, kind string, ids []string, until *time.Time, attributes map[string]any) int
+		RemoveComment       func(childComplexity int, commentID string, reason string) int
+		RemoveFollower      func(childComplexity int, userID string) int
+		RemoveFriend        func(childComplexity int, userID string) int
+		RemoveFromList      func(childComplexity int, listID string, userIds []string) int
+		RemovePost          func(childComplexity int, postID string, reason string) int
+		RenewToken          func(childComplexity int) int
+		RequestFriend       func(childComplexity int, userID string, message *string) int
+		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
+		SetUserAttributes   func(childComplexity int, userID string, attributes map[string]any) int
+		SignOutEverywhere   func(childComplexity int) int
+		SuspendUser         func(childComplexity int, userID string, reason string, until *time.Time) int
+		Unblock             func(childComplexity int, userID string) int
+		UndismissSuggestion func(childComplexity int, userID string) int
+		Unfavorite          func(childComplexity int, postID string) int
+		Unfollow            func(childComplexity int, userID string) int
+		UnlinkIdentity      func(childComplexity int, issuer string, subject string) int
+		Unmute              func(childComplexity int, userID string) int
+		Unrelate            func(childComplexity int, kind string, ids []string) int
+		UpdateList          func(childComplexity int, listID string, name *string, public *bool) int
+		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool) int
+		WithdrawRequest     func(childComplexity int, kind model.RequestKind, userID string) int
 	}
 
 	NewerPosts struct {
@@ -606,8 +555,39 @@ type ComplexityRoot struct {
 		FollowerEdge  func(childComplexity int) int
 		FollowingEdge func(childComplexity int) int
 		Relationship  func(childComplexity int) int
+		Request       func(childComplexity int) int
+		RequestEdge   func(childComplexity int) int
 		User          func(childComplexity int) int
 		Viewer        func(childComplexity int) int
+	}
+
+	Request struct {
+		ExpiresAt func(childComplexity int) int
+		From      func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Kind      func(childComplexity int) int
+		Message   func(childComplexity int) int
+		State     func(childComplexity int) int
+		To        func(childComplexity int) int
+		UpdatedAt func(childComplexity int) int
+	}
+
+	RequestChanged struct {
+		Request func(childComplexity int) int
+		Viewer  func(childComplexity int) int
+	}
+
+	RequestConnection struct {
+		Complete   func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	RequestEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	SessionPayload struct {
@@ -623,14 +603,13 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
-		Changes              func(childComplexity int, after *string, kinds []model.ChangeKind) int
-		CommentAdded         func(childComplexity int) int
-		FavoriteAdded        func(childComplexity int) int
-		FollowRequestAdded   func(childComplexity int) int
-		FollowerAdded        func(childComplexity int) int
-		FriendRequestChanged func(childComplexity int) int
-		PostAdded            func(childComplexity int, only *model.FeedOnly) int
-		RelationshipChanged  func(childComplexity int, userIds []string) int
+		Changes             func(childComplexity int, after *string, kinds []model.ChangeKind) int
+		CommentAdded        func(childComplexity int) int
+		FavoriteAdded       func(childComplexity int) int
+		FollowerAdded       func(childComplexity int) int
+		PostAdded           func(childComplexity int, only *model.FeedOnly) int
+		RelationshipChanged func(childComplexity int, userIds []string) int
+		RequestChanged      func(childComplexity int, kind *model.RequestKind) int
 	}
 
 	SuggestionConnection struct {
@@ -736,11 +715,10 @@ type ComplexityRoot struct {
 		Edge           func(childComplexity int, kind string, id string) int
 		Feed           func(childComplexity int, first *int32, after *string, newerThan *string, only *model.FeedOnly) int
 		FeedSeenUpTo   func(childComplexity int) int
-		FollowRequests func(childComplexity int, direction model.FriendRequestDirection, first *int32, after *string) int
-		FriendRequests func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
 		ID             func(childComplexity int) int
 		Identities     func(childComplexity int) int
 		MutedUsers     func(childComplexity int, scope model.MuteScope, first *int32, after *string) int
+		Requests       func(childComplexity int, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, first *int32, after *string) int
 		Standing       func(childComplexity int) int
 		User           func(childComplexity int) int
 	}
@@ -766,8 +744,6 @@ type MutationResolver interface {
 	FollowMany(ctx context.Context, userIds []string) (*model.FollowManyPayload, error)
 	ImportFollows(ctx context.Context, file string) (*model.ImportFollowsPayload, error)
 	RemoveFollower(ctx context.Context, userID string) (*model.RelationshipPayload, error)
-	AcceptFollowRequest(ctx context.Context, userID string) (*model.RelationshipPayload, error)
-	DeclineFollowRequest(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Block(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Mute(ctx context.Context, userID string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error)
@@ -775,17 +751,18 @@ type MutationResolver interface {
 	Relate(ctx context.Context, kind string, ids []string, until *time.Time, attributes map[string]any) (*model.RelatePayload, error)
 	Unrelate(ctx context.Context, kind string, ids []string) (*model.RelatePayload, error)
 	SetFollowMark(ctx context.Context, userID string, special *bool, remark *string, attributes map[string]any) (*model.RelationshipPayload, error)
-	RequestFriend(ctx context.Context, userID string, message *string) (*model.FriendRequestPayload, error)
-	AcceptFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
-	DeclineFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
-	CancelFriendRequest(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
-	RemoveFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
+	RequestFriend(ctx context.Context, userID string, message *string) (*model.RelationshipPayload, error)
+	AcceptRequest(ctx context.Context, kind model.RequestKind, userID string) (*model.RelationshipPayload, error)
+	DeclineRequest(ctx context.Context, kind model.RequestKind, userID string) (*model.RelationshipPayload, error)
+	WithdrawRequest(ctx context.Context, kind model.RequestKind, userID string) (*model.RelationshipPayload, error)
+	AcceptRequests(ctx context.Context, kind model.RequestKind, first *int32, after *string) (*model.AcceptRequestsPayload, error)
+	RemoveFriend(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	DismissSuggestion(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	UndismissSuggestion(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error)
 	Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error)
 	RenewToken(ctx context.Context) (*model.SessionPayload, error)
-	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool, acceptFollowRequests *bool) (*model.AccountPayload, error)
+	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool) (*model.AccountPayload, error)
 	DeactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	ReactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error)
@@ -844,9 +821,8 @@ type RelationshipResolver interface {
 }
 type SubscriptionResolver interface {
 	RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.RelationshipChanged, error)
-	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error)
+	RequestChanged(ctx context.Context, kind *model.RequestKind) (<-chan *model.RequestChanged, error)
 	FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error)
-	FollowRequestAdded(ctx context.Context) (<-chan *model.FollowRequestAdded, error)
 	PostAdded(ctx context.Context, only *model.FeedOnly) (<-chan *model.PostAdded, error)
 	FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error)
 	CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error)
@@ -883,8 +859,7 @@ type ViewerResolver interface {
 	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
 	Edge(ctx context.Context, obj *model.Viewer, kind string, id string) (*model.RelationEdge, error)
-	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
-	FollowRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, first *int32, after *string) (*model.UserConnection, error)
+	Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, first *int32, after *string) (*model.RequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
 
@@ -908,6 +883,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	ec := newExecutionContext(nil, e, nil)
 	_ = ec
 	switch typeName + "." + field {
+
+	case "AcceptRequestsPayload.outcomes":
+		if e.ComplexityRoot.AcceptRequestsPayload.Outcomes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AcceptRequestsPayload.Outcomes(childComplexity), true
+	case "AcceptRequestsPayload.pageInfo":
+		if e.ComplexityRoot.AcceptRequestsPayload.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AcceptRequestsPayload.PageInfo(childComplexity), true
+	case "AcceptRequestsPayload.viewer":
+		if e.ComplexityRoot.AcceptRequestsPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AcceptRequestsPayload.Viewer(childComplexity), true
 
 	case "AccountPayload.changed":
 		if e.ComplexityRoot.AccountPayload.Changed == nil {
@@ -1549,6 +1543,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowOutcome.Error(childComplexity), true
+	case "FollowOutcome.followerEdge":
+		if e.ComplexityRoot.FollowOutcome.FollowerEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.FollowerEdge(childComplexity), true
 	case "FollowOutcome.followingEdge":
 		if e.ComplexityRoot.FollowOutcome.FollowingEdge == nil {
 			break
@@ -1580,69 +1580,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowOutcome.UserID(childComplexity), true
 
-	case "FollowRequestAdded.edge":
-		if e.ComplexityRoot.FollowRequestAdded.Edge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestAdded.Edge(childComplexity), true
-	case "FollowRequestAdded.viewer":
-		if e.ComplexityRoot.FollowRequestAdded.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestAdded.Viewer(childComplexity), true
-
-	case "FollowRequestConnection.complete":
-		if e.ComplexityRoot.FollowRequestConnection.Complete == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestConnection.Complete(childComplexity), true
-	case "FollowRequestConnection.edges":
-		if e.ComplexityRoot.FollowRequestConnection.Edges == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestConnection.Edges(childComplexity), true
-	case "FollowRequestConnection.nodes":
-		if e.ComplexityRoot.FollowRequestConnection.Nodes == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestConnection.Nodes(childComplexity), true
-	case "FollowRequestConnection.pageInfo":
-		if e.ComplexityRoot.FollowRequestConnection.PageInfo == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestConnection.PageInfo(childComplexity), true
-	case "FollowRequestConnection.totalCount":
-		if e.ComplexityRoot.FollowRequestConnection.TotalCount == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestConnection.TotalCount(childComplexity), true
-
-	case "FollowRequestEdge.cursor":
-		if e.ComplexityRoot.FollowRequestEdge.Cursor == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestEdge.Cursor(childComplexity), true
-	case "FollowRequestEdge.node":
-		if e.ComplexityRoot.FollowRequestEdge.Node == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestEdge.Node(childComplexity), true
-	case "FollowRequestEdge.requestedAt":
-		if e.ComplexityRoot.FollowRequestEdge.Since == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowRequestEdge.Since(childComplexity), true
-
 	case "FollowerAdded.edge":
 		if e.ComplexityRoot.FollowerAdded.Edge == nil {
 			break
@@ -1655,149 +1592,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowerAdded.Viewer(childComplexity), true
-
-	case "FriendRequest.expiresAt":
-		if e.ComplexityRoot.FriendRequest.ExpiresAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequest.ExpiresAt(childComplexity), true
-	case "FriendRequest.from":
-		if e.ComplexityRoot.FriendRequest.From == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequest.From(childComplexity), true
-	case "FriendRequest.id":
-		if e.ComplexityRoot.FriendRequest.ID == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequest.ID(childComplexity), true
-	case "FriendRequest.message":
-		if e.ComplexityRoot.FriendRequest.Message == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequest.Message(childComplexity), true
-	case "FriendRequest.state":
-		if e.ComplexityRoot.FriendRequest.State == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequest.State(childComplexity), true
-	case "FriendRequest.to":
-		if e.ComplexityRoot.FriendRequest.To == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequest.To(childComplexity), true
-	case "FriendRequest.updatedAt":
-		if e.ComplexityRoot.FriendRequest.UpdatedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequest.UpdatedAt(childComplexity), true
-
-	case "FriendRequestChanged.request":
-		if e.ComplexityRoot.FriendRequestChanged.Request == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestChanged.Request(childComplexity), true
-	case "FriendRequestChanged.viewer":
-		if e.ComplexityRoot.FriendRequestChanged.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestChanged.Viewer(childComplexity), true
-
-	case "FriendRequestConnection.complete":
-		if e.ComplexityRoot.FriendRequestConnection.Complete == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestConnection.Complete(childComplexity), true
-	case "FriendRequestConnection.edges":
-		if e.ComplexityRoot.FriendRequestConnection.Edges == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestConnection.Edges(childComplexity), true
-	case "FriendRequestConnection.nodes":
-		if e.ComplexityRoot.FriendRequestConnection.Nodes == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestConnection.Nodes(childComplexity), true
-	case "FriendRequestConnection.pageInfo":
-		if e.ComplexityRoot.FriendRequestConnection.PageInfo == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestConnection.PageInfo(childComplexity), true
-	case "FriendRequestConnection.totalCount":
-		if e.ComplexityRoot.FriendRequestConnection.TotalCount == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestConnection.TotalCount(childComplexity), true
-
-	case "FriendRequestEdge.cursor":
-		if e.ComplexityRoot.FriendRequestEdge.Cursor == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestEdge.Cursor(childComplexity), true
-	case "FriendRequestEdge.node":
-		if e.ComplexityRoot.FriendRequestEdge.Node == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestEdge.Node(childComplexity), true
-
-	case "FriendRequestPayload.changed":
-		if e.ComplexityRoot.FriendRequestPayload.Changed == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.Changed(childComplexity), true
-	case "FriendRequestPayload.followerEdge":
-		if e.ComplexityRoot.FriendRequestPayload.FollowerEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.FollowerEdge(childComplexity), true
-	case "FriendRequestPayload.followingEdge":
-		if e.ComplexityRoot.FriendRequestPayload.FollowingEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.FollowingEdge(childComplexity), true
-	case "FriendRequestPayload.relationship":
-		if e.ComplexityRoot.FriendRequestPayload.Relationship == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.Relationship(childComplexity), true
-	case "FriendRequestPayload.request":
-		if e.ComplexityRoot.FriendRequestPayload.Request == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.Request(childComplexity), true
-	case "FriendRequestPayload.user":
-		if e.ComplexityRoot.FriendRequestPayload.User == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.User(childComplexity), true
-	case "FriendRequestPayload.viewer":
-		if e.ComplexityRoot.FriendRequestPayload.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.Viewer(childComplexity), true
 
 	case "ImportFollowsPayload.outcomes":
 		if e.ComplexityRoot.ImportFollowsPayload.Outcomes == nil {
@@ -2166,28 +1960,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ModerationPayload.Entry(childComplexity), true
 
-	case "Mutation.acceptFollowRequest":
-		if e.ComplexityRoot.Mutation.AcceptFollowRequest == nil {
+	case "Mutation.acceptRequest":
+		if e.ComplexityRoot.Mutation.AcceptRequest == nil {
 			break
 		}
 
-		args, err := ec.field_Mutation_acceptFollowRequest_args(ctx, rawArgs)
+		args, err := ec.field_Mutation_acceptRequest_args(ctx, rawArgs)
 		if err != nil {
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.AcceptFollowRequest(childComplexity, args["userId"].(string)), true
-	case "Mutation.acceptFriend":
-		if e.ComplexityRoot.Mutation.AcceptFriend == nil {
+		return e.ComplexityRoot.Mutation.AcceptRequest(childComplexity, args["kind"].(model.RequestKind), args["userId"].(string)), true
+	case "Mutation.acceptRequests":
+		if e.ComplexityRoot.Mutation.AcceptRequests == nil {
 			break
 		}
 
-		args, err := ec.field_Mutation_acceptFriend_args(ctx, rawArgs)
+		args, err := ec.field_Mutation_acceptRequests_args(ctx, rawArgs)
 		if err != nil {
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.AcceptFriend(childComplexity, args["userId"].(string)), true
+		return e.ComplexityRoot.Mutation.AcceptRequests(childComplexity, args["kind"].(model.RequestKind), args["first"].(*int32), args["after"].(*string)), true
 	case "Mutation.addComment":
 		if e.ComplexityRoot.Mutation.AddComment == nil {
 			break
@@ -2221,17 +2015,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Block(childComplexity, args["userId"].(string)), true
-	case "Mutation.cancelFriendRequest":
-		if e.ComplexityRoot.Mutation.CancelFriendRequest == nil {
-			break
-		}
-
-		args, err := ec.field_Mutation_cancelFriendRequest_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.Mutation.CancelFriendRequest(childComplexity, args["userId"].(string)), true
 	case "Mutation.changePassword":
 		if e.ComplexityRoot.Mutation.ChangePassword == nil {
 			break
@@ -2271,28 +2054,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeactivateAccount(childComplexity), true
-	case "Mutation.declineFollowRequest":
-		if e.ComplexityRoot.Mutation.DeclineFollowRequest == nil {
+	case "Mutation.declineRequest":
+		if e.ComplexityRoot.Mutation.DeclineRequest == nil {
 			break
 		}
 
-		args, err := ec.field_Mutation_declineFollowRequest_args(ctx, rawArgs)
+		args, err := ec.field_Mutation_declineRequest_args(ctx, rawArgs)
 		if err != nil {
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.DeclineFollowRequest(childComplexity, args["userId"].(string)), true
-	case "Mutation.declineFriend":
-		if e.ComplexityRoot.Mutation.DeclineFriend == nil {
-			break
-		}
-
-		args, err := ec.field_Mutation_declineFriend_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.Mutation.DeclineFriend(childComplexity, args["userId"].(string)), true
+		return e.ComplexityRoot.Mutation.DeclineRequest(childComplexity, args["kind"].(model.RequestKind), args["userId"].(string)), true
 	case "Mutation.deleteAccount":
 		if e.ComplexityRoot.Mutation.DeleteAccount == nil {
 			break
@@ -2723,7 +2495,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["website"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool), args["attributes"].(map[string]any), args["locked"].(*bool), args["acceptFollowRequests"].(*bool)), true
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["website"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool), args["attributes"].(map[string]any), args["locked"].(*bool)), true
+	case "Mutation.withdrawRequest":
+		if e.ComplexityRoot.Mutation.WithdrawRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_withdrawRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.WithdrawRequest(childComplexity, args["kind"].(model.RequestKind), args["userId"].(string)), true
 
 	case "NewerPosts.count":
 		if e.ComplexityRoot.NewerPosts.Count == nil {
@@ -3393,6 +3176,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.Relationship(childComplexity), true
+	case "RelationshipPayload.request":
+		if e.ComplexityRoot.RelationshipPayload.Request == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.Request(childComplexity), true
+	case "RelationshipPayload.requestEdge":
+		if e.ComplexityRoot.RelationshipPayload.RequestEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.RequestEdge(childComplexity), true
 	case "RelationshipPayload.user":
 		if e.ComplexityRoot.RelationshipPayload.User == nil {
 			break
@@ -3405,6 +3200,112 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.Viewer(childComplexity), true
+
+	case "Request.expiresAt":
+		if e.ComplexityRoot.Request.ExpiresAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.ExpiresAt(childComplexity), true
+	case "Request.from":
+		if e.ComplexityRoot.Request.From == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.From(childComplexity), true
+	case "Request.id":
+		if e.ComplexityRoot.Request.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.ID(childComplexity), true
+	case "Request.kind":
+		if e.ComplexityRoot.Request.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.Kind(childComplexity), true
+	case "Request.message":
+		if e.ComplexityRoot.Request.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.Message(childComplexity), true
+	case "Request.state":
+		if e.ComplexityRoot.Request.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.State(childComplexity), true
+	case "Request.to":
+		if e.ComplexityRoot.Request.To == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.To(childComplexity), true
+	case "Request.updatedAt":
+		if e.ComplexityRoot.Request.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Request.UpdatedAt(childComplexity), true
+
+	case "RequestChanged.request":
+		if e.ComplexityRoot.RequestChanged.Request == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestChanged.Request(childComplexity), true
+	case "RequestChanged.viewer":
+		if e.ComplexityRoot.RequestChanged.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestChanged.Viewer(childComplexity), true
+
+	case "RequestConnection.complete":
+		if e.ComplexityRoot.RequestConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestConnection.Complete(childComplexity), true
+	case "RequestConnection.edges":
+		if e.ComplexityRoot.RequestConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestConnection.Edges(childComplexity), true
+	case "RequestConnection.nodes":
+		if e.ComplexityRoot.RequestConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestConnection.Nodes(childComplexity), true
+	case "RequestConnection.pageInfo":
+		if e.ComplexityRoot.RequestConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestConnection.PageInfo(childComplexity), true
+	case "RequestConnection.totalCount":
+		if e.ComplexityRoot.RequestConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestConnection.TotalCount(childComplexity), true
+
+	case "RequestEdge.cursor":
+		if e.ComplexityRoot.RequestEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestEdge.Cursor(childComplexity), true
+	case "RequestEdge.node":
+		if e.ComplexityRoot.RequestEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestEdge.Node(childComplexity), true
 
 	case "SessionPayload.expiresAt":
 		if e.ComplexityRoot.SessionPayload.ExpiresAt == nil {
@@ -3467,24 +3368,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.FavoriteAdded(childComplexity), true
-	case "Subscription.followRequestAdded":
-		if e.ComplexityRoot.Subscription.FollowRequestAdded == nil {
-			break
-		}
-
-		return e.ComplexityRoot.Subscription.FollowRequestAdded(childComplexity), true
 	case "Subscription.followerAdded":
 		if e.ComplexityRoot.Subscription.FollowerAdded == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Subscription.FollowerAdded(childComplexity), true
-	case "Subscription.friendRequestChanged":
-		if e.ComplexityRoot.Subscription.FriendRequestChanged == nil {
-			break
-		}
-
-		return e.ComplexityRoot.Subscription.FriendRequestChanged(childComplexity), true
 	case "Subscription.postAdded":
 		if e.ComplexityRoot.Subscription.PostAdded == nil {
 			break
@@ -3507,6 +3396,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.RelationshipChanged(childComplexity, args["userIds"].([]string)), true
+	case "Subscription.requestChanged":
+		if e.ComplexityRoot.Subscription.RequestChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_requestChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.RequestChanged(childComplexity, args["kind"].(*model.RequestKind)), true
 
 	case "SuggestionConnection.complete":
 		if e.ComplexityRoot.SuggestionConnection.Complete == nil {
@@ -4055,28 +3955,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.FeedSeenUpTo(childComplexity), true
-	case "Viewer.followRequests":
-		if e.ComplexityRoot.Viewer.FollowRequests == nil {
-			break
-		}
-
-		args, err := ec.field_Viewer_followRequests_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.Viewer.FollowRequests(childComplexity, args["direction"].(model.FriendRequestDirection), args["first"].(*int32), args["after"].(*string)), true
-	case "Viewer.friendRequests":
-		if e.ComplexityRoot.Viewer.FriendRequests == nil {
-			break
-		}
-
-		args, err := ec.field_Viewer_friendRequests_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.Viewer.FriendRequests(childComplexity, args["direction"].(model.FriendRequestDirection), args["state"].(model.FriendRequestState), args["first"].(*int32), args["after"].(*string)), true
 	case "Viewer.id":
 		if e.ComplexityRoot.Viewer.ID == nil {
 			break
@@ -4100,6 +3978,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.MutedUsers(childComplexity, args["scope"].(model.MuteScope), args["first"].(*int32), args["after"].(*string)), true
+	case "Viewer.requests":
+		if e.ComplexityRoot.Viewer.Requests == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_requests_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.Requests(childComplexity, args["kind"].(model.RequestKind), args["direction"].(model.RequestDirection), args["state"].(model.RequestState), args["first"].(*int32), args["after"].(*string)), true
 	case "Viewer.standing":
 		if e.ComplexityRoot.Viewer.Standing == nil {
 			break
@@ -4357,24 +4246,6 @@ type BlockEdge {
   blockedAt: DateTime!
 }
 
-"A page of users at the other end of requests for follows."
-type FollowRequestConnection {
-  edges: [FollowRequestEdge] @semanticNonNull(levels: [0, 1])
-  nodes: [User] @semanticNonNull(levels: [0, 1])
-  pageInfo: PageInfo!
-  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
-  totalCount: Int!
-  complete: Boolean!
-}
-
-"A user who waits to follow the viewer, or whom the viewer waits to follow."
-type FollowRequestEdge {
-  cursor: String!
-  node: User @semanticNonNull
-  "Since when."
-  requestedAt: DateTime!
-}
-
 "A page of users who are not in their list because of one edge."
 type UserConnection {
   edges: [UserEdge] @semanticNonNull(levels: [0, 1])
@@ -4493,71 +4364,12 @@ extend type Query {
 scalar _Any @specifiedBy(url: "https://specs.apollo.dev/federation/v2.9")
 
 "What has a key."
-union _Entity = User | Relationship | FriendRequest | List | Post | Comment
+union _Entity = User | Relationship | Request | List | Post | Comment
 
 "This API, as a part of a larger one."
 type _Service {
   "In the schema definition language of Federation 2."
   sdl: String!
-}
-`, BuiltIn: false},
-	{Name: "../schema/friendrequest.graphqls", Input: `"A request to follow each other. Accepting makes both follow: a friend is a mutual follow."
-type FriendRequest implements Node {
-  "` + "`" + `req_<from>_<to>` + "`" + `"
-  id: ID!
-  "Who has sent it. Null only with an error."
-  from: User @semanticNonNull
-  "Who has received it. Null only with an error."
-  to: User @semanticNonNull
-  "What has become of it."
-  state: FriendRequestState!
-  "The message that ` + "`" + `from` + "`" + ` wrote; null if there is none, and once the request is no longer pending."
-  message: String
-  "When it entered this state."
-  updatedAt: DateTime!
-  "Until when it can be accepted; null unless it is pending."
-  expiresAt: DateTime
-}
-
-"What has become of a request."
-enum FriendRequestState {
-  "Waits for an answer."
-  PENDING
-  "Both follow each other."
-  ACCEPTED
-  "` + "`" + `from` + "`" + ` may ask again after a pause."
-  DECLINED
-  "Cancelled by ` + "`" + `from` + "`" + `, or ended by a block."
-  CANCELLED
-  "Not answered in time: ` + "`" + `from` + "`" + ` may ask again."
-  EXPIRED
-  "Accepted, and ` + "`" + `from` + "`" + ` has ended the friendship since."
-  REMOVED
-}
-
-"Who has sent a request."
-enum FriendRequestDirection {
-  "By the viewer, to others."
-  SENT
-  "By others, to the viewer."
-  RECEIVED
-}
-
-"A page of friend requests."
-type FriendRequestConnection {
-  edges: [FriendRequestEdge] @semanticNonNull(levels: [0, 1])
-  nodes: [FriendRequest] @semanticNonNull(levels: [0, 1])
-  pageInfo: PageInfo!
-  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
-  totalCount: Int!
-  "False if there are more than were counted."
-  complete: Boolean!
-}
-
-"A request in a list."
-type FriendRequestEdge {
-  cursor: String!
-  node: FriendRequest @semanticNonNull
 }
 `, BuiltIn: false},
 	{Name: "../schema/list.graphqls", Input: `extend type User {
@@ -4826,20 +4638,6 @@ type Mutation {
     userId: ID!
   ): RelationshipPayload @semanticNonNull
   """
-  Lets a user follow the viewer who waits to. If it follows the viewer already, nothing changes. NOT_FOUND if it does neither,
-  LIMIT_REACHED if it has reached its limit of followings.
-  """
-  acceptFollowRequest(
-    "The other user."
-    userId: ID!
-  ): RelationshipPayload @semanticNonNull
-  "A user no longer waits to follow the viewer. NOT_FOUND if it follows the viewer: see ` + "`" + `removeFollower` + "`" + `."
-  declineFollowRequest(
-    "The other user."
-    userId: ID!
-  ): RelationshipPayload @semanticNonNull
-
-  """
   Ends follows and pending requests between the viewer and a user, in both directions,
   prevents new ones, and hides each from the other's lists, searches, suggestions and
   common sets. Fails with LIMIT_REACHED beyond the limit of blocks.
@@ -4919,27 +4717,54 @@ type Mutation {
     userId: ID!
     "What the user reads with the request, at most 300 characters."
     message: String
-  ): FriendRequestPayload @semanticNonNull
-  "Accepts a user's request: both follow each other. NOT_FOUND if none is pending."
-  acceptFriend(
-    "The other user."
+  ): RelationshipPayload @semanticNonNull
+  """
+  Accepts a user's request: both follow each other, or the user follows the viewer. If that has been done, nothing changes. NOT_FOUND
+  if none is pending, LIMIT_REACHED if one of those who would follow has reached its limit of followings.
+  """
+  acceptRequest(
+    "What the request is for."
+    kind: RequestKind!
+    "Who has sent it."
     userId: ID!
-  ): FriendRequestPayload @semanticNonNull
-  "Declines a user's request. NOT_FOUND if none is pending."
-  declineFriend(
-    "The other user."
+  ): RelationshipPayload @semanticNonNull
+  """
+  Declines a user's request. NOT_FOUND if no friend request is pending, or if the user follows the viewer already: see
+  ` + "`" + `removeFollower` + "`" + `. If the user does not wait to follow, nothing changes.
+  """
+  declineRequest(
+    "What the request is for."
+    kind: RequestKind!
+    "Who has sent it."
     userId: ID!
-  ): FriendRequestPayload @semanticNonNull
-  "Withdraws the viewer's own request. NOT_FOUND if none is pending."
-  cancelFriendRequest(
-    "The other user."
+  ): RelationshipPayload @semanticNonNull
+  """
+  Withdraws the viewer's own request. NOT_FOUND if no friend request is pending, or if the viewer follows the user already: see
+  ` + "`" + `unfollow` + "`" + `. If the viewer does not wait to follow, nothing changes.
+  """
+  withdrawRequest(
+    "What the request is for."
+    kind: RequestKind!
+    "Who has received it."
     userId: ID!
-  ): FriendRequestPayload @semanticNonNull
+  ): RelationshipPayload @semanticNonNull
+  """
+  Accepts requests that the viewer has received, a page of ` + "`" + `viewer { requests }` + "`" + ` at a time, each with an outcome of its own. Those that
+  are refused, such as of users who may follow nobody else, go on waiting.
+  """
+  acceptRequests(
+    "What the requests are for."
+    kind: RequestKind!
+    "At most 100, the newest first; left out: 20."
+    first: Int
+    "Go on after this ` + "`" + `endCursor` + "`" + `; left out: at the newest."
+    after: String
+  ): AcceptRequestsPayload @semanticNonNull
   "Ends a friendship: neither follows the other any more."
   removeFriend(
     "The other user."
     userId: ID!
-  ): FriendRequestPayload @semanticNonNull
+  ): RelationshipPayload @semanticNonNull
 
   "Keeps a user out of the viewer's suggestions for 180 days."
   dismissSuggestion(
@@ -4999,11 +4824,6 @@ type Mutation {
     attributes: UserAttributesInput
     "Whether follows of the viewer wait until it accepts them; left out: as it is. Who follows the viewer already goes on."
     locked: Boolean
-    """
-    Accepts the 100 oldest of the requests that wait, for instance when the viewer unlocks: send it again until nobody is in
-    ` + "`" + `viewer { followRequests }` + "`" + ` of the payload, or none of them may follow more users. Left out or false: they go on waiting.
-    """
-    acceptFollowRequests: Boolean
   ): AccountPayload @semanticNonNull
   """
   Hides the viewer from everybody: from lists, searches and suggestions, until ` + "`" + `reactivateAccount` + "`" + `. All the viewer's
@@ -5093,24 +4913,20 @@ type RelationshipPayload {
   followerEdge: FollowEdge
   "The new edge at the head of the users whom the viewer blocks, if the mutation has made one; else null."
   blockEdge: BlockEdge
+  "The request that was made, answered or withdrawn, as it is now; null if there is none."
+  request: Request
+  "The new edge at the head of the viewer's ` + "`" + `requests` + "`" + `, if the mutation has made one; else null."
+  requestEdge: RequestEdge
 }
 
-"The result of a change of a friend request."
-type FriendRequestPayload {
-  "False if nothing had to change."
-  changed: Boolean!
+"The result of requests that are accepted."
+type AcceptRequestsPayload {
   "The viewer, as it is now."
   viewer: Viewer @semanticNonNull
-  "The other user."
-  user: User @semanticNonNull
-  "The viewer's relationship with the other user."
-  relationship: Relationship @semanticNonNull
-  "The request as it is now; null if there is none."
-  request: FriendRequest
-  "The new edge at the head of the viewer's followings, if the mutation has made one; else null."
-  followingEdge: FollowEdge
-  "The new edge at the head of the viewer's followers, if the mutation has made one; else null."
-  followerEdge: FollowEdge
+  "One for each request, in the order of the list."
+  outcomes: [FollowOutcome!]!
+  "Whether more are waiting, and where they begin."
+  pageInfo: PageInfo!
 }
 
 "The result of many follows."
@@ -5143,7 +4959,7 @@ type ImportOutcome {
   error: FollowError
 }
 
-"The result of one of many follows, or of one of many users who are put on a list or taken out."
+"The result of one of many follows or requests, or of one of many users who are put on a list or taken out."
 type FollowOutcome {
   "As given."
   userId: ID!
@@ -5155,6 +4971,8 @@ type FollowOutcome {
   relationship: Relationship
   "The new edge in the viewer's followings; null if none was made."
   followingEdge: FollowEdge
+  "The new edge in the viewer's followers; null if none was made."
+  followerEdge: FollowEdge
   "The new edge in the members of the list; null if none was made."
   memberEdge: UserEdge
   "Why it was refused; null if it was not."
@@ -5638,9 +5456,9 @@ type Relationship implements Node {
   "What the product keeps beside the follow of ` + "`" + `to` + "`" + `, which only ` + "`" + `from` + "`" + ` sees; null unless the viewer is ` + "`" + `from` + "`" + `."
   attributes: FollowAttributes @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `from` + "`" + ` to ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
-  sentRequest: FriendRequest @cacheControl(scope: PRIVATE)
+  sentRequest: Request @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `to` + "`" + ` to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
-  receivedRequest: FriendRequest @cacheControl(scope: PRIVATE)
+  receivedRequest: Request @cacheControl(scope: PRIVATE)
 }
 
 "What the product keeps beside a follow. Null for what has no value."
@@ -5670,6 +5488,77 @@ type EdgesAmong {
   followings: [[Int!]!]!
   "False if lists were left out for the budget, or edges beyond 100,000."
   complete: Boolean!
+}
+`, BuiltIn: false},
+	{Name: "../schema/request.graphqls", Input: `"A request to another user: to be friends, or to follow a user who is locked. Only the two see it."
+type Request implements Node {
+  "` + "`" + `req_<from>_<to>` + "`" + `, or ` + "`" + `wait_<from>_<to>` + "`" + ` of a request to follow."
+  id: ID!
+  "What is asked for."
+  kind: RequestKind!
+  "Who has sent it. Null only with an error."
+  from: User @semanticNonNull
+  "Who has received it. Null only with an error."
+  to: User @semanticNonNull
+  "What has become of it."
+  state: RequestState!
+  "The message that ` + "`" + `from` + "`" + ` wrote to be friends; null if there is none, and once the request is no longer pending."
+  message: String
+  "When it entered this state: while it is pending, when it was made."
+  updatedAt: DateTime!
+  "Until when it can be accepted; null unless it is pending, and of a request to follow."
+  expiresAt: DateTime
+}
+
+"What a request is for."
+enum RequestKind {
+  "To follow each other. Accepting makes both follow: a friend is a mutual follow."
+  FRIEND
+  "To follow a user who is locked: ` + "`" + `follow` + "`" + ` makes it. It does not expire, and is not kept once it has been answered."
+  FOLLOW
+}
+
+"What has become of a request."
+enum RequestState {
+  "Waits for an answer."
+  PENDING
+  "Both follow each other, or ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `."
+  ACCEPTED
+  "` + "`" + `from` + "`" + ` may ask again to be friends after a pause."
+  DECLINED
+  "Withdrawn by ` + "`" + `from` + "`" + `, or ended by a block."
+  WITHDRAWN
+  "A request to follow that was declined or withdrawn, or ended by a block: which of these is not kept."
+  ENDED
+  "Not answered in time: ` + "`" + `from` + "`" + ` may ask again."
+  EXPIRED
+  "Accepted, and ` + "`" + `from` + "`" + ` has ended the friendship since."
+  REMOVED
+}
+
+"Who has sent a request."
+enum RequestDirection {
+  "By the viewer, to others."
+  SENT
+  "By others, to the viewer."
+  RECEIVED
+}
+
+"A page of requests."
+type RequestConnection {
+  edges: [RequestEdge] @semanticNonNull(levels: [0, 1])
+  nodes: [Request] @semanticNonNull(levels: [0, 1])
+  pageInfo: PageInfo!
+  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
+  totalCount: Int!
+  "False if there are more than were counted."
+  complete: Boolean!
+}
+
+"A request in a list."
+type RequestEdge {
+  cursor: String!
+  node: Request @semanticNonNull
 }
 `, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
@@ -6072,12 +5961,16 @@ type Subscription {
     "The users to watch, at most 500."
     userIds: [ID!]!
   ): RelationshipChanged @semanticNonNull
-  "Friend requests from or to the viewer, whenever one changes."
-  friendRequestChanged: FriendRequestChanged @semanticNonNull
+  """
+  Requests from or to the viewer, whenever one is made, accepted, declined or withdrawn: ` + "`" + `state` + "`" + ` says which. Of requests to follow, the
+  end is told of the newest 500 of each direction.
+  """
+  requestChanged(
+    "Only those of this kind."
+    kind: RequestKind
+  ): RequestChanged @semanticNonNull
   "Each user who begins to follow the viewer."
   followerAdded: FollowerAdded @semanticNonNull
-  "Each user who begins to wait to follow the viewer, who is locked."
-  followRequestAdded: FollowRequestAdded @semanticNonNull
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
   postAdded(
     "Only those in such a ` + "`" + `feed` + "`" + `."
@@ -6107,10 +6000,10 @@ type RelationshipChanged {
   viewer: Viewer @semanticNonNull
 }
 
-"A friend request of the viewer that has changed."
-type FriendRequestChanged {
+"A request of the viewer that has changed."
+type RequestChanged {
   "The request, as it is now."
-  request: FriendRequest @semanticNonNull
+  request: Request @semanticNonNull
   "The viewer, as it is then."
   viewer: Viewer @semanticNonNull
 }
@@ -6119,14 +6012,6 @@ type FriendRequestChanged {
 type FollowerAdded {
   "The edge in the viewer's ` + "`" + `followers` + "`" + `."
   edge: FollowEdge @semanticNonNull
-  "The viewer, as it is then."
-  viewer: Viewer @semanticNonNull
-}
-
-"A new request to follow the viewer."
-type FollowRequestAdded {
-  "The edge in the viewer's ` + "`" + `followRequests` + "`" + `."
-  edge: FollowRequestEdge @semanticNonNull
   "The viewer, as it is then."
   viewer: Viewer @semanticNonNull
 }
@@ -6192,7 +6077,7 @@ enum ChangeKind {
   COMMENTS
   "Follows and blocks."
   FOLLOWS
-  "Friend requests."
+  "Friend requests; those to follow are FOLLOWS."
   REQUESTS
   "Favorites."
   FAVORITES
@@ -6535,22 +6420,17 @@ type Viewer {
     "What it leads to."
     id: ID!
   ): RelationEdge @cacheControl(scope: PRIVATE)
-  "Friend requests from or to the viewer, last changed first."
-  friendRequests(
+  "Requests from or to the viewer, last changed first."
+  requests(
+    "What they are for."
+    kind: RequestKind!
     "From the viewer, or to it."
-    direction: FriendRequestDirection!
-    "The state that the requests are in."
-    state: FriendRequestState! = PENDING
+    direction: RequestDirection! = RECEIVED
+    "The state that they are in; BAD_USER_INPUT for requests to follow in any but PENDING, which are not kept."
+    state: RequestState! = PENDING
     first: Int
     after: String
-  ): FriendRequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
-  "Who waits to follow the viewer, or whom the viewer waits to follow, newest first."
-  followRequests(
-    "From the viewer, or to it."
-    direction: FriendRequestDirection! = RECEIVED
-    first: Int
-    after: String
-  ): FollowRequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  ): RequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "Whom ` + "`" + `dismissSuggestion` + "`" + ` keeps out of the viewer's suggestions, by ascending id."
   dismissedUsers(first: Int, after: String): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "As whom the viewer signs in at identity providers, oldest first."
@@ -6601,6 +6481,18 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
+
+func (ec *executionContext) childFields_AcceptRequestsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "viewer":
+		return ec.fieldContext_AcceptRequestsPayload_viewer(ctx, field)
+	case "outcomes":
+		return ec.fieldContext_AcceptRequestsPayload_outcomes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_AcceptRequestsPayload_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AcceptRequestsPayload", field.Name)
+}
 
 func (ec *executionContext) childFields_AccountPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
@@ -6982,50 +6874,14 @@ func (ec *executionContext) childFields_FollowOutcome(ctx context.Context, field
 		return ec.fieldContext_FollowOutcome_relationship(ctx, field)
 	case "followingEdge":
 		return ec.fieldContext_FollowOutcome_followingEdge(ctx, field)
+	case "followerEdge":
+		return ec.fieldContext_FollowOutcome_followerEdge(ctx, field)
 	case "memberEdge":
 		return ec.fieldContext_FollowOutcome_memberEdge(ctx, field)
 	case "error":
 		return ec.fieldContext_FollowOutcome_error(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FollowOutcome", field.Name)
-}
-
-func (ec *executionContext) childFields_FollowRequestAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "edge":
-		return ec.fieldContext_FollowRequestAdded_edge(ctx, field)
-	case "viewer":
-		return ec.fieldContext_FollowRequestAdded_viewer(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FollowRequestAdded", field.Name)
-}
-
-func (ec *executionContext) childFields_FollowRequestConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "edges":
-		return ec.fieldContext_FollowRequestConnection_edges(ctx, field)
-	case "nodes":
-		return ec.fieldContext_FollowRequestConnection_nodes(ctx, field)
-	case "pageInfo":
-		return ec.fieldContext_FollowRequestConnection_pageInfo(ctx, field)
-	case "totalCount":
-		return ec.fieldContext_FollowRequestConnection_totalCount(ctx, field)
-	case "complete":
-		return ec.fieldContext_FollowRequestConnection_complete(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FollowRequestConnection", field.Name)
-}
-
-func (ec *executionContext) childFields_FollowRequestEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "cursor":
-		return ec.fieldContext_FollowRequestEdge_cursor(ctx, field)
-	case "node":
-		return ec.fieldContext_FollowRequestEdge_node(ctx, field)
-	case "requestedAt":
-		return ec.fieldContext_FollowRequestEdge_requestedAt(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FollowRequestEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_FollowerAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7036,82 +6892,6 @@ func (ec *executionContext) childFields_FollowerAdded(ctx context.Context, field
 		return ec.fieldContext_FollowerAdded_viewer(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FollowerAdded", field.Name)
-}
-
-func (ec *executionContext) childFields_FriendRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "id":
-		return ec.fieldContext_FriendRequest_id(ctx, field)
-	case "from":
-		return ec.fieldContext_FriendRequest_from(ctx, field)
-	case "to":
-		return ec.fieldContext_FriendRequest_to(ctx, field)
-	case "state":
-		return ec.fieldContext_FriendRequest_state(ctx, field)
-	case "message":
-		return ec.fieldContext_FriendRequest_message(ctx, field)
-	case "updatedAt":
-		return ec.fieldContext_FriendRequest_updatedAt(ctx, field)
-	case "expiresAt":
-		return ec.fieldContext_FriendRequest_expiresAt(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FriendRequest", field.Name)
-}
-
-func (ec *executionContext) childFields_FriendRequestChanged(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "request":
-		return ec.fieldContext_FriendRequestChanged_request(ctx, field)
-	case "viewer":
-		return ec.fieldContext_FriendRequestChanged_viewer(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FriendRequestChanged", field.Name)
-}
-
-func (ec *executionContext) childFields_FriendRequestConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "edges":
-		return ec.fieldContext_FriendRequestConnection_edges(ctx, field)
-	case "nodes":
-		return ec.fieldContext_FriendRequestConnection_nodes(ctx, field)
-	case "pageInfo":
-		return ec.fieldContext_FriendRequestConnection_pageInfo(ctx, field)
-	case "totalCount":
-		return ec.fieldContext_FriendRequestConnection_totalCount(ctx, field)
-	case "complete":
-		return ec.fieldContext_FriendRequestConnection_complete(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FriendRequestConnection", field.Name)
-}
-
-func (ec *executionContext) childFields_FriendRequestEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "cursor":
-		return ec.fieldContext_FriendRequestEdge_cursor(ctx, field)
-	case "node":
-		return ec.fieldContext_FriendRequestEdge_node(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FriendRequestEdge", field.Name)
-}
-
-func (ec *executionContext) childFields_FriendRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "changed":
-		return ec.fieldContext_FriendRequestPayload_changed(ctx, field)
-	case "viewer":
-		return ec.fieldContext_FriendRequestPayload_viewer(ctx, field)
-	case "user":
-		return ec.fieldContext_FriendRequestPayload_user(ctx, field)
-	case "relationship":
-		return ec.fieldContext_FriendRequestPayload_relationship(ctx, field)
-	case "request":
-		return ec.fieldContext_FriendRequestPayload_request(ctx, field)
-	case "followingEdge":
-		return ec.fieldContext_FriendRequestPayload_followingEdge(ctx, field)
-	case "followerEdge":
-		return ec.fieldContext_FriendRequestPayload_followerEdge(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type FriendRequestPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ImportFollowsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7574,8 +7354,70 @@ func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context,
 		return ec.fieldContext_RelationshipPayload_followerEdge(ctx, field)
 	case "blockEdge":
 		return ec.fieldContext_RelationshipPayload_blockEdge(ctx, field)
+	case "request":
+		return ec.fieldContext_RelationshipPayload_request(ctx, field)
+	case "requestEdge":
+		return ec.fieldContext_RelationshipPayload_requestEdge(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RelationshipPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Request(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Request_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Request_kind(ctx, field)
+	case "from":
+		return ec.fieldContext_Request_from(ctx, field)
+	case "to":
+		return ec.fieldContext_Request_to(ctx, field)
+	case "state":
+		return ec.fieldContext_Request_state(ctx, field)
+	case "message":
+		return ec.fieldContext_Request_message(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Request_updatedAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_Request_expiresAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Request", field.Name)
+}
+
+func (ec *executionContext) childFields_RequestChanged(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "request":
+		return ec.fieldContext_RequestChanged_request(ctx, field)
+	case "viewer":
+		return ec.fieldContext_RequestChanged_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RequestChanged", field.Name)
+}
+
+func (ec *executionContext) childFields_RequestConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_RequestConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_RequestConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_RequestConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_RequestConnection_totalCount(ctx, field)
+	case "complete":
+		return ec.fieldContext_RequestConnection_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RequestConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_RequestEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_RequestEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_RequestEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RequestEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_SessionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7808,10 +7650,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_mutedUsers(ctx, field)
 	case "edge":
 		return ec.fieldContext_Viewer_edge(ctx, field)
-	case "friendRequests":
-		return ec.fieldContext_Viewer_friendRequests(ctx, field)
-	case "followRequests":
-		return ec.fieldContext_Viewer_followRequests(ctx, field)
+	case "requests":
+		return ec.fieldContext_Viewer_requests(ctx, field)
 	case "dismissedUsers":
 		return ec.fieldContext_Viewer_dismissedUsers(ctx, field)
 	case "identities":
@@ -7986,31 +7826,55 @@ func (ec *executionContext) field_List_members_args(ctx context.Context, rawArgs
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_acceptFollowRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Mutation_acceptRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (model.RequestKind, error) {
+			return ec.unmarshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNID2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["userId"] = arg0
+	args["userId"] = arg1
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_acceptFriend_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Mutation_acceptRequests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNID2string(ctx, v)
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (model.RequestKind, error) {
+			return ec.unmarshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["userId"] = arg0
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -8067,20 +7931,6 @@ func (ec *executionContext) field_Mutation_addToList_args(ctx context.Context, r
 }
 
 func (ec *executionContext) field_Mutation_block_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNID2string(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["userId"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_cancelFriendRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
@@ -8176,31 +8026,25 @@ func (ec *executionContext) field_Mutation_createUser_args(ctx context.Context, 
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_declineFollowRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Mutation_declineRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (model.RequestKind, error) {
+			return ec.unmarshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNID2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["userId"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Mutation_declineFriend_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNID2string(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["userId"] = arg0
+	args["userId"] = arg1
 	return args, nil
 }
 
@@ -9031,14 +8875,28 @@ func (ec *executionContext) field_Mutation_updateProfile_args(ctx context.Contex
 		return nil, err
 	}
 	args["locked"] = arg7
-	arg8, err := graphql.ProcessArgField(ctx, rawArgs, "acceptFollowRequests",
-		func(ctx context.Context, v any) (*bool, error) {
-			return ec.unmarshalOBoolean2ᚖbool(ctx, v)
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_withdrawRequest_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (model.RequestKind, error) {
+			return ec.unmarshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["acceptFollowRequests"] = arg8
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg1
 	return args, nil
 }
 
@@ -9441,6 +9299,20 @@ func (ec *executionContext) field_Subscription_relationshipChanged_args(ctx cont
 		return nil, err
 	}
 	args["userIds"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_requestChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (*model.RequestKind, error) {
+			return ec.unmarshalORequestKind2ᚖkithᚋgraphᚋmodelᚐRequestKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
 	return args, nil
 }
 
@@ -10138,74 +10010,6 @@ func (ec *executionContext) field_Viewer_feed_args(ctx context.Context, rawArgs 
 	return args, nil
 }
 
-func (ec *executionContext) field_Viewer_followRequests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (model.FriendRequestDirection, error) {
-			return ec.unmarshalNFriendRequestDirection2kithᚋgraphᚋmodelᚐFriendRequestDirection(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["direction"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["after"] = arg2
-	return args, nil
-}
-
-func (ec *executionContext) field_Viewer_friendRequests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (model.FriendRequestDirection, error) {
-			return ec.unmarshalNFriendRequestDirection2kithᚋgraphᚋmodelᚐFriendRequestDirection(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["direction"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "state",
-		func(ctx context.Context, v any) (model.FriendRequestState, error) {
-			return ec.unmarshalNFriendRequestState2kithᚋgraphᚋmodelᚐFriendRequestState(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["state"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["after"] = arg3
-	return args, nil
-}
-
 func (ec *executionContext) field_Viewer_mutedUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10233,6 +10037,52 @@ func (ec *executionContext) field_Viewer_mutedUsers_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["after"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_requests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (model.RequestKind, error) {
+			return ec.unmarshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (model.RequestDirection, error) {
+			return ec.unmarshalNRequestDirection2kithᚋgraphᚋmodelᚐRequestDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "state",
+		func(ctx context.Context, v any) (model.RequestState, error) {
+			return ec.unmarshalNRequestState2kithᚋgraphᚋmodelᚐRequestState(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["state"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg4
 	return args, nil
 }
 
@@ -10295,6 +10145,102 @@ func (ec *executionContext) field___Type_fields_args(ctx context.Context, rawArg
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _AcceptRequestsPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.AcceptRequestsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AcceptRequestsPayload_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AcceptRequestsPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AcceptRequestsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AcceptRequestsPayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.AcceptRequestsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AcceptRequestsPayload_outcomes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Outcomes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowOutcome) graphql.Marshaler {
+			return ec.marshalNFollowOutcome2ᚕᚖkithᚋgraphᚋmodelᚐFollowOutcomeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AcceptRequestsPayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AcceptRequestsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowOutcome(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AcceptRequestsPayload_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.AcceptRequestsPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AcceptRequestsPayload_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AcceptRequestsPayload_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AcceptRequestsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
 
 func (ec *executionContext) _AccountPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.AccountPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -13206,6 +13152,38 @@ func (ec *executionContext) fieldContext_FollowOutcome_followingEdge(_ context.C
 	return fc, nil
 }
 
+func (ec *executionContext) _FollowOutcome_followerEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowOutcome_followerEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowerEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowOutcome_followerEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FollowOutcome_memberEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13270,290 +13248,6 @@ func (ec *executionContext) fieldContext_FollowOutcome_error(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowRequestAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestAdded) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestAdded_edge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Edge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowRequestEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestAdded_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowRequestAdded",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowRequestEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowRequestAdded_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FollowRequestAdded) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestAdded_viewer(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Viewer, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
-			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestAdded_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowRequestAdded",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Viewer(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestConnection_edges(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Edges, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowRequestConnection",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowRequestEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowRequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestConnection_nodes(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Nodes, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowRequestConnection",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowRequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestConnection_pageInfo(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.PageInfo, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowRequestConnection",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_PageInfo(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowRequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestConnection_totalCount(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.TotalCount()
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
-			return ec.marshalNInt2int32(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowRequestConnection", field, true, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _FollowRequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestConnection_complete(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Complete, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowRequestConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _FollowRequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestEdge_cursor(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Cursor, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowRequestEdge", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _FollowRequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestEdge_node(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Node, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowRequestEdge",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowRequestEdge_requestedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowRequestEdge_requestedAt(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Since, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FollowRequestEdge_requestedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowRequestEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
-}
-
 func (ec *executionContext) _FollowerAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.FollowerAdded) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13613,661 +13307,6 @@ func (ec *executionContext) fieldContext_FollowerAdded_viewer(_ context.Context,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Viewer(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequest_id(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequest_id(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ID(), nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNID2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequest_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequest", field, true, false, errors.New("field of type ID does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequest_from(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequest_from(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.From, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequest_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequest",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequest_to(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequest_to(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.To, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequest_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequest",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequest_state(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequest_state(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.State(), nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v model.FriendRequestState) graphql.Marshaler {
-			return ec.marshalNFriendRequestState2kithᚋgraphᚋmodelᚐFriendRequestState(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequest_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequest", field, true, false, errors.New("field of type FriendRequestState does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequest_message(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequest_message(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Message(), nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequest_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequest", field, true, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequest_updatedAt(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequest_updatedAt(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.UpdatedAt(), nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequest_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequest", field, true, false, errors.New("field of type DateTime does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequest_expiresAt(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequest_expiresAt(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ExpiresAt(), nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
-			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequest_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequest", field, true, false, errors.New("field of type DateTime does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequestChanged_request(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestChanged) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestChanged_request(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Request, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestChanged_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestChanged",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestChanged_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestChanged) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestChanged_viewer(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Viewer, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
-			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestChanged_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestChanged",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Viewer(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestConnection_edges(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Edges, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.FriendRequestEdge) graphql.Marshaler {
-			return ec.marshalOFriendRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequestEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestConnection",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestConnection_nodes(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Nodes, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestConnection",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestConnection_pageInfo(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.PageInfo, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
-			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestConnection",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_PageInfo(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestConnection_totalCount(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.TotalCount()
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
-			return ec.marshalNInt2int32(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequestConnection", field, true, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestConnection) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestConnection_complete(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Complete, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequestConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestEdge) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestEdge_cursor(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Cursor, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequestEdge", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestEdge) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestEdge_node(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Node, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestEdge",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_changed(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Changed, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequestPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _FriendRequestPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_viewer(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Viewer, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
-			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Viewer(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_user(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.User, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestPayload_relationship(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_relationship(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Relationship, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
-			return ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_relationship(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Relationship(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestPayload_request(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_request(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Request, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestPayload_followingEdge(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_followingEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.FollowingEdge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_followingEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FriendRequestPayload_followerEdge(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_followerEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.FollowerEdge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_followerEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowEdge(ctx, field)
 		},
 	}
 	return fc, nil
@@ -16044,94 +15083,6 @@ func (ec *executionContext) fieldContext_Mutation_removeFollower(ctx context.Con
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_acceptFollowRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_acceptFollowRequest(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().AcceptFollowRequest(ctx, fc.Args["userId"].(string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
-			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_acceptFollowRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RelationshipPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_acceptFollowRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Mutation_declineFollowRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_declineFollowRequest(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().DeclineFollowRequest(ctx, fc.Args["userId"].(string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
-			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Mutation_declineFollowRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Mutation",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RelationshipPayload(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_declineFollowRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Mutation_block(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -16453,8 +15404,8 @@ func (ec *executionContext) _Mutation_requestFriend(ctx context.Context, field g
 			return ec.Resolvers.Mutation().RequestFriend(ctx, fc.Args["userId"].(string), fc.Args["message"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-			return ec.marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16467,7 +15418,7 @@ func (ec *executionContext) fieldContext_Mutation_requestFriend(ctx context.Cont
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -16484,34 +15435,34 @@ func (ec *executionContext) fieldContext_Mutation_requestFriend(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_acceptFriend(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_acceptRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_acceptFriend(ctx, field)
+			return ec.fieldContext_Mutation_acceptRequest(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().AcceptFriend(ctx, fc.Args["userId"].(string))
+			return ec.Resolvers.Mutation().AcceptRequest(ctx, fc.Args["kind"].(model.RequestKind), fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-			return ec.marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_acceptFriend(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_acceptRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -16521,41 +15472,41 @@ func (ec *executionContext) fieldContext_Mutation_acceptFriend(ctx context.Conte
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_acceptFriend_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_acceptRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_declineFriend(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_declineRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_declineFriend(ctx, field)
+			return ec.fieldContext_Mutation_declineRequest(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().DeclineFriend(ctx, fc.Args["userId"].(string))
+			return ec.Resolvers.Mutation().DeclineRequest(ctx, fc.Args["kind"].(model.RequestKind), fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-			return ec.marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_declineFriend(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_declineRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -16565,41 +15516,41 @@ func (ec *executionContext) fieldContext_Mutation_declineFriend(ctx context.Cont
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_declineFriend_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_declineRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_cancelFriendRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_withdrawRequest(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_cancelFriendRequest(ctx, field)
+			return ec.fieldContext_Mutation_withdrawRequest(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().CancelFriendRequest(ctx, fc.Args["userId"].(string))
+			return ec.Resolvers.Mutation().WithdrawRequest(ctx, fc.Args["kind"].(model.RequestKind), fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-			return ec.marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_cancelFriendRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_withdrawRequest(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -16609,7 +15560,51 @@ func (ec *executionContext) fieldContext_Mutation_cancelFriendRequest(ctx contex
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_cancelFriendRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_withdrawRequest_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_acceptRequests(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_acceptRequests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AcceptRequests(ctx, fc.Args["kind"].(model.RequestKind), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AcceptRequestsPayload) graphql.Marshaler {
+			return ec.marshalOAcceptRequestsPayload2ᚖkithᚋgraphᚋmodelᚐAcceptRequestsPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_acceptRequests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AcceptRequestsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_acceptRequests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -16629,8 +15624,8 @@ func (ec *executionContext) _Mutation_removeFriend(ctx context.Context, field gr
 			return ec.Resolvers.Mutation().RemoveFriend(ctx, fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-			return ec.marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -16643,7 +15638,7 @@ func (ec *executionContext) fieldContext_Mutation_removeFriend(ctx context.Conte
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -16878,7 +15873,7 @@ func (ec *executionContext) _Mutation_updateProfile(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["website"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool), fc.Args["attributes"].(map[string]any), fc.Args["locked"].(*bool), fc.Args["acceptFollowRequests"].(*bool))
+			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["website"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool), fc.Args["attributes"].(map[string]any), fc.Args["locked"].(*bool))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
@@ -20716,8 +19711,8 @@ func (ec *executionContext) _Relationship_sentRequest(ctx context.Context, field
 			return obj.SentRequest, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Request) graphql.Marshaler {
+			return ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20730,7 +19725,7 @@ func (ec *executionContext) fieldContext_Relationship_sentRequest(_ context.Cont
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
+			return ec.childFields_Request(ctx, field)
 		},
 	}
 	return fc, nil
@@ -20748,8 +19743,8 @@ func (ec *executionContext) _Relationship_receivedRequest(ctx context.Context, f
 			return obj.ReceivedRequest, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Request) graphql.Marshaler {
+			return ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20762,7 +19757,7 @@ func (ec *executionContext) fieldContext_Relationship_receivedRequest(_ context.
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
+			return ec.childFields_Request(ctx, field)
 		},
 	}
 	return fc, nil
@@ -21047,6 +20042,533 @@ func (ec *executionContext) fieldContext_RelationshipPayload_blockEdge(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _RelationshipPayload_request(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipPayload_request(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Request, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Request) graphql.Marshaler {
+			return ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipPayload_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Request(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationshipPayload_requestEdge(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipPayload_requestEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RequestEdge) graphql.Marshaler {
+			return ec.marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipPayload_requestEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RequestEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Request_id(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Request_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Request", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Request_kind(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.RequestKind) graphql.Marshaler {
+			return ec.marshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Request_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Request", field, true, false, errors.New("field of type RequestKind does not have child fields"))
+}
+
+func (ec *executionContext) _Request_from(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_from(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.From, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Request_from(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Request",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Request_to(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_to(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.To, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Request_to(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Request",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Request_state(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_state(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.State(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.RequestState) graphql.Marshaler {
+			return ec.marshalNRequestState2kithᚋgraphᚋmodelᚐRequestState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Request_state(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Request", field, true, false, errors.New("field of type RequestState does not have child fields"))
+}
+
+func (ec *executionContext) _Request_message(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_message(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Message(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Request_message(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Request", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Request_updatedAt(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_updatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpdatedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Request_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Request", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Request_expiresAt(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Request_expiresAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ExpiresAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Request_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Request", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _RequestChanged_request(ctx context.Context, field graphql.CollectedField, obj *model.RequestChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestChanged_request(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Request, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Request) graphql.Marshaler {
+			return ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RequestChanged_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Request(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RequestChanged_viewer(ctx context.Context, field graphql.CollectedField, obj *model.RequestChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestChanged_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RequestChanged_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.RequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RequestEdge) graphql.Marshaler {
+			return ec.marshalORequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RequestConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RequestEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RequestConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.RequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.Request) graphql.Marshaler {
+			return ec.marshalORequest2ᚕᚖkithᚋgraphᚋmodelᚐRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RequestConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Request(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RequestConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.RequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RequestConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RequestConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.RequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RequestConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RequestConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RequestConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.RequestConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestConnection_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RequestConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RequestConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RequestEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.RequestEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RequestEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RequestEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RequestEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.RequestEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Request) graphql.Marshaler {
+			return ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RequestEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Request(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SessionPayload_token(ctx context.Context, field graphql.CollectedField, obj *model.SessionPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21238,34 +20760,46 @@ func (ec *executionContext) fieldContext_Subscription_relationshipChanged(ctx co
 	return fc, nil
 }
 
-func (ec *executionContext) _Subscription_friendRequestChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+func (ec *executionContext) _Subscription_requestChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Subscription_friendRequestChanged(ctx, field)
+			return ec.fieldContext_Subscription_requestChanged(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().FriendRequestChanged(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().RequestChanged(ctx, fc.Args["kind"].(*model.RequestKind))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestChanged) graphql.Marshaler {
-			return ec.marshalOFriendRequestChanged2ᚖkithᚋgraphᚋmodelᚐFriendRequestChanged(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RequestChanged) graphql.Marshaler {
+			return ec.marshalORequestChanged2ᚖkithᚋgraphᚋmodelᚐRequestChanged(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Subscription_friendRequestChanged(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Subscription_requestChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Subscription",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestChanged(ctx, field)
+			return ec.childFields_RequestChanged(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_requestChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -21297,38 +20831,6 @@ func (ec *executionContext) fieldContext_Subscription_followerAdded(_ context.Co
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_FollowerAdded(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Subscription_followRequestAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
-	return graphql.ResolveFieldStream(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Subscription_followRequestAdded(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().FollowRequestAdded(ctx)
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowRequestAdded) graphql.Marshaler {
-			return ec.marshalOFollowRequestAdded2ᚖkithᚋgraphᚋmodelᚐFollowRequestAdded(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Subscription_followRequestAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Subscription",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowRequestAdded(ctx, field)
 		},
 	}
 	return fc, nil
@@ -23736,34 +23238,34 @@ func (ec *executionContext) fieldContext_Viewer_edge(ctx context.Context, field 
 	return fc, nil
 }
 
-func (ec *executionContext) _Viewer_friendRequests(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_requests(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Viewer_friendRequests(ctx, field)
+			return ec.fieldContext_Viewer_requests(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Viewer().FriendRequests(ctx, obj, fc.Args["direction"].(model.FriendRequestDirection), fc.Args["state"].(model.FriendRequestState), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.Viewer().Requests(ctx, obj, fc.Args["kind"].(model.RequestKind), fc.Args["direction"].(model.RequestDirection), fc.Args["state"].(model.RequestState), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestConnection) graphql.Marshaler {
-			return ec.marshalOFriendRequestConnection2ᚖkithᚋgraphᚋmodelᚐFriendRequestConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RequestConnection) graphql.Marshaler {
+			return ec.marshalORequestConnection2ᚖkithᚋgraphᚋmodelᚐRequestConnection(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Viewer_friendRequests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Viewer_requests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Viewer",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestConnection(ctx, field)
+			return ec.childFields_RequestConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -23773,51 +23275,7 @@ func (ec *executionContext) fieldContext_Viewer_friendRequests(ctx context.Conte
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Viewer_friendRequests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Viewer_followRequests(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Viewer_followRequests(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Viewer().FollowRequests(ctx, obj, fc.Args["direction"].(model.FriendRequestDirection), fc.Args["first"].(*int32), fc.Args["after"].(*string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOFollowRequestConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Viewer_followRequests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Viewer",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowRequestConnection(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Viewer_followRequests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Viewer_requests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -25429,6 +24887,11 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._User(ctx, sel, obj)
+	case *model.Request:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Request(ctx, sel, obj)
 	case *model.Relationship:
 		if obj == nil {
 			return graphql.Null
@@ -25444,11 +24907,6 @@ func (ec *executionContext) _Node(ctx context.Context, sel ast.SelectionSet, obj
 			return graphql.Null
 		}
 		return ec._List(ctx, sel, obj)
-	case *model.FriendRequest:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._FriendRequest(ctx, sel, obj)
 	case *model.Comment:
 		if obj == nil {
 			return graphql.Null
@@ -25472,6 +24930,11 @@ func (ec *executionContext) __Entity(ctx context.Context, sel ast.SelectionSet, 
 			return graphql.Null
 		}
 		return ec._User(ctx, sel, obj)
+	case *model.Request:
+		if obj == nil {
+			return graphql.Null
+		}
+		return ec._Request(ctx, sel, obj)
 	case *model.Relationship:
 		if obj == nil {
 			return graphql.Null
@@ -25487,11 +24950,6 @@ func (ec *executionContext) __Entity(ctx context.Context, sel ast.SelectionSet, 
 			return graphql.Null
 		}
 		return ec._List(ctx, sel, obj)
-	case *model.FriendRequest:
-		if obj == nil {
-			return graphql.Null
-		}
-		return ec._FriendRequest(ctx, sel, obj)
 	case *model.Comment:
 		if obj == nil {
 			return graphql.Null
@@ -25509,6 +24967,54 @@ func (ec *executionContext) __Entity(ctx context.Context, sel ast.SelectionSet, 
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var acceptRequestsPayloadImplementors = []string{"AcceptRequestsPayload"}
+
+func (ec *executionContext) _AcceptRequestsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.AcceptRequestsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, acceptRequestsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "AcceptRequestsPayload")
+		case "viewer":
+			out.Values[i] = ec._AcceptRequestsPayload_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "outcomes":
+			out.Values[i] = ec._AcceptRequestsPayload_outcomes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._AcceptRequestsPayload_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
 
 var accountPayloadImplementors = []string{"AccountPayload"}
 
@@ -26971,6 +26477,11 @@ func (ec *executionContext) _FollowOutcome(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "followerEdge":
+			out.Values[i] = ec._FollowOutcome_followerEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "memberEdge":
 			out.Values[i] = ec._FollowOutcome_memberEdge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -26979,155 +26490,6 @@ func (ec *executionContext) _FollowOutcome(ctx context.Context, sel ast.Selectio
 		case "error":
 			out.Values[i] = ec._FollowOutcome_error(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var followRequestAddedImplementors = []string{"FollowRequestAdded"}
-
-func (ec *executionContext) _FollowRequestAdded(ctx context.Context, sel ast.SelectionSet, obj *model.FollowRequestAdded) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestAddedImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FollowRequestAdded")
-		case "edge":
-			out.Values[i] = ec._FollowRequestAdded_edge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "viewer":
-			out.Values[i] = ec._FollowRequestAdded_viewer(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var followRequestConnectionImplementors = []string{"FollowRequestConnection"}
-
-func (ec *executionContext) _FollowRequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserConnection) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestConnectionImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FollowRequestConnection")
-		case "edges":
-			out.Values[i] = ec._FollowRequestConnection_edges(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "nodes":
-			out.Values[i] = ec._FollowRequestConnection_nodes(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "pageInfo":
-			out.Values[i] = ec._FollowRequestConnection_pageInfo(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "totalCount":
-			out.Values[i] = ec._FollowRequestConnection_totalCount(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "complete":
-			out.Values[i] = ec._FollowRequestConnection_complete(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var followRequestEdgeImplementors = []string{"FollowRequestEdge"}
-
-func (ec *executionContext) _FollowRequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.UserEdge) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, followRequestEdgeImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FollowRequestEdge")
-		case "cursor":
-			out.Values[i] = ec._FollowRequestEdge_cursor(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "node":
-			out.Values[i] = ec._FollowRequestEdge_node(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "requestedAt":
-			out.Values[i] = ec._FollowRequestEdge_requestedAt(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -27170,286 +26532,6 @@ func (ec *executionContext) _FollowerAdded(ctx context.Context, sel ast.Selectio
 			}
 		case "viewer":
 			out.Values[i] = ec._FollowerAdded_viewer(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var friendRequestImplementors = []string{"FriendRequest", "_Entity", "Node"}
-
-func (ec *executionContext) _FriendRequest(ctx context.Context, sel ast.SelectionSet, obj *model.FriendRequest) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, friendRequestImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FriendRequest")
-		case "id":
-			out.Values[i] = ec._FriendRequest_id(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "from":
-			out.Values[i] = ec._FriendRequest_from(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "to":
-			out.Values[i] = ec._FriendRequest_to(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "state":
-			out.Values[i] = ec._FriendRequest_state(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "message":
-			out.Values[i] = ec._FriendRequest_message(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "updatedAt":
-			out.Values[i] = ec._FriendRequest_updatedAt(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "expiresAt":
-			out.Values[i] = ec._FriendRequest_expiresAt(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var friendRequestChangedImplementors = []string{"FriendRequestChanged"}
-
-func (ec *executionContext) _FriendRequestChanged(ctx context.Context, sel ast.SelectionSet, obj *model.FriendRequestChanged) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, friendRequestChangedImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FriendRequestChanged")
-		case "request":
-			out.Values[i] = ec._FriendRequestChanged_request(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "viewer":
-			out.Values[i] = ec._FriendRequestChanged_viewer(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var friendRequestConnectionImplementors = []string{"FriendRequestConnection"}
-
-func (ec *executionContext) _FriendRequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FriendRequestConnection) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, friendRequestConnectionImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FriendRequestConnection")
-		case "edges":
-			out.Values[i] = ec._FriendRequestConnection_edges(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "nodes":
-			out.Values[i] = ec._FriendRequestConnection_nodes(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "pageInfo":
-			out.Values[i] = ec._FriendRequestConnection_pageInfo(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "totalCount":
-			out.Values[i] = ec._FriendRequestConnection_totalCount(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "complete":
-			out.Values[i] = ec._FriendRequestConnection_complete(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var friendRequestEdgeImplementors = []string{"FriendRequestEdge"}
-
-func (ec *executionContext) _FriendRequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FriendRequestEdge) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, friendRequestEdgeImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FriendRequestEdge")
-		case "cursor":
-			out.Values[i] = ec._FriendRequestEdge_cursor(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "node":
-			out.Values[i] = ec._FriendRequestEdge_node(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var friendRequestPayloadImplementors = []string{"FriendRequestPayload"}
-
-func (ec *executionContext) _FriendRequestPayload(ctx context.Context, sel ast.SelectionSet, obj *model.FriendRequestPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, friendRequestPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "FriendRequestPayload")
-		case "changed":
-			out.Values[i] = ec._FriendRequestPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "viewer":
-			out.Values[i] = ec._FriendRequestPayload_viewer(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "user":
-			out.Values[i] = ec._FriendRequestPayload_user(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "relationship":
-			out.Values[i] = ec._FriendRequestPayload_relationship(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "request":
-			out.Values[i] = ec._FriendRequestPayload_request(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "followingEdge":
-			out.Values[i] = ec._FriendRequestPayload_followingEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "followerEdge":
-			out.Values[i] = ec._FriendRequestPayload_followerEdge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -28441,20 +27523,6 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "acceptFollowRequest":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_acceptFollowRequest(ctx, field)
-			})
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "declineFollowRequest":
-			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_declineFollowRequest(ctx, field)
-			})
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
 		case "block":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_block(ctx, field)
@@ -28511,23 +27579,30 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "acceptFriend":
+		case "acceptRequest":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_acceptFriend(ctx, field)
+				return ec._Mutation_acceptRequest(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "declineFriend":
+		case "declineRequest":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_declineFriend(ctx, field)
+				return ec._Mutation_declineRequest(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "cancelFriendRequest":
+		case "withdrawRequest":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_cancelFriendRequest(ctx, field)
+				return ec._Mutation_withdrawRequest(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "acceptRequests":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_acceptRequests(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -30254,6 +29329,233 @@ func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.Se
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "request":
+			out.Values[i] = ec._RelationshipPayload_request(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "requestEdge":
+			out.Values[i] = ec._RelationshipPayload_requestEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var requestImplementors = []string{"Request", "_Entity", "Node"}
+
+func (ec *executionContext) _Request(ctx context.Context, sel ast.SelectionSet, obj *model.Request) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, requestImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "Request")
+		case "id":
+			out.Values[i] = ec._Request_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._Request_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "from":
+			out.Values[i] = ec._Request_from(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "to":
+			out.Values[i] = ec._Request_to(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "state":
+			out.Values[i] = ec._Request_state(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "message":
+			out.Values[i] = ec._Request_message(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updatedAt":
+			out.Values[i] = ec._Request_updatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "expiresAt":
+			out.Values[i] = ec._Request_expiresAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var requestChangedImplementors = []string{"RequestChanged"}
+
+func (ec *executionContext) _RequestChanged(ctx context.Context, sel ast.SelectionSet, obj *model.RequestChanged) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, requestChangedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RequestChanged")
+		case "request":
+			out.Values[i] = ec._RequestChanged_request(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._RequestChanged_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var requestConnectionImplementors = []string{"RequestConnection"}
+
+func (ec *executionContext) _RequestConnection(ctx context.Context, sel ast.SelectionSet, obj *model.RequestConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, requestConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RequestConnection")
+		case "edges":
+			out.Values[i] = ec._RequestConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._RequestConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._RequestConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._RequestConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._RequestConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var requestEdgeImplementors = []string{"RequestEdge"}
+
+func (ec *executionContext) _RequestEdge(ctx context.Context, sel ast.SelectionSet, obj *model.RequestEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, requestEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RequestEdge")
+		case "cursor":
+			out.Values[i] = ec._RequestEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._RequestEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -30386,12 +29688,10 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "relationshipChanged":
 		return ec._Subscription_relationshipChanged(ctx, fields[0])
-	case "friendRequestChanged":
-		return ec._Subscription_friendRequestChanged(ctx, fields[0])
+	case "requestChanged":
+		return ec._Subscription_requestChanged(ctx, fields[0])
 	case "followerAdded":
 		return ec._Subscription_followerAdded(ctx, fields[0])
-	case "followRequestAdded":
-		return ec._Subscription_followRequestAdded(ctx, fields[0])
 	case "postAdded":
 		return ec._Subscription_postAdded(ctx, fields[0])
 	case "favoriteAdded":
@@ -31866,7 +31166,7 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "friendRequests":
+		case "requests":
 			field := field
 
 			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
@@ -31875,45 +31175,7 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 						ec.Error(ctx, ec.Recover(ctx, r))
 					}
 				}()
-				res = ec._Viewer_friendRequests(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
-				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "followRequests":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Viewer_followRequests(ctx, field, obj)
+				res = ec._Viewer_requests(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -32675,26 +31937,6 @@ func (ec *executionContext) marshalNFollowStatus2kithᚋgraphᚋmodelᚐFollowSt
 	return v
 }
 
-func (ec *executionContext) unmarshalNFriendRequestDirection2kithᚋgraphᚋmodelᚐFriendRequestDirection(ctx context.Context, v any) (model.FriendRequestDirection, error) {
-	var res model.FriendRequestDirection
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNFriendRequestDirection2kithᚋgraphᚋmodelᚐFriendRequestDirection(ctx context.Context, sel ast.SelectionSet, v model.FriendRequestDirection) graphql.Marshaler {
-	return v
-}
-
-func (ec *executionContext) unmarshalNFriendRequestState2kithᚋgraphᚋmodelᚐFriendRequestState(ctx context.Context, v any) (model.FriendRequestState, error) {
-	var res model.FriendRequestState
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNFriendRequestState2kithᚋgraphᚋmodelᚐFriendRequestState(ctx context.Context, sel ast.SelectionSet, v model.FriendRequestState) graphql.Marshaler {
-	return v
-}
-
 func (ec *executionContext) unmarshalNID2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalID(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -32976,6 +32218,36 @@ func (ec *executionContext) marshalNRelationKind2string(ctx context.Context, sel
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNRequestDirection2kithᚋgraphᚋmodelᚐRequestDirection(ctx context.Context, v any) (model.RequestDirection, error) {
+	var res model.RequestDirection
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRequestDirection2kithᚋgraphᚋmodelᚐRequestDirection(ctx context.Context, sel ast.SelectionSet, v model.RequestDirection) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx context.Context, v any) (model.RequestKind, error) {
+	var res model.RequestKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRequestKind2kithᚋgraphᚋmodelᚐRequestKind(ctx context.Context, sel ast.SelectionSet, v model.RequestKind) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNRequestState2kithᚋgraphᚋmodelᚐRequestState(ctx context.Context, v any) (model.RequestState, error) {
+	var res model.RequestState
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNRequestState2kithᚋgraphᚋmodelᚐRequestState(ctx context.Context, sel ast.SelectionSet, v model.RequestState) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) unmarshalNString2string(ctx context.Context, v any) (string, error) {
@@ -33717,6 +32989,22 @@ func (ec *executionContext) unmarshalORelatedToFilter2ᚖkithᚋgraphᚋmodelᚐ
 	}
 	res, err := ec.unmarshalInputRelatedToFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalORequestKind2ᚖkithᚋgraphᚋmodelᚐRequestKind(ctx context.Context, v any) (*model.RequestKind, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(model.RequestKind)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalORequestKind2ᚖkithᚋgraphᚋmodelᚐRequestKind(ctx context.Context, sel ast.SelectionSet, v *model.RequestKind) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

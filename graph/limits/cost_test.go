@@ -142,7 +142,7 @@ func TestSubscriptionCost(t *testing.T) {
 		t.Error(err)
 	}
 	wantCode(t, prepare("subscription { followerAdded { edge { cursor followedAt node { id handle name avatarUrl viewerRelationship { status } followings(first: 20) { nodes { id name } } } } } }", nil), "")
-	wantCode(t, prepare("subscription { friendRequestChanged { request { id state message from { handle name } to { handle name } } } }", nil), "")
+	wantCode(t, prepare("subscription { requestChanged { request { id state message from { handle name } to { handle name } } } }", nil), "")
 	long := "subscription { followerAdded { edge { cursor } } } #" + strings.Repeat("x", 16_000)
 	wantCode(t, prepare(long, nil), apierr.CodeTooCostly)
 	small := newPrepare(t, limits.Limits{Cost: 10})
@@ -249,7 +249,7 @@ func TestPagesOfAppsFit(t *testing.T) {
 	}
 	// One page shows who is suggested and finds people, beside a profile, a feed and lists, or it finds people in two lists.
 	for _, page := range [][]string{
-		{"Suggestions", "Search", "Viewer", "Profile", "Feed", "FeedSeen", "Posts", "Known", "Lists", "Requests", "FollowRequests"},
+		{"Suggestions", "Search", "Viewer", "Profile", "Feed", "FeedSeen", "Posts", "Known", "Lists", "Requests"},
 		{"Search", "Search", "Viewer", "Profile", "Feed", "Similar", "Comments", "Favorites"},
 		{"Followers", "Followings", "Friends", "Profile", "Viewer"},
 	} {

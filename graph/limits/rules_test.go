@@ -40,10 +40,10 @@ func TestEveryListHasALength(t *testing.T) {
 		page: {
 			"User.commonFollowers", "User.commonFollowings", "User.followSuggestions", "User.followers",
 			"User.followersYouKnow", "User.followings", "User.friends", "Mutation.followMany",
-			"User.notFollowingBack", "User.notFollowedBack", "Viewer.blockedUsers", "Viewer.friendRequests", "Viewer.feed", "Viewer.dismissedUsers", "Query.people", "Query.searchUsers",
+			"User.notFollowingBack", "User.notFollowedBack", "Viewer.blockedUsers", "Viewer.requests", "Viewer.feed", "Viewer.dismissedUsers", "Query.people", "Query.searchUsers",
 		},
 		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes", "FollowManyPayload.outcomes",
-			"UserSearchConnection.edges", "UserSearchConnection.nodes", "FriendRequestConnection.edges"},
+			"UserSearchConnection.edges", "UserSearchConnection.nodes", "RequestConnection.edges"},
 		list: {"Query.nodes", "Query.relationships", "Query.users", "SuggestionEdge.via", "Consistency.modes", "ReconcileStatus.kinds"},
 	} {
 		got := namesOf(c, schema, kind)

@@ -20,6 +20,16 @@ type Node interface {
 	IsNode()
 }
 
+// The result of requests that are accepted.
+type AcceptRequestsPayload struct {
+	// The viewer, as it is now.
+	Viewer *Viewer `json:"viewer,omitempty"`
+	// One for each request, in the order of the list.
+	Outcomes []*FollowOutcome `json:"outcomes"`
+	// Whether more are waiting, and where they begin.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
 // The result of a change of the viewer's account.
 type AccountPayload struct {
 	// False if nothing had to change.
@@ -230,7 +240,7 @@ type FollowManyPayload struct {
 	Outcomes []*FollowOutcome `json:"outcomes"`
 }
 
-// The result of one of many follows, or of one of many users who are put on a list or taken out.
+// The result of one of many follows or requests, or of one of many users who are put on a list or taken out.
 type FollowOutcome struct {
 	// As given.
 	UserID string `json:"userId"`
@@ -242,19 +252,12 @@ type FollowOutcome struct {
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// The new edge in the viewer's followings; null if none was made.
 	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
+	// The new edge in the viewer's followers; null if none was made.
+	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
 	// The new edge in the members of the list; null if none was made.
 	MemberEdge *UserEdge `json:"memberEdge,omitempty"`
 	// Why it was refused; null if it was not.
 	Error *FollowError `json:"error,omitempty"`
-}
-
-// A new request to follow the viewer.
-type FollowRequestAdded struct {
-	// The edge in the viewer's `followRequests`.
-	Edge *UserEdge `json:"edge,omitempty"`
-	// The viewer, as it is then.
-	Viewer             *Viewer `json:"viewer,omitempty"`
-	subscription.State `json:"-"`
 }
 
 // A new follower of the viewer.
@@ -264,39 +267,6 @@ type FollowerAdded struct {
 	// The viewer, as it is then.
 	Viewer             *Viewer `json:"viewer,omitempty"`
 	subscription.State `json:"-"`
-}
-
-// A friend request of the viewer that has changed.
-type FriendRequestChanged struct {
-	// The request, as it is now.
-	Request *FriendRequest `json:"request,omitempty"`
-	// The viewer, as it is then.
-	Viewer             *Viewer `json:"viewer,omitempty"`
-	subscription.State `json:"-"`
-}
-
-// A request in a list.
-type FriendRequestEdge struct {
-	Cursor string         `json:"cursor"`
-	Node   *FriendRequest `json:"node,omitempty"`
-}
-
-// The result of a change of a friend request.
-type FriendRequestPayload struct {
-	// False if nothing had to change.
-	Changed bool `json:"changed"`
-	// The viewer, as it is now.
-	Viewer *Viewer `json:"viewer,omitempty"`
-	// The other user.
-	User *User `json:"user,omitempty"`
-	// The viewer's relationship with the other user.
-	Relationship *Relationship `json:"relationship,omitempty"`
-	// The request as it is now; null if there is none.
-	Request *FriendRequest `json:"request,omitempty"`
-	// The new edge at the head of the viewer's followings, if the mutation has made one; else null.
-	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
-	// The new edge at the head of the viewer's followers, if the mutation has made one; else null.
-	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
 }
 
 // The result of the follows of a file.
@@ -611,6 +581,25 @@ type RelationshipPayload struct {
 	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
 	// The new edge at the head of the users whom the viewer blocks, if the mutation has made one; else null.
 	BlockEdge *UserEdge `json:"blockEdge,omitempty"`
+	// The request that was made, answered or withdrawn, as it is now; null if there is none.
+	Request *Request `json:"request,omitempty"`
+	// The new edge at the head of the viewer's `requests`, if the mutation has made one; else null.
+	RequestEdge *RequestEdge `json:"requestEdge,omitempty"`
+}
+
+// A request of the viewer that has changed.
+type RequestChanged struct {
+	// The request, as it is now.
+	Request *Request `json:"request,omitempty"`
+	// The viewer, as it is then.
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
+}
+
+// A request in a list.
+type RequestEdge struct {
+	Cursor string   `json:"cursor"`
+	Node   *Request `json:"node,omitempty"`
 }
 
 // A user who has been signed in.
@@ -903,7 +892,7 @@ const (
 	ChangeKindComments ChangeKind = "COMMENTS"
 	// Follows and blocks.
 	ChangeKindFollows ChangeKind = "FOLLOWS"
-	// Friend requests.
+	// Friend requests; those to follow are FOLLOWS.
 	ChangeKindRequests ChangeKind = "REQUESTS"
 	// Favorites.
 	ChangeKindFavorites ChangeKind = "FAVORITES"
@@ -1152,134 +1141,6 @@ func (e *FollowStatus) UnmarshalJSON(b []byte) error {
 }
 
 func (e FollowStatus) MarshalJSON() ([]byte, error) {
-	var buf bytes.Buffer
-	e.MarshalGQL(&buf)
-	return buf.Bytes(), nil
-}
-
-// Who has sent a request.
-type FriendRequestDirection string
-
-const (
-	// By the viewer, to others.
-	FriendRequestDirectionSent FriendRequestDirection = "SENT"
-	// By others, to the viewer.
-	FriendRequestDirectionReceived FriendRequestDirection = "RECEIVED"
-)
-
-var AllFriendRequestDirection = []FriendRequestDirection{
-	FriendRequestDirectionSent,
-	FriendRequestDirectionReceived,
-}
-
-func (e FriendRequestDirection) IsValid() bool {
-	switch e {
-	case FriendRequestDirectionSent, FriendRequestDirectionReceived:
-		return true
-	}
-	return false
-}
-
-func (e FriendRequestDirection) String() string {
-	return string(e)
-}
-
-func (e *FriendRequestDirection) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = FriendRequestDirection(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid FriendRequestDirection", str)
-	}
-	return nil
-}
-
-func (e FriendRequestDirection) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-func (e *FriendRequestDirection) UnmarshalJSON(b []byte) error {
-	s, err := strconv.Unquote(string(b))
-	if err != nil {
-		return err
-	}
-	return e.UnmarshalGQL(s)
-}
-
-func (e FriendRequestDirection) MarshalJSON() ([]byte, error) {
-	var buf bytes.Buffer
-	e.MarshalGQL(&buf)
-	return buf.Bytes(), nil
-}
-
-// What has become of a request.
-type FriendRequestState string
-
-const (
-	// Waits for an answer.
-	FriendRequestStatePending FriendRequestState = "PENDING"
-	// Both follow each other.
-	FriendRequestStateAccepted FriendRequestState = "ACCEPTED"
-	// `from` may ask again after a pause.
-	FriendRequestStateDeclined FriendRequestState = "DECLINED"
-	// Cancelled by `from`, or ended by a block.
-	FriendRequestStateCancelled FriendRequestState = "CANCELLED"
-	// Not answered in time: `from` may ask again.
-	FriendRequestStateExpired FriendRequestState = "EXPIRED"
-	// Accepted, and `from` has ended the friendship since.
-	FriendRequestStateRemoved FriendRequestState = "REMOVED"
-)
-
-var AllFriendRequestState = []FriendRequestState{
-	FriendRequestStatePending,
-	FriendRequestStateAccepted,
-	FriendRequestStateDeclined,
-	FriendRequestStateCancelled,
-	FriendRequestStateExpired,
-	FriendRequestStateRemoved,
-}
-
-func (e FriendRequestState) IsValid() bool {
-	switch e {
-	case FriendRequestStatePending, FriendRequestStateAccepted, FriendRequestStateDeclined, FriendRequestStateCancelled, FriendRequestStateExpired, FriendRequestStateRemoved:
-		return true
-	}
-	return false
-}
-
-func (e FriendRequestState) String() string {
-	return string(e)
-}
-
-func (e *FriendRequestState) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = FriendRequestState(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid FriendRequestState", str)
-	}
-	return nil
-}
-
-func (e FriendRequestState) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-func (e *FriendRequestState) UnmarshalJSON(b []byte) error {
-	s, err := strconv.Unquote(string(b))
-	if err != nil {
-		return err
-	}
-	return e.UnmarshalGQL(s)
-}
-
-func (e FriendRequestState) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil
@@ -1589,6 +1450,195 @@ func (e *ReconcileMode) UnmarshalJSON(b []byte) error {
 }
 
 func (e ReconcileMode) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Who has sent a request.
+type RequestDirection string
+
+const (
+	// By the viewer, to others.
+	RequestDirectionSent RequestDirection = "SENT"
+	// By others, to the viewer.
+	RequestDirectionReceived RequestDirection = "RECEIVED"
+)
+
+var AllRequestDirection = []RequestDirection{
+	RequestDirectionSent,
+	RequestDirectionReceived,
+}
+
+func (e RequestDirection) IsValid() bool {
+	switch e {
+	case RequestDirectionSent, RequestDirectionReceived:
+		return true
+	}
+	return false
+}
+
+func (e RequestDirection) String() string {
+	return string(e)
+}
+
+func (e *RequestDirection) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = RequestDirection(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid RequestDirection", str)
+	}
+	return nil
+}
+
+func (e RequestDirection) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *RequestDirection) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e RequestDirection) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What a request is for.
+type RequestKind string
+
+const (
+	// To follow each other. Accepting makes both follow: a friend is a mutual follow.
+	RequestKindFriend RequestKind = "FRIEND"
+	// To follow a user who is locked: `follow` makes it. It does not expire, and is not kept once it has been answered.
+	RequestKindFollow RequestKind = "FOLLOW"
+)
+
+var AllRequestKind = []RequestKind{
+	RequestKindFriend,
+	RequestKindFollow,
+}
+
+func (e RequestKind) IsValid() bool {
+	switch e {
+	case RequestKindFriend, RequestKindFollow:
+		return true
+	}
+	return false
+}
+
+func (e RequestKind) String() string {
+	return string(e)
+}
+
+func (e *RequestKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = RequestKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid RequestKind", str)
+	}
+	return nil
+}
+
+func (e RequestKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *RequestKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e RequestKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What has become of a request.
+type RequestState string
+
+const (
+	// Waits for an answer.
+	RequestStatePending RequestState = "PENDING"
+	// Both follow each other, or `from` follows `to`.
+	RequestStateAccepted RequestState = "ACCEPTED"
+	// `from` may ask again to be friends after a pause.
+	RequestStateDeclined RequestState = "DECLINED"
+	// Withdrawn by `from`, or ended by a block.
+	RequestStateWithdrawn RequestState = "WITHDRAWN"
+	// A request to follow that was declined or withdrawn, or ended by a block: which of these is not kept.
+	RequestStateEnded RequestState = "ENDED"
+	// Not answered in time: `from` may ask again.
+	RequestStateExpired RequestState = "EXPIRED"
+	// Accepted, and `from` has ended the friendship since.
+	RequestStateRemoved RequestState = "REMOVED"
+)
+
+var AllRequestState = []RequestState{
+	RequestStatePending,
+	RequestStateAccepted,
+	RequestStateDeclined,
+	RequestStateWithdrawn,
+	RequestStateEnded,
+	RequestStateExpired,
+	RequestStateRemoved,
+}
+
+func (e RequestState) IsValid() bool {
+	switch e {
+	case RequestStatePending, RequestStateAccepted, RequestStateDeclined, RequestStateWithdrawn, RequestStateEnded, RequestStateExpired, RequestStateRemoved:
+		return true
+	}
+	return false
+}
+
+func (e RequestState) String() string {
+	return string(e)
+}
+
+func (e *RequestState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = RequestState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid RequestState", str)
+	}
+	return nil
+}
+
+func (e RequestState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *RequestState) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e RequestState) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -21,8 +21,8 @@ type Relationship struct {
 	// Only Pair.From sees these; nil unless selected.
 	Mark            *storage.EdgeMark
 	Mute            *Mute // also nil if nothing is muted
-	SentRequest     *FriendRequest
-	ReceivedRequest *FriendRequest
+	SentRequest     *Request
+	ReceivedRequest *Request
 }
 
 func (*Relationship) IsNode() {}

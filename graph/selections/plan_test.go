@@ -63,10 +63,10 @@ func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
 	for _, o := range p.Root.Fields[0].Below {
 		types = append(types, o.Type)
 	}
-	if slices.Sort(types); !slices.Equal(types, []string{"Comment", "FriendRequest", "List", "Post", "Relationship", "User"}) {
+	if slices.Sort(types); !slices.Equal(types, []string{"Comment", "List", "Post", "Relationship", "Request", "User"}) {
 		t.Errorf("planned for %v", types)
 	}
-	for typeName, want := range map[string]fields.Needs{"User": fields.Row, "Relationship": fields.Back | fields.Inverse, "FriendRequest": 0} {
+	for typeName, want := range map[string]fields.Needs{"User": fields.Row, "Relationship": fields.Back | fields.Inverse, "Request": 0} {
 		if got := p.Root.Fields[0].On(typeName).Needs(true); got != want {
 			t.Errorf("a %s needs %b, want %b", typeName, got, want)
 		}

@@ -304,3 +304,12 @@ func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) 
 	}
 	return parseAnswer(a.t, response.Header, text)
 }
+
+// Call is a mutation's field on a user. Of one that takes a kind of request, the field has it behind its name, as in "acceptRequest FOLLOW".
+func Call(field, user string) string {
+	name, kind, has := strings.Cut(field, " ")
+	if has {
+		kind = "kind: " + kind + ", "
+	}
+	return name + "(" + kind + "userId: " + user + ")"
+}

@@ -300,7 +300,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	says(t, tab, "true false", "2 1")
 
 	notes(tab, third, count)
-	k = b.refuse("acceptFriend", "the shard does not answer", "mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, three))
+	k = b.refuse("acceptRequest FRIEND", "the shard does not answer", "mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, three))
 	tab.Press("Accept " + thirdName)
 	tab.Until("it shows at once", `!`+third+` && !`+count)
 	k.arrives(t)
@@ -319,7 +319,7 @@ func requestsToOthers(t *testing.T, s site, b *between) {
 	tab.Until("it can be withdrawn", `document.body.innerText.includes("You asked to be friends.")`)
 	asked := `document.querySelector(".head").innerText.includes("You asked to be friends.")`
 	notes(tab, asked)
-	k := b.refuse("cancelFriendRequest", "too many requests at once", "mutation CancelFriendRequest", `"userId":"520"`)
+	k := b.refuse("withdrawRequest FRIEND", "too many requests at once", "mutation WithdrawRequest", `"userId":"520"`)
 	picks(tab, name, "Withdraw request")
 	tab.Until("it shows at once", "!"+asked)
 	k.arrives(t)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kith/internal/apitest"
 )
 
 // client has one connection to each gateway, for one request at a time. Requests carry a token of
@@ -120,7 +122,7 @@ const lean = `{ changed relationship { following } }`
 
 // mutation writes follow, unfollow or removeFollower, with the alias `m`.
 func mutation(field, payload string) string {
-	return `mutation($id: ID!) { m: ` + field + `(userId: $id) ` + payload + ` }`
+	return `mutation($id: ID!) { m: ` + apitest.Call(field, "$id") + ` ` + payload + ` }`
 }
 
 const followMany = `mutation($ids: [ID!]!) { m: followMany(userIds: $ids) { outcomes { userId changed relationship { followedAt } error { code message } } } }`

@@ -110,7 +110,7 @@ func (d *deployment) publish(t *testing.T) []string {
 // relate sends one random mutation between two users, and returns its name and its outcome.
 func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand, posts []string) (field, outcome string, err error) {
 	fields := []string{"follow", "follow", "unfollow", "removeFollower", "block", "unblock", "unblock", "unblock",
-		"requestFriend", "requestFriend", "requestFriend", "acceptFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "removeFriend", "favorite", "favorite", "favorite", "unfavorite", "mute", "mute", "unmute", "publishPost"}
+		"requestFriend", "requestFriend", "requestFriend", "acceptRequest FRIEND", "acceptRequest FRIEND", "declineRequest FRIEND", "withdrawRequest FRIEND", "removeFriend", "removeFriend", "favorite", "favorite", "favorite", "unfavorite", "mute", "mute", "unmute", "publishPost"}
 	field = fields[random.IntN(len(fields))]
 	viewer := 1 + random.Int64N(people)
 	other := 1 + (viewer+random.Int64N(people-1))%people
@@ -166,7 +166,7 @@ func (o *outcomes) note(t *testing.T, field, outcome string, err error) {
 func (o *outcomes) missing() (list []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, field := range []string{"follow", "unfollow", "removeFollower", "block", "unblock", "requestFriend", "acceptFriend", "cancelFriendRequest", "removeFriend", "favorite", "unfavorite", "mute", "unmute"} {
+	for _, field := range []string{"follow", "unfollow", "removeFollower", "block", "unblock", "requestFriend", "acceptRequest FRIEND", "withdrawRequest FRIEND", "removeFriend", "favorite", "unfavorite", "mute", "unmute"} {
 		if o.codes[field+" changed: true"] == 0 {
 			list = append(list, field)
 		}

@@ -4,16 +4,17 @@
 export const possibleTypes = {
   "Node": [
     "Comment",
-    "FriendRequest",
     "List",
     "Post",
     "Relationship",
+    "Request",
     "User"
   ]
 };
 
 // Types of objects without an id: they belong to the object that they were read from.
 export const keyless = [
+  "AcceptRequestsPayload",
   "AccountPayload",
   "ActivityConnection",
   "ActivityEdge",
@@ -39,14 +40,7 @@ export const keyless = [
   "FollowListPayload",
   "FollowManyPayload",
   "FollowOutcome",
-  "FollowRequestAdded",
-  "FollowRequestConnection",
-  "FollowRequestEdge",
   "FollowerAdded",
-  "FriendRequestChanged",
-  "FriendRequestConnection",
-  "FriendRequestEdge",
-  "FriendRequestPayload",
   "ImportFollowsPayload",
   "ImportOutcome",
   "LinkedIdentity",
@@ -65,6 +59,9 @@ export const keyless = [
   "PostPayload",
   "RelationshipChanged",
   "RelationshipPayload",
+  "RequestChanged",
+  "RequestConnection",
+  "RequestEdge",
   "SessionPayload",
   "Standing",
   "SuggestionConnection",
@@ -137,15 +134,13 @@ export const lists = {
       "newerThan",
       "only"
     ],
-    "followRequests": [
-      "direction"
-    ],
-    "friendRequests": [
-      "direction",
-      "state"
-    ],
     "mutedUsers": [
       "scope"
+    ],
+    "requests": [
+      "kind",
+      "direction",
+      "state"
     ]
   }
 };
