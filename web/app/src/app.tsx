@@ -3,7 +3,7 @@ import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent 
 import { useClient, useMutation, useQuery, useSubscription } from 'urql';
 import { reconnected } from './client';
 import { Common } from './common';
-import { FollowRequestAddedDocument, FollowerAddedDocument, ReactivateAccountDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
+import { FollowerAddedDocument, ReactivateAccountDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
 import { Home } from './home';
 import { Face } from './people';
 import { Profile } from './profile';
@@ -223,9 +223,8 @@ function Live() {
   const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
   const [follower] = useSubscription({ query: FollowerAddedDocument });
   const [request] = useSubscription({ query: RequestChangesDocument });
-  const [waits] = useSubscription({ query: FollowRequestAddedDocument });
   const one = follower.data?.followerAdded?.edge?.node;
-  const changed = request.data?.friendRequestChanged?.request;
+  const changed = request.data?.requestChanged?.request;
   useEffect(() => {
     addEventListener(reconnected, refresh);
     return () => removeEventListener(reconnected, refresh);
@@ -236,15 +235,9 @@ function Live() {
     refresh();
   }, [follower.data]);
   useEffect(() => {
-    const person = waits.data?.followRequestAdded?.edge?.node;
-    if (!person) return;
-    tell(`${person.name} asked to follow you.`);
-    refresh();
-  }, [waits.data]);
-  useEffect(() => {
     if (!changed) return;
-    if (changed.state === 'PENDING' && changed.to?.id === session?.userId) tell(`${changed.from?.name} wants to be friends.`);
-    if (changed.state === 'ACCEPTED' && changed.from?.id === session?.userId) tell(`You and ${changed.to?.name} are now friends.`);
+    if (changed.state === 'PENDING' && changed.to?.id === session?.userId) tell(`${changed.from?.name} ${changed.kind === 'FRIEND' ? 'wants to be friends' : 'asked to follow you'}.`);
+    if (changed.state === 'ACCEPTED' && changed.from?.id === session?.userId) tell(changed.kind === 'FRIEND' ? `You and ${changed.to?.name} are now friends.` : `You now follow ${changed.to?.name}.`);
     refresh();
   }, [request.data]);
   return null;
