@@ -211,11 +211,11 @@ func TestBlock(t *testing.T) {
 			// Requests end in both directions.
 			v.does(a, "requestFriend", b)
 			v.does(b, "block", a)
-			v.stand(a, b, "NONE blocked sent CANCELLED", "NONE blocking received CANCELLED")
+			v.stand(a, b, "NONE blocked sent WITHDRAWN", "NONE blocking received WITHDRAWN")
 			v.does(b, "unblock", a)
 			v.does(a, "requestFriend", b)
 			v.does(a, "block", b)
-			v.stand(a, b, "NONE blocking sent CANCELLED", "NONE blocked received CANCELLED")
+			v.stand(a, b, "NONE blocking sent WITHDRAWN", "NONE blocked received WITHDRAWN")
 			v.do(b, "acceptRequest FRIEND", a).Refused("FORBIDDEN")
 			v.does(a, "unblock", b)
 		}

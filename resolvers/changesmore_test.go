@@ -300,9 +300,9 @@ func TestRelationshipChangedReportsAllItsFields(t *testing.T) {
 			does(v.a, `mute`+b+`, scope: EVERYTHING, until: "`+tomorrow+`Z")`, `"muted":"EVERYTHING","mutedUntil":"`+tomorrow)
 			does(v.a, `unmute`+b+`)`, `"muted":null`)
 			does(v.a, `requestFriend`+b+`)`, `"sentRequest":{"state":"PENDING"}`)
-			does(v.a, `withdrawRequest`+b+`)`, `"sentRequest":{"state":"CANCELLED"}`)
+			does(v.a, `withdrawRequest`+b+`, kind: FRIEND)`, `"sentRequest":{"state":"WITHDRAWN"}`)
 			does(v.b, `requestFriend`+a+`)`, `"receivedRequest":{"state":"PENDING"}`)
-			does(v.b, `withdrawRequest`+a+`)`, `"receivedRequest":{"state":"CANCELLED"}`)
+			does(v.b, `withdrawRequest`+a+`, kind: FRIEND)`, `"receivedRequest":{"state":"WITHDRAWN"}`)
 			does(v.a, `setFollowMark`+b+`, special: false, remark: "")`, `"special":false,"remark":null`)
 			v.does(v.a, "block", v.b)
 			for last := ""; !strings.Contains(last, `"blocking":true`); {

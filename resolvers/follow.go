@@ -372,7 +372,7 @@ func followError(argument string, err error) *model.FollowError {
 		known = apierr.ServerAtFault.Error("something went wrong")
 	}
 	shown := &model.FollowError{Code: known.Code, Reason: known.Reason, Message: known.Message}
-	if slices.Contains(aboutUsers, known.Code) {
+	if argument != "" && slices.Contains(aboutUsers, known.Code) {
 		shown.Argument = &argument
 	}
 	if wait, ok := known.Details["retryAfter"].(int); ok {

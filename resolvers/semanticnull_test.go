@@ -44,7 +44,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{1, `addToList(listId: "list_1_5", userIds: [2, 3])`}, {1, `followList(listId: "list_1_5")`}, {1, `removeFromList(listId: "list_1_5", userIds: [3])`}, {1, `deleteList(listId: "list_1_6")`}, {1, `dismissSuggestion(userId: 12)`}, {1, `undismissSuggestion(userId: 12)`},
 		{1, `block(userId: 6)`}, {1, `block(userId: 12)`}, {1, `unblock(userId: 12)`}, {9, `block(userId: 1)`},
 		{1, `updateProfile(bio: "me", locked: true)`}, {2, `unfollow(userId: 1)`}, {2, `follow(userId: 1)`}, {3, `unfollow(userId: 1)`}, {3, `follow(userId: 1)`}, {8, `unfollow(userId: 1)`}, {8, `follow(userId: 1)`},
-		{1, `acceptRequest(kind: FOLLOW, userId: 3)`}, {1, `declineRequest(kind: FOLLOW, userId: 8)`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
+		{1, `acceptRequest(kind: FOLLOW, userId: 3)`}, {1, `declineRequest(kind: FOLLOW, userId: 8)`}, {1, `acceptRequests(kind: FOLLOW)`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
 		{1, `createUser(id: 20, handle: "v20", name: "V")`}, {1, `linkIdentity(userId: 20, issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `unlinkIdentity(issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `signOutEverywhere`},
 		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(postId: "post_1_1", text: "y")`},
 		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `markActivitySeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Activity, 1, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
@@ -156,6 +156,9 @@ func arguments(field *ast.FieldDefinition) string {
 		}[a.Name]
 		if (a.Name == "from" || a.Name == "to") && a.Type.Elem != nil {
 			value = "[1, 2, 5, 6, 7, 9, 99]"
+		}
+		if a.Type.Name() == "RequestKind" {
+			value = "FRIEND"
 		}
 		if field.Name == "nodes" {
 			value = `[1, 5, 99, "post_2_2", "post_3_3", "post_5_5", "cmt_2_1005", "rel_1_2", "rel_2_7", "req_11_1", "req_1_10"]`

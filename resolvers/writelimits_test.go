@@ -48,6 +48,8 @@ func TestMutationsAreLimited(t *testing.T) {
 				value, objects = `["2", "3"]`, 2
 			case a.Name == "userId":
 				value = `"2"`
+			case a.Type.Name() == "RequestKind":
+				value = `FOLLOW`
 			case a.Name == "listId":
 				value = `"list_1_5"`
 			case a.Name == "postId":

@@ -24,10 +24,14 @@ func (t *Relations) DeclineFollow(ctx context.Context, user, other storage.UserI
 	return t.answerFollow(ctx, user, other, storage.None)
 }
 
-// WithdrawFollow ends the user's request to follow another. [ErrSelf], [storage.ErrNoRequest] if the user follows already.
+// WithdrawFollow ends the user's request to follow another. None goes to a hidden user. [ErrSelf], [storage.ErrNoRequest] if the user
+// follows already.
 func (t *Relations) WithdrawFollow(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	if err := t.visible(user, other); err != nil {
-		return Outcome{}, err
+	switch {
+	case user == other:
+		return Outcome{}, ErrSelf
+	case t.HiddenUsers.Has(other):
+		return Outcome{}, nil
 	}
 	o, err := t.endFollow(ctx, user, other, storage.None)
 	return o, gone(user, err)

@@ -274,7 +274,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 
 	// The gateway has accepted the change, and its answer is late.
 	notes(tab, first, count)
-	k := b.keepAnswer("mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, one))
+	k := b.keepAnswer("mutation AcceptRequest", fmt.Sprintf(`"userId":"%d"`, one))
 	tab.Press("Accept " + firstName)
 	tab.Until("it shows at once", `!`+first+` && `+count+` === "2"`)
 	k.arrives(t)
@@ -287,7 +287,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 
 	// The gateway has not got the request yet.
 	notes(tab, second, count)
-	k = b.keepRequest("mutation DeclineFriend", fmt.Sprintf(`"userId":"%d"`, two))
+	k = b.keepRequest("mutation DeclineRequest", fmt.Sprintf(`"userId":"%d"`, two))
 	tab.Press("Decline " + secondName)
 	tab.Until("it shows at once", `!`+second+` && `+count+` === "1"`)
 	k.arrives(t)
@@ -300,7 +300,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	says(t, tab, "true false", "2 1")
 
 	notes(tab, third, count)
-	k = b.refuse("acceptRequest FRIEND", "the shard does not answer", "mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, three))
+	k = b.refuse("acceptRequest", "the shard does not answer", "mutation AcceptRequest", fmt.Sprintf(`"userId":"%d"`, three))
 	tab.Press("Accept " + thirdName)
 	tab.Until("it shows at once", `!`+third+` && !`+count)
 	k.arrives(t)
@@ -319,14 +319,14 @@ func requestsToOthers(t *testing.T, s site, b *between) {
 	tab.Until("it can be withdrawn", `document.body.innerText.includes("You asked to be friends.")`)
 	asked := `document.querySelector(".head").innerText.includes("You asked to be friends.")`
 	notes(tab, asked)
-	k := b.refuse("withdrawRequest FRIEND", "too many requests at once", "mutation WithdrawRequest", `"userId":"520"`)
+	k := b.refuse("withdrawRequest", "too many requests at once", "mutation WithdrawRequest", `"userId":"520"`)
 	picks(tab, name, "Withdraw request")
 	tab.Until("it shows at once", "!"+asked)
 	k.arrives(t)
 	k.letGo()
 	tab.Sees("Too many requests at once.")
 	tab.Until("it waits again", asked)
-	k = b.keepRequest("mutation CancelFriendRequest", `"userId":"520"`)
+	k = b.keepRequest("mutation WithdrawRequest", `"userId":"520"`)
 	picks(tab, name, "Withdraw request")
 	k.arrives(t)
 	tab.Run("see the followers", `document.querySelector(".tabs a[href$='/followers']").click()`)

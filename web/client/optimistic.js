@@ -13,8 +13,6 @@ export function optimistic(options) {
         return payload && { ...payload, followingEdge: { __typename: "FollowEdge", cursor: "", followedAt: new Date().toISOString(), node: payload.user } };
       },
       unfollow: becomes({ following: false, followRequested: false }),
-      acceptFollowRequest: becomes({ followedBy: true, followRequestedBy: false }),
-      declineFollowRequest: becomes({ followRequestedBy: false }),
       removeFollower: becomes({ followedBy: false }),
       block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
       unblock: becomes({ blocking: false }),
@@ -22,9 +20,9 @@ export function optimistic(options) {
       unmute: becomes({ muted: null, mutedUntil: null }),
       setFollowMark: ({ userId, ...mark }, cache) => changed(cache, userId, mark),
       dismissSuggestion: () => ({ __typename: "RelationshipPayload", changed: true }),
-      acceptFriend: becomes({ following: true, followedBy: true, receivedRequest: "ACCEPTED" }),
-      declineFriend: becomes({ receivedRequest: "DECLINED" }),
-      cancelFriendRequest: becomes({ sentRequest: "CANCELLED" }),
+      acceptRequest: answers({ followedBy: true, received: "ACCEPTED" }, { following: true }, { followRequestedBy: false }),
+      declineRequest: answers({ received: "DECLINED" }, {}, { followRequestedBy: false, received: "ENDED" }),
+      withdrawRequest: answers({ sent: "WITHDRAWN" }, {}, { followRequested: false, sent: "ENDED" }),
       favorite: ({ postId }, cache) => favorited(cache, postId, true),
       unfavorite: ({ postId }, cache) => favorited(cache, postId, false),
     },
@@ -68,8 +66,11 @@ function plus(cache, entity, field, by) {
 
 const becomes = (change) => (args, cache) => changed(cache, args.userId, change);
 
+// answers is a change of a request, with what it is of one kind alone.
+const answers = (change, ofFriends, ofFollows) => ({ kind, userId }, cache) => changed(cache, userId, { ...change, ...(kind === "FRIEND" ? ofFriends : ofFollows) }, kind);
+
 // changed is the answer of a change of the relationship with a user, with the counts of both.
-function changed(cache, userId, { sentRequest, receivedRequest, ...change }) {
+function changed(cache, userId, { sent, received, ...change }, kind) {
   const own = viewer(cache);
   if (!own) return null;
   const key = { __typename: "Relationship", id: `rel_${own.user.id}_${userId}` };
@@ -86,19 +87,19 @@ function changed(cache, userId, { sentRequest, receivedRequest, ...change }) {
     ...plus(cache, one, "followerCount", followers),
     ...plus(cache, one, "friendCount", friends),
   });
-  const request = (from, to, state) => state && { __typename: "FriendRequest", id: `req_${from}_${to}`, state };
+  const request = (from, to, state) => state && { __typename: "Request", id: `${kind === "FRIEND" ? "req" : "wait"}_${from}_${to}`, state };
+  const [sentRequest, receivedRequest] = [request(own.user.id, userId, sent), request(userId, own.user.id, received)];
   const relationship = {
     ...key,
     ...change,
     following,
     followedBy,
     status: following ? (followedBy ? "MUTUAL" : "FOLLOWING") : followedBy ? "FOLLOWED_BY" : "NONE",
-    sentRequest: request(own.user.id, userId, sentRequest),
-    receivedRequest: request(userId, own.user.id, receivedRequest),
+    ...(kind === "FRIEND" && { sentRequest, receivedRequest }),
   };
   const other = { ...counted(user(userId), back, out), viewerRelationship: relationship };
-  const of = sentRequest || receivedRequest ? "FriendRequest" : "Relationship";
-  return { __typename: `${of}Payload`, changed: true, viewer: { ...own, user: counted(own.user, out, back) }, user: other, relationship };
+  const asked = sentRequest ?? receivedRequest ?? null;
+  return { __typename: "RelationshipPayload", changed: true, viewer: { ...own, user: counted(own.user, out, back) }, user: other, relationship, request: asked };
 }
 
 function favorited(cache, postId, viewerHasFavorited) {

@@ -40,20 +40,19 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
   const viewer = { __typename: 'User', id: viewerId ?? '' };
   const own = { __typename: 'Viewer', id: `viewer_${viewer.id}` };
   const close = (cache: Cache, userId: unknown) => forget(cache, { __typename: 'User', id: String(userId) }, ...closed);
-  const requestsChanged = later((_, __, cache) => forget(cache, own, 'friendRequests'));
+  const requestsChanged = later((_, __, cache) => forget(cache, own, 'requests'));
   // One request less waits. The gateway counts again when it has been answered.
-  const answered =
-    (list: 'friendRequests' | 'followRequests'): UpdateResolver =>
-    (_, __, cache, info) => {
-      if (!info.optimistic) return forget(cache, own, list);
-      cache.updateQuery({ query: ViewerDocument }, data => {
-        const waiting = data?.viewer?.[list];
-        return waiting ? { ...data, viewer: { ...data.viewer!, [list]: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
-      });
-    };
+  const answered: UpdateResolver = (_, { kind }, cache, info) => {
+    if (!info.optimistic) return forget(cache, own, 'requests');
+    const list = kind === 'FRIEND' ? 'friendRequests' : 'followRequests';
+    cache.updateQuery({ query: ViewerDocument }, data => {
+      const waiting = data?.viewer?.[list];
+      return waiting ? { ...data, viewer: { ...data.viewer!, [list]: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
+    });
+  };
   const closes = later((_, { userId }, cache) => {
     close(cache, userId);
-    if (cache.resolve({ __typename: 'User', id: String(userId) }, 'locked')) forget(cache, own, 'followRequests');
+    if (cache.resolve({ __typename: 'User', id: String(userId) }, 'locked')) forget(cache, own, 'requests');
   });
   const mutesChanged = later((_, __, cache) => {
     forget(cache, own, 'mutedUsers', 'feed');
@@ -85,13 +84,11 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         block: later((_, { userId }, cache) => {
           close(cache, userId);
           forget(cache, viewer, 'followings', 'followers', 'friends');
-          forget(cache, own, 'friendRequests', 'followRequests', 'blockedUsers');
+          forget(cache, own, 'requests', 'blockedUsers');
         }),
         unblock: closes,
         follow: closes,
         unfollow: closes,
-        acceptFollowRequest: answered('followRequests'),
-        declineFollowRequest: answered('followRequests'),
         mute: mutesChanged,
         unmute: mutesChanged,
         dismissSuggestion: (result, args, cache, info) => {
@@ -102,9 +99,9 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
           if (undismissSuggestion) relist(cache, own, 'dismissedUsers', withoutUser(cache, userId), 'edges');
           forget(cache, viewer, 'followSuggestions');
         },
-        acceptFriend: answered('friendRequests'),
-        declineFriend: answered('friendRequests'),
-        cancelFriendRequest: requestsChanged,
+        acceptRequest: answered,
+        declineRequest: answered,
+        withdrawRequest: requestsChanged,
         requestFriend: requestsChanged,
         favorite: later((_, __, cache) => forget(cache, viewer, 'favorites')),
         // Posts and comments have no consistency tokens: another gateway may not know yet what has been written.
@@ -139,8 +136,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
       },
       Subscription: {
         followerAdded: (_, __, cache) => forget(cache, viewer, 'followers', 'followerCount', 'friendCount'),
-        followRequestAdded: (_, __, cache) => forget(cache, own, 'followRequests'),
-        friendRequestChanged: requestsChanged,
+        requestChanged: requestsChanged,
         // Somebody has blocked the viewer or ended that, or has accepted its request.
         relationshipChanged: ({ relationshipChanged }: RelationshipChangesSubscription, _, cache) => close(cache, relationshipChanged?.relationship?.to?.id),
       },

@@ -287,11 +287,11 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
 
 /** Asks somebody to be friends, or withdraws that. */
 function AskForFriendship({ user, standing, ask }: { user: Person; standing: Standing; ask: () => void }) {
-  const [, cancel] = useMutation(gql.CancelFriendRequestDocument);
+  const [, cancel] = useMutation(gql.WithdrawRequestDocument);
   if (standing.status === 'MUTUAL' || standing.receivedRequest?.state === 'PENDING') return null;
   const waits = standing.sentRequest?.state === 'PENDING';
   return (
-    <button type="button" onClick={waits ? () => report(cancel({ userId: user.id }), 'Request withdrawn.') : ask}>
+    <button type="button" onClick={waits ? () => report(cancel({ kind: 'FRIEND', userId: user.id }), 'Request withdrawn.') : ask}>
       {waits ? 'Withdraw request' : 'Ask to be friends'}
     </button>
   );

@@ -2,9 +2,9 @@
 import { useState } from 'react';
 import { useMutation, useQuery } from 'urql';
 import * as gql from './gql';
-import { Endless, FollowButton, Row, nodesOf } from './people';
+import { Endless, Row, nodesOf } from './people';
 import { Link } from './router';
-import { Age, Empty, PageTitle, Skeleton, present, report } from './ui';
+import { Age, Empty, PageTitle, Skeleton, report } from './ui';
 
 const kinds = ['Friend requests', 'Follow requests', 'Friend requests sent', 'Follow requests sent'] as const;
 
@@ -29,35 +29,23 @@ export function Requests() {
       </div>
       {!chosen && fetching ? (
         <Skeleton />
-      ) : kind.startsWith('Friend') ? (
+      ) : (
         <Endless
           key={kind}
           document={gql.RequestsDocument}
-          variables={{ direction }}
-          pick={data => nodesOf(data.viewer?.friendRequests)}
+          variables={{ kind: kind.startsWith('Friend') ? 'FRIEND' : 'FOLLOW', direction }}
+          pick={data => nodesOf(data.viewer?.requests)}
           id={request => request.id}
           keep={request => request.state === 'PENDING'}
           row={request => <RequestRow request={request} received={received} />}
           label="requests"
-          empty={<Empty icon="inbox" title={received ? 'No friend requests.' : 'You haven’t sent any friend requests.'} />}
-        />
-      ) : (
-        <Endless
-          key={kind}
-          document={gql.FollowRequestsDocument}
-          variables={{ direction }}
-          pick={data => data.viewer?.followRequests && { items: present(data.viewer.followRequests.edges), pageInfo: data.viewer.followRequests.pageInfo }}
-          id={edge => edge.node?.id ?? ''}
-          keep={edge => !!edge.node?.viewerRelationship?.[received ? 'followRequestedBy' : 'followRequested']}
-          row={edge => <Row person={edge.node!} note={<Age at={edge.requestedAt} />} actions={received ? <FollowRequest person={edge.node!} /> : <FollowButton person={edge.node!} />} />}
-          label="requests"
           empty={
-            received ? (
+            kind === 'Follow requests' ? (
               <Empty icon="inbox" title="No follow requests.">
-                Approve followers in the <Link to="/settings">settings</Link>, and their requests appear here.
+                When you turn on follow approval in the <Link to="/settings">settings</Link>, requests appear here.
               </Empty>
             ) : (
-              <Empty icon="inbox" title="You haven’t sent any follow requests." />
+              <Empty icon="inbox" title={received ? 'No friend requests.' : `You haven’t sent any ${kind.replace(' sent', '').toLowerCase()}.`} />
             )
           }
         />
@@ -68,15 +56,15 @@ export function Requests() {
 
 /** Accepts or declines somebody who waits to follow the viewer. */
 export function FollowRequest({ person }: { person: gql.PersonFragment }) {
-  const [, accept] = useMutation(gql.AcceptFollowRequestDocument);
-  const [, decline] = useMutation(gql.DeclineFollowRequestDocument);
-  const userId = person.id;
+  const [, accept] = useMutation(gql.AcceptRequestDocument);
+  const [, decline] = useMutation(gql.DeclineRequestDocument);
+  const request = { kind: 'FOLLOW', userId: person.id } as const;
   return (
     <>
-      <button type="button" className="button primary" aria-label={`Let ${person.name} follow you`} onClick={() => report(accept({ userId }), 'Request accepted.')}>
+      <button type="button" className="button primary" aria-label={`Let ${person.name} follow you`} onClick={() => report(accept(request), 'Request accepted.')}>
         Accept
       </button>
-      <button type="button" className="button" aria-label={`Do not let ${person.name} follow you`} onClick={() => report(decline({ userId }), 'Request declined.')}>
+      <button type="button" className="button" aria-label={`Do not let ${person.name} follow you`} onClick={() => report(decline(request), 'Request declined.')}>
         Decline
       </button>
     </>
@@ -85,15 +73,15 @@ export function FollowRequest({ person }: { person: gql.PersonFragment }) {
 
 /** Accepts or declines somebody who wants to be friends with the viewer. */
 export function FriendRequest({ person }: { person: gql.PersonFragment }) {
-  const [, accept] = useMutation(gql.AcceptFriendDocument);
-  const [, decline] = useMutation(gql.DeclineFriendDocument);
-  const userId = person.id;
+  const [, accept] = useMutation(gql.AcceptRequestDocument);
+  const [, decline] = useMutation(gql.DeclineRequestDocument);
+  const request = { kind: 'FRIEND', userId: person.id } as const;
   return (
     <>
-      <button type="button" className="button primary" aria-label={`Accept ${person.name}`} onClick={() => report(accept({ userId }), `You and ${person.name} are now friends.`)}>
+      <button type="button" className="button primary" aria-label={`Accept ${person.name}`} onClick={() => report(accept(request), `You and ${person.name} are now friends.`)}>
         Accept
       </button>
-      <button type="button" className="button" aria-label={`Decline ${person.name}`} onClick={() => report(decline({ userId }), 'Request declined.')}>
+      <button type="button" className="button" aria-label={`Decline ${person.name}`} onClick={() => report(decline(request), 'Request declined.')}>
         Decline
       </button>
     </>
@@ -101,9 +89,10 @@ export function FriendRequest({ person }: { person: gql.PersonFragment }) {
 }
 
 function RequestRow({ request, received }: { request: gql.RequestFragment; received: boolean }) {
-  const [, cancel] = useMutation(gql.CancelFriendRequestDocument);
+  const [, cancel] = useMutation(gql.WithdrawRequestDocument);
   const person = received ? request.from : request.to;
   if (!person) return null;
+  const Answer = request.kind === 'FRIEND' ? FriendRequest : FollowRequest;
   return (
     <Row
       person={person}
@@ -115,9 +104,9 @@ function RequestRow({ request, received }: { request: gql.RequestFragment; recei
       }
       actions={
         received ? (
-          <FriendRequest person={person} />
+          <Answer person={person} />
         ) : (
-          <button type="button" className="button" aria-label={`Withdraw the request to ${person.name}`} onClick={() => report(cancel({ userId: person.id }), 'Request withdrawn.')}>
+          <button type="button" className="button" aria-label={`Withdraw the request to ${person.name}`} onClick={() => report(cancel({ kind: request.kind, userId: person.id }), 'Request withdrawn.')}>
             Withdraw
           </button>
         )
