@@ -1,8 +1,11 @@
 package resolvers
 
 import (
+	"context"
+
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/resolvers/prefetch"
 	"kith/storage"
 )
@@ -45,4 +48,35 @@ func listedEdge(side storage.Side, e storage.Edge, node *model.User) *model.User
 		edge.Cursor = cursorOf(side, e)
 	}
 	return edge
+}
+
+// requestStates are the numbers of states in cursors. Clients keep cursors, so new states are
+// added at the end. kind is the store's type for each, of friend requests.
+var requestStates = map[model.RequestState]struct {
+	number int64
+	kind   storage.EdgeType
+}{
+	model.RequestStatePending:   {1, storage.Pending},
+	model.RequestStateAccepted:  {2, storage.Accepted},
+	model.RequestStateDeclined:  {3, storage.Declined},
+	model.RequestStateWithdrawn: {4, storage.Cancelled},
+	model.RequestStateRemoved:   {5, storage.Removed},
+	model.RequestStateExpired:   {6, storage.Pending},
+}
+
+// requestsOf makes requests whose rows are known and whose users have been fetched.
+func (r *Resolver) requestsOf(ctx context.Context, rows []model.RequestRow, on []*selections.Object, at prefetch.Paths) []*model.Request {
+	if len(rows) == 0 {
+		return nil
+	}
+	now, ttl := r.Relations.Now(), r.Relations.Rules.Load().RequestTTL
+	requests := storage.Each(rows, func(row model.RequestRow) *model.Request {
+		return &model.Request{Row: row, Now: now, TTL: ttl}
+	})
+	prefetch.ShowParts(ctx, requests, on, at)
+	return requests
+}
+
+func mayHaveMessage(row model.RequestRow) bool {
+	return row.Kind == model.RequestKindFriend && row.Type == storage.Pending
 }

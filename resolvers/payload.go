@@ -90,8 +90,8 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 		followerEdge:  s.madeEdge(ctx, followerEdge, d),
 		blockEdge:     s.madeEdge(ctx, blockEdge, d),
 	}
-	for _, request := range r.requestsOf(ctx, d.requests, s.of("request"), prefetch.Here(ctx, s.key("request"))) {
-		p.request = request
+	if len(d.requests) > 0 {
+		p.request = r.requestsOf(ctx, d.requests, s.of("request"), prefetch.Here(ctx, s.key("request")))[0]
 	}
 	p.requestEdge = madeOne(s, "requestEdge", len(d.sent()) > 0, func(on selection, key string) model.RequestEdge {
 		row := d.sent()[0]

@@ -170,10 +170,6 @@ var requestMessage = prefetch.NewInset(
 		}
 	})
 
-func mayHaveMessage(row model.RequestRow) bool {
-	return row.Kind == model.RequestKindFriend && row.Type == storage.Pending
-}
-
 // isRequest reports whether a row is that of a request. When one to follow has ended, its row looks as if there had been none.
 func isRequest(row model.RequestRow) bool {
 	if row.Kind == model.RequestKindFollow {
@@ -219,19 +215,6 @@ func (id nodeID) requestKind() model.RequestKind {
 	return model.RequestKindFriend
 }
 
-// requestsOf makes requests whose rows are known and whose users have been fetched.
-func (r *Resolver) requestsOf(ctx context.Context, rows []model.RequestRow, on []*selections.Object, at prefetch.Paths) []*model.Request {
-	if len(rows) == 0 {
-		return nil
-	}
-	now, ttl := r.Relations.Now(), r.Relations.Rules.Load().RequestTTL
-	requests := storage.Each(rows, func(row model.RequestRow) *model.Request {
-		return &model.Request{Row: row, Now: now, TTL: ttl}
-	})
-	prefetch.ShowParts(ctx, requests, on, at)
-	return requests
-}
-
 // requestsOn are those of some requests that the viewer sees on a side. Only the two users of a request see it, each
 // on its own shard, and not while the other user is hidden.
 func requestsOn(e *prefetch.Access, side storage.Side, requests []storage.Pair) (visible []storage.Pair) {
@@ -259,20 +242,6 @@ func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at
 		}
 	}
 	return orNil(resolverOf(ctx).requestsOf(ctx, rows, on, at)), nil
-}
-
-// requestStates are the numbers of states in cursors. Clients keep cursors, so new states are
-// added at the end. kind is the store's type for each, of friend requests.
-var requestStates = map[model.RequestState]struct {
-	number int64
-	kind   storage.EdgeType
-}{
-	model.RequestStatePending:   {1, storage.Pending},
-	model.RequestStateAccepted:  {2, storage.Accepted},
-	model.RequestStateDeclined:  {3, storage.Declined},
-	model.RequestStateWithdrawn: {4, storage.Cancelled},
-	model.RequestStateRemoved:   {5, storage.Removed},
-	model.RequestStateExpired:   {6, storage.Pending},
 }
 
 func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, _ *int32, _ *string) (*model.RequestConnection, error) {
