@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
@@ -32,6 +33,60 @@ func (r mutations) RemovePost(ctx context.Context, id, reason string) (*model.Mo
 
 func (r mutations) RemoveComment(ctx context.Context, id, reason string) (*model.ModerationPayload, error) {
 	return r.moderate(ctx, "commentId", "Comment", id, reason, storage.ModerationEntry{Action: storage.CommentRemoved})
+}
+
+func (r mutations) ReportUser(ctx context.Context, id, reason string) (*model.ReportPayload, error) {
+	viewer, user, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.report(ctx, reason, storage.ModerationEntry{Owner: viewer, User: user, Action: storage.UserReported}, func(*social.Audience) error {
+		row := loaders.For(ctx).Users.Load(user)
+		if row.Err == nil && (!row.Found || prefetch.IsAbsent(ctx, user)) {
+			return apierr.UserNotFound.Error("there is no such user").In("userId")
+		}
+		return row.Err
+	})
+}
+
+func (r mutations) ReportPost(ctx context.Context, id, reason string) (*model.ReportPayload, error) {
+	viewer, post, err := r.actorAndPost(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	e := storage.ModerationEntry{Owner: viewer, User: post.Author, Action: storage.PostReported, Number: post.Number}
+	return r.report(ctx, reason, e, func(a *social.Audience) error {
+		ids := []storage.PostID{post}
+		prefetch.Fetch(ctx, postIDs{ids, nil})
+		if err := postErr(ctx, a, post); err != nil {
+			return err
+		}
+		if len(visiblePosts(ctx, a, ids)) == 0 {
+			return errNoPost.In("postId")
+		}
+		return nil
+	})
+}
+
+// report adds an entry by its owner, unless seen says that the owner does not see what it is about.
+func (r *Resolver) report(ctx context.Context, reason string, e storage.ModerationEntry, seen func(*social.Audience) error) (*model.ReportPayload, error) {
+	if e.User == e.Owner {
+		return nil, clientError(social.ErrSelf)
+	}
+	var err error
+	if e.Reason, err = accounts.CheckText("reason", reason, 1, storage.MaxReasonLength); err != nil {
+		return nil, err
+	}
+	a, err := prefetch.AudienceOf(ctx)
+	if err == nil {
+		err = seen(a)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.By = e.Owner.String()
+	_, changed, err := r.States.Moderate(ctx, e)
+	return &model.ReportPayload{Changed: changed}, err
 }
 
 // moderate does something to what an argument names, which is of a type.
@@ -94,16 +149,16 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 var moderationActions = [...]model.ModerationAction{
 	storage.Suspended: model.ModerationActionSuspended, storage.Reinstated: model.ModerationActionReinstated,
 	storage.PostRemoved: model.ModerationActionPostRemoved, storage.CommentRemoved: model.ModerationActionCommentRemoved,
+	storage.UserReported: model.ModerationActionUserReported, storage.PostReported: model.ModerationActionPostReported,
 }
 
 func moderationEntry(e storage.ModerationEntry) *model.ModerationEntry {
 	entry := &model.ModerationEntry{At: e.At.Time(), By: e.By, Action: moderationActions[e.Action], UserID: e.User.String(), Reason: e.Reason}
-	removed := storage.PostID{Author: e.Owner, Number: e.Number}
 	switch {
-	case e.Action == storage.PostRemoved:
-		entry.PostID = new((&model.Post{Row: storage.Post{PostID: removed}}).ID())
+	case e.Action == storage.PostRemoved || e.Action == storage.PostReported:
+		entry.PostID = new((&model.Post{Row: storage.Post{PostID: storage.PostID{Author: e.User, Number: e.Number}}}).ID())
 	case e.Action == storage.CommentRemoved:
-		entry.CommentID = new((&model.Comment{Row: storage.Comment{CommentID: storage.CommentID(removed)}}).ID())
+		entry.CommentID = new((&model.Comment{Row: storage.Comment{CommentID: storage.CommentID{Author: e.Owner, Number: e.Number}}}).ID())
 	case e.Action == storage.Suspended && e.Until != storage.Forever:
 		entry.Until = new(e.Until.Time())
 	}

@@ -196,3 +196,41 @@ func holds(t *testing.T, a apitest.Answer, text string) {
 		t.Errorf("%s, want %s in it", a.Text, text)
 	}
 }
+
+// Users report what they see, once in 30 days; whoever is reported sees nothing of it.
+func TestUsersReport(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		a, admin := v.api.As(v.a), v.api.Admin()
+		post := publish(t, v.api, v.b, "text", "k")
+		user := func(id storage.UserID, reason string) apitest.Answer {
+			return a.Ask(`mutation($id: ID!, $why: String!) { reportUser(userId: $id, reason: $why) { changed } }`, apitest.Vars{"id": id.String(), "why": reason})
+		}
+		ofPost := func(id string) apitest.Answer {
+			return a.Ask(`mutation($id: ID!) { reportPost(postId: $id, reason: "rude") { changed } }`, apitest.Vars{"id": id})
+		}
+		for _, changed := range []string{"true", "false"} {
+			user(v.b, " rude ").Is(`{"reportUser": {"changed": ` + changed + `}}`)
+			ofPost(post).Is(`{"reportPost": {"changed": ` + changed + `}}`)
+		}
+		admin.Ask(`query($user: ID) { moderationLog(userId: $user) { nodes { by action userId postId commentId reason until } } }`, apitest.Vars{"user": v.b.String()}).
+			Is(fmt.Sprintf(`{"moderationLog": {"nodes": [
+				{"by": "%[1]s", "action": "POST_REPORTED", "userId": "%[2]s", "postId": %[3]q, "commentId": null, "reason": "rude", "until": null},
+				{"by": "%[1]s", "action": "USER_REPORTED", "userId": "%[2]s", "postId": null, "commentId": null, "reason": "rude", "until": null}]}}`, v.a, v.b, post))
+		v.api.As(v.b).Ask(`{ viewer { standing { state reason } user { handle } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"standing": {"state": "ACTIVE", "reason": null}, "user": {"handle": "u%s"}}}`, v.b))
+		user(v.a, "x").Refused("BAD_USER_INPUT")
+		for _, reason := range []string{"", " ", strings.Repeat("x", storage.MaxReasonLength+1)} {
+			user(v.c, reason).Refused("BAD_USER_INPUT")
+		}
+		v.api.Ask(`mutation { reportUser(userId: 1, reason: "x") { changed } }`, nil).Refused("UNAUTHENTICATED")
+
+		// What is not seen is as what does not exist.
+		ofPost(unused(post)).Refused("NOT_FOUND")
+		v.api.As(v.b).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		user(v.b, "x").Refused("NOT_FOUND")
+		ofPost(post).Refused("NOT_FOUND")
+		user(999_999, "x").Refused("NOT_FOUND")
+		admin.Ask(suspendUser, apitest.Vars{"id": v.a.String(), "why": "spam"}).Whole()
+		user(v.c, "x").Refused("FORBIDDEN")
+	})
+}

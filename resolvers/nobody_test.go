@@ -74,6 +74,7 @@ func asksAboutX() []string {
 		}
 	}
 	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { user { id followingCount } } outcomes { userId changed user { id } followingEdge { node { id } } memberEdge { node { id } } `+anyTie+` error { code message } } } }`)
+	asks = append(asks, `mutation { reportUser(userId: "X", reason: "rude") { changed } }`)
 	asks = append(asks, `mutation { importFollows(file: "uX\n@uX@example.org") { viewer { user { id followingCount } } outcomes { line handle changed user { id } error { code message } } } }`)
 	const anyRelated = `(kind: BOOKMARKS, ids: ["X", "X"]) { viewer { user { id } } outcomes { id changed error { code message } } } }`
 	const anyListed = `(listId: "L", userIds: ["X"]) { changed list { memberCount has(userId: "X") members { totalCount nodes { id } } } outcomes { userId changed user { id } followingEdge { node { id } } memberEdge { node { id } } ` + anyTie + ` error { code message } } } }`

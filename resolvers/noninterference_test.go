@@ -371,7 +371,11 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 				same(t, viewer, `mutation { `+apitest.Call(mutation, fmt.Sprint(id))+` { `+payload+` } }`, nil)
 			}
 			same(t, viewer, fmt.Sprintf(`mutation { followMany(userIds: [%d, 6]) { outcomes { changed user { %s } followingEdge { node { id } } relationship { status } error { reason } } } }`, id, user), nil)
+			same(t, viewer, fmt.Sprintf(`mutation { reportUser(userId: %d, reason: "x") { changed } again: reportUser(userId: %[1]d, reason: "x") { changed } }`, id), nil)
 			same(t, viewer, fmt.Sprintf(`mutation { importFollows(file: "u%d\nu6") { outcomes { changed user { %s } error { reason } } } }`, id, user), nil)
+		}
+		for _, post := range []string{"6_6", "6_56", "7_7", "8_8"} {
+			same(t, viewer, `mutation { reportPost(postId: "post_`+post+`", reason: "x") { changed } }`, nil)
 		}
 		for _, mutation := range []string{`favorite(postId: "post_6_6")`, `addComment(postId: "post_6_6", text: "z", clientKey: "z")`, `favorite(postId: "post_6_56")`} {
 			name, _, _ := strings.Cut(mutation, "(")

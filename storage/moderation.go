@@ -1,6 +1,6 @@
 package storage
 
-// ModerationAction is what an operator has done.
+// ModerationAction is what an operator has done, or a user has reported.
 type ModerationAction uint8
 
 const (
@@ -8,23 +8,33 @@ const (
 	Reinstated     ModerationAction = 2
 	PostRemoved    ModerationAction = 3
 	CommentRemoved ModerationAction = 4
+	UserReported   ModerationAction = 5
+	PostReported   ModerationAction = 6
 )
+
+// HasNumber reports whether entries with the action are about a post or a comment.
+func (a ModerationAction) HasNumber() bool {
+	return a == PostRemoved || a == CommentRemoved || a == PostReported
+}
 
 const (
 	// Forever is the Until of a suspension without an end: the end of the year 9999.
 	Forever Micros = 253_402_300_800e6 - 1
 
+	// ReportedFor is for how long a user cannot report the same again.
+	ReportedFor Micros = 30 * 86_400e6
+
 	MaxReasonLength = 500                   // characters
 	MaxOperatorText = 2*MaxIdentityText + 1 // bytes: an issuer, a blank and a subject
 )
 
-// ModerationEntry is what an operator has done to a user, or to a post or a comment of one. Owner and At are its key.
+// ModerationEntry is what an operator has done to a user, or to a post or a comment of one, or what a user has reported. Owner and At are its key.
 type ModerationEntry struct {
-	Owner  UserID // on whose shard it is: the author of the post that is concerned, or whose comment is; otherwise User
+	Owner  UserID // on whose shard it is: the author of the post that is concerned, or whose comment is; who has reported; otherwise User
 	At     Micros
-	User   UserID // who is suspended or reinstated, or who has written the post or the comment
+	User   UserID // who is suspended, reinstated or reported, or has written the post or the comment
 	Action ModerationAction
-	By     string // who has done it: 1 to MaxOperatorText bytes
+	By     string // who has done it: 1 to MaxOperatorText bytes; of a report, Owner
 	Reason string // 1 to MaxReasonLength characters
 	Until  Micros // of Suspended; otherwise 0
 	Number int64  // of the post or the comment; otherwise 0

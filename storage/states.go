@@ -81,12 +81,13 @@ type StateStore interface {
 	// change of the user has the At that was given: the log may be ahead of the clock.
 	// Nothing changes if the user is suspended until the same time or, to be reinstated, is not suspended at At, and if there is no such
 	// post or comment. A suspension leaves the [UserState] as it is, raises the user's version, and is among [StateChangeLookups].
+	// A report changes nothing else, and adds no entry if Owner has reported the same within [ReportedFor]; whether what is reported exists, is not looked at.
 	// Removing is what [PostWriter].DeletePost does, or [PostWriter].DeleteComment by the post's author. [ErrUserUnknown] if
-	// a user to be suspended or reinstated does not exist or is being deleted.
+	// a user to be suspended or reinstated does not exist or is being deleted, or one who reports does not exist.
 	Moderate(ctx context.Context, entry ModerationEntry) (added ModerationEntry, changed bool, err error)
 
 	// RestoreModeration adds entries as they were elsewhere, for imports, and leaves posts and comments as they are. Without
-	// an Err, each is Found, and the Value reports whether it was added: there may be one with its key. Afterwards the newest entry about each user who
+	// an Err, each is Found, and the Value reports whether it was added: there may be one with its key. Afterwards the newest entry but for reports about each user who
 	// exists says whether that user is suspended; such a change has the time at. Entries of later times get times just behind it, in their order.
 	RestoreModeration(ctx context.Context, entries []ModerationEntry, at Micros) []Result[bool]
 }

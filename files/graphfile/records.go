@@ -234,8 +234,8 @@ var IdentityFormat = Format[storage.LinkedIdentity]{Identities, func(l *storage.
 const Moderation Kind = "moderation"
 
 var (
-	moderationActions = []string{storage.Suspended: "suspended", storage.Reinstated: "reinstated", storage.PostRemoved: "post removed", storage.CommentRemoved: "comment removed"}
-	errEntry          = errors.New("an entry says who has done what, and why: until when a user is suspended, or the number of what was removed")
+	moderationActions = []string{storage.Suspended: "suspended", storage.Reinstated: "reinstated", storage.PostRemoved: "post removed", storage.CommentRemoved: "comment removed", storage.UserReported: "user reported", storage.PostReported: "post reported"}
+	errEntry          = errors.New("an entry says who has done what, and why: until when a user is suspended, or the number of what was removed or reported")
 )
 
 // ModerationFormat is the format of the moderation log.
@@ -246,7 +246,7 @@ var ModerationFormat = Format[storage.ModerationEntry]{Moderation, func(e *stora
 	}
 }, func(e *storage.ModerationEntry) error {
 	isBy := e.By != "" && len(e.By) <= storage.MaxOperatorText && !strings.ContainsFunc(e.By, unicode.IsControl)
-	if !isBy || e.Action == 0 || e.Reason == "" || (e.Action == storage.Suspended) != (e.Until > 0) || (e.Action >= storage.PostRemoved) != (e.Number > 0) {
+	if !isBy || e.Action == 0 || e.Reason == "" || (e.Action == storage.Suspended) != (e.Until > 0) || e.Action.HasNumber() != (e.Number > 0) {
 		return errEntry
 	}
 	return nil

@@ -109,7 +109,7 @@ var Types = byName(
 	&activity, &activityConnection, &activityEdge, &unseenActivity,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
 	&relationshipChanged, &requestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded, &changeEvent,
-	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload,
+	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload, &reportPayload,
 	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
 	&relationshipPayload, &acceptRequestsPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &importFollowsPayload, &importOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,

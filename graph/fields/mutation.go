@@ -38,6 +38,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"removeFriend":        {Weight: bothEnds},
 	"dismissSuggestion":   {Weight: write},
 	"undismissSuggestion": {Weight: write},
+	"reportUser":          {Weight: write},
+	"reportPost":          {Weight: write},
 
 	"publishPost":   {Weight: write},
 	"editPost":      {Weight: write},

@@ -27,6 +27,7 @@ var (
 	})
 	moderationEdge    = edgeOf("ModerationEdge", func(e *model.ModerationEdge) (string, *model.ModerationEntry) { return e.Cursor, e.Node })
 	moderationEntry   = made("ModerationEntry", "at", "by", "action", "userId", "postId", "commentId", "reason", "until")
+	reportPayload     = made("ReportPayload", "changed")
 	moderationPayload = made("ModerationPayload", "changed", "entry")
 )
 

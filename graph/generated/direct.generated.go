@@ -399,6 +399,10 @@ func (ec *executionContext) marshalORelationshipPayload2ᚖkithᚋgraphᚋmodel�
 	return selections.AnswerOptionalObject(ctx, "RelationshipPayload", sel, v, ec._RelationshipPayload)
 }
 
+func (ec *executionContext) marshalOReportPayload2ᚖkithᚋgraphᚋmodelᚐReportPayload(ctx context.Context, sel ast.SelectionSet, v *model.ReportPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "ReportPayload", sel, v, ec._ReportPayload)
+}
+
 func (ec *executionContext) marshalORequest2ᚕᚖkithᚋgraphᚋmodelᚐRequest(ctx context.Context, sel ast.SelectionSet, v []*model.Request) graphql.Marshaler {
 	return selections.AnswerOptionalSlice(ctx, "Request", sel, v, ec.marshalORequest2ᚖkithᚋgraphᚋmodelᚐRequest)
 }

@@ -393,6 +393,8 @@ type ComplexityRoot struct {
 		RemoveFromList      func(childComplexity int, listID string, userIds []string) int
 		RemovePost          func(childComplexity int, postID string, reason string) int
 		RenewToken          func(childComplexity int) int
+		ReportPost          func(childComplexity int, postID string, reason string) int
+		ReportUser          func(childComplexity int, userID string, reason string) int
 		RequestFriend       func(childComplexity int, userID string, message *string) int
 		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
 		SetUserAttributes   func(childComplexity int, userID string, attributes map[string]any) int
@@ -559,6 +561,10 @@ type ComplexityRoot struct {
 		RequestEdge   func(childComplexity int) int
 		User          func(childComplexity int) int
 		Viewer        func(childComplexity int) int
+	}
+
+	ReportPayload struct {
+		Changed func(childComplexity int) int
 	}
 
 	Request struct {
@@ -759,6 +765,8 @@ type MutationResolver interface {
 	RemoveFriend(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	DismissSuggestion(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	UndismissSuggestion(ctx context.Context, userID string) (*model.RelationshipPayload, error)
+	ReportUser(ctx context.Context, userID string, reason string) (*model.ReportPayload, error)
+	ReportPost(ctx context.Context, postID string, reason string) (*model.ReportPayload, error)
 	Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error)
 	Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error)
 	RenewToken(ctx context.Context) (*model.SessionPayload, error)
@@ -2347,6 +2355,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RenewToken(childComplexity), true
+	case "Mutation.reportPost":
+		if e.ComplexityRoot.Mutation.ReportPost == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_reportPost_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ReportPost(childComplexity, args["postId"].(string), args["reason"].(string)), true
+	case "Mutation.reportUser":
+		if e.ComplexityRoot.Mutation.ReportUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_reportUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ReportUser(childComplexity, args["userId"].(string), args["reason"].(string)), true
 	case "Mutation.requestFriend":
 		if e.ComplexityRoot.Mutation.RequestFriend == nil {
 			break
@@ -3200,6 +3230,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.Viewer(childComplexity), true
+
+	case "ReportPayload.changed":
+		if e.ComplexityRoot.ReportPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReportPayload.Changed(childComplexity), true
 
 	case "Request.expiresAt":
 		if e.ComplexityRoot.Request.ExpiresAt == nil {
@@ -4496,7 +4533,7 @@ type FollowListPayload {
 }
 `, BuiltIn: false},
 	{Name: "../schema/moderation.graphqls", Input: `extend type Query {
-  "What operators have done to users, posts and comments, newest first; for a token with the scope ` + "`" + `admin` + "`" + `."
+  "What operators have done to users, posts and comments, and what users have reported, newest first; for a token with the scope ` + "`" + `admin` + "`" + `."
   moderationLog(
     "About this user, whether it still exists or not; left out: about all."
     userId: ID
@@ -4550,6 +4587,12 @@ type ModerationPayload {
   entry: ModerationEntry
 }
 
+"The result of a report."
+type ReportPayload {
+  "False if the viewer has reported the same in the last 30 days."
+  changed: Boolean!
+}
+
 "A page of the log."
 type ModerationConnection {
   edges: [ModerationEdge] @semanticNonNull(levels: [0, 1])
@@ -4563,17 +4606,17 @@ type ModerationEdge {
   node: ModerationEntry @semanticNonNull
 }
 
-"Something that an operator has done. An entry is never changed, and stays when the user is deleted."
+"Something that an operator has done, or a user has reported. An entry is never changed, and stays when the user is deleted."
 type ModerationEntry {
   "When it was done."
   at: DateTime!
-  "Who has done it: ` + "`" + `sub` + "`" + ` of the token; if an identity provider has made the token, ` + "`" + `iss` + "`" + ` and a blank are in front."
+  "Who has done it: ` + "`" + `sub` + "`" + ` of the token; if an identity provider has made the token, ` + "`" + `iss` + "`" + ` and a blank are in front. Of a report, the id of the user."
   by: String!
   "What was done."
   action: ModerationAction!
-  "Who was suspended or reinstated, or has written what was removed."
+  "Who was suspended, reinstated or reported, or has written what was removed or reported."
   userId: ID!
-  "The post that was removed; otherwise null."
+  "The post that was removed or reported; otherwise null."
   postId: ID
   "The comment that was removed; otherwise null."
   commentId: ID
@@ -4583,7 +4626,7 @@ type ModerationEntry {
   until: DateTime
 }
 
-"What an operator can do."
+"What is in the log: what operators do, and what users report."
 enum ModerationAction {
   "A user was suspended."
   SUSPENDED
@@ -4593,6 +4636,10 @@ enum ModerationAction {
   POST_REMOVED
   "A comment was deleted."
   COMMENT_REMOVED
+  "A user has reported another one."
+  USER_REPORTED
+  "A user has reported a post."
+  POST_REPORTED
 }
 `, BuiltIn: false},
 	{Name: "../schema/mutation.graphqls", Input: `"""
@@ -4777,6 +4824,21 @@ type Mutation {
     "The other user."
     userId: ID!
   ): RelationshipPayload @semanticNonNull
+
+  "Tells operators of a user, in their log. Nothing else changes, and the user does not learn of it. NOT_FOUND for one whom the viewer does not see."
+  reportUser(
+    "The other user."
+    userId: ID!
+    "1 to 500 characters, which operators read."
+    reason: String!
+  ): ReportPayload @semanticNonNull
+  "Tells operators of a post of another user, as ` + "`" + `reportUser` + "`" + ` does of a user."
+  reportPost(
+    "The post."
+    postId: ID!
+    "1 to 500 characters, which operators read."
+    reason: String!
+  ): ReportPayload @semanticNonNull
 
   """
   Creates a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
@@ -7362,6 +7424,14 @@ func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type RelationshipPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_ReportPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_ReportPayload_changed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReportPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Request(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -8541,6 +8611,50 @@ func (ec *executionContext) field_Mutation_removePost_args(ctx context.Context, 
 		return nil, err
 	}
 	args["postId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reason"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_reportPost_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "postId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["postId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["reason"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_reportUser_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "reason",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNString2string(ctx, v)
@@ -15743,6 +15857,94 @@ func (ec *executionContext) fieldContext_Mutation_undismissSuggestion(ctx contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_reportUser(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_reportUser(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReportUser(ctx, fc.Args["userId"].(string), fc.Args["reason"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ReportPayload) graphql.Marshaler {
+			return ec.marshalOReportPayload2ᚖkithᚋgraphᚋmodelᚐReportPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_reportUser(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReportPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_reportUser_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_reportPost(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_reportPost(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReportPost(ctx, fc.Args["postId"].(string), fc.Args["reason"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ReportPayload) graphql.Marshaler {
+			return ec.marshalOReportPayload2ᚖkithᚋgraphᚋmodelᚐReportPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_reportPost(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReportPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_reportPost_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_register(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20104,6 +20306,29 @@ func (ec *executionContext) fieldContext_RelationshipPayload_requestEdge(_ conte
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _ReportPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.ReportPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReportPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ReportPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReportPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Request_id(ctx context.Context, field graphql.CollectedField, obj *model.Request) (ret graphql.Marshaler) {
@@ -27628,6 +27853,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "reportUser":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_reportUser(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "reportPost":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_reportPost(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "register":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_register(ctx, field)
@@ -29337,6 +29576,44 @@ func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.Se
 		case "requestEdge":
 			out.Values[i] = ec._RelationshipPayload_requestEdge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var reportPayloadImplementors = []string{"ReportPayload"}
+
+func (ec *executionContext) _ReportPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ReportPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, reportPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ReportPayload")
+		case "changed":
+			out.Values[i] = ec._ReportPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:

@@ -390,17 +390,17 @@ type ModerationEdge struct {
 	Node   *ModerationEntry `json:"node,omitempty"`
 }
 
-// Something that an operator has done. An entry is never changed, and stays when the user is deleted.
+// Something that an operator has done, or a user has reported. An entry is never changed, and stays when the user is deleted.
 type ModerationEntry struct {
 	// When it was done.
 	At time.Time `json:"at"`
-	// Who has done it: `sub` of the token; if an identity provider has made the token, `iss` and a blank are in front.
+	// Who has done it: `sub` of the token; if an identity provider has made the token, `iss` and a blank are in front. Of a report, the id of the user.
 	By string `json:"by"`
 	// What was done.
 	Action ModerationAction `json:"action"`
-	// Who was suspended or reinstated, or has written what was removed.
+	// Who was suspended, reinstated or reported, or has written what was removed or reported.
 	UserID string `json:"userId"`
-	// The post that was removed; otherwise null.
+	// The post that was removed or reported; otherwise null.
 	PostID *string `json:"postId,omitempty"`
 	// The comment that was removed; otherwise null.
 	CommentID *string `json:"commentId,omitempty"`
@@ -585,6 +585,12 @@ type RelationshipPayload struct {
 	Request *Request `json:"request,omitempty"`
 	// The new edge at the head of the viewer's `requests`, if the mutation has made one; else null.
 	RequestEdge *RequestEdge `json:"requestEdge,omitempty"`
+}
+
+// The result of a report.
+type ReportPayload struct {
+	// False if the viewer has reported the same in the last 30 days.
+	Changed bool `json:"changed"`
 }
 
 // A request of the viewer that has changed.
@@ -1272,7 +1278,7 @@ func (e MediaKind) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// What an operator can do.
+// What is in the log: what operators do, and what users report.
 type ModerationAction string
 
 const (
@@ -1284,6 +1290,10 @@ const (
 	ModerationActionPostRemoved ModerationAction = "POST_REMOVED"
 	// A comment was deleted.
 	ModerationActionCommentRemoved ModerationAction = "COMMENT_REMOVED"
+	// A user has reported another one.
+	ModerationActionUserReported ModerationAction = "USER_REPORTED"
+	// A user has reported a post.
+	ModerationActionPostReported ModerationAction = "POST_REPORTED"
 )
 
 var AllModerationAction = []ModerationAction{
@@ -1291,11 +1301,13 @@ var AllModerationAction = []ModerationAction{
 	ModerationActionReinstated,
 	ModerationActionPostRemoved,
 	ModerationActionCommentRemoved,
+	ModerationActionUserReported,
+	ModerationActionPostReported,
 }
 
 func (e ModerationAction) IsValid() bool {
 	switch e {
-	case ModerationActionSuspended, ModerationActionReinstated, ModerationActionPostRemoved, ModerationActionCommentRemoved:
+	case ModerationActionSuspended, ModerationActionReinstated, ModerationActionPostRemoved, ModerationActionCommentRemoved, ModerationActionUserReported, ModerationActionPostReported:
 		return true
 	}
 	return false

@@ -237,6 +237,40 @@ func (s moderation) RestoredNoneIsOfTheFuture(t *testing.T) {
 	s.wantSuspension(t, user, storage.Suspension{Until: at(95_000), Reason: entries[2].Reason})
 }
 
+// A report is no state: it neither suspends nor reinstates, made or restored, and however late it is.
+func (s moderation) AReportChangesNoState(t *testing.T) {
+	users := idsOf(s.newUsers(t, 2))
+	reported, by := users[0], users[1]
+	suspended := s.moderate(t, suspend(reported, 10, 90_000), true)
+	counts, changes := s.countsOf(t, reported), s.changesOf(t, reported)
+	early := func(n int, number int64) storage.ModerationEntry {
+		e := report(by, reported, n, number)
+		e.At -= storage.ReportedFor
+		return e
+	}
+	entry := s.moderate(t, early(20, 0), true)
+	wantEqual(t, "time", s.moderate(t, early(20, 7), true).At, entry.At+1)
+	s.moderate(t, early(30, 0), false) // once
+	s.moderate(t, early(30, 7), false)
+	s.moderate(t, report(by, reported, 19, 0), false)
+	s.moderate(t, report(by, reported, 20, 0), true)
+	restored := []storage.ModerationEntry{report(by, reported, 40, 8), report(reported, by, 50, 0), report(reported, reported, 60, 0)}
+	for _, added := range found(t, s.store.RestoreModeration(t.Context(), restored, at(5000)), len(restored)) {
+		wantEqual(t, "added", added, true)
+	}
+	wantEqual(t, "counts", s.countsOf(t, reported), counts)
+	wantList(t, "changes", s.changesOf(t, reported), changes)
+	s.wantSuspension(t, reported, storage.Suspension{Until: suspended.Until, Reason: suspended.Reason})
+	wantList(t, "changes of the other", s.changesOf(t, by), nil)
+
+	// The newest of the others decides.
+	found(t, s.store.RestoreModeration(t.Context(), []storage.ModerationEntry{suspend(reported, 5, 400)}, at(6000)), 1)
+	s.wantSuspension(t, reported, storage.Suspension{Until: suspended.Until, Reason: suspended.Reason})
+	wantEqual(t, "entries", len(s.log(t, reported)), 7)
+	_, _, err := s.store.Moderate(t.Context(), report(s.id(), reported, 70, 0))
+	wantIs(t, err, storage.ErrUserUnknown)
+}
+
 func (s moderation) EveryEntryComesOnceWithItsShard(t *testing.T) {
 	var want []storage.ModerationEntry
 	for i, user := range idsOf(s.newUsers(t, 8)) {
@@ -289,6 +323,15 @@ func suspend(user storage.UserID, n, until int) storage.ModerationEntry {
 
 func reinstate(user storage.UserID, n int) storage.ModerationEntry {
 	return storage.ModerationEntry{Owner: user, At: at(n), User: user, Action: storage.Reinstated, By: "another", Reason: "a mistake"}
+}
+
+// report is of a post that has a number, or of the user.
+func report(by, user storage.UserID, n int, number int64) storage.ModerationEntry {
+	e := storage.ModerationEntry{Owner: by, At: at(n), User: user, Action: storage.UserReported, By: by.String(), Reason: "rude", Number: number}
+	if number != 0 {
+		e.Action = storage.PostReported
+	}
+	return e
 }
 
 func (s moderation) moderate(t *testing.T, e storage.ModerationEntry, want bool) storage.ModerationEntry {

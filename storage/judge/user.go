@@ -39,6 +39,11 @@ func Suspension(state storage.UserState, until storage.Micros, e storage.Moderat
 	return until != e.Until, nil
 }
 
+// Report reports whether an entry may be added after the last one of the same report, see [storage.StateStore].
+func Report(last storage.Micros, e storage.ModerationEntry) bool {
+	return last == 0 || e.At-last >= storage.ReportedFor
+}
+
 // Mark returns a follow's mark after a change. specials counts the user's special follows; it is
 // called only if their limit matters: [storage.ErrLimitReached]. [storage.ErrAttributesTooLong].
 func Mark(user storage.UserID, mark storage.EdgeMark, change storage.MarkChange, specials func() (int, error)) (storage.EdgeMark, error) {

@@ -25,11 +25,18 @@ FROM moderation_log /*! FORCE INDEX (idx_moderation_user) */
 WHERE user_id = ? AND at <= ? AND (at < ? OR owner_id < ?)
 ORDER BY at DESC, owner_id DESC LIMIT ?`)
 
-	// Of actions up to one. Served by the primary key.
+	// Served by the primary key.
 	sqlLastModeration = `
+SELECT at
+FROM moderation_log /*! FORCE INDEX (PRIMARY) */
+WHERE owner_id = ?
+ORDER BY at DESC LIMIT 1`
+
+	// Of some actions: others about the same are few. Served by idx_moderation_about.
+	sqlLastAbout = `
 SELECT at, action
-FROM moderation_log
-WHERE owner_id = ? AND action <= ?
+FROM moderation_log /*! FORCE INDEX (idx_moderation_about) */
+WHERE owner_id = ? AND user_id = ? AND number = ? AND action >= ? AND action <= ?
 ORDER BY at DESC LIMIT 1`
 )
 
@@ -74,6 +81,12 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 			c, err = w.deleteComment(storage.CommentID{Author: e.Owner, Number: e.Number}, e.Owner)
 		}
 		e.User, changed = c.By, c.Number != 0
+	case storage.UserReported, storage.PostReported:
+		var last storage.ModerationEntry
+		if err = w.lockUser(e.Owner); err == nil {
+			last, err = w.lastAbout(*e, e.Action, e.Action)
+		}
+		changed = judge.Report(last.At, *e)
 	default:
 		if user, err = w.lockState(e.User); err == nil {
 			w.change.AddUser(e.User, storage.Everything) // as in SetState
@@ -86,18 +99,19 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 	if err != nil || !changed {
 		return false, err
 	}
-	last, err := w.lastModeration(e.Owner, storage.CommentRemoved)
+	var last storage.Micros
+	_, err = w.readOne(sqlLastModeration, []any{int64(e.Owner)}, &last)
 	at := e.At // the log may be ahead of the clock
-	if e.At = max(e.At, last.At+1); err != nil || user.User == 0 {
+	if e.At = max(e.At, last+1); err != nil || user.User == 0 {
 		return err == nil, err
 	}
 	return true, w.writeSuspension(user, at, *e)
 }
 
-// lastModeration is the owner's newest entry with an action up to one.
-func (w *writer) lastModeration(owner storage.UserID, upTo storage.ModerationAction) (e storage.ModerationEntry, err error) {
-	_, err = w.readOne(sqlLastModeration, []any{int64(owner), int64(upTo)}, &e.At, &e.Action)
-	return e, err
+// lastAbout is the newest entry with the key but for the time of another one, and with one of the actions.
+func (w *writer) lastAbout(e storage.ModerationEntry, from, to storage.ModerationAction) (last storage.ModerationEntry, err error) {
+	_, err = w.readOne(sqlLastAbout, []any{int64(e.Owner), int64(e.User), e.Number, int64(from), int64(to)}, &last.At, &last.Action)
+	return last, err
 }
 
 func (w *writer) addModeration(e storage.ModerationEntry) (added bool, err error) {
@@ -164,7 +178,7 @@ func (w *writer) restoreModeration(e storage.ModerationEntry, at storage.Micros)
 	}
 	if err == nil {
 		w.change.AddUser(e.User, storage.Everything)
-		e, err = w.lastModeration(e.Owner, storage.Reinstated)
+		e, err = w.lastAbout(e, storage.Suspended, storage.Reinstated)
 	}
 	if err != nil {
 		return false, err

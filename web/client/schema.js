@@ -59,6 +59,7 @@ export const keyless = [
   "PostPayload",
   "RelationshipChanged",
   "RelationshipPayload",
+  "ReportPayload",
   "RequestChanged",
   "RequestConnection",
   "RequestEdge",

@@ -42,6 +42,17 @@ func (s *Store) moderate(e *storage.ModerationEntry) (changed bool, err error) {
 		c := s.deleteComment(storage.CommentID{Author: e.Owner, Number: e.Number}, e.Owner)
 		e.User = c.By
 		return c.Number != 0, nil
+	case storage.UserReported, storage.PostReported:
+		if _, exists := s.users[e.Owner]; !exists {
+			return false, fmt.Errorf("report by %d: %w", e.Owner, storage.ErrUserUnknown)
+		}
+		var last storage.Micros
+		for _, other := range s.moderation {
+			if other.Owner == e.Owner && other.User == e.User && other.Action == e.Action && other.Number == e.Number {
+				last = max(last, other.At)
+			}
+		}
+		return judge.Report(last, *e), nil
 	}
 	state := s.states[e.User]
 	if _, exists := s.users[e.User]; !exists && state.State != storage.Deleted {

@@ -1469,10 +1469,16 @@ FROM relation_counts c
 WHERE c.owner > ? AND c.owner <= ? AND c.incoming <> 0
   AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation_inbox e WHERE e.to_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
 
--- sqlLastModeration. Served by PRIMARY.
+-- sqlLastAbout. Served by idx_moderation_about.
 SELECT at, action
-FROM moderation_log
-WHERE owner_id = ? AND action <= ?
+FROM moderation_log /*! FORCE INDEX (idx_moderation_about) */
+WHERE owner_id = ? AND user_id = ? AND number = ? AND action >= ? AND action <= ?
+ORDER BY at DESC LIMIT 1
+
+-- sqlLastModeration. Served by PRIMARY.
+SELECT at
+FROM moderation_log /*! FORCE INDEX (PRIMARY) */
+WHERE owner_id = ?
 ORDER BY at DESC LIMIT 1
 
 -- sqlLastPosts. Served by idx_post_list.

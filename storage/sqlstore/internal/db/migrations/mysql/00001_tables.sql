@@ -332,7 +332,7 @@ CREATE TABLE IF NOT EXISTS seen (
   PRIMARY KEY (user_id, kind)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
--- What operators have done: entries are only added. owner_id is whose shard has the entry, user_id whom it is about; action is a storage.ModerationAction.
+-- What operators have done, and users have reported: entries are only added. owner_id is whose shard has the entry, user_id whom it is about; action is a storage.ModerationAction.
 CREATE TABLE IF NOT EXISTS moderation_log (
   owner_id BIGINT           NOT NULL,
   at       BIGINT           NOT NULL,
@@ -344,7 +344,8 @@ CREATE TABLE IF NOT EXISTS moderation_log (
   number   BIGINT           NOT NULL,
   PRIMARY KEY (owner_id, at),
   KEY idx_moderation_time (at, owner_id),
-  KEY idx_moderation_user (user_id, at, owner_id)
+  KEY idx_moderation_user (user_id, at, owner_id),
+  KEY idx_moderation_about (owner_id, user_id, number, at)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
 -- Edges of all declared kinds: from_user_id relates to to_user_id by a kind, until ends_at unless that is 0.

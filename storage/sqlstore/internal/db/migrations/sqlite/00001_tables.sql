@@ -363,7 +363,7 @@ CREATE TABLE IF NOT EXISTS seen (
   PRIMARY KEY (user_id, kind)
 ) WITHOUT ROWID;
 
--- What operators have done: entries are only added. owner_id is whose shard has the entry, user_id whom it is about; action is a storage.ModerationAction.
+-- What operators have done, and users have reported: entries are only added. owner_id is whose shard has the entry, user_id whom it is about; action is a storage.ModerationAction.
 CREATE TABLE IF NOT EXISTS moderation_log (
   owner_id INTEGER NOT NULL,
   at       INTEGER NOT NULL,
@@ -381,6 +381,9 @@ CREATE INDEX IF NOT EXISTS idx_moderation_time
 
 CREATE INDEX IF NOT EXISTS idx_moderation_user
   ON moderation_log (user_id, at, owner_id);
+
+CREATE INDEX IF NOT EXISTS idx_moderation_about
+  ON moderation_log (owner_id, user_id, number, at);
 
 -- Edges of all declared kinds: from_user_id relates to to_user_id by a kind, until ends_at unless that is 0.
 CREATE TABLE IF NOT EXISTS relation (
