@@ -91,7 +91,7 @@ func (p *Permit) work(ctx context.Context, turns *turns, cost uint64) bool {
 		return true
 	}
 	if p.turn = turns.begin(ctx, p.of.Party(ctx).payer(), cost); p.turn == nil {
-		p.of.metrics.Overload.WithLabelValues("costly").Inc()
+		p.of.metrics.Overload.WithLabelValues(turns.kind).Inc()
 		return false
 	}
 	return true

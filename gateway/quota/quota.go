@@ -144,8 +144,8 @@ func New(b Bounds, party func(context.Context) Party, m *exchange.Metrics) *Limi
 		shares:   make(map[Party]*share),
 		empty:    make(chan struct{}),
 	}
-	l.turns = newTurns(func() int { return l.half }, b.Requests/4)
-	l.cheap = newTurns(l.forCheap, b.Requests/4)
+	l.turns = newTurns("costly", func() int { return l.half }, b.Requests/4)
+	l.cheap = newTurns("share", l.forCheap, b.Requests/4)
 	return l
 }
 

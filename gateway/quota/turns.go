@@ -23,6 +23,7 @@ type turns struct {
 	ends    map[Party]uint64 // the tags that the parties' next requests would have, unless now is later
 	waiting []*waiter        // in the order in which they came, at most most
 	most    int
+	kind    string // of the requests, as metrics name it
 }
 
 // waiter is a request that waits for its turn.
@@ -34,8 +35,8 @@ type waiter struct {
 	done chan struct{} // closed when that is known
 }
 
-func newTurns(all func() int, most int) *turns {
-	return &turns{all: all, most: max(1, most), ends: make(map[Party]uint64)}
+func newTurns(kind string, all func() int, most int) *turns {
+	return &turns{kind: kind, all: all, most: max(1, most), ends: make(map[Party]uint64)}
 }
 
 // turn is what a request has, from its first turn to its end. It is no turn while the request waits for a server.

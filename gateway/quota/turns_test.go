@@ -52,7 +52,7 @@ func equal(Party) uint64 { return 100 }
 // One request of a party does not wait for the many that another has sent before.
 func TestAPartyThatComesLaterIsNotLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns(always(1), 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
+		order := worked(t, newTurns("", always(1), 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
 		if len(order) != 22 || slices.Contains(order[4:], 2) {
 			t.Errorf("the order was %v", order)
 		}
@@ -62,7 +62,7 @@ func TestAPartyThatComesLaterIsNotLast(t *testing.T) {
 // Parties have turns in proportion to what their requests do not take, whatever they are to cost.
 func TestTurnsAreSharedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns(always(1), 100), slices.Concat(repeated(1, 40), repeated(3, 40)), func(who Party) uint64 { return 100 * uint64(who.User) })
+		order := worked(t, newTurns("", always(1), 100), slices.Concat(repeated(1, 40), repeated(3, 40)), func(who Party) uint64 { return 100 * uint64(who.User) })
 		cheap := 0
 		for _, who := range order[:40] {
 			if who == 1 {
@@ -78,7 +78,7 @@ func TestTurnsAreSharedByTime(t *testing.T) {
 // If too many wait, the one whose turn would come last leaves, not the one who has come last.
 func TestWhoSendsMostIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns(always(1), 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
+		order := worked(t, newTurns("", always(1), 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
 		slices.Sort(order)
 		if want := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(order, want) {
 			t.Errorf("%v got turns, not %v", order, want)
@@ -89,7 +89,7 @@ func TestWhoSendsMostIsRefused(t *testing.T) {
 // Who does not wait any more, takes no turn; and turns do not get lost.
 func TestTurnsThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(always(2), 10)
+		turns := newTurns("", always(2), 10)
 		first, second := turns.begin(t.Context(), user(1), 100), turns.begin(t.Context(), user(1), 100)
 		first.late.Stop()
 		second.late.Stop()
@@ -138,7 +138,7 @@ func executed(t *testing.T, l *Limiter, who Party, cost uint64) time.Duration {
 func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter()
-		l.turns = newTurns(always(1), 10)
+		l.turns = newTurns("", always(1), 10)
 		ctx := asking(t, user(1))
 		for range 3 {
 			p, _ := l.Admit(ctx)
@@ -158,7 +158,7 @@ func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 // A request that waits for a server gives its turn to others, and goes on ahead of those that come later.
 func TestWhoWaitsForAServerHasNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(always(1), 100)
+		turns := newTurns("", always(1), 100)
 		const requests, server, work = 10, 20 * time.Millisecond, time.Millisecond
 		began := time.Now()
 		var all sync.WaitGroup
