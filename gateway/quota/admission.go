@@ -22,10 +22,6 @@ const (
 	// longAnswers is how many answers of the greatest length may be being sent: clients that do not read keep them in memory.
 	longAnswers = 8
 
-	// longestTurn is several times what a costly request works. Who has its turn for longer is waiting itself, for a server
-	// that does not answer, or has got hardly any of the processors.
-	longestTurn = patience / 4
-
 	// freePart is which part of the processors a party may use by cheap requests before these take turns as well, and freeAtOnce what it may
 	// use at once. A unit of cost stands for a microsecond.
 	freePart   = 1. / 32

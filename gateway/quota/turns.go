@@ -8,8 +8,14 @@ import (
 	"time"
 )
 
-// patience is how long a request waits for its turn, or for room, until it is refused.
-const patience = time.Second
+const (
+	// patience is how long a request waits for its turn, or for room, until it is refused.
+	patience = time.Second
+
+	// longestTurn is several times what a costly request works. Who has its turn for longer is waiting itself, for a server
+	// that does not answer, or has got hardly any of the processors.
+	longestTurn = patience / 4
+)
 
 // turns let a few requests be worked on at a time that take milliseconds, in an order that is fair to those who send them, by
 // what they cost: start-time fair queueing (Goyal, Vin and Cheng, "Start-time Fair Queuing", 1996). Each request has a tag: the
