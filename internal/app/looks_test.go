@@ -141,7 +141,7 @@ func TestDialogsAreAccessible(t *testing.T) {
 	axe := axeCore(t)
 	s := open(t, 2*time.Minute)
 	tab := s.as(1, "/u/mateo_silva")
-	for _, button := range []string{"Mark", "Add to list…", "Mute", "Block", "Friends: Mateo Silva"} {
+	for _, button := range []string{"Mark", "Add to list…", "Mute", "Report", "Block", "Friends: Mateo Silva"} {
 		if !strings.Contains(button, ":") {
 			tab.Press("More: Mateo Silva")
 			accessibleAsItIs(t, tab, axe, "menu")

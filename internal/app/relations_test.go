@@ -78,7 +78,7 @@ func locked(t *testing.T, s site) {
 	b.Until("it waits again", button+` === "Requested"`)
 	b.Press("Requests")
 	b.Press("Follow requests sent")
-	b.Press("Requested: " + name)
+	b.Press("Withdraw the request to " + name)
 	b.Until("the request is withdrawn", isEmptyAs("You haven’t sent any follow requests."))
 }
 
@@ -158,6 +158,13 @@ func posts(t *testing.T, s site) {
 	reader.Until("the head says so", `document.querySelector(".head").innerText.includes("You muted their posts.")`)
 	reader.Press("Undo")
 	reader.Until("and no more", `!document.querySelector(".head").innerText.includes("You muted")`)
+	for _, of := range []string{"the post by " + name, name} {
+		picks(reader, of, "Report")
+		reader.Type("dialog textarea", "It sells something")
+		reader.Press("Send report")
+		reader.Sees("Reported. The operators will read it.")
+		reader.Until("the dialog is closed", `!document.querySelector("dialog")`)
+	}
 	picks(reader, "the post by "+name, "Copy link")
 	reader.Until("the link is copied, or shown", `/Link copied|app\/post\//.test(document.querySelector(".notes").innerText)`)
 	picks(tab, "the post by "+name, "Delete this post")

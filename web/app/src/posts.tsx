@@ -5,7 +5,7 @@ import * as gql from './gql';
 import { Endless, Face, nodesOf } from './people';
 import { Link, navigate } from './router';
 import { askToSignIn, useSession } from './session';
-import { Age, Count, Empty, Failure, Icon, Menu, PageTitle, Skeleton, report, sentence, tell } from './ui';
+import { Age, Count, Dialog, Empty, Failure, Icon, Menu, PageTitle, Skeleton, report, sentence, tell } from './ui';
 
 export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; alone?: boolean }) {
   const session = useSession();
@@ -45,25 +45,58 @@ function PostMenu({ post: { id, author }, alone }: { post: gql.PostCardFragment;
   const [, remove] = useMutation(gql.DeletePostDocument);
   const [, mute] = useMutation(gql.MuteDocument);
   const [, unmute] = useMutation(gql.UnmuteDocument);
+  const [, tellOf] = useMutation(gql.ReportPostDocument);
+  const [reports, setReports] = useState(false);
   const quiet = async ({ id: userId, name }: gql.PersonFragment) => {
     if (await report(mute({ userId, scope: 'POSTS', until: null }))) tell(`You muted the posts of ${name}.`, 'good', () => report(unmute({ userId })));
   };
   return (
-    <Menu label={`More: the post by ${author?.name ?? 'someone'}`}>
-      <button type="button" onClick={() => copy(new URL(`/app/post/${id}`, location.href).href)}>
-        Copy link
-      </button>
-      {session && author && author.id !== session.userId && (
-        <button type="button" onClick={() => quiet(author)}>
-          Mute posts of {author.name}
+    <>
+      <Menu label={`More: the post by ${author?.name ?? 'someone'}`}>
+        <button type="button" onClick={() => copy(new URL(`/app/post/${id}`, location.href).href)}>
+          Copy link
         </button>
-      )}
-      {session && author?.id === session.userId && (
-        <button type="button" className="danger" onClick={async () => (await report(remove({ id }))) && alone && navigate('/')}>
-          Delete this post
-        </button>
-      )}
-    </Menu>
+        {session && author && author.id !== session.userId && (
+          <>
+            <button type="button" onClick={() => quiet(author)}>
+              Mute posts of {author.name}
+            </button>
+            <button type="button" className="danger" onClick={() => setReports(true)}>
+              Report
+            </button>
+          </>
+        )}
+        {session && author?.id === session.userId && (
+          <button type="button" className="danger" onClick={async () => (await report(remove({ id }))) && alone && navigate('/')}>
+            Delete this post
+          </button>
+        )}
+      </Menu>
+      {reports && <ReportDialog of="this post" send={reason => tellOf({ postId: id, reason })} close={() => setReports(false)} />}
+    </>
+  );
+}
+
+type ReportProps = { of: string; send: (reason: string) => Promise<{ error?: CombinedError }>; close: () => void };
+
+/** Tells the operators what is wrong with somebody, or with a post. */
+export function ReportDialog({ of, send, close }: ReportProps) {
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const reason = String(new FormData(event.currentTarget).get('reason')).trim();
+    if (await report(send(reason), 'Reported. The operators will read it.')) close();
+  };
+  return (
+    <Dialog title={`Report ${of}`} close={close}>
+      <form onSubmit={submit}>
+        <label className="field">
+          What is wrong?
+          <textarea name="reason" maxLength={500} rows={3} required />
+          <small className="quiet">Only the operators read this.</small>
+        </label>
+        <button className="button primary">Send report</button>
+      </form>
+    </Dialog>
   );
 }
 

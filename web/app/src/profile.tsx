@@ -5,7 +5,7 @@ import * as gql from './gql';
 import { Endless, Face, Faces, FollowButton, PeopleList, nodesOf, pageOf } from './people';
 import { ListsDialog, Lists } from './lists';
 import { scopes } from './own';
-import { PostCard } from './posts';
+import { PostCard, ReportDialog } from './posts';
 import { FollowRequest, FriendRequest } from './requests';
 import { Link } from './router';
 import { becomeDemoUser, demoUsers, useSession } from './session';
@@ -230,8 +230,9 @@ function Since({ of: { following, followedAt, firstFollowedAt, muted, mutedUntil
 /** Everything that the viewer can do with somebody. */
 function Actions({ user, standing }: { user: Person; standing: Standing }) {
   const session = useSession();
-  const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'lists' | 'mute' | 'block'>('');
+  const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'lists' | 'mute' | 'report' | 'block'>('');
   const [, unblock] = useMutation(gql.UnblockDocument);
+  const [, tellOf] = useMutation(gql.ReportUserDocument);
   const [{ data }] = useQuery({ query: gql.ViewerDocument, requestPolicy: 'cache-only', pause: !session });
   const close = () => setDialog('');
   const me = data?.viewer?.user.handle;
@@ -267,6 +268,11 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
         <button type="button" onClick={() => setDialog('mute')}>
           {standing.muted ? 'Muted' : 'Mute'}
         </button>
+        {!standing.blockedBy && (
+          <button type="button" className="danger" onClick={() => setDialog('report')}>
+            Report
+          </button>
+        )}
         <button type="button" className="danger" onClick={() => setDialog('block')}>
           Block
         </button>
@@ -280,6 +286,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
       {dialog === 'mark' && <MarkDialog user={user} standing={standing} close={close} />}
       {dialog === 'lists' && <ListsDialog user={user} close={close} />}
       {dialog === 'mute' && <MuteDialog user={user} standing={standing} close={close} />}
+      {dialog === 'report' && <ReportDialog of={user.name} send={reason => tellOf({ userId: user.id, reason })} close={close} />}
       {dialog === 'block' && <BlockDialog user={user} standing={standing} close={close} />}
     </>
   );

@@ -42,7 +42,7 @@ export function Requests() {
           empty={
             kind === 'Follow requests' ? (
               <Empty icon="inbox" title="No follow requests.">
-                When you turn on follow approval in the <Link to="/settings">settings</Link>, requests appear here.
+                Approve followers in the <Link to="/settings">settings</Link>, and their requests appear here.
               </Empty>
             ) : (
               <Empty icon="inbox" title={received ? 'No friend requests.' : `You haven’t sent any ${kind.replace(' sent', '').toLowerCase()}.`} />
