@@ -301,7 +301,7 @@ func live(t *testing.T, s site) {
 	b := s.as(300, "/u/"+yours)
 	b.Until("the profile", count("followers")+" >= 0")
 	before := b.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
-	s.subscribed(t, 4+3) // a also watches b's profile
+	s.subscribed(t, 3+2) // a also watches b's profile
 	a.Press("Follow: " + name)
 	b.Sees(mine + " now follows you.")
 	b.Until("the count has risen", count("followers")+" === "+before+" + 1")
@@ -326,7 +326,7 @@ func requests(t *testing.T, s site) {
 	a := s.as(400, "/u/"+yours)
 	b := s.as(500, "/requests")
 	b.Sees("No friend requests.")
-	s.subscribed(t, 4+3)
+	s.subscribed(t, 3+2)
 	picks(a, name, "Ask to be friends")
 	a.Type("dialog textarea", "We met on the train")
 	a.Press("Send request")

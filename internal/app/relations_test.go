@@ -108,7 +108,7 @@ func blocked(t *testing.T, s site) {
 	a := s.as(831, "/u/"+handle)
 	a.Until("the posts", `document.querySelector(".post")`)
 	before := a.Text(`String(` + count("followers") + `)`)
-	s.subscribed(t, 4)
+	s.subscribed(t, 3)
 	s.does(t, 830, "block", 831)
 	a.Until("the page says so", isEmptyAs(name+" blocked you."))
 	a.Until("a follower less", count("followers")+" === "+before+" - 1")

@@ -27,7 +27,7 @@ func TestLists(t *testing.T) {
 	s.mutate(t, other, `mutation($ids: [ID!]!) { createList(name: "Swimmers", userIds: $ids) { list { id } } }`, map[string]any{"ids": []int{one}}, &swimmers)
 	b := s.as(other, "/list/"+swimmers.CreateList.List.ID)
 	b.Sees("No posts yet from the people on this list.")
-	s.subscribed(t, 4)
+	s.subscribed(t, 3)
 	s.publish(t, one, "From the wall")
 	b.Run("meddle", meddle)
 	b.Run("cut off", `cut = "query Feed"`)
