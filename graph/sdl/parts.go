@@ -26,7 +26,7 @@ var partFields = map[string]map[string][]string{
 	Accounts: {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
 	Posts: {
 		"Query":        {"latestPosts"},
-		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen", "removePost", "removeComment"},
+		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen", "reportPost", "removePost", "removeComment"},
 		"Subscription": {"postAdded", "favoriteAdded", "commentAdded"},
 		"Viewer":       {"feed", "feedSeenUpTo"},
 		"Activity":     {"post"},
