@@ -1,7 +1,7 @@
 // What the cache knows about Kith beside what every client has to: what else the answer of a change changes.
 import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from '@urql/exchange-graphcache';
 import { graphcache, optimistic } from '../../client';
-import { CommentCountFragmentDoc, ViewerDocument, type RelationshipChangesSubscription } from './gql';
+import { CommentCountFragmentDoc, WaitingDocument, type RelationshipChangesSubscription, type RequestKind } from './gql';
 
 const kith = optimistic({ keys: graphcache(() => null).keys });
 
@@ -44,10 +44,9 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
   // One request less waits. The gateway counts again when it has been answered.
   const answered: UpdateResolver = (_, { kind }, cache, info) => {
     if (!info.optimistic) return forget(cache, own, 'requests');
-    const list = kind === 'FRIEND' ? 'friendRequests' : 'followRequests';
-    cache.updateQuery({ query: ViewerDocument }, data => {
-      const waiting = data?.viewer?.[list];
-      return waiting ? { ...data, viewer: { ...data.viewer!, [list]: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
+    cache.updateQuery({ query: WaitingDocument, variables: { kind: kind as RequestKind } }, data => {
+      const waiting = data?.viewer?.requests;
+      return waiting ? { ...data, viewer: { ...data.viewer!, requests: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
     });
   };
   const closes = later((_, { userId }, cache) => {
