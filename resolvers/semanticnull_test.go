@@ -50,6 +50,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `markActivitySeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Activity, 1, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
 		{1, `deleteComment(commentId: "cmt_1_1000")`}, {3, `deletePost(postId: "post_3_3")`},
 		{1, `suspendUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`}, {1, `reinstateUser(userId: 12, reason: "x")`},
+		{1, `reportUser(userId: 2, reason: "x")`}, {1, `reportPost(postId: "post_4_4", reason: "x")`},
 		{1, `removePost(postId: "post_4_4", reason: "x")`}, {1, `removeComment(commentId: "cmt_2_1001", reason: "x")`},
 	} {
 		by := api.Admin()
