@@ -19,7 +19,7 @@ async function post(query, variables, to = url) {
   return response.json();
 }
 
-const isNode = (type) => (g.isObjectType(type) && type.getFields().id !== undefined) || g.isAbstractType(type);
+const isNode = (type) => g.isAbstractType(type) || type.name === "Viewer" || type.getInterfaces().some((i) => i.name === "Node");
 
 /** whole selects everything of a type, up to objects that have an id. */
 function whole(type) {
