@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 
 	"kith/graph/cursor"
@@ -70,7 +71,9 @@ func (l *listField) Ask(ctx context.Context, level *prefetch.Level, f *selection
 		return
 	}
 	level.AddOpens(l.side, users)
-	n, p := prefetch.PageNeedsOf(f), prefetch.GroupIn(level, func(p *listsOfSide) bool { return p.side == l.side }, func() *listsOfSide { return &listsOfSide{side: l.side} })
+	n, together := prefetch.PageNeedsOf(f), prefetch.PageNeedsOf(f.Same.Twins...)
+	n.Cursors, n.Around = together.Cursors, together.Around // they cost nothing, and pages of one list may replace one another
+	p := prefetch.GroupIn(level, func(p *listsOfSide) bool { return p.side == l.side }, func() *listsOfSide { return &listsOfSide{side: l.side} })
 	if n.Total {
 		level.Counts = prefetch.Joined(level.Counts, users)
 	}
@@ -80,9 +83,6 @@ func (l *listField) Ask(ctx context.Context, level *prefetch.Level, f *selection
 		one, known := p.pages.Get(name)
 		if !known {
 			one = &userPage{Complete: true}
-			if before, ok := level.Request.Answer(name); ok { // an alias on another level
-				one.Needs = before.(*userPage).Needs
-			}
 			p.pages.Add(name, one)
 		}
 		one.Needs = one.Needs.With(n)
@@ -158,7 +158,7 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 	}
 	for _, name := range p.pages.Keys() {
 		one, _ := p.pages.Get(name)
-		level.Request.Put(name, one)
+		level.Request.Join(name, one, func(before any) any { return joined(one, before.(*userPage)) })
 	}
 	for _, list := range p.aliases {
 		items := list.Below[0].Items
@@ -174,6 +174,19 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 			level.Next = append(level.Next, prefetch.Users{IDs: ids, On: items})
 		}
 	}
+}
+
+// joined is a page with what another level has read of it, which may be answered at the same time: the rows, or how long the list is.
+func joined(one, before *userPage) *userPage {
+	both := *one
+	if !one.Needs.Rows {
+		both.Rows, both.Cursors, both.Since, both.Info = before.Rows, before.Cursors, before.Since, before.Info
+	}
+	if !one.Needs.Total {
+		both.Total = before.Total
+	}
+	both.Needs, both.Complete, both.Err = one.Needs.With(before.Needs), one.Complete && before.Complete, cmp.Or(one.Err, before.Err)
+	return &both
 }
 
 // count tells pages how long their lists are.

@@ -82,6 +82,16 @@ func (r *Request) Put(name PageName, page any) {
 	r.answers.Put(name, page)
 }
 
+// Join keeps a page that has been read, joined with the one that is kept, if there is one.
+func (r *Request) Join(name PageName, page any, with func(before any) any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if before, ok := r.answers.Get(name); ok {
+		page = with(before)
+	}
+	r.answers.Put(name, page)
+}
+
 // Shared works something out once in a request, for all aliases that ask for it: those with equal keys, whose type says what is asked.
 // What is worked out knows no field: neither its path nor what is selected below it. Answers that [loaders.Loaders.Together] works out
 // run in turn, and none may wait for another: they share by [Keep].
