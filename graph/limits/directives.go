@@ -65,9 +65,10 @@ func declaredSize(schema *ast.Schema, field *ast.FieldDefinition, r rule) (argum
 		arguments = append(arguments, named("slicingArguments", "", ast.ListValue, slicing...))
 	}
 	if r.kind == page {
-		sized = []string{"edges", "nodes"}
-		if len(slicing) == 0 {
-			sized = []string{"outcomes"}
+		for _, name := range []string{"edges", "nodes", "outcomes"} {
+			if schema.Types[field.Type.Name()].Fields.ForName(name) != nil {
+				sized = append(sized, name)
+			}
 		}
 		arguments = append(arguments, named("sizedFields", "", ast.ListValue, sized...))
 	}
