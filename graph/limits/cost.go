@@ -74,6 +74,7 @@ func (c *Costs) Of(op *graphql.OperationContext) (uint64, error) {
 	return cost, nil
 }
 
+// statCost names the cost among an operation's statistics, where it is kept if it is more than statFrom: cheap ones shall not allocate for it.
 const (
 	statCost = "cost"
 	statFrom = 1_000
