@@ -55,8 +55,11 @@ var (
 	// Dismissals keeps users out of a user's suggestions.
 	Dismissals = Kind{Number: 3, Name: "dismissals", Max: MaxDismissals, Lasts: 180 * 24 * time.Hour, KeepsNewest: true, Hides: SuggestionAnswers}
 
+	// Acceptances lead from a locked user to those whose requests to follow it has accepted, who are told of it: their follows are like others.
+	Acceptances = Kind{Number: 4, Name: "acceptances", Max: MaxAcceptances, Lasts: 90 * 24 * time.Hour, KeepsNewest: true}
+
 	// OwnKinds are all of them. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it.
-	OwnKinds = []Kind{Mutes, PostMutes, Dismissals}
+	OwnKinds = []Kind{Mutes, PostMutes, Dismissals, Acceptances}
 )
 
 const (
@@ -64,6 +67,8 @@ const (
 	MaxMutes = 1000
 	// MaxDismissals is how many dismissals of a user are kept, at most: the newest ones.
 	MaxDismissals = 5000
+	// MaxAcceptances is how many acceptances of a user are kept, at most: the newest ones.
+	MaxAcceptances = 5000
 	// FirstDeclared and LastDeclared are the numbers that products may give their kinds.
 	FirstDeclared, LastDeclared int64 = 100, 999
 )

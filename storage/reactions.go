@@ -2,24 +2,32 @@ package storage
 
 import "cmp"
 
-// Reaction is a favorite of a post, or a comment on it, as the post's author is told of it.
+// Reaction is what a user has done that another is told of, and that is about a post.
 type Reaction struct {
-	Place // the comment's; a favorite is at its time, and at the number of the post
+	Place // the comment's; a favorite or mention is at its time, and at the number of the post
 	By    UserID
 	Post  int64 // its number
 }
 
-// ReactionsQuery asks for a range of the favorites of an author's posts, or of the comments on them, newest first: in the order of
-// [Reaction.Compare]. It is comparable.
+// ReactionKind says what reactions are.
+type ReactionKind uint8
+
+const (
+	PostFavorites ReactionKind = iota // of posts of the user
+	PostComments                      // on posts of the user
+	PostMentions                      // of the user, in posts of others
+)
+
+// ReactionsQuery asks for a range of what concerns a user, newest first: in the order of [Reaction.Compare]. It is comparable.
 type ReactionsQuery struct {
-	Author   UserID
-	Comments bool     // not favorites
-	After    Reaction // only those strictly behind its place and user (older), unless zero
-	Limit    int      // how many at most, ≥ 1
+	User  UserID
+	Kind  ReactionKind
+	After Reaction // only those strictly behind its place and user (older), unless zero
+	Limit int      // how many at most, ≥ 1
 }
 
-// ReactionLookups reads a range of what others, and the author itself, have made of each author's posts. Those to posts that have been
-// deleted are listed like others. Every query is Found.
+// ReactionLookups reads a range of what others, and the user itself, have done. What is about posts that have been deleted is listed like
+// the rest. Every query is Found.
 var ReactionLookups = NewLookupKind[ReactionsQuery, []Reaction]("reactions", nil)
 
 // Compare orders reactions of one kind as lists run: negative when r comes before o. Several users may favorite a post at one time.

@@ -32,7 +32,7 @@ var (
 	UserLookups = NewLookupKind[UserID, User]("users", nil)
 
 	// HandleLookups resolves handles, which must be in their folded (lower-case) form. A malformed handle
-	// is not found, and does not affect the others.
+	// is not found, and does not affect the others. The user may lack it, or be gone: the handle is only claimed for it.
 	HandleLookups = NewLookupKind[string, UserID]("handles", nil)
 
 	// CountLookups reads the counts of users by id: how many edges of type [Following] leave and enter them, and more. They are stored
@@ -134,7 +134,8 @@ type Writer interface {
 	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
 	// is Found, and the Value reports whether this call created it. If the Value is false, the id
 	// existed already, and nothing of that user is changed, even if another handle is asked for.
-	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user, and [ErrIDUnusable] that of one whose id is above
+	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user, and is not taken over as by Register, where the clock
+	// says the time and not CreatedAt. [ErrIDUnusable] is that of one whose id is above
 	// [MaxUserID] or is a deleted user's; such a user claims no handle. If two users of
 	// one batch want the same handle, one of them gets it. Calling it again with the same users is
 	// harmless, also after a crash in between.

@@ -184,7 +184,11 @@ const (
 	Following EdgeType = 1
 	Blocking  EdgeType = 2
 	Requested EdgeType = 3 // a follow that waits for the approval of To, a locked user
+	Denied    EdgeType = 4 // a tombstone, too: of a follow that To has not approved
 )
+
+// HasEnded reports, of an edge in `following` or `follower`, that its row is a tombstone.
+func (t EdgeType) HasEnded() bool { return t == None || t == Denied }
 
 // The types of edges in `friend_request` and `friend_request_inbox`: the states of a friend
 // request. [None] is a request of a user who has been deleted.
@@ -200,12 +204,15 @@ const (
 const (
 	Favorited EdgeType = 1
 	Related   EdgeType = 1
+
+	// Mentioned is an edge of the Favorites side from the author of a post to another user, whom the post names: nobody counts it.
+	Mentioned EdgeType = 2
 )
 
 // Edge is one directed relation: between two users, from a user to a post of another, or of a declared kind.
 type Edge struct {
 	From, To   UserID
-	Post       int64 // the item: the number of To's post, or of the [Kind]; 0 on the [Sides] of users
+	Post       int64 // the item: the number of To's post, or of From's if it is [Mentioned], or of the [Kind]; 0 on the [Sides] of users
 	Type       EdgeType
 	UpdateTime Micros // moves only when Type changes: the list's sort key and the edge's version
 }

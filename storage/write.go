@@ -9,8 +9,8 @@ import (
 // AccountStore keeps what signing in and profiles need.
 type AccountStore interface {
 	// Register creates one user together with its handle, its counts and the hash of its password.
-	// If the handle was claimed more than [ClaimTTL] ago for a user who was never created, Register
-	// takes it over. [ErrHandleTaken], [ErrUserExists], [ErrIDUnusable].
+	// If the handle was claimed more than [ClaimTTL] before CreatedAt for a user who was never created, or who was deleted,
+	// see [HandleRest], Register takes it over. [ErrHandleTaken], [ErrUserExists], [ErrIDUnusable].
 	Register(ctx context.Context, user User, passwordHash string) error
 
 	// SetPassword replaces the hash of a user and returns the password as it is afterwards.
@@ -29,6 +29,10 @@ var PasswordLookups = NewLookupKind[UserID, Password]("passwords", nil)
 // ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be
 // taken over.
 const ClaimTTL Micros = 60_000_000
+
+// HandleRest is how long after a user is erased nobody else gets the handle, in microseconds: 30 days. Until then its claim is dated
+// ahead.
+const HandleRest Micros = 30 * 24 * 60 * ClaimTTL
 
 // Password is what is stored of a user's password.
 type Password struct {
@@ -89,8 +93,8 @@ type EdgeChanger interface {
 type EdgeChange struct {
 	To   UserID   // the other user, the post's author, or the other end
 	Item int64    // the post's number, or the kind's
-	Type EdgeType // of requests: one of their states
-	Ends EdgeType // the type that [None] ends; rows of other types stay; 0 stands for [Following] and [Requested].
+	Type EdgeType // of requests: one of their states; [Denied] is None unless the row is [Requested]
+	Ends EdgeType // the type that None ends; rows of other types stay; 0 stands for [Following] and [Requested].
 	// If it is [Requested], rows of other types stay whatever Type is: one accepts what still waits.
 	At Micros // the clock, read once per request
 
@@ -224,7 +228,7 @@ type IDs interface {
 // time.
 type Leaser interface {
 	// Lease leases a slot of a kind, 0 … slots−1, until a time: the slot that the owner already
-	// holds, or else a free or expired one. [ErrNoLease] if all are taken.
+	// holds, or else a free one, or if there is none, one that has expired. [ErrNoLease] if all are taken.
 	Lease(ctx context.Context, kind, owner string, slots int, now, until Micros) (int, error)
 
 	// Release gives the owner's slot back, if the lease ends at a time, or, if that is 0, whenever it ends. If the owner holds no

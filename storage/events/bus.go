@@ -30,6 +30,8 @@ type Bus struct {
 	lost   bool    // events were dropped after the last message sent
 	waking chan struct{}
 	number uint64 // of the last message; only the sending goroutine uses it
+
+	failing atomic.Bool // see [Bus.Unheard]
 }
 
 // BusConfig says how gateways reach each other.
@@ -134,6 +136,9 @@ func (b *Bus) Behind() bool {
 	return b.lost || len(b.queue) > 0
 }
 
+// Unheard reports whether sending to the others fails at the moment: something has changed, and they do not know.
+func (b *Bus) Unheard() bool { return b.failing.Load() }
+
 // Run exchanges events with the other gateways until the context is done, and ends in no other way.
 // Then it sends what is left, for a second at most.
 func (b *Bus) Run(ctx context.Context) {
@@ -202,6 +207,7 @@ func (b *Bus) drain(ctx context.Context) {
 		text := m.encode()
 		pause := firstPause
 		for b.publish(ctx, text) != nil {
+			b.failing.Store(true)
 			b.metrics.failures.Inc()
 			if sleep.For(ctx, pause) != nil {
 				b.putBack(m)
@@ -209,6 +215,7 @@ func (b *Bus) drain(ctx context.Context) {
 			}
 			pause = min(2*pause, longPause)
 		}
+		b.failing.Store(false)
 		b.metrics.sent.Add(float64(len(m.events)))
 	}
 }

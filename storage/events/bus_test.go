@@ -3,8 +3,10 @@ package events_test
 import (
 	"context"
 	"encoding/binary"
+	"net"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -372,7 +374,16 @@ func BenchmarkPublish(b *testing.B) {
 
 func TestHearingIsReported(t *testing.T) {
 	server := testenv.Redis(t)
-	g := start(t, connect(t, server))
+	var isSilent atomic.Bool
+	var silent net.Listener
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{server.Addr()}, ContextTimeoutEnabled: true, Dialer: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if isSilent.Load() {
+			address = silent.Addr().String()
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}})
+	t.Cleanup(func() { client.Close() })
+	g := start(t, client)
 	var mu sync.Mutex
 	var reported []bool
 	g.bus.OnHearing(func(is bool) {
@@ -396,6 +407,20 @@ func TestHearingIsReported(t *testing.T) {
 	eventually(t, "not hearing a frozen Redis", last(false))
 	server.Thaw(t)
 	eventually(t, "hearing once it goes on", last(true))
+
+	// When the connection breaks, and the next one is made but nobody answers, that is not hearing either.
+	var err error
+	if silent, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	isSilent.Store(true)
+	began := time.Now()
+	server.Kill(t)
+	eventually(t, "not hearing whoever is silent", last(false))
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("a broken connection was noticed after %s", took)
+	}
 
 	alone := start(t, nil)
 	alone.bus.OnHearing(func(is bool) {

@@ -44,6 +44,15 @@ func (b *Bus) listen(ctx context.Context) {
 	// The context does not end a receive; closing the connection does.
 	defer context.AfterFunc(ctx, func() { _ = subscription.Close() })()
 
+	// When a connection breaks, the library connects again before it says so: that may take longer than what is promised.
+	said := make(chan struct{})
+	silent := time.AfterFunc(2*quiet, func() { b.hear(false); close(said) })
+	defer func() {
+		if !silent.Stop() {
+			<-said
+		}
+	}()
+
 	numbers := make(map[uint64]uint64) // by sender
 	for asked := false; ; {
 		got, err := subscription.ReceiveTimeout(ctx, quiet)
@@ -53,9 +62,10 @@ func (b *Bus) listen(ctx context.Context) {
 				continue
 			}
 		}
-		if err != nil {
+		if err != nil || !silent.Stop() {
 			return
 		}
+		silent.Reset(2 * quiet)
 		asked = false
 		switch got := got.(type) {
 		case *redis.Subscription:

@@ -56,7 +56,11 @@ func (j *Judge) Change(side storage.Side, by *Actor, ch storage.EdgeChange, o st
 		changed.Kept = side.HasItem() && c.old.Type == ch.Type
 		written = j.propagate(written)
 		changed.Row, changed.Inverse, changed.Also = written[0].Edge, written[0].Inverse, written[1:]
-		if isOwn := side != storage.Requests || ch.Type != storage.Accepted && ch.Type != storage.Declined; isOwn && !ch.IfDue {
+		isOwn := ch.Type != storage.Denied && (ch.Type != storage.Following || ch.Ends != storage.Requested) // otherwise it is accepted
+		if side == storage.Requests {
+			isOwn = ch.Type != storage.Accepted && ch.Type != storage.Declined
+		}
+		if isOwn && !ch.IfDue {
 			j.acted[by.User] = max(j.acted[by.User], storage.DayOf(ch.At))
 		}
 	}
@@ -78,6 +82,9 @@ func (c *change) count(by int64) {
 // edge judges a follow, a block, or the end of one. It returns the rows that it writes, that of the change first; none if nothing
 // has changed.
 func (c *change) edge() ([]storage.Written, error) {
+	if c.Type == storage.Denied && c.old.Type != storage.Requested {
+		c.Type = storage.None
+	}
 	isFollow := c.old.Type == storage.Following || c.old.Type == storage.Requested
 	switch {
 	case c.Type == c.old.Type, c.Ends == storage.Requested && c.old.Type != storage.Requested,

@@ -96,10 +96,12 @@ func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], ke
 
 // wait returns the result of a read, or an error once the context ends.
 func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
+	goOn := storage.Wait(ctx)
 	select {
 	case <-one.done:
 	case <-ctx.Done():
 	}
+	goOn()
 	if ctx.Err() != nil {
 		return storage.Result[V]{Err: context.Cause(ctx)}
 	}

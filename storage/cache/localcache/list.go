@@ -33,6 +33,7 @@ type list struct {
 type endedEdge struct {
 	peer storage.UserID
 	at   storage.Micros
+	kind storage.EdgeType // None or Denied
 }
 
 // endedKept is how far back tombstones are kept. Rows that come later than that are compared with
@@ -54,7 +55,7 @@ func (l *list) expiry() time.Time {
 }
 
 func (l *list) bytes() int {
-	return l.follows.Bytes() + 32*len(l.others) + 16*len(l.ended)
+	return l.follows.Bytes() + 32*len(l.others) + 24*len(l.ended)
 }
 
 // long is what is kept of a list that is too long to be kept when it is first asked for: how often
@@ -77,7 +78,7 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 		case storage.Blocking, storage.Requested:
 			l.others = append(l.others, e)
 		default:
-			l.ended = append(l.ended, endedEdge{side.Peer(e.Pair()), e.UpdateTime})
+			l.ended = append(l.ended, endedEdge{side.Peer(e.Pair()), e.UpdateTime, e.Type})
 		}
 	}
 	l.version, l.ends = r.Version, c.lives(keepUnchanged).until
@@ -113,7 +114,7 @@ func (l *list) compareRow(e storage.Edge) (v verdict, there storage.Position, li
 		return compare(e, l.ended[i].at), there, false
 	}
 	if e.UpdateTime < l.floor {
-		if e.Type == storage.None {
+		if e.Type.HasEnded() {
 			return old, there, false // the edge may have ended once more since: this end is not remembered
 		}
 		return uncertain, there, false
@@ -167,7 +168,7 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 		next.others = slices.Insert(slices.Clone(next.others), i, e)
 	default:
 		i, _ := next.end(peer)
-		next.ended = slices.Insert(slices.Clone(next.ended), i, endedEdge{peer, e.UpdateTime})
+		next.ended = slices.Insert(slices.Clone(next.ended), i, endedEdge{peer, e.UpdateTime, e.Type})
 		next.prune(now)
 	}
 	return &next
@@ -198,7 +199,7 @@ func (l *list) edge(p storage.Pair) (r storage.Result[storage.Edge], sure bool) 
 	if i, other := l.other(peer); other {
 		r.Value, r.Found = l.others[i], true
 	} else if i, ended := l.end(peer); ended {
-		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, UpdateTime: l.ended[i].at}, true
+		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, Type: l.ended[i].kind, UpdateTime: l.ended[i].at}, true
 	}
 	return r, true
 }

@@ -64,7 +64,7 @@ func lists(side storage.Side) kind[storage.ListQuery, storage.List] {
 			longest, ended := int(d.Uvarint()), storage.Micros(d.Uvarint())
 			for d.More() {
 				e := d.Edge()
-				if e.Type != storage.None || e.UpdateTime >= q.EndedSince {
+				if !e.Type.HasEnded() || e.UpdateTime >= q.EndedSince {
 					l.Edges = append(l.Edges, e)
 				}
 				if e.Type == storage.Following {
