@@ -28,6 +28,11 @@ UPDATE handles
 SET user_id = ?, claimed_at = ?
 WHERE handle = ? AND user_id = ? AND claimed_at = ?`
 
+	// Served by the primary key.
+	sqlReleaseHandle = `
+DELETE FROM handles
+WHERE handle = ? AND user_id = ?`
+
 	// Served by the primary keys.
 	sqlPasswords = `
 SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
@@ -96,7 +101,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	if err := cmp.Or(state.Err, judge.NewUser(user.ID, state.Value.State)); err != nil {
 		return err
 	}
-	if err := s.claim(ctx, user); err != nil {
+	if err := s.claim(ctx, user.ID, user.Handle, user.CreatedAt); err != nil {
 		return err
 	}
 	err := s.transactFor(ctx, "register", user.ID, func(w *writer) error {
@@ -126,40 +131,49 @@ func (s *Store) giveBack(ctx context.Context, users []storage.User) {
 	}
 }
 
+// releaseHandle ends a claim, unless it is another user's by now.
+func (s *Store) releaseHandle(ctx context.Context, user storage.UserID, handle string) error {
+	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
+		w.touchHandle(handle)
+		_, err := w.Exec(1, sqlReleaseHandle, handle, int64(user))
+		return err
+	})
+}
+
 func nullable(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
 
-// claim makes the handle the user's, taking over a claim that never became a user.
-func (s *Store) claim(ctx context.Context, user storage.User) error {
+// claim makes a handle the user's, taking over an old claim that never became a user, or whose user has been erased.
+func (s *Store) claim(ctx context.Context, user storage.UserID, handle string, at storage.Micros) error {
 	var owner, claimed int64
-	err := s.transact(ctx, "handles", s.ownerOfHandle(user.Handle), func(w *writer) error {
-		w.touchHandle(user.Handle)
-		_, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(user.CreatedAt))
+	err := s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
+		w.touchHandle(handle)
+		_, err := w.Exec(1, s.sql.Text(sqlClaimHandles), handle, int64(user), int64(at))
 		if err != nil {
 			return err
 		}
-		_, err = w.readOne(sqlReadClaim, []any{user.Handle}, &owner, &claimed)
+		_, err = w.readOne(sqlReadClaim, []any{handle}, &owner, &claimed)
 		return err
 	})
-	mine := storage.UserID(owner) == user.ID
-	if err != nil || mine && storage.Micros(claimed) >= user.CreatedAt {
+	mine := storage.UserID(owner) == user
+	if err != nil || mine && storage.Micros(claimed) >= at {
 		return err
 	}
-	taken := fmt.Errorf("%w: %s", storage.ErrHandleTaken, user.Handle)
+	taken := fmt.Errorf("%w: %s", storage.ErrHandleTaken, handle)
 	if !mine {
-		if user.CreatedAt-storage.Micros(claimed) <= storage.ClaimTTL {
+		if at-storage.Micros(claimed) <= storage.ClaimTTL {
 			return taken
 		}
 		switch r := s.readUsers(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
 		case r.Err != nil:
 			return r.Err
-		case r.Found && r.Value.Handle == user.Handle:
+		case r.Found && r.Value.Handle == handle:
 			return taken
 		}
 	}
 	// The user's own claim is made again: it may be about to be taken over.
-	return s.transact(ctx, "handles", s.ownerOfHandle(user.Handle), func(w *writer) error {
-		w.touchHandle(user.Handle)
-		n, err := w.Exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
+	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
+		w.touchHandle(handle)
+		n, err := w.Exec(1, sqlTakeClaimOver, int64(user), int64(at), handle, owner, claimed)
 		if err == nil && n == 0 {
 			err = taken // another caller has taken it over
 		}

@@ -104,7 +104,7 @@ func (c *edgeChange) begin() {
 	switch {
 	case c.side == storage.Requests, is(storage.Blocking):
 		c.rows = allRowsOfPair
-	case is(storage.None):
+	case is(storage.None), is(storage.Denied):
 		c.rows = followsAndMarks
 		c.Marked = make(map[storage.Pair]bool)
 	default:

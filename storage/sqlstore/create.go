@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -75,7 +76,7 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 		} else if err := judge.NewUser(user.ID, is.State); err != nil {
 			return err
 		}
-		n, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(user.CreatedAt))
+		n, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(storage.MicrosOf(time.Now())))
 		if err == nil && n == 0 {
 			err = errClaimed
 		}
@@ -128,11 +129,13 @@ func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results [
 	return usable
 }
 
-// claimHandles claims handles, and returns the indexes of the users who have theirs now.
+// claimHandles claims handles at the time of the clock, as imported users were created long ago, and returns the indexes of the users who
+// have theirs now.
 func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted []int, results []storage.Result[bool]) []int {
 	if len(wanted) == 0 {
 		return nil
 	}
+	now := storage.MicrosOf(time.Now())
 	handles := storage.Each(wanted, func(i int) string { return users[i].Handle })
 	sure := make([]bool, len(wanted)) // no handle of a part had been claimed
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
@@ -140,7 +143,7 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 		args := make([]any, 0, 3*len(p.At))
 		for _, j := range p.At {
 			u := users[wanted[j]]
-			args = append(args, u.Handle, int64(u.ID), int64(u.CreatedAt))
+			args = append(args, u.Handle, int64(u.ID), int64(now))
 		}
 		var claimed int
 		err := s.transactOn(ctx, "handles", p.Shard, func(w *writer) (err error) {
@@ -166,14 +169,20 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 			doubtful, asked = append(doubtful, i), append(asked, handles[j])
 		}
 	}
-	for k, owner := range s.readUserIDs(ctx, asked) {
+	claims := s.readUserIDs(ctx, asked)
+	owners := s.readUsers(ctx, storage.Each(claims, func(c storage.Result[storage.UserID]) storage.UserID { return c.Value }))
+	for k, owner := range owners {
 		i := doubtful[k]
-		switch {
-		case owner.Err != nil:
-			results[i].Err = owner.Err
-		case owner.Value != users[i].ID:
-			results[i].Err = fmt.Errorf("%w: %s belongs to user %s", storage.ErrHandleTaken, asked[k], owner.Value)
+		switch err := cmp.Or(claims[k].Err, owner.Err); {
+		case err != nil:
+			results[i].Err = err
+		case claims[k].Value == users[i].ID: // perhaps somebody else has made it meanwhile
+		case owner.Found && owner.Value.Handle == asked[k]:
+			results[i].Err = fmt.Errorf("%w: %s belongs to user %s", storage.ErrHandleTaken, asked[k], owner.Value.ID)
 		default:
+			results[i].Err = s.claim(ctx, users[i].ID, asked[k], now)
+		}
+		if results[i].Err == nil {
 			mine = append(mine, i)
 		}
 	}

@@ -58,8 +58,9 @@ LEFT JOIN users ON users.user_id = user_states.user_id
 WHERE user_states.user_id = ?`
 
 	// Served by the primary key.
-	sqlReleaseHandle = `
-DELETE FROM handles
+	sqlRestHandle = `
+UPDATE handles
+SET claimed_at = ?
 WHERE handle = ? AND user_id = ?`
 
 	// Served by the primary key.
@@ -150,7 +151,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	}
 	beside := handle != "" && s.shards.OfHandle(handle) == s.shards.Of(user) // then it is removed with the user
 	if !beside {
-		if err := s.releaseHandle(ctx, user, handle); err != nil {
+		if err := s.restHandle(ctx, user, handle, at); err != nil {
 			return err
 		}
 		handle = ""
@@ -161,7 +162,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 			return err
 		})
 		if errors.Is(err, errHandleElsewhere) {
-			if err = s.releaseHandle(ctx, user, handle); err == nil {
+			if err = s.restHandle(ctx, user, handle, at); err == nil {
 				handle, more = "", true
 			}
 		}
@@ -183,17 +184,19 @@ func (s *Store) stateAndHandle(ctx context.Context, user storage.UserID) (state 
 	return state, handle, err
 }
 
-// releaseHandle frees the handle of a user, unless it belongs to another user by now. A user that has
-// been removed already has none.
-func (s *Store) releaseHandle(ctx context.Context, user storage.UserID, handle string) error {
+// restHandle keeps the handle of a user who is erased from others, see [storage.HandleRest], unless it belongs to another user by now. A
+// user that has been removed already has none.
+func (s *Store) restHandle(ctx context.Context, user storage.UserID, handle string, at storage.Micros) error {
 	if handle == "" {
 		return nil
 	}
-	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
-		w.touchHandle(handle)
-		_, err := w.Exec(1, sqlReleaseHandle, handle, int64(user))
-		return err
-	})
+	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error { return w.restHandle(user, handle, at) })
+}
+
+func (w *writer) restHandle(user storage.UserID, handle string, at storage.Micros) error {
+	w.touchHandle(handle)
+	_, err := w.Exec(1, sqlRestHandle, int64(at+storage.HandleRest), handle, int64(user))
+	return err
 }
 
 // erase takes a step: it removes rows of every part, and if there are no more, the user. It reports whether
@@ -230,8 +233,7 @@ func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (m
 		if w.store.shards.OfHandle(handle) != w.Shard {
 			return false, errHandleElsewhere
 		}
-		w.touchHandle(handle)
-		if _, err := w.Exec(1, sqlReleaseHandle, handle, int64(user)); err != nil {
+		if err := w.restHandle(user, handle, at); err != nil {
 			return false, err
 		}
 	}

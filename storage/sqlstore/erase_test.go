@@ -39,7 +39,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 
 	for n := 1; ; n++ {
 		user := storage.User{ID: storage.UserID(10 * n), Handle: fmt.Sprintf("user_%d", n), Name: "A"}
-		next := storage.User{ID: user.ID + 1, Handle: user.Handle, Name: "B"}
+		next := storage.User{ID: user.ID + 1, Handle: user.Handle, Name: "B", CreatedAt: storage.HandleRest + 2*storage.ClaimTTL}
 		surrounded(t, store, user)
 
 		var ctx context.Context
@@ -55,7 +55,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 			t.Fatalf("again, behind statement %d: %v", n, err)
 		}
 		wantErased(t, store, user)
-		if owner := storage.HandleLookups.Read(t.Context(), store, user.Handle)[0]; owner.Found != registered || registered && owner.Value != next.ID {
+		if owner := storage.HandleLookups.Read(t.Context(), store, user.Handle)[0]; owner.Value != map[bool]storage.UserID{true: next.ID, false: user.ID}[registered] {
 			t.Errorf("behind statement %d: the handle is that of %+v; registered: %v", n, owner, registered)
 		}
 		if whole {

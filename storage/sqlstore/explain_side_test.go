@@ -228,9 +228,9 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 		}
 	}
 	storage.FavoritePageLookups.Read(t.Context(), s, given...)
-	for _, comments := range []bool{false, true} {
+	for _, kind := range []storage.ReactionKind{storage.PostFavorites, storage.PostComments, storage.PostMentions} {
 		storage.ReactionLookups.Read(t.Context(), s, storage.Each(posts, func(id storage.PostID) storage.ReactionsQuery {
-			return storage.ReactionsQuery{Author: id.Author, Comments: comments, After: storage.Reaction{Place: storage.Place{CreatedAt: 1000, Number: id.Number}, By: 7}, Limit: 20}
+			return storage.ReactionsQuery{User: id.Author, Kind: kind, After: storage.Reaction{Place: storage.Place{CreatedAt: 1000, Number: id.Number}, By: 7}, Limit: 20}
 		})...)
 	}
 	storage.PageLookups[storage.FavoriteInbox].Read(t.Context(), s, by...)

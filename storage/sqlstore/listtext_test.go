@@ -21,7 +21,7 @@ func TestParseEdges(t *testing.T) {
 	if edges, ok := parseEdges(storage.Forward, 7, nil, 0); !ok || len(edges) != 0 {
 		t.Errorf("of nothing: %v, %v", edges, ok)
 	}
-	for _, text := range []string{",", "12 5,", "12", "12 ", "1", "12 5 6", "12 -5", "42 5", "12 5,1", "x2 5"} {
+	for _, text := range []string{",", "12 5,", "12", "12 ", "1", "12 5 6", "12 -5", "52 5", "12 5,1", "x2 5"} {
 		if edges, ok := parseEdges(storage.Forward, 7, []byte(text), 1); ok {
 			t.Errorf("%q is read as %v", text, edges)
 		}

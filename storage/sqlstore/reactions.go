@@ -11,11 +11,11 @@ import (
 
 // The indexes have all columns: no row is read. The bounds are written as those of pages.go.
 const (
-	// Served by idx_favorite_received.
+	// Favorites, and mentions. Served by idx_favorite_received.
 	sqlFavoritesReceived = `
 SELECT ? AS query, update_time, post_id, from_user_id, post_id
 FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
-WHERE to_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
+WHERE to_user_id = ? AND type = ? AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
 ORDER BY update_time DESC, post_id DESC, from_user_id DESC LIMIT ?`
 
 	// Served by idx_comment_received.
@@ -29,16 +29,20 @@ ORDER BY created_at DESC, comment_id DESC LIMIT ?`
 // readReactions answers [storage.ReactionLookups].
 func (s *Store) readReactions(ctx context.Context, queries []storage.ReactionsQuery) []storage.Result[[]storage.Reaction] {
 	return eachPage(ctx, s, "reactions", queries, pagesOf[storage.ReactionsQuery, storage.Reaction]{
-		owner: func(q storage.ReactionsQuery) storage.UserID { return q.Author },
+		owner: func(q storage.ReactionsQuery) storage.UserID { return q.User },
 		text: func(q storage.ReactionsQuery, args []any) (string, []any) {
-			if args = append(args, int64(q.Author)); q.Comments {
+			if args = append(args, int64(q.User)); q.Kind == storage.PostComments {
 				return sqlCommentsReceived, append(args, behind(q.After.Place, q.Limit)...)
+			}
+			of := storage.Favorited
+			if q.Kind == storage.PostMentions {
+				of = storage.Mentioned
 			}
 			if q.After == (storage.Reaction{}) {
 				q.After.CreatedAt = math.MaxInt64
 			}
 			at := int64(q.After.CreatedAt)
-			return sqlFavoritesReceived, append(args, at, at, q.After.Number, q.After.Number, int64(q.After.By), q.Limit)
+			return sqlFavoritesReceived, append(args, int64(of), at, at, q.After.Number, q.After.Number, int64(q.After.By), q.Limit)
 		},
 		scan: func(rows *sql.Rows, _ []storage.ReactionsQuery) (i int, r storage.Reaction, err error) {
 			err = rows.Scan(&i, &r.CreatedAt, &r.Number, &r.By, &r.Post)

@@ -45,7 +45,7 @@ var sqlListTexts = db.Both(`
 SELECT c.user_id, c.version, c.{count}, (c.packed & {whole} <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type || e.{peer} || ' ' || e.update_time) FROM {table} e
    WHERE e.{owner} = CASE WHEN s.owner IS NULL AND c.{count} <= ? AND NOT (c.packed & {whole} <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= ?))
+     AND e.{peer} > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= ?))
 FROM user_counts c
 LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = {side} AND s.version = c.version AND c.{count} <= ?
 WHERE c.user_id IN (?)`).ForSides(db.Follows...)
@@ -60,7 +60,7 @@ FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
 LEFT JOIN {table} e /*! FORCE INDEX (PRIMARY) */
   ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`, db.Follows...)
+  AND e.{peer} > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= wanted.ended_since)`, db.Follows...)
 
 // One list, also one that is packed. Served by the primary keys.
 var sqlList = db.ForSides(`
@@ -69,7 +69,7 @@ FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
 LEFT JOIN {table} e /*! FORCE INDEX (PRIMARY) */
   ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest THEN wanted.owner END
-  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`, db.Follows...)
+  AND e.{peer} > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= wanted.ended_since)`, db.Follows...)
 
 // readProfiles answers [storage.ProfileLookups].
 func (s *Store) readProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
@@ -219,7 +219,7 @@ func parseEdges(side storage.Side, owner storage.UserID, text []byte, foreseen i
 		peer, n := digits(text[at+1:])
 		at += 1 + n + 1
 		time, n := digits(text[min(at, len(text)):])
-		if at += n; n == 0 || at < len(text) && text[at] != ',' || e.Type > storage.Requested {
+		if at += n; n == 0 || at < len(text) && text[at] != ',' || e.Type > storage.Denied {
 			return nil, false
 		}
 		p := side.Pair(owner, storage.UserID(peer))

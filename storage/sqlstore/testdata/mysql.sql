@@ -489,9 +489,9 @@ SELECT 3, from_user_id, CAST(type AS SIGNED), update_time, NULL
 FROM follower /*! FORCE INDEX (idx_follower_list) */
 WHERE to_user_id = ? AND type IN (2, 3)
 UNION ALL
-SELECT 3, from_user_id, 0, update_time, NULL
+SELECT 3, from_user_id, CAST(type AS SIGNED), update_time, NULL
 FROM follower /*! FORCE INDEX (idx_follower_list) */
-WHERE to_user_id = ? AND type = 0 AND update_time >= ?
+WHERE to_user_id = ? AND type IN (0, 4) AND update_time >= ?
 UNION ALL
 SELECT 2, first_peer, 0, 0, data
 FROM packed_chunk
@@ -510,9 +510,9 @@ SELECT 3, to_user_id, CAST(type AS SIGNED), update_time, NULL
 FROM following /*! FORCE INDEX (idx_following_list) */
 WHERE from_user_id = ? AND type IN (2, 3)
 UNION ALL
-SELECT 3, to_user_id, 0, update_time, NULL
+SELECT 3, to_user_id, CAST(type AS SIGNED), update_time, NULL
 FROM following /*! FORCE INDEX (idx_following_list) */
-WHERE from_user_id = ? AND type = 0 AND update_time >= ?
+WHERE from_user_id = ? AND type IN (0, 4) AND update_time >= ?
 UNION ALL
 SELECT 2, first_peer, 0, 0, data
 FROM packed_chunk
@@ -1258,7 +1258,7 @@ ORDER BY update_time DESC, post_id DESC LIMIT ?
 -- sqlFavoritesReceived. Served by idx_favorite_received.
 SELECT ? AS query, update_time, post_id, from_user_id, post_id
 FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
-WHERE to_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
+WHERE to_user_id = ? AND type = ? AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
 ORDER BY update_time DESC, post_id DESC, from_user_id DESC LIMIT ?
 
 -- sqlFirstOfFollow. Served by PRIMARY.
@@ -1503,7 +1503,7 @@ FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
 LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
   ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest THEN wanted.owner END
-  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+  AND e.from_user_id > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= wanted.ended_since)
 
 -- sqlList, following. Served by PRIMARY.
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), 0, e.to_user_id, e.type, e.update_time
@@ -1511,13 +1511,13 @@ FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
 LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
   ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest THEN wanted.owner END
-  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+  AND e.to_user_id > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= wanted.ended_since)
 
 -- sqlListTexts, follower. Served by PRIMARY.
 SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type, e.from_user_id, ' ', e.update_time) FROM follower e FORCE INDEX (PRIMARY)
    WHERE e.to_user_id = CASE WHEN s.owner IS NULL AND c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
+     AND e.from_user_id > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= ?))
 FROM user_counts c
 LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version AND c.follower_count <= ?
 WHERE c.user_id IN (?)
@@ -1526,7 +1526,7 @@ WHERE c.user_id IN (?)
 SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type, e.to_user_id, ' ', e.update_time) FROM following e FORCE INDEX (PRIMARY)
    WHERE e.from_user_id = CASE WHEN s.owner IS NULL AND c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
+     AND e.to_user_id > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= ?))
 FROM user_counts c
 LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version AND c.following_count <= ?
 WHERE c.user_id IN (?)
@@ -1537,7 +1537,7 @@ FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
 LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
   ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+  AND e.from_user_id > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= wanted.ended_since)
 
 -- sqlLists, following. Served by PRIMARY.
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
@@ -1545,7 +1545,7 @@ FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
 LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
   ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+  AND e.to_user_id > 0 AND (e.type NOT IN (0, 4) OR e.update_time >= wanted.ended_since)
 
 -- sqlListsLike. Served by PRIMARY.
 SELECT COUNT(*), COALESCE(MAX(number), 0), COALESCE(MAX(CASE WHEN name = ? AND public = ? THEN number END), 0)
@@ -1931,6 +1931,11 @@ WHERE owner = ? AND number = ?
 -- sqlRemoveWords. Served by PRIMARY.
 DELETE FROM user_words
 WHERE user_id = ?
+
+-- sqlRestHandle. Served by PRIMARY.
+UPDATE handles
+SET claimed_at = ?
+WHERE handle = ? AND user_id = ?
 
 -- sqlRestOfPair, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id

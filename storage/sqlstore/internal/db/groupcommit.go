@@ -77,6 +77,7 @@ type waiting[J any] struct {
 // begun, Do returns its error, and nothing has been done. The outcome of the job is in the job. A
 // group's context is not that of any of its callers.
 func (t *GroupCommit[J]) Do(ctx context.Context, shard int, accounts []storage.UserID, job J, run func(context.Context, []J)) error {
+	defer storage.Wait(ctx)()
 	t.mu.Lock()
 	q := t.queues[shard]
 	if q == nil {

@@ -143,6 +143,7 @@ func (d *DB) tryTransaction(ctx context.Context, what string, shard int, write f
 func (d *DB) inTx(ctx context.Context, what string, shard int, conn interface {
 	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
 }, run func(*Tx) error) error {
+	defer storage.Wait(ctx)()
 	if err := d.Shard(shard).inUse(); err != nil {
 		return err
 	}

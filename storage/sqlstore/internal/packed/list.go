@@ -28,9 +28,9 @@ SELECT 3, {peer}, CAST(type AS SIGNED), update_time, NULL
 FROM {table} /*! FORCE INDEX ({list}) */
 WHERE {owner} = ? AND type IN (2, 3)
 UNION ALL
-SELECT 3, {peer}, 0, update_time, NULL
+SELECT 3, {peer}, CAST(type AS SIGNED), update_time, NULL
 FROM {table} /*! FORCE INDEX ({list}) */
-WHERE {owner} = ? AND type = 0 AND update_time >= ?
+WHERE {owner} = ? AND type IN (0, 4) AND update_time >= ?
 UNION ALL
 SELECT 2, first_peer, 0, 0, data
 FROM packed_chunk

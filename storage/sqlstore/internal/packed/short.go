@@ -65,7 +65,7 @@ func ParseShort(side storage.Side, q storage.ListQuery, count int64, data []byte
 		return storage.Edge{From: p.From, To: p.To, Type: kind, UpdateTime: at}
 	}
 	s.eachOther(func(kind storage.EdgeType, peer storage.UserID, at storage.Micros) {
-		if kind != storage.None || at >= q.EndedSince {
+		if !kind.HasEnded() || at >= q.EndedSince {
 			edges = append(edges, edge(kind, peer, at))
 		}
 	})
