@@ -333,7 +333,7 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 		case reflect.TypeFor[storage.FavoritesQuery]():
 			key = storage.FavoritesQuery{User: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.ReactionsQuery]():
-			key = storage.ReactionsQuery{Author: user, Comments: i%2 == 1, Limit: 2 + i%3}
+			key = storage.ReactionsQuery{User: user, Kind: storage.ReactionKind(i % 3), Limit: 2 + i%3}
 		case reflect.TypeFor[storage.Seen]():
 			key = storage.Seen{User: user, Of: storage.SeenKind(i % 2)}
 		case reflect.TypeFor[storage.OwnerKind]():

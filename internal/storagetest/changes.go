@@ -25,12 +25,16 @@ func (s changes) AnyTypeMayComeAfterAnother(t *testing.T) {
 			from, to := s.newUsers(t, 1)[0].ID, s.id()
 			row := storage.Edge{From: from, To: to, Type: old, UpdateTime: at(1)}
 			s.apply(t, storage.Forward, row)
-			want := storage.Changed{Row: row}
-			if next != old && !(old == storage.Following && next == storage.Requested) { // see followRequests
-				want = storage.Changed{Row: storage.Edge{From: from, To: to, Type: next, UpdateTime: at(2)}, Changed: true}
+			want, becomes := storage.Changed{Row: row}, next
+			ch := storage.EdgeChange{To: to, Type: next, Ends: old, At: at(2)}
+			if next == storage.Denied && old != storage.Requested { // see followRequests
+				becomes = storage.None
 			}
-			what := fmt.Sprintf("from %d to %d", old, next)
-			wantAnswer(t, "answer "+what, s.change(t, from, storage.EdgeChange{To: to, Type: next, Ends: old, At: at(2)})[0], want)
+			if becomes != old && !(old == storage.Following && becomes == storage.Requested) { // see followRequests
+				want = storage.Changed{Row: storage.Edge{From: from, To: to, Type: becomes, UpdateTime: at(2)}, Changed: true}
+			}
+			what := fmt.Sprintf("from %d to %d", old, ch.Type)
+			wantAnswer(t, "answer "+what, s.change(t, from, ch)[0], want)
 			wantEqual(t, "row "+what, s.edgeOf(t, storage.Forward, row.Pair()), want.Row)
 			following := int64(0)
 			if want.Row.Type == storage.Following {

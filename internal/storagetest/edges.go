@@ -18,14 +18,17 @@ func (s edges) AnEmptyBatchHasNoResults(t *testing.T) {
 
 func (s edges) EveryTypeIsFound(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		ids := s.ids(4)
+		ids := s.ids(5)
 		rows := []storage.Edge{
 			edge(side, ids[0], ids[1], storage.Following, at(1)),
 			edge(side, ids[0], ids[2], storage.Blocking, at(2)),
 			edge(side, ids[0], ids[3], storage.None, at(3)),
 		}
+		if side.Truth() == storage.Forward {
+			rows = append(rows, edge(side, ids[0], ids[4], storage.Denied, at(4)))
+		}
 		s.apply(t, side, rows...)
-		wantList(t, "edges", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), 3), rows)
+		wantList(t, "edges", found(t, storage.EdgeLookups[side].Read(t.Context(), s.store, pairsOf(rows)...), len(rows)), rows)
 	})
 }
 

@@ -3,6 +3,7 @@ package storagetest
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"kith/storage"
 )
@@ -22,7 +23,6 @@ func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
 	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, ids...), 1)
 	wantMissing(t, storage.CountLookups.Read(t.Context(), s.store, ids...), 1)
 	wantMissing(t, storage.PasswordLookups.Read(t.Context(), s.store, ids...), 1)
-	wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)
 	wantMissing(t, storage.MarkLookups.Read(t.Context(), s.store, pairsFrom(user.ID, other.ID)...), 1)
 	wantMissing(t, storage.MessageLookups.Read(t.Context(), s.store, pairsFrom(user.ID, other.ID)...), 1)
 	wantList(t, "specials", s.specialsOf(t, user.ID), nil)
@@ -74,12 +74,41 @@ func (s erase) NothingLeadsBack(t *testing.T) {
 // Nor does it touch the user who has the handle by then.
 func (s erase) AgainItDoesNothing(t *testing.T) {
 	user, next := s.erased(t), person(s.id())
-	next.Handle = user.Handle
+	next.Handle, next.CreatedAt = user.Handle, at(20)+storage.HandleRest+2*storage.ClaimTTL
 	s.register(t, next)
 	s.erase(t, user.ID, 30)
 	wantEqual(t, "the next user", s.userOf(t, next.ID), next)
 	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)[0], next.ID)
 	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
+}
+
+// Nobody else gets the handle for 30 days: who registers by its own time, who is made otherwise by the clock.
+func (s erase) TheHandleRests(t *testing.T) {
+	const minute = storage.ClaimTTL
+	erased := func(at storage.Micros) storage.User {
+		user, next := s.newUsers(t, 1)[0], person(s.id())
+		s.setState(t, user.ID, storage.Deleting, 1, true)
+		if err := s.store.Erase(t.Context(), user.ID, at); err != nil {
+			t.Fatal(err)
+		}
+		next.Handle = user.Handle
+		return next
+	}
+	next := erased(at(20))
+	next.CreatedAt = at(20) + storage.HandleRest + minute
+	wantIs(t, s.store.Register(t.Context(), next, "hash"), storage.ErrHandleTaken)
+	next.CreatedAt++
+	s.register(t, next)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, next.Handle), 1)[0], next.ID)
+
+	ago := storage.MicrosOf(time.Now()) - storage.HandleRest
+	late, early := erased(ago-3*minute), erased(ago+3*minute)
+	made := s.store.CreateUsers(t.Context(), []storage.User{late, early})
+	wantEqual(t, "made after 30 days", made[0], storage.Result[bool]{Value: true, Found: true})
+	wantIs(t, made[1].Err, storage.ErrHandleTaken)
+	wantFound(t, storage.UserLookups.Read(t.Context(), s.store, late.ID, early.ID), true, false)
+	wantEqual(t, "the handle's owner", found(t, storage.HandleLookups.Read(t.Context(), s.store, late.Handle), 1)[0], late.ID)
+	wantIs(t, s.store.CreateUsers(t.Context(), []storage.User{early})[0].Err, storage.ErrHandleTaken) // alone, too
 }
 
 func (s erase) ManyRowsAreRemoved(t *testing.T) {
@@ -151,7 +180,6 @@ func (s erase) LateEventsBringNothingBack(t *testing.T) {
 		wantEqual(t, "row", s.edgeOf(t, side, side.Pair(user.ID, peer)), edge(side, user.ID, peer, storage.None, at(50)))
 	}
 	wantMissing(t, storage.UserLookups.Read(t.Context(), s.store, user.ID), 1)
-	wantMissing(t, storage.HandleLookups.Read(t.Context(), s.store, user.Handle), 1)
 	s.wantState(t, user.ID, storage.Deleted)
 
 	wantIs(t, s.store.CreateUsers(t.Context(), []storage.User{user})[0].Err, storage.ErrIDUnusable) // by an import

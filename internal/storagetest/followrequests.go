@@ -17,7 +17,7 @@ func answer(to storage.UserID, kind storage.EdgeType, n int) storage.EdgeChange 
 
 // Everything that can be done from every type of a row that leaves the user.
 func (s followRequests) EveryChangeFromEveryType(t *testing.T) {
-	const none, follow, block, request = storage.None, storage.Following, storage.Blocking, storage.Requested
+	const none, follow, block, request, denied = storage.None, storage.Following, storage.Blocking, storage.Requested, storage.Denied
 	for _, c := range []struct {
 		was, kind, ends, becomes storage.EdgeType
 		refused                  bool
@@ -27,6 +27,10 @@ func (s followRequests) EveryChangeFromEveryType(t *testing.T) {
 		{none, follow, request, none, false}, {follow, follow, request, follow, false}, {block, follow, request, block, false}, {request, follow, request, follow, false},
 		{none, none, request, none, false}, {follow, none, request, follow, false}, {block, none, request, block, false}, {request, none, request, none, false},
 		{request, none, 0, none, false}, {request, none, follow, request, false}, {request, none, block, request, false}, {request, block, 0, block, false},
+		{request, denied, request, denied, false}, {request, denied, 0, denied, false}, {follow, denied, request, follow, false}, {follow, denied, 0, none, false},
+		{none, denied, request, none, false}, {none, denied, 0, none, false}, {block, denied, request, block, false}, {block, denied, 0, block, false},
+		{denied, denied, request, denied, false}, {denied, denied, 0, denied, false}, {denied, none, request, denied, false}, {denied, none, 0, denied, false},
+		{denied, follow, request, denied, false}, {denied, request, 0, request, false}, {denied, follow, 0, follow, false}, {denied, block, 0, block, false},
 	} {
 		what := fmt.Sprintf("type %d, of rows of type %d, from %d", c.kind, c.ends, c.was)
 		me, to := s.newUsers(t, 1)[0].ID, s.id()

@@ -100,7 +100,7 @@ func person(id storage.UserID) storage.User {
 func at(n int) storage.Micros { return 1_700_000_000_000_000 + storage.Micros(n) }
 
 // allTypes are the types of follows.
-var allTypes = []storage.EdgeType{storage.None, storage.Following, storage.Blocking, storage.Requested}
+var allTypes = []storage.EdgeType{storage.None, storage.Following, storage.Blocking, storage.Requested, storage.Denied}
 
 // typesOf returns types of edges on a side. Lists and neighbours are made of the second type.
 // Nothing follows from these types towards users who have no other edges with each other.

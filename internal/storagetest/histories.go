@@ -403,7 +403,7 @@ func drawSide(t *rapid.T) storage.Side {
 
 // drawType draws from the types on a side, most often the type that is listed.
 func drawType(t *rapid.T, side storage.Side) storage.EdgeType {
-	types := []storage.EdgeType{storage.Following, storage.None, storage.Following, storage.Blocking, storage.Following, storage.Requested}
+	types := []storage.EdgeType{storage.Following, storage.None, storage.Following, storage.Blocking, storage.Following, storage.Requested, storage.Denied}
 	if side.Truth() == storage.Requests {
 		types = []storage.EdgeType{
 			storage.Pending, storage.Accepted, storage.Removed, storage.Pending, storage.Declined, storage.Cancelled, storage.None,

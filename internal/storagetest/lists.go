@@ -56,7 +56,7 @@ func (s lists) TombstonesAreThereFromATimeOn(t *testing.T) {
 		all := []storage.Edge{
 			edge(side, owner, peers[0], storage.None, at(10)),
 			edge(side, owner, peers[1], storage.Following, at(1)),
-			edge(side, owner, peers[2], storage.None, at(11)),
+			edge(side, owner, peers[2], storage.Denied, at(11)),
 			edge(side, owner, peers[3], storage.Blocking, at(2)),
 			edge(side, owner, peers[4], storage.None, at(12)),
 		}

@@ -7,19 +7,22 @@ import (
 	"kith/storage"
 )
 
-// reactions are favorites of an author's posts, and comments on them.
+// reactions are favorites of an author's posts, comments on them, and mentions of the author.
 type reactions struct{ *harness }
 
 func (s reactions) TheyRunNewestFirst(t *testing.T) {
 	users := idsOf(s.newUsers(t, 5))
 	author, other := users[0], users[1]
 	own, others := []storage.PostID{s.post(t, author, 1).PostID, s.post(t, author, 2).PostID}, s.post(t, other, 3).PostID
-	var favorited, commented []storage.Reaction
+	var favorited, commented, mentioned []storage.Reaction
 	for i := range 12 {
 		post, by := own[i%2], users[1+i/2%4]
 		c := s.comment(t, post, by, 100+i/3)
 		commented = append(commented, storage.Reaction{Place: c.Place(), By: by, Post: post.Number})
 		s.comment(t, others, by, 100)
+		m := s.post(t, by, i+10)
+		mentioned = append(mentioned, storage.Reaction{Place: storage.Place{CreatedAt: at(i + 10), Number: m.Number}, By: by, Post: m.Number})
+		s.apply(t, storage.FavoriteInbox, storage.Edge{From: by, To: author, Post: m.Number, Type: storage.Mentioned, UpdateTime: at(i + 10)})
 		if i < 8 { // two of each of four users, all of two times, and on one post
 			favorited = append(favorited, storage.Reaction{Place: storage.Place{CreatedAt: at(100 + i/4), Number: post.Number}, By: by, Post: post.Number})
 			for _, id := range []storage.PostID{post, others} {
@@ -31,14 +34,14 @@ func (s reactions) TheyRunNewestFirst(t *testing.T) {
 	s.apply(t, storage.FavoriteInbox, storage.Edge{From: end.By, To: author, Post: end.Post, Type: storage.None, UpdateTime: at(500)})
 	favorited = slices.Delete(favorited, 5, 6)
 	for _, of := range []struct {
-		comments bool
-		want     []storage.Reaction
-	}{{false, favorited}, {true, commented}} {
+		kind storage.ReactionKind
+		want []storage.Reaction
+	}{{storage.PostFavorites, favorited}, {storage.PostComments, commented}, {storage.PostMentions, mentioned}} {
 		slices.SortFunc(of.want, storage.Reaction.Compare)
 		for _, limit := range []int{1, 3, 7, 100} {
 			var got []storage.Reaction
 			for after := (storage.Reaction{}); ; {
-				page := one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{Author: author, Comments: of.comments, After: after, Limit: limit})
+				page := one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{User: author, Kind: of.kind, After: after, Limit: limit})
 				got = append(got, page...)
 				if len(page) < limit || len(got) > len(of.want) {
 					break
@@ -49,6 +52,6 @@ func (s reactions) TheyRunNewestFirst(t *testing.T) {
 		}
 	}
 	behind := slices.IndexFunc(favorited, func(r storage.Reaction) bool { return r.Compare(end) > 0 })
-	wantList(t, "behind one that has ended", one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{Author: author, After: end, Limit: 100}), favorited[behind:])
-	wantList(t, "of nobody", one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{Author: s.id(), Limit: 1}), nil)
+	wantList(t, "behind one that has ended", one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{User: author, After: end, Limit: 100}), favorited[behind:])
+	wantList(t, "of nobody", one(t, s.harness, storage.ReactionLookups, storage.ReactionsQuery{User: s.id(), Limit: 1}), nil)
 }

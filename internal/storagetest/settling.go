@@ -56,7 +56,7 @@ func (p *post) take(random *rand.Rand, most int) (side storage.Side, edges []sto
 }
 
 func (s settling) OnceAllHasArrivedItFitsTogether(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(32, seed))
 		users := idsOf(s.newUsers(t, 2+int(seed%3)))
 		box := &post{}

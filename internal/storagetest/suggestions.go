@@ -124,10 +124,12 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 	}
 }
 
-// An end, or a follow that already exists, makes nobody active.
+// An end, a follow that already exists, or another's acceptance of a request makes nobody active.
 func (s popular) OnlyNewFollowsMakeActive(t *testing.T) {
-	id, follower, blocked := s.id(), s.id(), s.id()
+	id, follower, blocked, asked := s.id(), s.id(), s.id(), s.id()
 	s.madeOn(t, id, 1)
+	s.change(t, id, storage.EdgeChange{To: asked, Type: storage.Requested, At: day(2)})
+	s.change(t, id, storage.EdgeChange{To: asked, Type: storage.Following, Ends: storage.Requested, At: day(12)})
 	s.apply(t, storage.Inverse, follow(storage.Inverse, id, follower, 1), follow(storage.Inverse, id, s.id(), 1))
 	s.apply(t, storage.Inverse, edge(storage.Inverse, id, follower, storage.Following, day(9))) // a newer time
 	s.apply(t, storage.Inverse, edge(storage.Inverse, id, follower, storage.None, day(10)))

@@ -103,7 +103,8 @@ var sideMistakes = []mistake{
 		return marksOutlive{s, map[storage.Pair]storage.EdgeMark{}}
 	}, "endings/MarksEndWithTheirFollows", promiseOnly},
 
-	{"erased users keep their handle", func(s *oracle.Store) storage.Store { return keepsHandle{s} }, "erase/EverythingOfTheUserIsRemoved", promiseOnly},
+	{"erased users keep their handle", func(s *oracle.Store) storage.Store { return restsOtherwise{s, 1} }, "erase/TheHandleRests", promiseOnly},
+	{"handles of erased users are free at once", func(s *oracle.Store) storage.Store { return restsOtherwise{s, -storage.HandleRest} }, "erase/TheHandleRests", promiseOnly},
 	{"anybody is erased", func(s *oracle.Store) storage.Store { return erasesAnybody{s} }, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
 	{"erased users may come back", func(s *oracle.Store) storage.Store { return forbidsNothing{s} }, "erase/NothingLeadsBack", promiseOnly},
 	{"erasing again takes the handle", func(s *oracle.Store) storage.Store {

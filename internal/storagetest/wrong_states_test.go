@@ -158,13 +158,17 @@ func (s marksOutlive) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
 }
 
-type keepsHandle struct{ *oracle.Store }
+// restsOtherwise has handles of erased users free at another time.
+type restsOtherwise struct {
+	*oracle.Store
+	by storage.Micros
+}
 
-func (s keepsHandle) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+func (s restsOtherwise) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	handle := storage.UserLookups.Read(ctx, s, user)[0].Value.Handle
 	err := s.Store.Erase(ctx, user, at)
 	if err == nil {
-		err = s.Claim(ctx, handle, user, at)
+		err = s.Claim(ctx, handle, user, at+storage.HandleRest+s.by)
 	}
 	return err
 }

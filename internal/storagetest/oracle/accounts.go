@@ -23,6 +23,12 @@ func (s *Store) Claim(_ context.Context, handle string, id storage.UserID, at st
 	return nil
 }
 
+// isTaken reports whether the handle of a new user is another's, or was claimed not long ago.
+func (s *Store) isTaken(user storage.User, at storage.Micros) bool {
+	held, claimed := s.handles[user.Handle]
+	return claimed && held.owner != user.ID && (s.users[held.owner].Handle == user.Handle || at-held.at <= storage.ClaimTTL)
+}
+
 // Register implements [storage.AccountStore].
 func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
 	if err := ctx.Err(); err != nil {
@@ -35,10 +41,8 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	if err := judge.NewUser(user.ID, s.states[user.ID].State); err != nil {
 		return err
 	}
-	if held, claimed := s.handles[user.Handle]; claimed && held.owner != user.ID {
-		if owner := s.users[held.owner]; owner.Handle == user.Handle || user.CreatedAt-held.at <= storage.ClaimTTL {
-			return fmt.Errorf("register %d with handle %q: %w", user.ID, user.Handle, storage.ErrHandleTaken)
-		}
+	if s.isTaken(user, user.CreatedAt) {
+		return fmt.Errorf("register %d with handle %q: %w", user.ID, user.Handle, storage.ErrHandleTaken)
 	}
 	s.insert(user)
 	s.passwords[user.ID] = passwordHash

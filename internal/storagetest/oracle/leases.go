@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 )
@@ -13,8 +14,7 @@ type lease struct {
 	until storage.Micros
 }
 
-// Lease implements [storage.Leaser]. It takes the lowest of the slots that
-// are free or have expired.
+// Lease implements [storage.Leaser]. It takes the lowest of the slots that are free, or else of those that have expired.
 func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -27,13 +27,12 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 	slot, held := s.slotOf(kind, owner)
 	if !held || slot >= slots {
 		delete(s.leases[kind], slot)
-		for slot = 0; slot < slots; slot++ {
-			if taken, ok := s.leases[kind][slot]; !ok || taken.until <= now {
-				break
-			}
+		all := storage.Indexes(slots)
+		if slot = slices.IndexFunc(all, func(slot int) bool { _, taken := s.leases[kind][slot]; return !taken }); slot < 0 {
+			slot = slices.IndexFunc(all, func(slot int) bool { return s.leases[kind][slot].until <= now })
 		}
 	}
-	if slot >= slots {
+	if slot < 0 {
 		return 0, fmt.Errorf("lease one of %d slots of kind %s: %w", slots, kind, storage.ErrNoLease)
 	}
 	s.leases[kind][slot] = lease{owner, until}

@@ -8,15 +8,16 @@ import (
 
 // findReactions answers [storage.ReactionLookups].
 func (s *Store) findReactions(q storage.ReactionsQuery) (list []storage.Reaction, known bool) {
-	if q.Comments {
+	if q.Kind == storage.PostComments {
 		for _, c := range s.comments {
-			if c.Author == q.Author {
+			if c.Author == q.User {
 				list = append(list, storage.Reaction{Place: c.Place(), By: c.By, Post: c.Post})
 			}
 		}
 	} else {
-		for _, e := range s.byPeer(storage.FavoriteInbox, q.Author) {
-			if e.Type == storage.Favorited {
+		of := map[storage.ReactionKind]storage.EdgeType{storage.PostFavorites: storage.Favorited, storage.PostMentions: storage.Mentioned}
+		for _, e := range s.byPeer(storage.FavoriteInbox, q.User) {
+			if e.Type == of[q.Kind] {
 				list = append(list, storage.Reaction{Place: storage.Place{CreatedAt: e.UpdateTime, Number: e.Post}, By: e.From, Post: e.Post})
 			}
 		}

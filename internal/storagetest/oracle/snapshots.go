@@ -24,7 +24,7 @@ func (s *Store) findLists(side storage.Side, q storage.ListQuery) (storage.List,
 		return list, true
 	}
 	for _, edge := range s.byPeer(side, q.Owner) {
-		if edge.Type != storage.None || edge.UpdateTime >= q.EndedSince {
+		if !edge.Type.HasEnded() || edge.UpdateTime >= q.EndedSince {
 			list.Edges = append(list.Edges, edge)
 		}
 	}

@@ -93,7 +93,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 		return fmt.Errorf("erase user %d: %w", user, storage.ErrForbidden)
 	}
 	if handle := s.users[user].Handle; s.handles[handle].owner == user {
-		delete(s.handles, handle)
+		s.handles[handle] = claim{user, at + storage.HandleRest}
 	}
 	maps.DeleteFunc(s.identities, func(_ storage.Identity, link storage.LinkedIdentity) bool { return link.User == user })
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })

@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -31,7 +32,7 @@ func (s *Store) create(user storage.User) (made bool, err error) {
 	if err := judge.NewUser(user.ID, s.states[user.ID].State); err != nil {
 		return false, err
 	}
-	if held, claimed := s.handles[user.Handle]; claimed && held.owner != user.ID {
+	if s.isTaken(user, storage.MicrosOf(time.Now())) {
 		return false, fmt.Errorf("create user %d with handle %q: %w", user.ID, user.Handle, storage.ErrHandleTaken)
 	}
 	s.insert(user)
