@@ -25,6 +25,9 @@ type Accounts struct {
 	// Identities are the subjects of providers; nil: none are mapped.
 	Identities *Identities
 
+	// Reserved are handles that nobody gets by registering.
+	Reserved map[string]bool
+
 	// Changed is called for users who have changed the password or signed out, so that older tokens
 	// end.
 	Changed func(id storage.UserID, at storage.Micros)
@@ -50,7 +53,7 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	case !provided && a.Tokens == nil:
 		return Session{}, apierr.ProviderDecides.Error("users are made by the identity provider of this server")
 	}
-	handle, badHandle := a.newHandle(handle)
+	handle, badHandle := newHandle(handle, a.Reserved)
 	name, badName := CheckName("name", name, 1, storage.MaxNameLength)
 	var badPassword error
 	if !provided {
@@ -239,16 +242,21 @@ func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change 
 	return user, changed, err
 }
 
-// Create makes a user with a given id and no password, and returns it. Calling it again changes
-// nothing: made is false, and the user returned is not the one that exists.
-func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) (user storage.User, made bool, err error) {
+// CheckCreated checks the handle and the name of a user with a given id, and returns them as they are stored.
+func CheckCreated(id storage.UserID, handle, name string) (string, string, error) {
 	handle = storage.FoldHandle(handle)
 	var badHandle error
 	if handle != storage.ImportedHandle(id) {
-		handle, badHandle = a.newHandle(handle)
+		handle, badHandle = newHandle(handle, nil) // an operator gives reserved ones, too
 	}
 	name, badName := CheckName("name", name, 1, storage.MaxNameLength)
-	if err := apierr.All(badHandle, badName); err != nil {
+	return handle, name, apierr.All(badHandle, badName)
+}
+
+// Create makes a user with a given id and no password, and returns it. Calling it again changes
+// nothing: made is false, and the user returned is not the one that exists.
+func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) (user storage.User, made bool, err error) {
+	if handle, name, err = CheckCreated(id, handle, name); err != nil {
 		return user, false, err
 	}
 	now := storage.MicrosOf(a.Now())
@@ -263,16 +271,4 @@ func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name s
 		return user, false, fmt.Errorf("create user %s: %w", id, r.Err)
 	}
 	return user, r.Value, nil
-}
-
-// newHandle folds and checks the handle of a new user.
-func (a *Accounts) newHandle(handle string) (string, error) {
-	handle = storage.FoldHandle(handle)
-	if !storage.ValidHandle(handle) {
-		return "", apierr.HandleMalformed.Error("a handle is 1 to %d of the characters a to z, 0 to 9 and _", storage.MaxHandleLength).In("handle")
-	}
-	if storage.ReservedHandle(handle) {
-		return "", apierr.HandleReserved.Error("handles of u and digits belong to imported users").In("handle")
-	}
-	return handle, nil
 }

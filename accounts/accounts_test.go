@@ -373,3 +373,32 @@ func TestNobodySignsInByAClaim(t *testing.T) {
 	_, err = a.Login(t.Context(), "late", "correct horse")
 	wantCode(t, "by a claim", err, apierr.CodeUnauthenticated)
 }
+
+// TestReservedHandles: nobody gets them by registering; an operator gives them. A product's own list replaces Kith's.
+func TestReservedHandles(t *testing.T) {
+	a, _, _ := service(t, identity.LimitsConfig{})
+	if a.Reserved = accounts.Reserved(nil); len(a.Reserved) < 50 {
+		t.Fatal(len(a.Reserved))
+	}
+	for handle := range a.Reserved {
+		if !storage.ValidHandle(handle) {
+			t.Errorf("%q is no handle", handle)
+		}
+	}
+	for _, handle := range []string{"admin", "Support", "KITH", "graphql"} {
+		_, err := a.Register(t.Context(), handle, "N", "correct horse")
+		if known, ok := apierr.Of(err); !ok || known.Reason != apierr.HandleReserved {
+			t.Errorf("%s: %v", handle, err)
+		}
+	}
+	if _, err := a.Register(t.Context(), "admin_9", "N", "correct horse"); err != nil {
+		t.Error(err)
+	}
+	if user, made, err := a.Create(t.Context(), 4711, "Support", "Support"); err != nil || !made || user.Handle != "support" {
+		t.Error(user, made, err)
+	}
+
+	if got := accounts.Reserved([]string{}); len(got) != 0 {
+		t.Error(got)
+	}
+}

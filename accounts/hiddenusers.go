@@ -44,6 +44,7 @@ type HiddenUsers struct {
 	gone    map[storage.UserID]departure           // deleted recently; they are also in hidden
 	ending  map[storage.UserID]storage.StateChange // of those who are suspended
 	reading sync.Mutex                             // one refresh at a time
+	far     time.Time                              // when a refresh last began at farOverlap
 	waking  chan struct{}                          // holds one when a refresh is asked for
 }
 
@@ -65,6 +66,9 @@ const (
 	// overlap is how far before the last change reading begins again: how much clocks of gateways
 	// may differ, and how late a gateway may write with a time that it read earlier.
 	overlap storage.Micros = 60_000_000
+	// farOverlap is overlap once in farEvery: the clock that wrote the last change, this gateway's own perhaps, may be ahead by more.
+	farOverlap = 10 * overlap
+	farEvery   = 4 * refreshEvery
 	// staleAfter is how long reading may fail before the gateway says so.
 	staleAfter = 10 * refreshEvery
 	// recently is how long a deleted user counts as hidden: lists may still have the user if
@@ -146,18 +150,22 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	}
 	a.mu.Unlock()
 	var all errgroup.Group
+	back := overlap
+	if now := time.Now(); now.Sub(a.far) >= farEvery {
+		a.far, back = now, farOverlap
+	}
 	for i := range shards {
-		all.Go(func() error { return a.refresh(ctx, i) })
+		all.Go(func() error { return a.refresh(ctx, i, back) })
 	}
 	return all.Wait()
 }
 
-func (a *HiddenUsers) refresh(ctx context.Context, shard int) error {
+func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micros) error {
 	a.mu.Lock()
 	last := a.shards[shard].last
 	a.mu.Unlock()
 	// What a clock ahead has written is read again until its time has come: it must not hide what others write.
-	after := storage.StatePosition{At: max(0, min(last.At, storage.MicrosOf(a.now()))-overlap)}
+	after := storage.StatePosition{At: max(0, min(last.At, storage.MicrosOf(a.now()))-back)}
 	for {
 		changes, err := storage.StateChangeLookups.Get(ctx, a.store, storage.ShardQuery[storage.StatePosition]{Shard: shard, After: after, Limit: changesAtOnce})
 		if err != nil {

@@ -188,12 +188,17 @@ func handleTaken(handle string) error {
 	return apierr.HandleTaken.Error("the handle %q is taken", handle).In("handle")
 }
 
-// LinkIdentity makes an identity of a provider stand for a user. Doing it again changes nothing.
+// CheckIdentity checks both texts of an identity.
+func CheckIdentity(who storage.Identity) error {
+	if !who.Valid() {
+		return apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
+	}
+	return nil
+}
+
+// LinkIdentity makes an identity of a provider, which has been checked, stand for a user. Doing it again changes nothing.
 // [storage.ErrUserUnknown].
 func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who storage.Identity) (changed bool, err error) {
-	if !who.Valid() {
-		return false, apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
-	}
 	is, err := standingOf(ctx, a.Store, id)
 	user := storage.UserLookups.Read(ctx, a.Store, id)[0]
 	switch {

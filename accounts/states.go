@@ -115,16 +115,9 @@ func (s *States) setOwn(ctx context.Context, user storage.UserID, state storage.
 	return s.set(ctx, user, state)
 }
 
-// maxSuspension bounds how far in the future a suspension with an end ends.
-const maxSuspension = 10 * 366 * 24 * time.Hour
-
-// Moderate does what an operator's entry says, whose texts have been checked, see [storage.StateStore].
+// Moderate does what an operator's entry says, which has been checked, see [storage.StateStore].
 func (s *States) Moderate(ctx context.Context, e storage.ModerationEntry) (added storage.ModerationEntry, changed bool, err error) {
-	now := s.Now()
-	e.At = storage.MicrosOf(now)
-	if latest := storage.MicrosOf(now.Add(maxSuspension)); e.Action == storage.Suspended && e.Until != storage.Forever && (e.Until <= e.At || e.Until > latest) {
-		return e, false, apierr.OutOfRange.Error("until is in the future, and not more than ten years from now").In("until")
-	}
+	e.At = storage.MicrosOf(s.Now())
 	added, changed, err = s.Store.Moderate(ctx, e)
 	switch {
 	case errors.Is(err, storage.ErrUserUnknown):

@@ -194,6 +194,26 @@ func TestAClockAheadHidesNothing(t *testing.T) {
 	eventually(t, "the deletion ends", func() bool { return !storage.UserLookups.Read(t.Context(), store, 1)[0].Found })
 }
 
+// What a gateway whose clock is ahead by minutes has read of itself does not hide from it what others write.
+func TestAGatewayAheadSeesWhomOthersHide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := oracle.New()
+		makeUsers(t, store, 9)
+		g := open(t, store, func() time.Time { return time.Now().Add(5 * time.Minute) })
+		during(t, func(ctx context.Context) { g.hiddenUsers.Run(ctx, g.hub) })
+		for _, ahead := range []time.Duration{5 * time.Minute, 0} {
+			time.Sleep(10 * time.Second)
+			user := storage.UserID(1 + ahead/time.Minute)
+			if _, err := store.SetState(t.Context(), user, storage.Deactivated, storage.MicrosOf(time.Now().Add(ahead))); err != nil {
+				t.Fatal(err)
+			}
+			if time.Sleep(5 * time.Second); !g.hiddenUsers.Has(user) {
+				t.Errorf("user %d is not hidden after 5 s", user)
+			}
+		}
+	})
+}
+
 // failing is a store that returns an error when it is asked who is hidden.
 type failing struct {
 	storage.Store

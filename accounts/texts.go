@@ -181,7 +181,7 @@ func CheckMedia(files []storage.Media) (err error) {
 }
 
 // farthestEnd is how far ahead an end may lie.
-const farthestEnd = 10 * 365 * 24 * time.Hour
+const farthestEnd = 10 * 366 * 24 * time.Hour
 
 // CheckEnd is a time at which something ends by itself: after now, and within ten years. The error is BAD_USER_INPUT.
 func CheckEnd(what string, end, now time.Time) (storage.Micros, error) {

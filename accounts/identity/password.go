@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/secure/precis"
 
 	"kith/graph/apierr"
+	"kith/storage"
 )
 
 // Lengths of a password, in bytes.
@@ -122,6 +123,7 @@ func forms(password string) []string { return slices.Compact([]string{prepared(p
 
 // bounded derives a key when it is its turn.
 func (p *Passwords) bounded(ctx context.Context, password string, salt []byte, c cost, length uint32) ([]byte, error) {
+	defer storage.Wait(ctx)()
 	defer p.waiting.Add(-1)
 	if p.waiting.Add(1) > p.most {
 		return nil, apierr.TooManySignIns.Error("too many are signing in at this moment")
