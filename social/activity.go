@@ -3,7 +3,9 @@ package social
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"time"
@@ -25,18 +27,27 @@ const (
 	FriendAccepted                     // to a request of the user
 	PostFavorited                      // of the user
 	PostCommented                      // of the user
+	Mentions                           // of the user, in posts of others
+	FollowAccepted                     // to a request of the user
 	activityKinds  = iota
 )
 
-// activityEdges are those of which kinds are made.
-var activityEdges = [...]struct {
+// activityReactions are those of which kinds are made that are about a post.
+var activityReactions = map[ActivityKind]storage.ReactionKind{
+	PostFavorited: storage.PostFavorites, PostCommented: storage.PostComments, Mentions: storage.PostMentions,
+}
+
+// activityEdges are those of which the other kinds are made.
+var activityEdges = map[ActivityKind]struct {
 	side storage.Side
 	kind storage.EdgeType
+	item int64
 }{
-	Followed:       {storage.Inverse, storage.Following},
-	FollowAsked:    {storage.Inverse, storage.Requested},
-	FriendAsked:    {storage.Inbox, storage.Pending},
-	FriendAccepted: {storage.Requests, storage.Accepted},
+	Followed:       {storage.Inverse, storage.Following, 0},
+	FollowAsked:    {storage.Inverse, storage.Requested, 0},
+	FriendAsked:    {storage.Inbox, storage.Pending, 0},
+	FriendAccepted: {storage.Requests, storage.Accepted, 0},
+	FollowAccepted: {storage.RelationInbox, storage.Related, storage.Acceptances.Number},
 }
 
 const (
@@ -44,7 +55,7 @@ const (
 	ActorsShown = 3
 	// MostOfDay is how many rows of a kind and a day are shown, the newest. A day's rows that are hidden are looked through up to latestBudget.
 	MostOfDay = 100
-	// MostUnseen is up to how many groups are counted that a user has not seen.
+	// MostUnseen is up to how many groups are newer than a time.
 	MostUnseen = 100
 	// activityRows is how many rows of a kind are read together.
 	activityRows = 50
@@ -73,11 +84,11 @@ type ActivityGroup struct {
 	Others   int              // how many others did it
 	Complete bool             // all of the day are counted
 	On       *storage.Post    // nil: it concerns no post
+	State    uint64           // another one, if others have done it, or somebody again
 }
 
 // ActivityOf says what is read.
 type ActivityOf struct {
-	Store storage.Answerer
 	User  storage.UserID
 	Kinds []ActivityKind // each once
 	After ActivityMark   // only groups strictly behind it, unless zero
@@ -88,6 +99,7 @@ type ActivityOf struct {
 // Activity is what concerns a user, as far back as it has been read.
 type Activity struct {
 	ActivityOf
+	store   storage.Answerer
 	hides   func(storage.UserID) bool
 	streams []*activityStream
 	groups  []ActivityGroup
@@ -109,9 +121,9 @@ func (g *Graph) Activity(ctx context.Context, of ActivityOf) (*Activity, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &Activity{ActivityOf: of, reached: of.After}
+	a := &Activity{ActivityOf: of, store: g.store, reached: of.After}
 	a.Left = cmp.Or(of.Left, new(Allowance))
-	a.hides = func(id storage.UserID) bool { return id == of.User || has(muted, id) || g.audience.Hides(id) }
+	a.hides = func(id storage.UserID) bool { return id == of.User || g.audience.leavesOut(id, muted) }
 	for _, kind := range of.Kinds {
 		s := &activityStream{kind: kind}
 		if of.After != (ActivityMark{}) {
@@ -138,16 +150,17 @@ func (a *Activity) Page(ctx context.Context, size int) (page []ActivityGroup, mo
 	return a.groups, !a.ended, a.reached, nil
 }
 
-// Newer counts the groups that are newer than a time, up to MostUnseen. There are more if more is true.
-func (a *Activity) Newer(ctx context.Context, than storage.Micros) (n int, more bool, err error) {
+// Newer returns the groups that are newer than a time, the newest first, at most MostUnseen. There are more if more is true.
+func (a *Activity) Newer(ctx context.Context, than storage.Micros) (groups []ActivityGroup, more bool, err error) {
 	a.Left.mu.Lock()
 	defer a.Left.mu.Unlock()
 	isRead := func() bool { return a.ended || a.reached != (ActivityMark{}) && a.reached.At < than }
 	err = a.read(ctx, func() bool { return isRead() || len(a.groups) > MostUnseen })
-	if n = slices.IndexFunc(a.groups, func(g ActivityGroup) bool { return g.At <= than }); n < 0 {
+	n := slices.IndexFunc(a.groups, func(g ActivityGroup) bool { return g.At <= than })
+	if n < 0 {
 		n, more = len(a.groups), !isRead()
 	}
-	return min(n, MostUnseen), more || n > MostUnseen, err
+	return a.groups[:min(n, MostUnseen)], more || n > MostUnseen, err
 }
 
 // read reads days until it is enough, there are no others, or the allowance is spent.
@@ -233,6 +246,8 @@ func (s *activityStream) take(began storage.Micros, hides func(storage.UserID) b
 	return false
 }
 
+var stateSeed = maphash.MakeSeed()
+
 // groups are those of a day.
 func (t *activityTaken) groups() (groups []ActivityGroup) {
 	for kind, of := range t {
@@ -245,6 +260,7 @@ func (t *activityTaken) groups() (groups []ActivityGroup) {
 				groups = append(groups, ActivityGroup{ActivityMark: ActivityMark{r.CreatedAt, ActivityKind(kind), r.Post}, Complete: !of.cut})
 			}
 			g, who := &groups[i], storage.Reaction{By: r.By, Post: r.Post}
+			g.State += maphash.Comparable(stateSeed, r)
 			switch {
 			case seen[who]:
 			case len(g.Actors) < ActorsShown:
@@ -258,23 +274,32 @@ func (t *activityTaken) groups() (groups []ActivityGroup) {
 	return groups
 }
 
-// onPosts reads the posts that groups concern, and leaves out those whose posts no longer exist.
+// onPosts reads the posts that groups concern, and leaves out those whose posts no longer exist, or are not for the user.
 func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) ([]ActivityGroup, error) {
 	var ids []storage.PostID
 	for _, g := range groups {
-		if g.Post != 0 {
+		switch {
+		case g.Kind == Mentions:
+			ids = append(ids, storage.PostID{Author: g.Actors[0], Number: g.Post})
+			a.Left.take(entriesOfPost) // for who may see it
+		case g.Post != 0:
 			ids = append(ids, storage.PostID{Author: a.User, Number: g.Post})
 		}
 	}
 	a.Left.take(entriesOfPost * len(ids))
-	posts := storage.PostLookups.Read(ctx, a.Store, ids...)
+	posts := storage.PostLookups.Read(ctx, a.store, ids...)
+	reached := mayReach(ctx, a.store, a.User, storage.Each(ids, func(id storage.PostID) storage.UserID { return id.Author })...)
 	shown := groups[:0]
 	for _, g := range groups {
 		if g.Post != 0 {
-			r := posts[0]
-			if posts = posts[1:]; r.Err != nil {
-				return nil, r.Err
-			} else if !r.Found {
+			r, failed := posts[0], reached[0]
+			posts, reached = posts[1:], reached[1:]
+			switch {
+			case errors.Is(failed, storage.ErrPostUnknown):
+				continue
+			case cmp.Or(r.Err, failed) != nil:
+				return nil, cmp.Or(r.Err, failed)
+			case !r.Found:
 				continue
 			}
 			g.On = &r.Value
@@ -290,12 +315,12 @@ func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 	edges, reactions := map[storage.Side][]storage.PageQuery{}, []storage.ReactionsQuery(nil)
 	streams = slices.DeleteFunc(slices.Clone(streams), func(s *activityStream) bool { return s.ended || len(s.rows) > 0 })
 	for _, s := range streams {
-		if s.ofPosts() {
-			reactions = append(reactions, storage.ReactionsQuery{Author: a.User, Comments: s.kind == PostCommented, After: s.after, Limit: activityRows})
+		if kind, is := activityReactions[s.kind]; is {
+			reactions = append(reactions, storage.ReactionsQuery{User: a.User, Kind: kind, After: s.after, Limit: activityRows})
 		} else {
 			of := activityEdges[s.kind]
 			after := storage.Position{UpdateTime: s.after.CreatedAt, Peer: s.after.By}
-			edges[of.side] = append(edges[of.side], storage.PageQuery{Owner: a.User, Type: of.kind, After: after, Limit: activityRows})
+			edges[of.side] = append(edges[of.side], storage.PageQuery{Owner: a.User, Type: of.kind, Post: of.item, After: after, Limit: activityRows})
 		}
 	}
 	pages := map[storage.Side]*storage.Lookup[storage.PageQuery, []storage.Edge]{}
@@ -304,11 +329,11 @@ func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 	}
 	on := storage.ReactionLookups.Ask(&b, reactions...)
 	if len(streams) > 0 {
-		a.Store.Bundle(ctx, &b)
+		a.store.Bundle(ctx, &b)
 	}
 	next := map[storage.Side]int{}
 	for _, s := range streams {
-		if s.ofPosts() {
+		if _, is := activityReactions[s.kind]; is {
 			r := on.Results[0]
 			if on.Results = on.Results[1:]; r.Err != nil {
 				return r.Err
@@ -336,5 +361,3 @@ func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 	}
 	return nil
 }
-
-func (s *activityStream) ofPosts() bool { return s.kind >= PostFavorited }

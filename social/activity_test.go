@@ -31,6 +31,10 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 			by, post := storage.UserID(random.IntN(people)+1), int64(random.IntN(4)+1)
 			at := day*storage.Micros(100+random.IntN(6)*random.IntN(2)) + storage.Micros(random.IntN(rows))
 			r := storage.Reaction{Place: storage.Place{CreatedAt: at}, By: by}
+			var item int64
+			if kind == PostFavorited {
+				item = post
+			}
 			switch {
 			case kind == PostCommented:
 				c := storage.NewComment{Post: storage.PostID{Author: 1, Number: post}, Number: int64(n + 1), By: by, Key: fmt.Sprint(n), Text: "x", At: at}
@@ -38,7 +42,14 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 					t.Fatal(err)
 				}
 				r.Post, r.Number = post, c.Number
-			case taken[[2]int64{int64(by), post * int64(kind/PostFavorited)}] || by == 1 && kind != PostFavorited:
+			case kind == Mentions && by > 1:
+				p := storage.NewPost{PostID: storage.PostID{Author: by, Number: int64(100 + n)}, Key: fmt.Sprint(n), Text: "x", At: 1}
+				if _, _, err := store.Publish(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Post: p.Number, Type: storage.Mentioned, UpdateTime: at}}, storage.IfNewer)
+				r.Post, r.Number = p.Number, p.Number
+			case taken[[2]int64{int64(by), item}] || by == 1 && kind != PostFavorited:
 				continue
 			case kind == PostFavorited:
 				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Post: post, Type: storage.Favorited, UpdateTime: at}}, storage.IfNewer)
@@ -48,9 +59,11 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 				if kind == FollowAsked && slices.ContainsFunc(all[Followed], func(r storage.Reaction) bool { return r.By == by }) {
 					continue
 				}
-				store.Apply(t.Context(), of.side, []storage.Edge{of.side.Pair(1, by).Edge(of.kind, at)}, storage.IfNewer)
+				edge := of.side.Pair(1, by).Edge(of.kind, at)
+				edge.Post = of.item
+				store.Apply(t.Context(), of.side, []storage.Edge{edge}, storage.IfNewer)
 			}
-			taken[[2]int64{int64(by), post * int64(kind/PostFavorited)}] = true
+			taken[[2]int64{int64(by), item}] = true
 			all[kind] = append(all[kind], r)
 		}
 	}
@@ -107,7 +120,7 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 		if len(want) < 20 || rows > 100 && !slices.ContainsFunc(want, func(g ActivityGroup) bool { return !g.Complete }) {
 			t.Fatalf("only %d groups", len(want))
 		}
-		of := ActivityOf{Store: store, User: 1, Kinds: everything}
+		of := ActivityOf{User: 1, Kinds: everything}
 		for _, size := range []int{1, 7, 1000} {
 			var got []ActivityGroup
 			of.After = ActivityMark{}
@@ -128,7 +141,7 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 					if (group.On != nil) != (group.Post != 0) || group.On != nil && group.On.Number != group.Post {
 						t.Errorf("%+v is on %+v", group.ActivityMark, group.On)
 					}
-					group.On = nil
+					group.On, group.State = nil, 0
 					got = append(got, group)
 				}
 				if !more {
@@ -157,12 +170,12 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, more, err := a.Newer(t.Context(), seen.At)
+			newer, more, err := a.Newer(t.Context(), seen.At)
 			wanted := len(want)
 			if i > 0 {
 				wanted = slices.IndexFunc(want, func(g ActivityGroup) bool { return g.At <= seen.At })
 			}
-			if n != min(wanted, MostUnseen) || more != (wanted > MostUnseen) || err != nil {
+			if n := len(newer); n != min(wanted, MostUnseen) || more != (wanted > MostUnseen) || err != nil {
 				t.Errorf("%d groups are newer than %d, more %t, want %d: %v", n, seen.At, more, wanted, err)
 			}
 		}
@@ -188,7 +201,7 @@ func TestActivityOfACelebrityIsBounded(t *testing.T) {
 		first  int // how many of the day are counted
 	}{{nil, MostOfDay}, {hidden[:500], MostOfDay}, {hidden, 0}} {
 		counted := &countedRows{Answerer: store}
-		a, err := New(counted, 0, NewAudience(1, nil, test.hidden)).Activity(t.Context(), ActivityOf{Store: counted, User: 1, Kinds: []ActivityKind{Followed}})
+		a, err := New(counted, 0, NewAudience(1, nil, test.hidden)).Activity(t.Context(), ActivityOf{User: 1, Kinds: []ActivityKind{Followed}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +227,7 @@ func TestActivityLeavesOutExpiredRequests(t *testing.T) {
 	store.Apply(t.Context(), storage.Inbox, []storage.Edge{
 		{From: 2, To: 1, Type: storage.Pending, UpdateTime: 10}, {From: 3, To: 1, Type: storage.Pending, UpdateTime: 11}, {From: 4, To: 1, Type: storage.Pending, UpdateTime: 12},
 	}, storage.IfNewer)
-	a, err := New(store, 0, nil).Activity(t.Context(), ActivityOf{Store: store, User: 1, Kinds: []ActivityKind{FriendAsked}, Asked: 11})
+	a, err := New(store, 0, nil).Activity(t.Context(), ActivityOf{User: 1, Kinds: []ActivityKind{FriendAsked}, Asked: 11})
 	if err != nil {
 		t.Fatal(err)
 	}

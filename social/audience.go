@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"kith/graph/why"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
@@ -20,8 +21,9 @@ type HiddenUsers interface {
 type Audience struct {
 	Viewer storage.UserID // 0: the viewer is not signed in
 
-	absent HiddenUsers
-	blocks []storage.UserID // in a block with the viewer, ascending
+	noticed Noticed
+	absent  HiddenUsers
+	blocks  []storage.UserID // in a block with the viewer, ascending
 
 	once   sync.Once
 	hidden []storage.UserID
@@ -36,9 +38,32 @@ func NewAudience(viewer storage.UserID, absent HiddenUsers, blocks []storage.Use
 	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
 }
 
+// Noticed is told which users something does not show, and by which rule. nil: nobody asks.
+type Noticed func(rule why.Rule, about storage.UserID)
+
+// Noticing is the same audience, and tells whom it hides.
+func (a *Audience) Noticing(noticed Noticed) *Audience {
+	return &Audience{Viewer: a.Viewer, noticed: noticed, absent: a.absent, blocks: a.blocks}
+}
+
+// notice tells that a rule, if it does so, hides a user.
+func (a *Audience) notice(hides bool, rule why.Rule, id storage.UserID) bool {
+	if hides && a != nil && a.noticed != nil {
+		a.noticed(rule, id)
+	}
+	return hides
+}
+
 // Hides reports whether a user must not be shown: a hidden user, or a user in a block with the
 // viewer. The viewer always sees itself.
-func (a *Audience) Hides(id storage.UserID) bool { return a.InBlock(id) || a.IsAbsent(id) }
+func (a *Audience) Hides(id storage.UserID) bool {
+	return a.notice(a.InBlock(id), why.Block, id) || a.notice(a.IsAbsent(id), why.Hidden, id)
+}
+
+// leavesOut reports whether a user is hidden, or on a list of muted users.
+func (a *Audience) leavesOut(id storage.UserID, muted []storage.UserID) bool {
+	return a.notice(has(muted, id), why.Mute, id) || a.Hides(id)
+}
 
 // InBlock reports whether a user blocks the viewer, or is blocked by the viewer.
 func (a *Audience) InBlock(id storage.UserID) bool {
@@ -183,6 +208,10 @@ func (a *Audience) shownOf(dir *idset.Directory, t idset.Term) idset.Term {
 		shown.All = []idset.Term{t}
 	}
 	for _, hidden := range a.hiddenIn(dir) {
+		if a.noticed != nil {
+			ids, _ := idset.Select(idset.Term{All: []idset.Term{t, {Set: hidden}}}, 0, why.Most)
+			a.showing(ids)
+		}
 		shown.All = append(shown.All, idset.Term{Set: hidden, Not: true})
 	}
 	return shown

@@ -3,6 +3,7 @@ package social
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 )
@@ -27,6 +28,18 @@ func (t *Relations) Block(ctx context.Context, people storage.Answerer, user, ot
 	return o, gone(user, err)
 }
 
+// BlockMany is [Relations.Block] of many in one transaction, each with its own outcome, in their order: [storage.ErrLimitReached], too.
+// err is set if the user itself is unknown, or its shard did not answer.
+func (t *Relations) BlockMany(ctx context.Context, people storage.Answerer, user storage.UserID, others []storage.UserID) (blocks []storage.Result[storage.Changed], stale bool, err error) {
+	blocks = make([]storage.Result[storage.Changed], len(others))
+	_, errs := t.present(ctx, people, user, others)
+	for i, err := range errs {
+		blocks[i].Err = err
+	}
+	stale, err = t.change(ctx, user, others, slices.Repeat([]storage.EdgeType{storage.Blocking}, len(others)), blocks)
+	return blocks, stale, err
+}
+
 // Unblock ends a block by the user. It does not restore what the block has ended. If the
 // other is not blocked, unknown, or hidden, nothing changes, without an error.
 func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Outcome, error) {
@@ -41,23 +54,30 @@ func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Ou
 }
 
 // changeEdge changes an edge of a user, and writes it to the other's shard at once.
-func (t *Relations) changeEdge(ctx context.Context, side storage.Side, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
+func (t *Relations) changeEdge(ctx context.Context, side storage.Side, user storage.UserID, change storage.EdgeChange) (Outcome, error) {
 	change.At = t.at()
+	o, err := t.writeEdge(ctx, side, user, change)
+	if err == nil {
+		o.Written, o.Stale = t.settle(ctx, o.Written)
+	}
+	return o, err
+}
+
+// writeEdge changes an edge on the user's own shard.
+func (t *Relations) writeEdge(ctx context.Context, side storage.Side, user storage.UserID, change storage.EdgeChange) (Outcome, error) {
 	r := t.Store.ChangeEdges(ctx, side, user, []storage.EdgeChange{change}, t.options())[0]
 	if r.Err != nil {
 		return Outcome{}, fmt.Errorf("change the %s of user %s to %s: %w", side, user, change.To, r.Err)
 	}
-	written := r.Value.Written()
-	o = Outcome{Row: storage.Row{Side: side, Edge: r.Value.Row}, Changed: r.Value.Changed}
+	o := Outcome{Row: storage.Row{Side: side, Edge: r.Value.Row}, Changed: r.Value.Changed, Written: r.Value.Written()}
 	if !o.Changed && o.Row.Edge.UpdateTime > 0 {
 		// Once more: the first call may have ended before the row reached the other shard, and what followed from a request.
-		written = []storage.Written{{Row: o.Row}}
+		o.Written = []storage.Written{{Row: o.Row}}
 		if side == storage.Requests {
 			if follow := storage.EdgeLookups[storage.Forward].Read(ctx, t.Store, o.Row.Edge.Pair())[0]; follow.Value.UpdateTime > 0 {
-				written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}})
+				o.Written = append(o.Written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}})
 			}
 		}
 	}
-	o.Written, o.Stale = t.settle(ctx, written)
 	return o, nil
 }

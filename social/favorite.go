@@ -14,7 +14,7 @@ func (t *Relations) Favorite(ctx context.Context, people storage.Answerer, user 
 	if post.Author != user && t.HiddenUsers.Has(post.Author) {
 		return changed, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
 	}
-	if err := mayReach(ctx, people, user, post.Author); err != nil {
+	if err := mayReach(ctx, people, user, post.Author)[0]; err != nil {
 		return changed, false, err
 	}
 	switch r := storage.PostLookups.Read(ctx, t.Store, post)[0]; {

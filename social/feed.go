@@ -33,7 +33,7 @@ import (
 
 // Feeds are the home feeds.
 type Feeds struct {
-	Store   storage.ShardAnswerer
+	Shards  func() int    // of the store that graphs read
 	Recent  *recent.Posts // nil: all is read from the store
 	Inboxes *inbox.Boxes  // nil: there are none; they need Recent
 
@@ -75,6 +75,7 @@ type FeedOf struct {
 type Feed struct {
 	*Feeds
 	FeedOf
+	store   storage.Answerer
 	authors *idset.Set
 	whole   bool // authors are all whose posts are in it
 	unread  bool // the allowance is spent: it is not known who they are
@@ -95,7 +96,7 @@ func (f *Feeds) Of(ctx context.Context, g *Graph, of FeedOf) (*Feed, error) {
 	of.Left = cmp.Or(of.Left, new(Allowance))
 	of.Left.mu.Lock()
 	defer of.Left.mu.Unlock()
-	feed := &Feed{Feeds: f, FeedOf: of, authors: idset.Of(nil), whole: true, hides: g.audience.Hides, judged: map[storage.UserID]bool{}}
+	feed := &Feed{Feeds: f, FeedOf: of, store: g.store, authors: idset.Of(nil), whole: true, hides: g.audience.Hides, judged: map[storage.UserID]bool{}}
 	feed.top.CreatedAt = storage.MicrosOf(time.Now().Add(recent.Ahead)) + 1
 	var err error
 	switch {
@@ -116,7 +117,7 @@ func (f *Feeds) Of(ctx context.Context, g *Graph, of FeedOf) (*Feed, error) {
 		return nil, err
 	}
 	if len(muted) > 0 {
-		feed.hides = func(id storage.UserID) bool { return has(muted, id) || g.audience.Hides(id) }
+		feed.hides = func(id storage.UserID) bool { return g.audience.leavesOut(id, muted) }
 	}
 	return feed, nil
 }
@@ -317,7 +318,7 @@ func (w *feedWalk) read(ctx context.Context, list []storage.PostAt, gone func(st
 	}
 	ids := storage.Each(list, func(p storage.PostAt) storage.PostID { return p.PostID })
 	rows := make([]storage.Post, 0, len(ids))
-	for i, r := range storage.PostLookups.Read(ctx, w.Store, ids...) {
+	for i, r := range storage.PostLookups.Read(ctx, w.store, ids...) {
 		switch {
 		case r.Err != nil:
 			return nil, r.Err
@@ -376,7 +377,7 @@ func (w *feedWalk) addPosts(ctx context.Context, rows []storage.Post, authors []
 	})
 	for len(queries) > 0 {
 		var further []storage.PostsQuery
-		for i, r := range storage.PostPageLookups.Read(ctx, w.Store, queries...) {
+		for i, r := range storage.PostPageLookups.Read(ctx, w.store, queries...) {
 			if r.Err != nil {
 				return nil, r.Err
 			}
@@ -441,7 +442,7 @@ func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []s
 		return nil, nil
 	}
 	w.Left.take(len(authors))
-	for i, r := range storage.LastPostLookups.Read(ctx, w.Store, storage.LastPostsOf(authors, upTo)...) {
+	for i, r := range storage.LastPostLookups.Read(ctx, w.store, storage.LastPostsOf(authors, upTo)...) {
 		if r.Err != nil {
 			return nil, r.Err
 		}
@@ -472,8 +473,8 @@ func (w *feedWalk) byTime(ctx context.Context, wanted int) ([]storage.Post, erro
 	w.Left.take(byTime)
 	var list []storage.PostAt
 	end := storage.Place{} // up to where all shards have been read; zero: to their ends
-	for shard := range w.Store.Shards() {
-		some, err := storage.RecentPostLookups.Get(ctx, w.Store, storage.RecentQuery{Shard: shard, After: w.at, Limit: byTime})
+	for shard := range w.Shards() {
+		some, err := storage.RecentPostLookups.Get(ctx, w.store, storage.RecentQuery{Shard: shard, After: w.at, Limit: byTime})
 		if err != nil {
 			return nil, err
 		}

@@ -59,10 +59,10 @@ func TestFeedsOfMany(t *testing.T) {
 	}
 	g := New(store, 0, nil)
 	for name, f := range map[string]*Feeds{
-		"by the author":    {Store: store},
-		"by time":          {Store: store, fewAuthors: 1},
-		"after memory":     {Store: store, Recent: some},
-		"memory, and time": {Store: store, Recent: some, fewAuthors: 1},
+		"by the author":    {Shards: store.Shards},
+		"by time":          {Shards: store.Shards, fewAuthors: 1},
+		"after memory":     {Shards: store.Shards, Recent: some},
+		"memory, and time": {Shards: store.Shards, Recent: some, fewAuthors: 1},
 	} {
 		feed := feedOf(t, f, g)
 		for _, size := range []int{1, 7, 50} {
@@ -125,7 +125,7 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	feed := feedOf(t, &Feeds{Store: store, fewAuthors: 1, scansMost: 1}, New(store, 0, nil))
+	feed := feedOf(t, &Feeds{Shards: store.Shards, fewAuthors: 1, scansMost: 1}, New(store, 0, nil))
 	var after storage.Place
 	pages := 1
 	for ; ; pages++ {
@@ -183,7 +183,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mute := range []bool{true, false} {
-		feed := feedOf(t, &Feeds{Store: silent{store, mute}, Recent: posts}, New(store, 0, nil))
+		feed := feedOf(t, &Feeds{Shards: store.Shards, Recent: posts}, New(silent{store, mute}, 0, nil))
 		if page, err := feed.Page(t.Context(), storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("posts: %v: %+v, %v", mute, page, err)
 		}
@@ -197,7 +197,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 	store := oracle.New()
 	w := &feedWalk{
-		Feed:  &Feed{Feeds: &Feeds{Store: silent{Store: store}}, hides: func(storage.UserID) bool { return false }},
+		Feed:  &Feed{Feeds: &Feeds{}, store: silent{Store: store}, hides: func(storage.UserID) bool { return false }},
 		inbox: &inboxOf{hot: idset.Of([]storage.UserID{2})}, at: storage.Place{CreatedAt: 1},
 	}
 	if rows, err := w.addHot(t.Context(), nil, storage.Place{CreatedAt: 9}, 5); !errors.Is(err, storage.ErrUnavailable) {

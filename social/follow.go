@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 )
@@ -34,6 +35,15 @@ func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.Er
 // Unfollow ends follows of a user, and requests for them. Unknown users are no error, because nobody follows them. Hidden
 // users are treated like unknown ones: their follows stay as they are.
 func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []storage.Result[storage.Changed], stale bool, err error) {
+	return t.unfollow(ctx, user, others, storage.None)
+}
+
+// RemoveFollower ends the follow of a user by another, as [Relations.Unfollow], or declines the request for one.
+func (t *Relations) RemoveFollower(ctx context.Context, user, follower storage.UserID) (relations []storage.Result[storage.Changed], stale bool, err error) {
+	return t.unfollow(ctx, follower, []storage.UserID{user}, storage.Denied)
+}
+
+func (t *Relations) unfollow(ctx context.Context, user storage.UserID, others []storage.UserID, tombstone storage.EdgeType) (relations []storage.Result[storage.Changed], stale bool, err error) {
 	relations = make([]storage.Result[storage.Changed], len(others))
 	if t.HiddenUsers.Has(user) {
 		return relations, false, unknown(user)
@@ -43,7 +53,7 @@ func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []
 			relations[i].Err = ErrSelf
 		}
 	}
-	stale, err = t.change(ctx, user, others, make([]storage.EdgeType, len(others)), relations)
+	stale, err = t.change(ctx, user, others, slices.Repeat([]storage.EdgeType{tombstone}, len(others)), relations)
 	return relations, stale, err
 }
 
@@ -68,6 +78,13 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 			err = fmt.Errorf("change follows of user %s: %w", user, r.Err)
 		}
 		written = append(written, r.Value.Written()...)
+		if kinds[index[j]] == storage.Blocking && !r.Value.Changed && r.Value.Row.UpdateTime > 0 {
+			written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}}) // once more, as changeEdge
+		}
+	}
+	if slices.Contains(kinds, storage.Blocking) {
+		_, stale = t.settle(ctx, written)
+		return stale, err
 	}
 	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil, err
 }

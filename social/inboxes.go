@@ -111,12 +111,14 @@ func (f *Feeds) buildInbox(ctx context.Context, g *Graph, user storage.UserID) e
 	if err != nil || !mayHaveInbox(followings, whole) {
 		return err
 	}
-	return f.Inboxes.Build(ctx, user, followings.IDs(), f.candidates)
+	return f.Inboxes.Build(ctx, user, followings.IDs(), func(ctx context.Context, authors []storage.UserID) (recent.Page, error) {
+		return f.candidates(ctx, g, authors)
+	})
 }
 
 // candidates finds the newest posts of authors, whoever may see them.
-func (f *Feeds) candidates(ctx context.Context, authors []storage.UserID) (recent.Page, error) {
-	w := &feedWalk{Feed: &Feed{Feeds: f, authors: idset.Of(authors), hides: func(storage.UserID) bool { return false }}}
+func (f *Feeds) candidates(ctx context.Context, g *Graph, authors []storage.UserID) (recent.Page, error) {
+	w := &feedWalk{Feed: &Feed{Feeds: f, store: g.store, authors: idset.Of(authors), hides: func(storage.UserID) bool { return false }}}
 	found := f.Recent.Page(w.query(inbox.Capacity))
 	if n := len(found.Posts); n == inbox.Capacity {
 		found.Through = found.Posts[n-1].CreatedAt

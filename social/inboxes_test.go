@@ -51,7 +51,7 @@ func newBoxed(t testing.TB, store *oracle.Store, url, prefix string, hot int64, 
 		Clock: epoch.NewClock(g.redis, runs, prefix), Counts: store, Recent: g.posts, Logger: logger,
 		Bounds: func() (int64, time.Duration) { return hot, time.Hour }, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
 	}, g.counts)
-	g.feeds = &Feeds{Store: store, Recent: g.posts, Inboxes: g.boxes}
+	g.feeds = &Feeds{Shards: store.Shards, Recent: g.posts, Inboxes: g.boxes}
 	return g
 }
 

@@ -71,7 +71,8 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 		}
 		c.broken.Store = store
 		relations.Store, relations.Rules = c.broken, social.NewRules(social.Rules{MaxFollowing: c.limit})
-		outcome, err := relations.Accept(t.Context(), 1, 2)
+		one := relations.Accept(t.Context(), storage.Requests, 1, 2)[0]
+		outcome, err := one.Value, one.Err
 		if !errors.Is(err, c.want) || c.want == nil && (err != nil || !outcome.Changed) {
 			t.Errorf("%s: %+v, %v; want %v", name, outcome, err, c.want)
 		}
@@ -99,6 +100,10 @@ func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 	ask := func(ctx context.Context, user, other storage.UserID) (social.Outcome, error) {
 		return relations.Ask(ctx, store, user, other, "")
 	}
+	accept := func(ctx context.Context, user, other storage.UserID) (social.Outcome, error) {
+		one := relations.Accept(ctx, storage.Requests, user, other)[0]
+		return one.Value, one.Err
+	}
 	for _, c := range []struct {
 		name        string
 		act         func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)
@@ -109,8 +114,8 @@ func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 		{"ask", ask, 1, 3, storage.ErrUserUnknown},
 		{"cancel", relations.Cancel, 1, 1, social.ErrSelf},
 		{"cancel", relations.Cancel, 1, 3, storage.ErrNoRequest},
-		{"accept", relations.Accept, 2, 2, social.ErrSelf},
-		{"accept", relations.Accept, 2, 3, storage.ErrNoRequest},
+		{"accept", accept, 2, 2, social.ErrSelf},
+		{"accept", accept, 2, 3, storage.ErrNoRequest},
 		{"decline", relations.Decline, 2, 2, social.ErrSelf},
 		{"decline", relations.Decline, 2, 3, storage.ErrNoRequest},
 		{"remove", relations.Remove, 2, 2, social.ErrSelf},

@@ -28,7 +28,6 @@ type MemberQuery struct {
 	Other    *List            // they are also on this list; nil: it does not matter
 	Absent   bool             // they are not on the other list
 	Words    []string         // each begins a word of their names or handles; see [storage.SearchedWords]
-	Names    storage.Answerer // if there are words
 	Special  *bool            // whether the viewer's follow of them is special
 	Specials []storage.UserID // the viewer's special follows, ascending
 	Order    Order
@@ -71,7 +70,7 @@ func (g *Graph) among(ctx context.Context, q MemberQuery, named []storage.UserID
 	}
 	if len(q.Words) > 0 && !isNamed {
 		ids := storage.Each(list, func(m Match) storage.UserID { return m.ID })
-		if named, err = haveWords(ctx, q.Names, distinct(ids), q.Words); err != nil {
+		if named, err = g.haveWords(ctx, distinct(ids), q.Words); err != nil {
 			return nil, false, err
 		}
 	}
@@ -86,17 +85,17 @@ func (g *Graph) among(ctx context.Context, q MemberQuery, named []storage.UserID
 func (g *Graph) namedIn(ctx context.Context, q MemberQuery) (named []storage.UserID, isNamed bool, err error) {
 	switch {
 	case q.Special != nil && *q.Special:
-		named, err = haveWords(ctx, q.Names, q.Specials, q.Words)
+		named, err = g.haveWords(ctx, q.Specials, q.Words)
 		return named, true, err
 	case len(q.Words) == 0:
 		return nil, false, nil
 	}
 	word, others := longest(q.Words)
-	rows, all, err := g.namedFirst(ctx, q.Names, word)
+	rows, all, err := g.namedFirst(ctx, word)
 	if err != nil || !all {
 		return nil, false, err
 	}
-	named, err = haveWords(ctx, q.Names, distinct(rows), others)
+	named, err = g.haveWords(ctx, distinct(rows), others)
 	return named, true, err
 }
 
@@ -241,10 +240,10 @@ func (g *Graph) isOn(ctx context.Context, l List, ids []storage.UserID) ([]bool,
 
 // namedFirst reads the first rows of the index of words whose users the audience may be shown; all reports that there are no others.
 // Hidden users take no places among them, as long as they are less than three times as many as all places.
-func (g *Graph) namedFirst(ctx context.Context, names storage.Answerer, word string) (shown []storage.UserID, all bool, err error) {
+func (g *Graph) namedFirst(ctx context.Context, word string) (shown []storage.UserID, all bool, err error) {
 	most := g.sizes.maxNamed
 	for limit := most; ; limit *= 2 {
-		rows, err := storage.WordLookups.Get(ctx, names, storage.WordQuery{Prefix: word, Limit: limit})
+		rows, err := storage.WordLookups.Get(ctx, g.store, storage.WordQuery{Prefix: word, Limit: limit})
 		if err != nil {
 			return nil, false, err
 		}
@@ -256,12 +255,12 @@ func (g *Graph) namedFirst(ctx context.Context, names storage.Answerer, word str
 }
 
 // haveWords is those of ascending users who have all words, the longest first.
-func haveWords(ctx context.Context, names storage.Answerer, ids []storage.UserID, words []string) (_ []storage.UserID, err error) {
+func (g *Graph) haveWords(ctx context.Context, ids []storage.UserID, words []string) (_ []storage.UserID, err error) {
 	for _, word := range slices.SortedFunc(slices.Values(words), func(a, b string) int { return len(b) - len(a) }) {
 		if len(ids) == 0 || err != nil {
 			break
 		}
-		ids, err = storage.UserWordLookups.Get(ctx, names, storage.UserWord{Users: ids, Prefix: word})
+		ids, err = storage.UserWordLookups.Get(ctx, g.store, storage.UserWord{Users: ids, Prefix: word})
 	}
 	return ids, err
 }

@@ -69,7 +69,7 @@ func (p *Posts) Comment(ctx context.Context, people storage.Answerer, user stora
 	if p.HiddenUsers != nil && post.Author != user && p.HiddenUsers.Has(post.Author) {
 		return storage.Comment{}, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
 	}
-	if err := mayReach(ctx, people, user, post.Author); err != nil {
+	if err := mayReach(ctx, people, user, post.Author)[0]; err != nil {
 		return storage.Comment{}, false, err
 	}
 	// The user's own shard is not asked again, as it is for posts: a comment that a user writes while
@@ -89,18 +89,24 @@ func (p *Posts) Comment(ctx context.Context, people storage.Answerer, user stora
 	})
 }
 
-// mayReach returns [storage.ErrPostUnknown] if an author is locked and a user does not follow it.
-func mayReach(ctx context.Context, people storage.Answerer, user, author storage.UserID) error {
-	a, posts := NewAudience(user, nil, nil), PostsOf(author)
-	row := storage.UserLookups.Read(ctx, people, author)[0]
-	if row.Err != nil || !a.NeedsFollow(posts, row.Value) {
-		return row.Err
+// mayReach tells of each author whether a user may see its posts: [storage.ErrPostUnknown] if it is locked and the user does not follow it.
+func mayReach(ctx context.Context, people storage.Answerer, user storage.UserID, authors ...storage.UserID) []error {
+	a, errs := NewAudience(user, nil, nil), make([]error, len(authors))
+	var follows []storage.Pair
+	var at []int
+	rows := storage.UserLookups.Read(ctx, people, authors...)
+	for i, row := range rows {
+		if errs[i] = row.Err; row.Err == nil && a.NeedsFollow(PostsOf(authors[i]), row.Value) {
+			follows, at = append(follows, storage.Pair{From: user, To: authors[i]}), append(at, i)
+		}
 	}
-	edge := storage.EdgeLookups[storage.Forward].Read(ctx, people, storage.Pair{From: user, To: author})[0]
-	if edge.Err == nil && !a.Opens(posts, row.Value, edge.Value.Type == storage.Following) {
-		return fmt.Errorf("%w: user %s, its author, is locked", storage.ErrPostUnknown, author)
+	for k, edge := range storage.EdgeLookups[storage.Forward].Read(ctx, people, follows...) {
+		i := at[k]
+		if errs[i] = edge.Err; edge.Err == nil && !a.Opens(PostsOf(authors[i]), rows[i].Value, edge.Value.Type == storage.Following) {
+			errs[i] = fmt.Errorf("%w: user %s, its author, is locked", storage.ErrPostUnknown, authors[i])
+		}
 	}
-	return edge.Err
+	return errs
 }
 
 // Uncomment deletes a comment if the user has written it, or the post, and returns the post; zero if nothing is deleted.

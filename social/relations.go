@@ -100,6 +100,7 @@ func NewRelations(cfg RelationsConfig) *Relations {
 type Outcome struct {
 	Row     storage.Row // as it is now; UpdateTime 0 if there is none
 	Changed bool        // false if it was already so
+	Kept    bool        // only what is stored with the row has changed
 
 	// Written are the forward rows that were written on any shard, the first one being
 	// Row; those whose Inverse is set are on both sides.

@@ -143,8 +143,7 @@ var acts = []struct {
 		return err
 	}},
 	{"accept", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
-		_, err := t.Accept(ctx, a, b)
-		return err
+		return t.Accept(ctx, storage.Requests, a, b)[0].Err
 	}},
 	{"decline", func(t *social.Relations, ctx context.Context, _ storage.Answerer, a, b storage.UserID) error {
 		_, err := t.Decline(ctx, a, b)
