@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"kith/storage"
 )
 
@@ -29,48 +31,95 @@ func (t *Relations) Ask(ctx context.Context, people storage.Answerer, user, othe
 	return o, gone(user, err)
 }
 
-// Accept makes a user accept another's request.
+// acceptedAtOnce is how many requests one call of Accept writes at a time: those that wait for a shard share a transaction.
+const acceptedAtOnce = 25
+
+// Accept makes a user accept requests of others, each named once: to be friends, which are on the side [storage.Requests], or to follow,
+// on [storage.Forward]. Each has its own outcome, in their order. What follows on other shards is written once for all.
 //
 // Errors: [ErrSelf]; [storage.ErrNoRequest] if none is pending;
-// [storage.ErrForbidden]; [storage.ErrLimitReached] and [ErrTheirLimit] if the user, or the
-// other, has reached the limit of followings. The user's own limit is on another shard, so it is
-// checked before and not in the same transaction: if the user follows another user at the same
-// time, the limit may be exceeded by one.
-func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	if err := t.visible(user, other); err != nil {
-		return Outcome{}, err
+// [storage.ErrForbidden]; [ErrTheirLimit] if the other has reached the limit of followings; [storage.ErrLimitReached] if the user, who
+// becomes a friend, has. The user's own limit is on another shard, so it is checked before and not in the same transaction: if the user
+// follows others at the same time, the limit may be exceeded by as many.
+func (t *Relations) Accept(ctx context.Context, side storage.Side, user storage.UserID, others ...storage.UserID) []storage.Result[Outcome] {
+	change := storage.EdgeChange{To: user, Type: storage.Following, Ends: storage.Requested, At: t.at()}
+	errs := storage.Each(others, func(other storage.UserID) error { return t.visible(user, other) })
+	if side == storage.Requests {
+		change.Type, change.Ends = storage.Accepted, 0
+		t.roomFor(ctx, user, others, errs)
 	}
-	if err := t.roomFor(ctx, user, other); err != nil {
-		return Outcome{}, err
+	outcomes := make([]storage.Result[Outcome], len(others))
+	var writing errgroup.Group
+	writing.SetLimit(acceptedAtOnce)
+	for i, other := range others {
+		if outcomes[i].Err = errs[i]; errs[i] == nil {
+			writing.Go(func() error {
+				outcomes[i].Value, outcomes[i].Err = t.writeEdge(ctx, side, other, change)
+				return nil
+			})
+		}
 	}
-	o, err := t.changeEdge(ctx, storage.Requests, other, storage.EdgeChange{To: user, Type: storage.Accepted})
-	if errors.Is(err, storage.ErrLimitReached) {
-		err = fmt.Errorf("%w: %s", ErrTheirLimit, other)
+	_ = writing.Wait()
+	var written []storage.Written
+	index := make(map[storage.UserID]*Outcome, len(others))
+	for i, other := range others {
+		o := &outcomes[i]
+		switch {
+		case errs[i] == nil && errors.Is(o.Err, storage.ErrLimitReached):
+			o.Err = fmt.Errorf("%w: %s", ErrTheirLimit, other)
+		case o.Err == nil && o.Value.Row.Edge.Type != change.Type:
+			o.Value, o.Err = Outcome{}, notWaiting(other, user)
+		}
+		o.Err, index[other] = noAsker(o.Err), &o.Value
+		written, o.Value.Written = append(written, o.Value.Written...), nil
 	}
-	return o, noAsker(err)
+	if side == storage.Forward {
+		t.tellAccepted(ctx, user, written)
+	}
+	all, stale := t.settle(ctx, written)
+	for _, w := range all {
+		o := index[w.Edge.From]
+		if w.Edge.From == user {
+			o = index[w.Edge.To]
+		}
+		o.Written, o.Stale = append(o.Written, w), stale
+	}
+	return outcomes
 }
 
-// roomFor reports whether a user may follow one more, or follows the other already.
-func (t *Relations) roomFor(ctx context.Context, user, other storage.UserID) error {
+// tellAccepted keeps whose requests to follow a user has accepted. What fails is not told: the follows stand.
+func (t *Relations) tellAccepted(ctx context.Context, user storage.UserID, follows []storage.Written) {
+	if followers := storage.Each(follows, func(w storage.Written) storage.UserID { return w.Edge.From }); len(followers) > 0 {
+		_, _ = t.Relate(ctx, t.Store, user, storage.Acceptances, followers, storage.DetailChange{})
+	}
+}
+
+// roomFor refuses those friends whom a user, who follows as many as one may, does not follow already.
+func (t *Relations) roomFor(ctx context.Context, user storage.UserID, friends []storage.UserID, errs []error) {
 	limit := t.Rules.Load().MaxFollowing
 	if limit == 0 {
-		return nil
+		return
 	}
 	counts := storage.CountLookups.Read(ctx, t.Store, user)[0]
-	if counts.Err != nil {
-		return fmt.Errorf("read how many user %s follows: %w", user, counts.Err)
+	if counts.Err == nil && counts.Value.Following+int64(len(friends)) <= limit {
+		return
 	}
-	if counts.Value.Following < limit {
-		return nil
+	room := limit - counts.Value.Following
+	edges := storage.EdgeLookups[storage.Forward].Read(ctx, t.Store, storage.Each(friends, func(friend storage.UserID) storage.Pair { return storage.Pair{From: user, To: friend} })...)
+	for i, edge := range edges {
+		switch {
+		case errs[i] != nil:
+		case counts.Err != nil:
+			errs[i] = fmt.Errorf("read how many user %s follows: %w", user, counts.Err)
+		case edge.Err != nil:
+			errs[i] = fmt.Errorf("read whether user %s follows %s: %w", user, friends[i], edge.Err)
+		case edge.Value.Type == storage.Following:
+		case room <= 0:
+			errs[i] = fmt.Errorf("%w: user %s", storage.ErrLimitReached, user)
+		default:
+			room--
+		}
 	}
-	edge := storage.EdgeLookups[storage.Forward].Read(ctx, t.Store, storage.Pair{From: user, To: other})[0]
-	if edge.Err != nil {
-		return fmt.Errorf("read whether user %s follows %s: %w", user, other, edge.Err)
-	}
-	if edge.Value.Type == storage.Following {
-		return nil
-	}
-	return fmt.Errorf("%w: user %s", storage.ErrLimitReached, user)
 }
 
 // Decline makes a user decline another's request; the other may ask again after a

@@ -13,7 +13,6 @@ import (
 // SearchQuery asks for users by words of their names and handles, for the viewer of a graph.
 type SearchQuery struct {
 	Words []string // at least one, see [storage.SearchedWords]
-	Names storage.Answerer
 	// Popular lists the most followed users. They are looked at if the index has more users than one answer looks at; nil: nobody.
 	Popular func(context.Context) ([]storage.PopularUser, error)
 }
@@ -50,11 +49,11 @@ func (g *Graph) Search(ctx context.Context, q SearchQuery) (found []Found, compl
 
 func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, complete bool, err error) {
 	word, otherWords := longest(q.Words)
-	rows, complete, err := g.namedFirst(ctx, q.Names, word)
+	rows, complete, err := g.namedFirst(ctx, word)
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err := haveWords(ctx, q.Names, distinct(rows), otherWords)
+	ids, err := g.haveWords(ctx, distinct(rows), otherWords)
 	if err != nil {
 		return nil, false, err
 	}
@@ -65,13 +64,13 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 			return nil, false, err
 		}
 		shown := g.audience.showing(storage.Each(popular, func(p storage.PopularUser) storage.UserID { return p.User }))
-		if shown, err = haveWords(ctx, q.Names, distinct(shown), q.Words); err != nil {
+		if shown, err = g.haveWords(ctx, distinct(shown), q.Words); err != nil {
 			return nil, false, err
 		}
 		ids = append(ids, shown...)
 	}
 	if g.viewer() != 0 {
-		near, _, err = g.among(ctx, MemberQuery{List: List{storage.Forward, g.viewer()}, Words: q.Words, Names: q.Names}, ids, complete)
+		near, _, err = g.among(ctx, MemberQuery{List: List{storage.Forward, g.viewer()}, Words: q.Words}, ids, complete)
 		if err != nil {
 			return nil, false, err
 		}

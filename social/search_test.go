@@ -83,7 +83,7 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 			want = append(want, f)
 		}
 		slices.SortFunc(want, Found.Compare)
-		got, complete, err := g.Search(t.Context(), SearchQuery{Words: words, Names: store})
+		got, complete, err := g.Search(t.Context(), SearchQuery{Words: words})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,24 +108,24 @@ func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
 			}
 			return all, nil
 		}
-		if got, _, err = g.Search(t.Context(), SearchQuery{Words: words, Names: store, Popular: popular}); err != nil || !slices.Equal(got, want) {
+		if got, _, err = g.Search(t.Context(), SearchQuery{Words: words, Popular: popular}); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("with the most followed: got %+v, %v; want %+v", got, err, want)
 		}
 	})
 }
 
-// without is the index as if some users did not exist.
-type without struct {
+// withoutNames is the index as if some users did not exist.
+type withoutNames struct {
 	storage.Answerer
 	hides func(storage.UserID) bool
 }
 
-func (w without) Bundle(ctx context.Context, b *storage.Bundle) {
+func (w withoutNames) Bundle(ctx context.Context, b *storage.Bundle) {
 	storage.WordLookups.Instead(ctx, b, storage.OneByOne(w.words))
 	w.Answerer.Bundle(ctx, b)
 }
 
-func (w without) words(ctx context.Context, q storage.WordQuery) ([]storage.UserID, error) {
+func (w withoutNames) words(ctx context.Context, q storage.WordQuery) ([]storage.UserID, error) {
 	rows, err := storage.WordLookups.Get(ctx, w.Answerer, storage.WordQuery{Prefix: q.Prefix, Limit: 1 << 30})
 	rows = slices.DeleteFunc(rows, w.hides)
 	return rows[:min(q.Limit, len(rows))], err
@@ -138,8 +138,10 @@ func TestHiddenUsersTakeNoPlacesInASearch(t *testing.T) {
 		g := drawPlanner(t, store)
 		g.sizes.maxNamed = rapid.IntRange(len(g.audience.Hidden())+1, 3*people).Draw(t, "rows") // a user has up to three rows
 		words := drawWords(t)
-		got, gotComplete, err := g.Search(t.Context(), SearchQuery{Words: words, Names: store})
-		want, wantComplete, wantErr := g.Search(t.Context(), SearchQuery{Words: words, Names: without{store, g.audience.Hides}})
+		got, gotComplete, err := g.Search(t.Context(), SearchQuery{Words: words})
+		without := *g
+		without.store = withoutNames{g.store, g.audience.Hides}
+		want, wantComplete, wantErr := without.Search(t.Context(), SearchQuery{Words: words})
 		if err != nil || wantErr != nil || !slices.Equal(got, want) || gotComplete != wantComplete {
 			t.Fatalf("%v %t %v, and without them %v %t %v", got, gotComplete, err, want, wantComplete, wantErr)
 		}
@@ -153,7 +155,7 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 		g := drawPlanner(t, store)
 		g.budget = DefaultBudget
 		a, base := g.audience, drawList(t, "base")
-		q := MemberQuery{List: base, Names: store, Order: rapid.SampledFrom([]Order{Recent, Closest, MostFollowed}).Draw(t, "order")}
+		q := MemberQuery{List: base, Order: rapid.SampledFrom([]Order{Recent, Closest, MostFollowed}).Draw(t, "order")}
 		if rapid.Bool().Draw(t, "with words") {
 			q.Words = drawWords(t)
 		}
@@ -214,19 +216,23 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 }
 
 // namesFail is an index that cannot be read.
-type namesFail struct{}
+type namesFail struct{ storage.Answerer }
 
-func (namesFail) Bundle(_ context.Context, b *storage.Bundle) { b.Fail(errRead) }
+func (n namesFail) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.WordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, storage.WordQuery) ([]storage.UserID, error) { return nil, errRead }))
+	storage.UserWordLookups.Instead(ctx, b, storage.OneByOne(func(context.Context, storage.UserWord) ([]storage.UserID, error) { return nil, errRead }))
+	n.Answerer.Bundle(ctx, b)
+}
 
 func TestAnIndexThatCannotBeReadFailsTheSearch(t *testing.T) {
-	g := New(oracle.New(), 0, NewAudience(1, nil, nil))
-	if _, _, err := g.Search(t.Context(), SearchQuery{Words: []string{"a"}, Names: namesFail{}}); !errors.Is(err, errRead) {
+	g := New(namesFail{oracle.New()}, 0, NewAudience(1, nil, nil))
+	if _, _, err := g.Search(t.Context(), SearchQuery{Words: []string{"a"}}); !errors.Is(err, errRead) {
 		t.Error(err)
 	}
-	if _, _, err := g.Members(t.Context(), MemberQuery{List: List{storage.Forward, 1}, Words: []string{"a"}, Names: namesFail{}}); !errors.Is(err, errRead) {
+	if _, _, err := g.Members(t.Context(), MemberQuery{List: List{storage.Forward, 1}, Words: []string{"a"}}); !errors.Is(err, errRead) {
 		t.Error(err)
 	}
-	if _, err := haveWords(t.Context(), namesFail{}, []storage.UserID{1}, []string{"a"}); !errors.Is(err, errRead) {
+	if _, err := g.haveWords(t.Context(), []storage.UserID{1}, []string{"a"}); !errors.Is(err, errRead) {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,118 @@
+package social
+
+import (
+	"context"
+	"encoding/csv"
+	"iter"
+	"strings"
+
+	"kith/storage"
+)
+
+// AccountsKind is what a list of accounts is of: a file of another network, Mastodon's above all, that one brings along.
+type AccountsKind string
+
+// The kinds.
+const (
+	AccountFollows AccountsKind = "FOLLOWS" // following_accounts.csv, or a handle a line
+	AccountBlocks  AccountsKind = "BLOCKS"  // blocked_accounts.csv
+	AccountMutes   AccountsKind = "MUTES"   // muted_accounts.csv
+	AccountLists   AccountsKind = "LISTS"   // lists.csv
+)
+
+// An Account is a line of a list of accounts.
+type Account struct {
+	Line      int    // from 1
+	Handle    string // folded; what is no handle is as it is, and belongs to nobody
+	PostsOnly bool   // of [AccountMutes]: notifications are not hidden
+	List      string // of [AccountLists]: the name of the list
+}
+
+// ReadAccounts reads a list of accounts: a CSV whose first column, or second one of [AccountLists], is an address, with or without an @
+// before and a host behind (alice@example.org, alice.bsky.social). Mastodon's headers, empty lines and those that begin with # are left out.
+func ReadAccounts(kind AccountsKind, text string) iter.Seq[Account] {
+	return func(yield func(Account) bool) {
+		n := 0
+		for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+			n++
+			columns := append(columnsOf(strings.TrimSpace(line)), "")
+			if columns[0] == "" && len(columns) == 2 || strings.HasPrefix(columns[0], "#") || columns[0] == "Account address" {
+				continue
+			}
+			a := Account{Line: n}
+			switch kind {
+			case AccountLists:
+				a.List, columns = columns[0], columns[1:]
+			case AccountMutes:
+				a.PostsOnly = strings.EqualFold(columns[1], "false")
+			}
+			handle := strings.TrimPrefix(columns[0], "@")
+			if end := strings.IndexAny(handle, "@."); end >= 0 {
+				handle = handle[:end]
+			}
+			a.Handle = storage.FoldHandle(handle)
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// columnsOf are the columns of a line, at least one. A line that is no CSV is parted at its commas.
+func columnsOf(line string) []string {
+	columns := strings.Split(line, ",")
+	if strings.Contains(line, `"`) {
+		r := csv.NewReader(strings.NewReader(line))
+		r.LazyQuotes = true
+		if read, err := r.Read(); err == nil {
+			columns = read
+		}
+	}
+	return storage.Each(columns, strings.TrimSpace)
+}
+
+// Bring does with others what a list of accounts says: accounts[i] is the line of others[i]. Each has its own outcome, in their order, as
+// of [Relations.Follow], [Relations.BlockMany] or [Relations.Relate]. A list of that name is made, for the user alone, unless there is one.
+// err is set if the user itself is unknown, or its shard did not answer.
+func (t *Relations) Bring(ctx context.Context, people storage.Answerer, lists storage.ListStore, user storage.UserID, kind AccountsKind, accounts []Account, others []storage.UserID) (changed []storage.Result[storage.Changed], stale bool, err error) {
+	switch kind {
+	case AccountFollows:
+		return t.Follow(ctx, people, user, others)
+	case AccountBlocks:
+		return t.BlockMany(ctx, people, user, others)
+	}
+	changed = make([]storage.Result[storage.Changed], len(others))
+	kinds := make(map[Account]storage.Kind) // by what lines of one kind have in common
+	of := make(map[storage.Kind][]int)
+	var order []storage.Kind
+	for i, a := range accounts {
+		what := Account{List: a.List, PostsOnly: a.PostsOnly}
+		related, known := kinds[what]
+		switch {
+		case known:
+		case kind == AccountLists:
+			list, _, err := lists.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: user, Number: int64(t.at())}, Name: a.List})
+			if changed[i].Err = gone(user, err); err != nil {
+				continue
+			}
+			related = list.Kind()
+		case a.PostsOnly:
+			related = storage.PostMutes
+		default:
+			related = storage.Mutes
+		}
+		if kinds[what] = related; of[related] == nil {
+			order = append(order, related)
+		}
+		of[related] = append(of[related], i)
+	}
+	for _, related := range order {
+		at := of[related]
+		made, lags := t.Relate(ctx, people, user, related, storage.Chosen(others, at), storage.DetailChange{})
+		for k, i := range at {
+			changed[i] = made[k]
+		}
+		stale = stale || lags
+	}
+	return changed, stale, nil
+}
