@@ -1,0 +1,358 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"kith/internal/storagetest/oracle"
+	"kith/storage"
+)
+
+// handle is the shards as one gateway has opened them. Every call takes its time on the way there and back, so that what is read may be
+// old when it arrives. Users with odd ids are in one database, those with even ids in another.
+type handle struct {
+	*oracle.Store
+	of     *gateway
+	report func(context.Context, storage.Change)
+}
+
+func newShards(one bool) *oracle.Store {
+	return oracle.New(oracle.Together(func(a, b storage.UserID) bool { return one || a%2 == b%2 }))
+}
+
+// attempt is what happens to the writes of one step, which are counted from 1.
+type attempt struct {
+	users         []storage.UserID
+	refuse, doubt int           // the write that is refused, and the one whose commit gets no answer
+	late          time.Duration // how long after that it is executed
+	kills         bool          // the gateway is killed as soon as it has written
+	mu            sync.Mutex
+	writes        int
+	at            map[key]int // where its commits are in the history
+}
+
+type (
+	attemptKey struct{}
+	commitKey  struct{}
+)
+
+// commit is a write under way.
+type commit struct {
+	by      *handle
+	attempt *attempt
+	inDoubt bool
+}
+
+// committed gets every transaction of the oracle: it is seen from now on.
+func (w *world) committed(ctx context.Context, c storage.Change) {
+	by, _ := ctx.Value(commitKey{}).(*commit)
+	var a *attempt
+	if by != nil {
+		a = by.attempt
+	}
+	w.history.add(c, a)
+	if a != nil && a.kills {
+		by.by.of.dead.Store(true)
+		w.mu.Lock()
+		w.killed = append(w.killed, time.Now())
+		w.mu.Unlock()
+	}
+	if by != nil && by.by.report != nil && !by.by.of.dead.Load() {
+		c.InDoubt = by.inDoubt
+		by.by.report(ctx, c)
+	}
+}
+
+var (
+	errRefused = fmt.Errorf("%w: refused", storage.ErrUnavailable)
+	errInDoubt = fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrInDoubt)
+)
+
+// anyone is whoever is in either database.
+const anyone storage.UserID = -1
+
+// awayFor returns for whom the gateway gets no answer from the databases now.
+func (h *handle) awayFor() func(storage.UserID) bool {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	var isAway [2]bool
+	for i, until := range h.of.dbAway {
+		isAway[i] = h.of.dead.Load() || time.Now().Before(until)
+	}
+	return func(id storage.UserID) bool {
+		if id == anyone {
+			return isAway[0] || isAway[1]
+		}
+		return isAway[id%2]
+	}
+}
+
+// write makes a write in the database of a user.
+func (h *handle) write(ctx context.Context, of storage.UserID, write func(context.Context), what ...any) error {
+	h.of.delay(4*time.Millisecond, h.of.name, "to", fmt.Sprint(what...), 0)
+	c := &commit{by: h}
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	refuse := false
+	if c.attempt = a; a != nil {
+		a.mu.Lock()
+		a.writes++
+		refuse, c.inDoubt = a.writes == a.refuse, a.writes == a.doubt
+		a.mu.Unlock()
+	}
+	if refuse || h.awayFor()(of) {
+		return errRefused
+	}
+	if c.inDoubt {
+		h.of.mu.Lock()
+		for _, user := range a.users {
+			if h.of.doubts[user] = time.Now(); a.late > 0 {
+				h.of.late[user] = time.Now()
+			}
+		}
+		h.of.mu.Unlock()
+	}
+	if c.inDoubt && a.late > 0 { // of which nobody hears
+		h.of.running.Go(func() {
+			time.Sleep(a.late)
+			write(context.WithoutCancel(ctx))
+		})
+		doubted := storage.Change{InDoubt: true}
+		for _, user := range a.users {
+			doubted.AddUser(user, storage.Everything)
+		}
+		h.report(ctx, doubted)
+	} else {
+		write(context.WithValue(ctx, commitKey{}, c))
+	}
+	h.of.delay(4*time.Millisecond, h.of.name, "from", fmt.Sprint(what...), 0)
+	if c.inDoubt || h.of.dead.Load() {
+		return errInDoubt
+	}
+	return nil
+}
+
+// writeEach makes a write with a result for each of n things.
+func writeEach[T any](ctx context.Context, h *handle, of storage.UserID, n int, write func(context.Context) []storage.Result[T], what ...any) []storage.Result[T] {
+	var results []storage.Result[T]
+	if err := h.write(ctx, of, func(ctx context.Context) { results = write(ctx) }, what...); err != nil {
+		results = make([]storage.Result[T], n)
+		for i := range results {
+			results[i].Err = err
+		}
+	}
+	return results
+}
+
+// writeOne makes a write with one result.
+func writeOne[T any](ctx context.Context, h *handle, of storage.UserID, write func(context.Context) (T, bool, error), what ...any) (value T, changed bool, err error) {
+	var made T
+	var is bool
+	var failed error
+	if err := h.write(ctx, of, func(ctx context.Context) { made, is, failed = write(ctx) }, what...); err != nil {
+		return value, false, err
+	}
+	return made, is, failed
+}
+
+func (h *handle) OnCommit(report func(context.Context, storage.Change)) { h.report = report }
+
+func (h *handle) Bundle(ctx context.Context, b *storage.Bundle) {
+	what := h.of.sumOf(b)
+	h.of.delay(4*time.Millisecond, h.of.name, "ask", what, 0)
+	h.answer(ctx, b, h.awayFor())
+	h.of.delay(12*time.Millisecond, h.of.name, "answer", what, 0)
+}
+
+// answer answers a bundle, but nothing from databases that are away. What asks for nobody in particular asks both.
+func (h *handle) answer(ctx context.Context, b *storage.Bundle, isAway func(storage.UserID) bool) {
+	if !isAway(anyone) {
+		h.Store.Bundle(ctx, b)
+		return
+	}
+	self := func(id storage.UserID) storage.UserID { return id }
+	author := func(id storage.PostID) storage.UserID { return id.Author }
+	from := func(p storage.Pair) storage.UserID { return p.From }
+	var owned storage.Bundle
+	refuse := []func(){
+		part(b, &owned, isAway, storage.ProfileLookups, self), part(b, &owned, isAway, storage.UserLookups, self), part(b, &owned, isAway, storage.CountLookups, self),
+		part(b, &owned, isAway, storage.StateLookups, self), part(b, &owned, isAway, storage.PasswordLookups, self), part(b, &owned, isAway, storage.BlockLookups, self),
+		part(b, &owned, isAway, storage.PostLookups, author), part(b, &owned, isAway, storage.DetailLookups, from), part(b, &owned, isAway, storage.MarkLookups, from),
+		part(b, &owned, isAway, storage.PostPageLookups, func(q storage.PostsQuery) storage.UserID { return q.Author }),
+		part(b, &owned, isAway, storage.RowLookups, func(q storage.RowsQuery) storage.UserID { return q.Owner }),
+	}
+	for _, side := range storage.AllSides {
+		refuse = append(refuse, part(b, &owned, isAway, storage.EdgeLookups[side], side.Owner),
+			part(b, &owned, isAway, storage.PageLookups[side], func(q storage.PageQuery) storage.UserID { return q.Owner }))
+	}
+	h.Store.Bundle(ctx, &owned)
+	for _, refuse := range refuse {
+		refuse()
+	}
+	b.Fail(errRefused)
+}
+
+// part puts the look-up of a kind into another bundle too, and returns what takes away the answers from databases that are away.
+func part[K, V any](from, to *storage.Bundle, isAway func(storage.UserID) bool, kind *storage.LookupKind[K, V], owner func(K) storage.UserID) (refuse func()) {
+	l := kind.In(from)
+	if !l.Open() {
+		return func() {}
+	}
+	kind.Put(to, l)
+	return func() {
+		for i, k := range l.Keys {
+			if isAway(owner(k)) {
+				l.Results[i] = storage.Result[V]{Err: errRefused}
+			}
+		}
+	}
+}
+
+// sumOf tells apart bundles of one moment, whatever the order of their keys, which may be that of a map.
+func (w *world) sumOf(b *storage.Bundle) (sum uint64) {
+	sum = keysOf(w, storage.ProfileLookups.In(b)) + keysOf(w, storage.CountLookups.In(b)) + keysOf(w, storage.DetailLookups.In(b)) + keysOf(w, storage.PostLookups.In(b))
+	for _, side := range storage.AllSides {
+		sum += keysOf(w, storage.PageLookups[side].In(b), side) + keysOf(w, storage.EdgeLookups[side].In(b), side)
+	}
+	return sum
+}
+
+func keysOf[K comparable, V any](w *world, l *storage.Lookup[K, V], of ...any) (sum uint64) {
+	if l != nil {
+		for _, k := range l.Keys {
+			sum += w.hash(append(of, k)...)
+		}
+	}
+	return sum
+}
+
+func (h *handle) AtHand(*storage.Bundle) {}
+
+func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := make([]storage.Result[storage.Applied], len(edges))
+	for i := range 2 {
+		var of []int
+		for k, e := range edges {
+			if int(side.Owner(e.Pair())%2) == i {
+				of = append(of, k)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		own := storage.Chosen(edges, of)
+		applied := writeEach(ctx, h, storage.UserID(i), len(own), func(ctx context.Context) []storage.Result[storage.Applied] {
+			return h.Store.Apply(ctx, side, own, rule)
+		}, side, own)
+		for k, at := range of {
+			results[at] = applied[k]
+		}
+	}
+	return results
+}
+
+func (h *handle) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	return writeEach(ctx, h, anyone, len(repairs), func(ctx context.Context) []storage.Result[storage.Repaired] {
+		return h.Store.RepairInverse(ctx, repairs)
+	}, "repair", repairs)
+}
+
+func (h *handle) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+	return writeEach(ctx, h, user, len(changes), func(ctx context.Context) []storage.Result[storage.Changed] {
+		return h.Store.ChangeEdges(ctx, side, user, changes, o)
+	}, side, user, storage.Each(changes, func(c storage.EdgeChange) storage.UserID { return c.To }))
+}
+
+func (h *handle) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
+	return writeOne(ctx, h, id, func(ctx context.Context) (storage.User, bool, error) {
+		return h.Store.UpdateProfile(ctx, id, change, at)
+	}, "profile", id)
+}
+
+func (h *handle) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
+	return writeOne(ctx, h, e.User, func(ctx context.Context) (storage.ModerationEntry, bool, error) { return h.Store.Moderate(ctx, e) }, "moderate", e.User)
+}
+
+func (h *handle) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+	return writeOne(ctx, h, n.Author, func(ctx context.Context) (storage.Post, bool, error) { return h.Store.Publish(ctx, n) }, "publish", n.PostID)
+}
+
+func (h *handle) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	_, changed, err := writeOne(ctx, h, id.Author, func(ctx context.Context) (any, bool, error) {
+		changed, err := h.Store.DeletePost(ctx, id)
+		return nil, changed, err
+	}, "delete", id)
+	return changed, err
+}
+
+func (h *handle) Register(ctx context.Context, user storage.User, hash string) error {
+	_, _, err := writeOne(ctx, h, anyone, func(ctx context.Context) (any, bool, error) { return nil, true, h.Store.Register(ctx, user, hash) }, "register", user.ID)
+	return err
+}
+
+func (h *handle) LinkIdentity(ctx context.Context, who storage.Identity, user storage.UserID, at storage.Micros) error {
+	_, _, err := writeOne(ctx, h, anyone, func(ctx context.Context) (any, bool, error) {
+		return nil, true, h.Store.LinkIdentity(ctx, who, user, at)
+	}, "link", who, user)
+	return err
+}
+
+func (h *handle) SetPassword(ctx context.Context, user storage.UserID, change storage.PasswordChange) (storage.Password, error) {
+	now, _, err := writeOne(ctx, h, user, func(ctx context.Context) (storage.Password, bool, error) {
+		now, err := h.Store.SetPassword(ctx, user, change)
+		return now, true, err
+	}, "password", user)
+	return now, err
+}
+
+func (h *handle) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	_, changed, err := writeOne(ctx, h, user, func(ctx context.Context) (any, bool, error) {
+		changed, err := h.Store.SetState(ctx, user, state, at)
+		return nil, changed, err
+	}, "state", user)
+	return changed, err
+}
+
+func (h *handle) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
+	if h.awayFor()(0) { // leases are in one of them
+		return 0, errRefused
+	}
+	return h.Store.Lease(ctx, kind, owner, slots, now, until)
+}
+
+func (h *handle) Holders(ctx context.Context, kind string) (map[string]storage.Micros, error) {
+	if h.awayFor()(0) { // leases are in one of them
+		return nil, errRefused
+	}
+	return h.Store.Holders(ctx, kind)
+}
+
+func (h *handle) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
+	if h.awayFor()(0) { // leases are in one of them
+		return errRefused
+	}
+	return h.Store.Release(ctx, kind, owner, until)
+}
+
+// What the engine does not have, and what caches do without.
+func (h *handle) HasLog() bool               { return h.of.one }
+func (h *handle) UUID() string               { return "sim" }
+func (h *handle) ShardOf(storage.UserID) int { return 0 }
+func (h *handle) Addresses() []string        { return nil }
+func (h *handle) Grown(than int) <-chan struct{} {
+	if than >= h.Shards() {
+		return nil
+	}
+	is := make(chan struct{})
+	close(is)
+	return is
+}
+
+func (h *handle) Pack(context.Context, storage.Side, storage.UserID) error {
+	return errors.ErrUnsupported
+}
+func (h *handle) Ranked(context.Context, int, storage.Rank, int) ([]storage.Rank, error) {
+	return nil, nil
+}
