@@ -115,7 +115,7 @@ func New(t T, store storage.Store, o Options) *API {
 	if o.Feeds == nil {
 		o.Feeds = &social.Feeds{}
 	}
-	o.Feeds.Store = store
+	o.Feeds.Shards = store.Shards
 	recent := o.Feeds.Recent
 	watched := watch.Watch(store, func(_ context.Context, w storage.Change) {
 		for _, p := range w.Posts {
@@ -159,7 +159,7 @@ func New(t T, store storage.Store, o Options) *API {
 		},
 		Posts: &social.Posts{Store: watched, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
 		Feeds: o.Feeds,
-		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
+		Reads: cacheOf{store, t}, Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
 		Writes: store, Popular: social.NewPopular(store, relations.Now, nil), HideSchema: o.HideSchema, PublicURL: o.PublicURL,
 		Declared: o.Declared, Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
@@ -191,6 +191,19 @@ func New(t T, store storage.Store, o Options) *API {
 	})))
 	t.Cleanup(server.Close)
 	return &API{t: t, url: server.URL + "/graphql"}
+}
+
+// cacheOf stands for the caches of a store. They hear of a change when subscriptions do, so these must not read from them.
+type cacheOf struct {
+	storage.Bundler
+	t T
+}
+
+func (c cacheOf) Bundle(ctx context.Context, b *storage.Bundle) {
+	if graphql.HasOperationContext(ctx) && graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription {
+		c.t.Errorf("a subscription reads from caches: %s", graphql.GetOperationContext(ctx).RawQuery)
+	}
+	c.Bundler.Bundle(ctx, b)
 }
 
 // numbers are those of posts and comments, from 1 on.

@@ -323,7 +323,7 @@ func (w *writer) comment() {
 
 func (w *writer) viewer() {
 	w.on("Viewer", func() {
-		w.text.WriteString(w.draw("plain fields of the viewer", "__typename ", "discoverable ", "deactivated "))
+		w.text.WriteString(w.draw("plain fields of the viewer", "__typename ", "discoverable ", "standing { state } "))
 		w.field("user", w.user)
 		if w.chance("blocks of the viewer", 40) {
 			w.text.WriteString("blockedUsers { totalCount nodes { id } } dismissedUsers { totalCount complete nodes { handle } } ")

@@ -20,6 +20,7 @@ import (
 // and relationshipChanged, favoriteAdded and commentAdded as server-sent events.
 type listener struct {
 	unheard bool           // comments are not reported, because gateways are notified of them only through Redis
+	raw     chan string    // gets the answers as they are; nil: they are noted below
 	running sync.WaitGroup // all connections
 
 	mu        sync.Mutex
@@ -133,6 +134,10 @@ func (n *listener) overEvents(t testing.TB, ctx context.Context, url, token, que
 
 // take notes an answer of one of the subscriptions.
 func (n *listener) take(text json.RawMessage) {
+	if n.raw != nil {
+		n.raw <- string(text)
+		return
+	}
 	var message struct {
 		Data struct {
 			FollowerAdded *struct {

@@ -34,7 +34,7 @@ func TestLockedAccounts(t *testing.T) {
 				t.Helper()
 				ask(viewer, fmt.Sprintf(`mutation { m: %s { changed } }`, apitest.Call(field, fmt.Sprint(other))))
 			}
-			const follows, waits, nothing = 1, 3, 0
+			const follows, waits, declined, nothing = 1, 3, 4, 0
 			want := map[edge]int{}
 			for _, unlock := range []struct {
 				with string
@@ -52,7 +52,7 @@ func TestLockedAccounts(t *testing.T) {
 							want[e] = follows
 						case 1:
 							do(owner, "declineRequest FOLLOW", who)
-							want[e] = nothing
+							want[e] = declined
 						case 2:
 							do(who, "unfollow", owner)
 							want[e] = nothing

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"kith/examples"
 	"kith/internal/kithtest"
@@ -26,7 +25,7 @@ func TestGraphiQLRunsItsTabs(t *testing.T) {
 	}
 	webtest.Chromium(t)
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
-	browser := webtest.Open(t, g.URL, 2*time.Minute)
+	browser := webtest.Open(t, g.URL)
 	other := browser.Tab("/")
 	other.Becomes(5)
 	other.Runs("NewFollowers")

@@ -93,6 +93,8 @@ func refusedEachWay(t *testing.T, store, title, command string, flag *kong.Flag,
 				args = append(args, "-")
 			case "copy":
 				args = append(args, "sqlite:never.db")
+			case "reconcile watch":
+				args = append(args, "http://127.0.0.1:1")
 			}
 			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0", "KITH_STORE="+store), kithtest.Args(args...), option)
 			refused(t, end, setting, c.says...)
@@ -253,8 +255,11 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
 			{value: file("attributes", "attributes:\n  user:\n    a: {typ: Int}\n"), says: []string{"line 3"}},
 			{value: file("huge", strings.Repeat("#", 1<<16+1)), says: []string{"65536 bytes"}},
+			{value: file("handles", "reservedHandles:\n  - admin\n  - no handle\n"), says: []string{"reservedHandles", `"no handle"`}},
 		},
-		"only-trusted": {{value: "maybe", says: []string{`"maybe"`, `"log"`}}, {value: "on", says: []string{"--trusted-documents"}}},
+		"import user":     {{value: "nobody_at_all", says: []string{"nobody_at_all", "no such user"}}, {value: "", with: []string{"--accounts=lists"}, names: "accounts", says: []string{"--user"}}, {value: "maya_okafor", with: []string{"--relation=blocking"}, names: "relation"}},
+		"import accounts": {{value: "lists", says: []string{"--user"}}},
+		"only-trusted":    {{value: "maybe", says: []string{`"maybe"`, `"log"`}}, {value: "on", says: []string{"--trusted-documents"}}},
 		"trusted-documents": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: t.TempDir(), says: []string{"no documents"}},
 			{value: noKeys, says: []string{"no documents"}},

@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ func (v visit) plain() string {
 // function from text inside the page, which the page's policy rightly refuses.
 func (v visit) until(what, condition string) {
 	v.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	v.ctx = ctx
 	for {
 		ok, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
 		if err != nil && !strings.Contains(err.Error(), "Inspected target navigated") { // the page leads elsewhere
@@ -47,7 +51,7 @@ func (v visit) until(what, condition string) {
 	}
 }
 
-// pause lets a moment pass between two looks at a condition; the visit's limit ends it.
+// pause lets a moment pass between two looks at a condition; the limit of what it waits for ends it.
 func (v visit) pause(what string) {
 	v.Helper()
 	select {
@@ -60,11 +64,7 @@ func (v visit) pause(what string) {
 // text returns the value of a JavaScript expression that is a string.
 func (v visit) text(expression string) string {
 	v.Helper()
-	s, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](expression))
-	if err != nil {
-		v.Fatalf("evaluate %s: %v", expression, err)
-	}
-	return s
+	return gives(v, "evaluate "+expression, chromedp.Evaluate[string](expression))
 }
 
 // workers waits until the browser has fetched each of the files. A worker that the policy

@@ -3,7 +3,6 @@ package webtest
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -20,11 +19,5 @@ func Picture(t testing.TB, baseURL, query, text, file string) {
 	v.do("press run", chromedp.Click(chromedp.CSS(`.graphiql-execute-button`)))
 	v.until("the answer shows", fmt.Sprintf(`document.querySelector(".result-window .view-lines")?.innerText.includes(%q)`, text))
 	v.until("nothing is loading", `!document.querySelector(".graphiql-spinner")`)
-	png, err := chromedp.Run(v.ctx, chromedp.CaptureScreenshot())
-	if err == nil {
-		err = os.WriteFile(file, png, 0o644)
-	}
-	if err != nil {
-		v.Errorf("take the picture: %v", err)
-	}
+	v.writes(file, chromedp.CaptureScreenshot())
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -20,13 +18,6 @@ type Browser struct {
 	testing.TB
 	ctx context.Context
 	rec *recorder
-}
-
-// Open starts a browser in front of the gateway at baseURL. It ends with the test, or after the time
-// most. It draws WebGL without a graphics card.
-func Open(t testing.TB, baseURL string, most time.Duration) *Browser {
-	t.Helper()
-	return start(t, baseURL, most)
 }
 
 // Allows lets pages ask another origin, too. It is called before the first tab is opened.
@@ -61,21 +52,10 @@ func (v *Tab) Go(b *Browser, path string) {
 	v.do("go to "+path, chromedp.Navigate(b.rec.origin+path))
 }
 
-// patience is the time for one condition. It is reached only if something is wrong.
-const patience = 2 * time.Minute
-
 // Until waits for a JavaScript condition to hold.
 func (v *Tab) Until(what, condition string) {
 	v.Helper()
-	v.UntilWithin(patience, what, condition)
-}
-
-// UntilWithin is Until for conditions that take long on a busy machine.
-func (v *Tab) UntilWithin(most time.Duration, what, condition string) {
-	v.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, most)
-	defer cancel()
-	visit{v.TB, ctx, nil}.until(what, condition)
+	v.until(what, condition)
 }
 
 // Sees waits until the page shows a text.
@@ -133,14 +113,8 @@ func (v *Tab) Axe(source string) (violations []string) {
 	const run = `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v =>
 		v.id + ": " + v.help + ": " + v.nodes.map(n => n.html.slice(0, 200) + " " + n.failureSummary).join("; "))))`
 	await := func(p *runtime.EvaluateParams) { yes := true; p.AwaitPromise = &yes }
-	if _, err := chromedp.Run(v.ctx, chromedp.Evaluate[any](source+";0")); err != nil {
-		v.Fatalf("load axe: %v", err)
-	}
-	text, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](run, await))
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &violations)
-	}
-	if err != nil {
+	gives(v.visit, "load axe", chromedp.Evaluate[any](source+";0"))
+	if err := json.Unmarshal([]byte(gives(v.visit, "run axe", chromedp.Evaluate[string](run, await))), &violations); err != nil {
 		v.Fatalf("run axe: %v", err)
 	}
 	return violations
@@ -149,7 +123,7 @@ func (v *Tab) Axe(source string) (violations []string) {
 // Picture writes the page as it is to a file, as WebP.
 func (v *Tab) Picture(file string) {
 	v.Helper()
-	shoot := chromedp.Action[[]byte](func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+	v.writes(file, func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
 		quality := int64(85)
 		shot, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: &quality})
 		if err != nil {
@@ -157,22 +131,13 @@ func (v *Tab) Picture(file string) {
 		}
 		return shot.Data, nil
 	})
-	picture, err := chromedp.Run(v.ctx, shoot)
-	if err == nil {
-		err = os.WriteFile(file, picture, 0o644)
-	}
-	if err != nil {
-		v.Errorf("take the picture: %v", err)
-	}
 }
 
 // Run runs JavaScript in the page and waits until its promise, if it is one, has settled.
 func (v *Tab) Run(what, script string) {
 	v.Helper()
 	await := func(p *runtime.EvaluateParams) { yes := true; p.AwaitPromise = &yes }
-	if _, err := chromedp.Run(v.ctx, chromedp.Evaluate[string]("(async () => { "+script+"; return '' })()", await)); err != nil {
-		v.Fatalf("%s: %v", what, err)
-	}
+	gives(v.visit, what, chromedp.Evaluate[string]("(async () => { "+script+"; return '' })()", await))
 }
 
 // For is the same browser in a subtest of the test that has opened it: its tabs report to the

@@ -27,8 +27,9 @@ type Result struct {
 	Requests []string        // every URL the browser asked for, in order
 }
 
-// limit is for a whole visit; one takes about 3 s on two cores.
-const limit = 3 * time.Minute
+// patience is the time for one step, or for one condition to hold. It is reached only if something is wrong. A whole test has no
+// limit of its own: on a busy machine that would end one that goes on.
+const patience = 2 * time.Minute
 
 // Drive opens the page at baseURL in a fresh browser, runs the example it shows and
 // returns the answer. The test fails if the page does not load, if the answer has errors or no
@@ -60,7 +61,7 @@ func Drive(t testing.TB, baseURL string) Result {
 // complaints, which say why, and the requests that left the gateway's origin.
 func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {
 	t.Helper()
-	b := start(t, baseURL, limit)
+	b := Open(t, baseURL)
 	v, report := b.visit("/" + query)
 	return v, b.rec, func() {
 		report()
@@ -70,9 +71,10 @@ func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func
 	}
 }
 
-// start starts a browser with an empty profile, for some time at most. The browser's own requests (updates, the
-// time, its maker's accounts) belong to its default context: they are not recorded, and find no host.
-func start(t testing.TB, baseURL string, most time.Duration) *Browser {
+// Open starts a browser with an empty profile in front of the gateway at baseURL. It ends with the test, and draws WebGL
+// without a graphics card. The browser's own requests (updates, the time, its maker's accounts) belong to its default
+// context: they are not recorded, and find no host.
+func Open(t testing.TB, baseURL string) *Browser {
 	t.Helper()
 	base, err := url.Parse(baseURL)
 	if err != nil {
@@ -91,11 +93,9 @@ func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 		chromedp.Flag("disable-features", "AutofillServerCommunication,Translate"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
-	ctx, cancel := context.WithTimeout(context.Background(), most)
-	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop) // waits for the browser to be gone, so that its profile can be removed
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel := chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start chromium: %v", err)
@@ -213,22 +213,45 @@ type visit struct {
 // do takes the steps; what names them in the failure.
 func (v visit) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	v.Helper()
-	if err := chromedp.Do(v.ctx, steps...); err != nil {
-		v.Fatalf("%s: %v", what, err)
+	for _, step := range steps {
+		gives(v, what, step)
+	}
+}
+
+// gives takes a step, and returns what it gives.
+func gives[T any](v visit, what string, step chromedp.Action[T]) T {
+	v.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	given, err := chromedp.Run(ctx, step)
+	if err != nil {
+		v.Fatalf("%s: %v; the page shows:\n%s", what, err, v.shows())
+	}
+	return given
+}
+
+// shows is the text of the page, at most 2,000 characters.
+func (v visit) shows() string {
+	ctx, cancel := context.WithTimeout(v.ctx, 5*time.Second)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body?.innerText.slice(0, 2000) ?? ""`))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// writes leaves what a step gives in a file.
+func (v visit) writes(file string, step chromedp.Action[[]byte]) {
+	v.Helper()
+	if err := os.WriteFile(file, gives(v, "take the picture", step), 0o644); err != nil {
+		v.Errorf("keep the picture: %v", err)
 	}
 }
 
 // screenshot writes the picture that KITH_TEST_SCREENSHOT asks for.
 func (v visit) screenshot() {
-	file := os.Getenv("KITH_TEST_SCREENSHOT")
-	if file == "" {
-		return
-	}
-	png, err := chromedp.Run(v.ctx, chromedp.CaptureScreenshot())
-	if err == nil {
-		err = os.WriteFile(file, png, 0o644)
-	}
-	if err != nil {
-		v.Errorf("take a screenshot: %v", err)
+	if file := os.Getenv("KITH_TEST_SCREENSHOT"); file != "" {
+		v.writes(file, chromedp.CaptureScreenshot())
 	}
 }
