@@ -1,0 +1,31 @@
+package program_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// TestReservedHandlesOfAServer: Kith's own list holds from the start, and a file replaces it.
+func TestReservedHandlesOfAServer(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "handles")
+	if err := os.WriteFile(file, []byte("reservedHandles:\n  - Acme\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		reserved, free string
+		option         kithtest.Option
+	}{
+		{"admin", "acme", kithtest.Args()}, {"acme", "admin", kithtest.Env("KITH_RELATIONS=" + file)},
+	} {
+		g := kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...)), c.option)
+		if _, text := askAs(t, g, "", `mutation { register(handle: "`+c.reserved+`", name: "N", password: "correct horse") { token } }`); !strings.Contains(text, `"HANDLE_RESERVED"`) {
+			t.Errorf("%s: %s", c.reserved, text)
+		}
+		tokenOf(t, g, "", `register(handle: "`+c.free+`", name: "N", password: "correct horse")`)
+	}
+}
