@@ -27,7 +27,7 @@ func TestCandidates(t *testing.T) {
 	for line, want := range map[string]string{
 		"im":                        "import",
 		"rec":                       "reconcile",
-		"reconcile ":                "full incremental realtime",
+		"reconcile ":                "full incremental realtime watch",
 		"reconcile full --re":       "--redis --repair --restart",
 		"serve --no-":               "--no-replicate",
 		"import --output ":          "text json",

@@ -2,6 +2,12 @@
 
 package cli
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 func openFiles() (uint64, error) { return 0, errors.ErrUnsupported }
+
+// processorTime is as long as processors have worked for this process at most.
+func processorTime() time.Duration { return time.Since(started) }

@@ -58,6 +58,8 @@ kith reconcile full --repair --max-load 0.2`,
 kith reconcile incremental --repair`,
 	"reconcile realtime": `
 kith reconcile realtime --dry-run --admin-addr 127.0.0.1:8083`,
+	"reconcile watch": `
+kith reconcile watch --admin-addr 127.0.0.1:8084 http://10.0.0.5:8080 http://10.0.0.6:8080`,
 	"shards": `
 kith shards
 kith shards add 'tcp(db3:3306)/kith_2'

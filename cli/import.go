@@ -24,6 +24,8 @@ type ImportCmd struct {
 	Files     []string           `arg:"" name:"file" help:"Edge lists (from, to and optionally a time per line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped; - for standard input; or the folder of an export."`
 	Relation  graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What 'from' does to 'to', in edge lists that do not say: ${enum}. Default: ${default}."`
 	Relations string             `env:"KITH_RELATIONS" placeholder:"FILE" help:"File of your product's kinds of relations, by which a number in a file of relations is a user's or a thing's. Default: none."`
+	User      string             `placeholder:"HANDLE" help:"The files are lists of accounts of this user. Default: none."`
+	Accounts  string             `enum:"follows,blocks,mutes,lists" default:"follows" placeholder:"KIND" help:"What they are of: ${enum}. Default: ${default}."`
 	Strict    bool               `help:"Exit with 1 at the first malformed line."`
 	Chunk     int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"Lines written together: more is faster, but more is redone after a kill. Default: ${default}."`
 	MaxLoad   float64            `bound:"share" default:"1" placeholder:"SHARE" help:"Share of time spent writing, above 0, to spare gateways in use; 1: no pauses. Default: ${default}."`
@@ -53,6 +55,14 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 	for _, kind := range of.Kinds() {
 		things[kind.Number] = kind.To != ""
 	}
+	switch {
+	case c.User == "" && c.Accounts != "follows":
+		return unusable{errors.New("--accounts: it needs --user")}
+	case c.User != "" && c.Relation != graphfile.Follows:
+		return unusable{errors.New("--relation: --accounts is in its place with --user")}
+	case c.User != "":
+		return nil
+	}
 	c.files, err = importer.Open(importer.Config{
 		Files:      c.Files,
 		Stdin:      os.Stdin,
@@ -71,12 +81,20 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 // Run imports the files into the store. Progress and problems go to the standard
 // error, the summary to the standard output. When the context ends, the error says how to continue.
 func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.Store, k *kong.Context) error {
-	defer c.files.Close()
+	if c.files != nil {
+		defer c.files.Close()
+	}
 	served, ok := store.(*sqlstore.Store)
 	if ok {
 		defer settings.cluster().ChangingAll(ctx, served)()
 	}
-	err := c.run(ctx, store, k.Stdout)
+	run := c.run
+	if c.User != "" {
+		run = func(ctx context.Context, store storage.Store, out io.Writer) error {
+			return c.bring(ctx, settings, store, out)
+		}
+	}
+	err := run(ctx, store, k.Stdout)
 	if !ok {
 		return err // no other process can have it open
 	}

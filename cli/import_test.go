@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"kith/files/graphfile"
 	"kith/files/importer"
 	"kith/internal/storagetest/oracle"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -35,8 +37,10 @@ func command(t *testing.T, store storage.Store, arguments ...string) (out, compl
 		Import ImportCmd `cmd:""`
 	}
 	var stdout, stderr bytes.Buffer
+	settings := &Settings{}
+	settings.rules.Store(&social.Rules{RequestTTL: time.Hour, RequestPause: time.Hour})
 	parser, err := kong.New(&program, Vars, kong.Writers(&stdout, &stderr),
-		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.BindTo(store, (*storage.Store)(nil)), kong.Bind(&Settings{}))
+		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.BindTo(store, (*storage.Store)(nil)), kong.Bind(settings))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,5 +272,70 @@ func TestHeadersOfEdgeListsAreObeyed(t *testing.T) {
 	}
 	if _, _, err := command(t, oracle.New(), "import", graph(t, "time,from,to\n5,1,2\n")); !errors.Is(err, graphfile.ErrHeader) {
 		t.Errorf("time first: %v", err)
+	}
+}
+
+// TestImportOfAccounts: lists of accounts are imported by the rules of a gateway, and tell which lines are refused.
+func TestImportOfAccounts(t *testing.T) {
+	store := oracle.New()
+	users := graph(t, "id,handle,name\n1,maya,Maya\n2,zoe,Zoe\n3,ben,Ben\n4,ana,Ana\n")
+	if _, _, err := command(t, store, "import", users); err != nil {
+		t.Fatal(err)
+	}
+	locked := true
+	if _, _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Locked: &locked}, storage.MicrosOf(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := command(t, store, "import", "--relation=blocking", graph(t, "4 1\n")); err != nil {
+		t.Fatal(err)
+	}
+	bring := func(kind, text, summary string, refused ...string) {
+		t.Helper()
+		file := graph(t, text)
+		out, complaints, err := command(t, store, "import", "--user=Maya", "--accounts="+kind, file)
+		want := error(malformed(len(refused)))
+		if summary == "" { // nothing is imported
+			want = importer.ErrNothing
+		}
+		if len(refused) == 0 && err != nil || len(refused) > 0 && !errors.Is(err, want) || !strings.Contains(out, summary) {
+			t.Errorf("%s: %v: %s", kind, err, out)
+		}
+		for _, want := range refused {
+			if !strings.Contains(complaints, file+want) {
+				t.Errorf("%s: %q does not tell %q", kind, complaints, want)
+			}
+		}
+	}
+	types := func() map[storage.Pair]storage.EdgeType {
+		all := make(map[storage.Pair]storage.EdgeType)
+		for _, row := range store.Snapshot().Forward {
+			if row.From == 1 {
+				all[row.Pair()] = row.Type
+			}
+		}
+		return all
+	}
+	bring("follows", "Account address,Show boosts\nZoe@example.org,true\nnobody@example.org,true\nben@example.org,true\n@ana.bsky.social\n,\n", "imported 2 edges", ":3: ", ":5: ", ":6: ")
+	to := func(id storage.UserID) storage.Pair { return storage.Pair{From: 1, To: id} }
+	if got := types(); !maps.Equal(got, map[storage.Pair]storage.EdgeType{to(2): storage.Following, to(3): storage.Requested}) {
+		t.Errorf("followed: %v", got)
+	}
+	bring("blocks", "zoe@example.org\nben\n", "imported 2 edges")
+	if got := types(); !maps.Equal(got, map[storage.Pair]storage.EdgeType{to(2): storage.Blocking, to(3): storage.Blocking}) {
+		t.Errorf("blocked: %v", got)
+	}
+	if n := storage.CountLookups.Read(t.Context(), store, 2)[0].Value.Follower; n != 0 {
+		t.Errorf("%d follow a blocked user", n)
+	}
+	bring("follows", "zoe\n", "", ":1: ") // a block wins
+	bring("mutes", "ana,true\n", "imported 1 edges")
+	bring("lists", "Near,ben\nNear,ana\n,ana\n", "", ":1: ", ":2: ", ":3: ") // in a block
+	for _, wrong := range [][]string{{"--user=nobody"}, {"--user=maya", "--relation=blocking"}, {"--accounts=lists"}} {
+		if _, _, err := command(t, store, append(append([]string{"import"}, wrong...), users)...); err == nil || !strings.Contains(err.Error(), "--") {
+			t.Errorf("%v: %v", wrong, err)
+		}
+	}
+	if _, _, err := command(t, store, "import", "--strict", "--user=maya", graph(t, "nobody\nana\n")); err == nil || !strings.Contains(err.Error(), ":1: ") {
+		t.Errorf("strict: %v", err)
 	}
 }

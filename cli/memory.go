@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/dustin/go-humanize"
@@ -104,6 +107,40 @@ func (m footprint) tuneGC() {
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+}
+
+// giveBack returns memory to the system once a crowd has gone. Go would keep it: the heap may grow to five times what lives, and is collected when it has
+// grown that far again, or after two minutes. It looks every so often, until the context is done, and gives back when hardly anything is allocated: at
+// once if half as much has been since the last time as was left then, and after twice as many looks each time if not, as what was in use may not be any more.
+func giveBack(ctx context.Context, every time.Duration) {
+	read := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
+	taken := func() (now, allocated uint64) {
+		metrics.Read(read)
+		return read[0].Value.Uint64() - read[1].Value.Uint64(), read[2].Value.Uint64()
+	}
+	left, given := taken()
+	before, quiet, pause := given, 0, 1
+	for ticks := time.NewTicker(every); ; {
+		select {
+		case <-ctx.Done():
+			ticks.Stop()
+			return
+		case <-ticks.C:
+		}
+		_, allocated := taken()
+		if allocated-given > left/2 {
+			pause = 1
+		}
+		if quiet++; allocated-before >= max(left/16, 8<<20) {
+			quiet = 0
+		}
+		if quiet >= pause {
+			debug.FreeOSMemory()
+			left, allocated = taken()
+			given, quiet, pause = allocated, 0, 2*pause
+		}
+		before = allocated
 	}
 }
 

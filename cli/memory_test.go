@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"math"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 )
 
 // If nothing is set, caches take a share of the memory, within bounds. Go's limit leaves room for memory
@@ -35,6 +40,30 @@ func TestFootprint(t *testing.T) {
 		}
 		if d := float64(got.most) - float64(c.atMostAll); math.Abs(d) > 16 && got.caches < endless {
 			t.Errorf("%s: %d are promised, want %d", name, got.most, c.atMostAll)
+		}
+	}
+}
+
+// What a crowd has taken goes back to the system when it has gone.
+func TestMemoryIsGivenBack(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	var watch sync.WaitGroup
+	watch.Go(func() { giveBack(ctx, 20*time.Millisecond) })
+	defer watch.Wait()
+	defer end()
+	resident := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.Sys - m.HeapReleased
+	}
+	crowd := make([][]byte, 256)
+	for i := range crowd {
+		crowd[i] = bytes.Repeat([]byte{1}, 1<<20)
+	}
+	runtime.KeepAlive(crowd)
+	for began := time.Now(); resident() > 128<<20; time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d MB are still taken", resident()>>20)
 		}
 	}
 }

@@ -25,6 +25,7 @@ type ReconcileCmd struct {
 	Full        ReconcileFullCmd        `cmd:"" help:"Compare everything, mostly inside the databases. It continues an interrupted scan."`
 	Incremental ReconcileIncrementalCmd `cmd:"" help:"Check what was written since the last run."`
 	Realtime    ReconcileRealtimeCmd    `cmd:"" help:"Watch writes, and repair what does not arrive within the window."`
+	Watch       ReconcileWatchCmd       `cmd:"" help:"Ask running gateways, and count answers that differ from the tables."`
 }
 
 // ReconcileFullCmd is `kith reconcile full`.

@@ -74,6 +74,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	defer c.closeTraces(ctx, spans)()
 	takes := c.footprint(settings)
 	takes.tuneGC()
+	go giveBack(ctx, 3*time.Second)
 	addProcessors()
 	documents, err := c.trustedDocuments()
 	if err != nil {

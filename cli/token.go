@@ -39,18 +39,11 @@ func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
 	if c.Demo != "" {
 		return c.ofDemo(ctx, k)
 	}
-	settings := identity.Settings{SecretFlags: c.SecretFlags, TokenTTL: c.For}
-	if err := settings.Check(); err != nil {
-		return unusable{err}
-	}
-	who, err := settings.Open(ctx, slog.New(slog.DiscardHandler))
+	who, err := openIssuer(ctx, c.SecretFlags, c.For)
 	if err != nil {
 		return err
 	}
 	defer who.Close()
-	if who.MadeSecret || who.Issuer == nil {
-		return unusable{Misset("jwt-secret", errors.New("the secret of the gateways is missing: set it, or --jwt-secret-file, or --demo"))}
-	}
 	subject := "kith token"
 	if c.User > 0 {
 		subject = strconv.FormatInt(c.User, 10)
@@ -58,6 +51,23 @@ func (c *TokenCmd) Run(ctx context.Context, k *kong.Context) error {
 	token, err := who.Issuer.IssueTo(subject, c.Scope...)
 	_, unwritten := fmt.Fprintln(k.Stdout, token)
 	return cmp.Or(err, unwritten)
+}
+
+// openIssuer opens what signs tokens with the secret of the gateways. The caller closes it.
+func openIssuer(ctx context.Context, flags identity.SecretFlags, ttl time.Duration) (*identity.Service, error) {
+	settings := identity.Settings{SecretFlags: flags, TokenTTL: ttl}
+	if err := settings.Check(); err != nil {
+		return nil, unusable{err}
+	}
+	who, err := settings.Open(ctx, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	if who.MadeSecret || who.Issuer == nil {
+		who.Close()
+		return nil, unusable{Misset("jwt-secret", errors.New("the secret of the gateways is missing: set it, or --jwt-secret-file (kith token: or --demo)"))}
+	}
+	return who, nil
 }
 
 // ofDemo prints a token that a gateway with --demo has made.

@@ -136,7 +136,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 	p.closers = append(p.closers, cluster.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
 		Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: p.identity.Issuer,
-		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities,
+		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities, Reserved: accounts.Reserved(c.declared.ReservedHandles),
 		Changed: p.hiddenUsers.Passwords.Note,
 		Active:  p.signedIn,
 	}
@@ -153,7 +153,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 
 // openFeeds makes the home feeds, and begins to copy posts in the modes that do so.
 func (c *ServeCmd) openFeeds(settings *Settings, p *services) {
-	p.feeds = &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()}
+	p.feeds = &social.Feeds{Shards: p.store.Shards, Recent: p.caches.RecentPosts()}
 	if settings.Feed == inbox.Pull {
 		return
 	}

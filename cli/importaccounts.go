@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
+	"kith/files/importer"
+	"kith/graph/limits"
+	"kith/replication"
+	"kith/social"
+	"kith/storage"
+)
+
+// maxAccounts is how many bytes a list of accounts may have.
+const maxAccounts = 16 << 20
+
+// bring does what lists of accounts say by the rules of a gateway: a block ends follows, who is locked is asked, limits hold. It tells
+// which lines are refused.
+func (c *ImportCmd) bring(ctx context.Context, settings *Settings, store storage.Store, out io.Writer) error {
+	handle := storage.FoldHandle(c.User)
+	users, errs := withHandles(ctx, store, []string{handle})
+	if errs[0] != nil {
+		return unusable{fmt.Errorf("--user: %q: %w", handle, errs[0])}
+	}
+	registry := prometheus.NewRegistry()
+	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(registry), time.Now)
+	if err := hidden.Refresh(ctx); err != nil {
+		return err
+	}
+	both := replication.NewSynchronous(store, silent{}, registry, slog.New(slog.DiscardHandler)) // as an import, in every mode
+	defer both.Close()
+	b := bringer{c, store, users[0], social.NewRelations(social.RelationsConfig{Store: store, Redundancy: both, HiddenUsers: hidden, Rules: &settings.rules}), importer.Report{}}
+	began := time.Now()
+	for _, name := range c.Files {
+		text, err := readAccounts(name)
+		if err != nil {
+			return err
+		}
+		lines := slices.Collect(social.ReadAccounts(b.kind(), text))
+		for some := range slices.Chunk(lines, limits.MaxIDs) {
+			if err := b.bringLines(ctx, name, some); err != nil {
+				return err
+			}
+		}
+	}
+	b.report.Elapsed = time.Since(began)
+	if err := c.summarise(out, b.report); err != nil {
+		return err
+	}
+	switch r := b.report; {
+	case r.Edges+r.Existed == 0:
+		return importer.ErrNothing
+	case r.Malformed > 0:
+		return malformed(r.Malformed)
+	}
+	return nil
+}
+
+type silent struct{}
+
+func (silent) Publish(context.Context, []storage.Row) {}
+
+// A bringer imports what is a user's.
+type bringer struct {
+	*ImportCmd
+	store     storage.Store
+	user      storage.UserID
+	relations *social.Relations
+	report    importer.Report
+}
+
+func (b *bringer) kind() social.AccountsKind { return social.AccountsKind(strings.ToUpper(b.Accounts)) }
+
+// bringLines imports some lines of a file.
+func (b *bringer) bringLines(ctx context.Context, file string, lines []social.Account) error {
+	users, errs := withHandles(ctx, b.store, storage.Each(lines, func(a social.Account) string { return a.Handle }))
+	var good []int
+	for i := range lines {
+		if b.kind() == social.AccountLists && errs[i] == nil {
+			lines[i].List, errs[i] = accounts.CheckName("list", lines[i].List, 1, storage.MaxListName)
+		}
+		if errs[i] == nil {
+			good = append(good, i)
+		}
+	}
+	changed, _, err := b.relations.Bring(ctx, b.store, b.store, b.user, b.kind(), storage.Chosen(lines, good), storage.Chosen(users, good))
+	if err != nil {
+		return err
+	}
+	for k, i := range good {
+		switch errs[i] = changed[k].Err; {
+		case errs[i] != nil:
+		case changed[k].Value.Changed:
+			b.report.Edges++
+		default:
+			b.report.Existed++
+		}
+	}
+	for i, err := range errs {
+		b.report.Lines++
+		if err == nil {
+			continue
+		}
+		problem := importer.Problem{File: file, Line: int64(lines[i].Line), Reason: err, Text: fmt.Sprintf("%.40q", lines[i].Handle)}
+		if b.Strict {
+			return errors.New(problem.String())
+		}
+		if b.report.Malformed++; b.report.Malformed <= shownProblems {
+			b.progress.problem(problem)
+		}
+	}
+	return nil
+}
+
+// withHandles reads who has some handles; [storage.ErrUserUnknown] where nobody has.
+func withHandles(ctx context.Context, store storage.Store, handles []string) (users []storage.UserID, errs []error) {
+	claims := storage.HandleLookups.Read(ctx, store, handles...)
+	users = storage.Each(claims, func(r storage.Result[storage.UserID]) storage.UserID { return r.Value })
+	errs = make([]error, len(handles))
+	for i, u := range storage.UserLookups.Read(ctx, store, users...) {
+		if errs[i] = cmp.Or(claims[i].Err, u.Err); errs[i] == nil && (!u.Found || u.Value.Handle != handles[i]) { // claimed in vain
+			errs[i] = storage.ErrUserUnknown
+		}
+	}
+	return users, errs
+}
+
+func readAccounts(name string) (string, error) {
+	file := os.Stdin
+	if name != "-" {
+		var err error
+		if file, err = os.Open(name); err != nil {
+			return "", err
+		}
+		defer file.Close()
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxAccounts+1))
+	if err == nil && len(text) > maxAccounts {
+		err = fmt.Errorf("%s is longer than %d bytes", name, maxAccounts)
+	}
+	return string(text), err
+}
