@@ -217,7 +217,7 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 	defer elsewhere.Close()
 	ctx, pair, w := t.Context(), storage.Mutes.Pair(1, 2), g.caches.store
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
-	mute := func(in *sqlstore.Store, ends storage.Micros) consistency.Token {
+	mute := func(in Store, ends storage.Micros) consistency.Token {
 		r := in.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{
 			{To: 2, Item: pair.Post, Type: storage.Related, At: 100 + ends, Detail: storage.DetailChange{EndsAt: ends}},
 		}, storage.ChangeOptions{Inverse: true})[0]

@@ -17,12 +17,11 @@ import (
 	"kith/storage/events"
 	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
-	"kith/storage/sqlstore"
 )
 
 // Caches are the caches between a gateway and its store, which reports every write to them.
 type Caches struct {
-	store *sqlstore.Store
+	store Store
 	bus   *events.Bus
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
@@ -38,7 +37,7 @@ type Caches struct {
 
 // CacheConfig configures the caches of a process.
 type CacheConfig struct {
-	Store      *sqlstore.Store
+	Store      Store
 	Bus        *events.Bus
 	Redis      *Redis
 	Bytes      uint64        // in this process; 0: nothing is kept in it
@@ -78,7 +77,7 @@ func (d Config) OpenCaches(cfg CacheConfig) *Caches {
 		cfg.Store.OnCommit(c.wrote)
 	}
 	c.own = newPresence(cfg.Store)
-	c.own.vanished = c.vanished
+	c.own.vanished, c.own.unheard = c.vanished, c.bus.Unheard
 	c.stopBus = InBackground(c.bus.Run)
 	return c
 }
@@ -116,18 +115,6 @@ func (c *Caches) Reader() storage.Bundler {
 	}
 	return c.local
 }
-
-// FeedStore is what home feeds read: posts as requests read them, and their places.
-type FeedStore struct {
-	storage.Answerer
-	store *sqlstore.Store
-}
-
-// Shards is how many shards the store has.
-func (f FeedStore) Shards() int { return f.store.Shards() }
-
-// FeedStore is what home feeds read.
-func (c *Caches) FeedStore() FeedStore { return FeedStore{c.Reader(), c.store} }
 
 // RecentPosts is where recent posts are in time; nil if nothing is kept for home feeds.
 func (c *Caches) RecentPosts() *recent.Posts {
@@ -249,8 +236,9 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 		defer mu.Unlock()
 		*what = is
 		c.alone.Store(alone)
+		hears := hearing && !c.own.unheardBeside.Load()
 		if c.local != nil {
-			isOn := hearing || alone && c.way.alone
+			isOn := hears || alone && c.way.alone
 			mode := localcache.Off
 			if isOn {
 				mode = localcache.On
@@ -263,7 +251,7 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 			}
 		}
 		if c.feed != nil {
-			c.feed.Hearing(hearing && c.way.by == byRedis || alone) // binlogs do not show when a post was published
+			c.feed.Hearing(hears && c.way.by == byRedis || alone) // binlogs do not show when a post was published
 		}
 	}
 	heard := func(is bool) { change(&hearing, is) }
@@ -283,7 +271,7 @@ func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool) {
 	}
 	reason := map[source]string{
 		nothing:   "other processes use the store, and without --redis their changes are not heard of",
-		byRedis:   "the events of other processes do not arrive from Redis",
+		byRedis:   "the events of other processes do not arrive from Redis, or those of another gateway do not get there",
 		byBinlogs: "other processes use the store, there is no --redis, and the servers' binlogs, which also show their changes, are not followed (yet)",
 	}[c.way.by]
 	logger.InfoContext(ctx, "cache off: every request reads the databases", "reason", reason)

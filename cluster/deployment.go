@@ -25,6 +25,29 @@
 // processes.
 package cluster
 
+import (
+	"kith/replication"
+	"kith/storage"
+)
+
+// Store is the store that processes share, as each of them has opened it.
+type Store interface {
+	storage.Store
+	storage.Packer
+	storage.Ranker
+	replication.LogStore
+	storage.Checkpoints
+
+	// UUID distinguishes the store from others.
+	UUID() string
+	// ShardOf is the ordinal of a user's shard.
+	ShardOf(user storage.UserID) int
+	// HasLog reports whether each shard has a relation_log in place of a binlog.
+	HasLog() bool
+	// Addresses are those of the shards' databases, by ordinal.
+	Addresses() []string
+}
+
 // Config is what the processes on one store share. All of them have the same.
 type Config struct {
 	// Redis is the Redis beside the store: redis://…, or host:port,host:port… of a cluster. Empty:

@@ -19,7 +19,7 @@ import (
 // copies gives the gateway inboxes.
 func (g *feedGateway) copies(t *testing.T, logger *slog.Logger) {
 	boxes := g.caches.OpenInboxes(inbox.Config{Bounds: func() (int64, time.Duration) { return 3, time.Hour }, Lag: 100 * time.Millisecond, Logger: logger}, g.registry)
-	g.feeds = &social.Feeds{Store: g.caches.FeedStore(), Recent: g.caches.RecentPosts(), Inboxes: boxes}
+	g.feeds = &social.Feeds{Shards: g.caches.store.Shards, Recent: g.caches.RecentPosts(), Inboxes: boxes}
 	g.stop = InBackground(boxes.Run)
 	t.Cleanup(g.stop)
 	t.Cleanup(InBackground(func(ctx context.Context) { g.feeds.BuildInboxes(ctx, g.graph) }))

@@ -1,14 +1,17 @@
 package cluster
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/cache/localcache"
 	"kith/storage/sqlstore"
 )
 
@@ -49,6 +52,61 @@ func TestOneSilentShardLeavesTheOthersKept(t *testing.T) {
 	}
 	if n := countedUsers(t, g.registry, "kith_cache_hits_total") - hits; n != 1 {
 		t.Errorf("%g hits: it is not kept", n)
+	}
+}
+
+// A gateway that is cut off from Redis goes on writing. The others, which do not hear of that, keep nothing meanwhile.
+func TestAGatewayCutOffFromRedisIsNoticed(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	options, err := redis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := redis.NewClient(options)
+	defer admin.Close()
+	do := func(words ...any) {
+		t.Helper()
+		if err := admin.Do(t.Context(), words...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("ACL", "SETUSER", "first", "on", ">secret", "~*", "&*", "+@all")
+	own, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.User = url.UserPassword("first", "secret")
+	of := sqlstore.Config{Location: "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]}
+	first := openFeedGatewayOf(t, Config{Redundancy: Sync, Redis: own.String()}, of, 0)
+	second := openFeedGatewayOf(t, Config{Redundancy: Sync, Redis: server.URL()}, of, 0)
+	if r := first.caches.store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	name := func() string { return storage.UserLookups.Read(t.Context(), second.caches.Reader(), 1)[0].Value.Name }
+	await := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal(what)
+			}
+		}
+	}
+	keeps := func() bool { return name() == "Anna" && countedUsers(t, second.registry, "kith_cache_hits_total") > 0 }
+	await("the second gateway keeps nothing", keeps)
+	do("ACL", "SETUSER", "first", "off")
+	if n, err := admin.Do(t.Context(), "CLIENT", "KILL", "USER", "first").Int(); n == 0 || err != nil {
+		t.Fatalf("%d connections are cut: %v", n, err)
+	}
+	berta := "Berta"
+	if _, _, err := first.caches.store.(*sqlstore.Store).UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	await("the second gateway still answers the old name", func() bool { return name() == "Berta" })
+	do("ACL", "SETUSER", "first", "on")
+	await("the second gateway keeps nothing any more", func() bool { return second.caches.local.Mode() == localcache.On })
+	if got := name(); got != "Berta" {
+		t.Errorf("afterwards it answers %s", got)
 	}
 }
 

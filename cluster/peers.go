@@ -7,12 +7,11 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/sqlstore"
 )
 
 // connectPeers opens the caches for a command that writes beside gateways, and has to notify them. It returns nil without a
 // Redis. If the command is killed before it calls close, the gateways forget everything. The hub is told what they tell.
-func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store, hub *events.Hub) (c *Caches, close func(), err error) {
+func (d Config) connectPeers(ctx context.Context, store Store, hub *events.Hub) (c *Caches, close func(), err error) {
 	if d.Redis == "" {
 		return nil, func() {}, nil
 	}
@@ -39,7 +38,7 @@ func InBackground(run func(context.Context)) (stop func()) {
 
 // ChangingAll is for commands that change more than they can report, and notify the gateways at their end. If a command does not
 // reach its end, gateways forget everything.
-func (d Config) ChangingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
+func (d Config) ChangingAll(ctx context.Context, store Store) (end func()) {
 	_, end, _ = d.connectPeers(ctx, store, events.NewHub(nil)) // notifying them fails as well, and reports it
 	return end
 }
@@ -53,7 +52,7 @@ type Repairs struct {
 }
 
 // OpenRepairs connects to the gateways and the cache, to report repairs to them.
-func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
+func (d Config) OpenRepairs(ctx context.Context, store Store) (*Repairs, error) {
 	hub := events.NewHub(nil)
 	c, close, err := d.connectPeers(ctx, store, hub)
 	return &Repairs{hub, c, close}, err
@@ -99,7 +98,7 @@ func (r *Repairs) Repaired(ctx context.Context, rows []storage.Row) {
 // ForgetAll makes the gateways, and the cache that they share, forget what they know, because more
 // has changed than can be reported. Without a Redis, a gateway forgets everything when it is not alone any more: then this takes
 // two seconds, if there is a gateway.
-func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
+func (d Config) ForgetAll(ctx context.Context, store Store) error {
 	c, close, err := d.connectPeers(ctx, store, events.NewHub(nil))
 	defer close()
 	if c != nil {

@@ -20,7 +20,7 @@ func (g *feedGateway) keeps(t *testing.T, what string, id storage.PostID) {
 	t.Helper()
 	var got, want []storage.Result[storage.Post]
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		got, want = storage.PostLookups.Read(t.Context(), g.caches.FeedStore(), id), storage.PostLookups.Read(t.Context(), g.caches.store, id)
+		got, want = storage.PostLookups.Read(t.Context(), g.caches.Reader(), id), storage.PostLookups.Read(t.Context(), g.caches.store, id)
 		var b storage.Bundle
 		asked := storage.PostLookups.Ask(&b, id)
 		g.caches.local.AtHand(&b)

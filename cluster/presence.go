@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -20,10 +23,19 @@ type presence struct {
 	// vanished is called when others have not renewed their leases in time. If it returns false, it is called again later.
 	vanished func(context.Context) bool
 
+	// unheard reports whether this gateway has changed something that the others do not hear of.
+	unheard func() bool
+	// unheardBeside is whether another gateway has said so. It is set before watch reports.
+	unheardBeside atomic.Bool
+
 	renewed time.Time            // when the lease was last renewed
+	saidSo  bool                 // that it is unheard
 	seen    map[string]seenLease // of the others
 	others  int                  // how many there are, as counted last; -1: the store did not answer
 }
+
+// unheardMark follows the owner's name in the second lease of a gateway that is unheard.
+const unheardMark = "/unheard"
 
 // A seenLease is a lease of another gateway, and since when it has been as it is. Clocks of machines differ, so that a lease has
 // expired once it has not been renewed for as long as it lasts by the own clock.
@@ -41,7 +53,7 @@ const (
 )
 
 func newPresence(leaser storage.Leaser) *presence {
-	return &presence{leaser: leaser, owner: rand.Text(), now: time.Now, seen: map[string]seenLease{}, vanished: func(context.Context) bool { return true }}
+	return &presence{leaser: leaser, owner: rand.Text(), now: time.Now, seen: map[string]seenLease{}, vanished: func(context.Context) bool { return true }, unheard: func() bool { return false }}
 }
 
 // enter takes the lease. If there are other gateways, it returns once they know of this one.
@@ -99,11 +111,19 @@ func (r *presence) alone(ctx context.Context) bool {
 		}
 		r.renewed = now
 	}
+	r.sayUnheard(ctx, now)
 	leases, err := r.leaser.Holders(ctx, presenceKind)
 	if err != nil {
 		return false
 	}
 	delete(leases, r.owner)
+	var unheard []string
+	for owner := range leases {
+		if of, is := strings.CutSuffix(owner, unheardMark); is {
+			unheard = append(unheard, of)
+			delete(leases, owner)
+		}
+	}
 	maps.DeleteFunc(r.seen, func(owner string, _ seenLease) bool { _, still := leases[owner]; return !still })
 	dead := map[string]storage.Micros{}
 	for owner, until := range leases {
@@ -114,10 +134,26 @@ func (r *presence) alone(ctx context.Context) bool {
 		}
 	}
 	r.others = len(leases) - len(dead)
+	r.unheardBeside.Store(slices.ContainsFunc(unheard, func(owner string) bool {
+		_, is := leases[owner]
+		return is && dead[owner] == 0
+	}))
 	if len(dead) > 0 && r.vanished(ctx) {
 		for owner, until := range dead {
 			_ = r.leaser.Release(ctx, presenceKind, owner, until) // so that the next gateway does not wait for it
 		}
 	}
 	return r.others == 0
+}
+
+// sayUnheard lets the others know that they do not hear of what this gateway changes, and when they do again.
+func (r *presence) sayUnheard(ctx context.Context, now time.Time) {
+	owner := r.owner + unheardMark
+	switch {
+	case r.unheard():
+		_, err := r.leaser.Lease(ctx, presenceKind, owner, presenceSlots, storage.MicrosOf(now), storage.MicrosOf(now.Add(presenceLease)))
+		r.saidSo = r.saidSo || err == nil
+	case r.saidSo:
+		r.saidSo = r.leaser.Release(ctx, presenceKind, owner, 0) != nil
+	}
 }

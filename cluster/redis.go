@@ -15,7 +15,6 @@ import (
 
 	"kith/storage/epoch"
 	"kith/storage/events"
-	"kith/storage/sqlstore"
 )
 
 // Redis is the Redis beside the store; its zero value is none.
@@ -44,6 +43,15 @@ func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
 	return r, err
 }
 
+// NewRedis connects to a Redis when it is first asked.
+func NewRedis(options *redis.UniversalOptions) *Redis {
+	options.DialerRetries = 1            // each question is retried in any case; five dials a try would take 2 s
+	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
+	runs := new(epoch.Runs)
+	options.OnConnect = runs.OnConnect
+	return &Redis{redis.NewUniversalClient(options), runs}
+}
+
 // JoinRedis is OpenRedis for a process that also works without its Redis: if that does not answer, away says why,
 // and the connection is used as soon as it does. Wrong settings are errors all the same.
 func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
@@ -54,11 +62,7 @@ func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	options.DialerRetries = 1            // each question is retried in any case; five dials a try would take 2 s
-	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
-	runs := new(epoch.Runs)
-	options.OnConnect = runs.OnConnect
-	r = &Redis{redis.NewUniversalClient(options), runs}
+	r = NewRedis(options)
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
 	if err = r.Ready(asking); err == nil || errors.Is(err, errRefuses) && !redis.IsReadOnlyError(err) {
@@ -173,7 +177,7 @@ func (r *Redis) Client() redis.UniversalClient { return r.client }
 
 // EventsOf makes the bus between the gateways of one store, which may share a Redis with other
 // stores.
-func EventsOf(store *sqlstore.Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
+func EventsOf(store Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
 	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
 }
 
@@ -182,7 +186,7 @@ const counting = 100 * time.Millisecond
 
 // CountAll adds to counters of a store, which all its gateways share, and returns their values. A counter is forgotten
 // some minutes after it has been added to. Nil if there is no Redis.
-func (r *Redis) CountAll(store *sqlstore.Store) func(ctx context.Context, counter string, n int) (int, error) {
+func (r *Redis) CountAll(store Store) func(ctx context.Context, counter string, n int) (int, error) {
 	if r.client == nil {
 		return nil
 	}

@@ -16,7 +16,6 @@ import (
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/metrics"
-	"kith/storage/sqlstore"
 )
 
 // Redundancy is a running mode: it takes rows from writers, and propagates them to the inverse side
@@ -39,7 +38,7 @@ type Replication interface {
 
 // Redundant is what a mode needs.
 type Redundant struct {
-	Store      *sqlstore.Store
+	Store      Store
 	Caches     *Caches // applied rows are reported to them
 	Redis      *Redis
 	Bus        *events.Bus // applied rows are published on it

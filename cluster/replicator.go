@@ -9,13 +9,12 @@ import (
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
-	"kith/storage/sqlstore"
 )
 
 // Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
 // show. If shards are added, it starts over with their servers.
 type Replicator struct {
-	store    *sqlstore.Store
+	store    Store
 	cfg      binlog.Config
 	applying replication.Config
 

@@ -219,7 +219,7 @@ func tailing(r ReplicationReport) bool {
 }
 
 // onTwoShards makes two users who are on different shards.
-func onTwoShards(t *testing.T, store *sqlstore.Store) (from, to storage.UserID) {
+func onTwoShards(t *testing.T, store Store) (from, to storage.UserID) {
 	var users []storage.User
 	for id := range storage.UserID(20) {
 		users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})

@@ -46,7 +46,7 @@ func Presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 		}
 		if all, ok := errors.AsType[apierr.Refusals](err); ok {
 			for _, one := range all[1:] {
-				graphql.AddError(ctx, one)
+				graphql.AddError(ctx, &gqlerror.Error{Err: one, Path: shown.Path, Locations: shown.Locations})
 			}
 			err = all[0]
 		}

@@ -182,6 +182,10 @@ const (
 	HeaderCost    = "Kith-Cost"
 	ExtensionCost = "cost"
 
+	// An operator asks in the same ways why something is not in the answer, which says so in the extension.
+	HeaderWhy    = "Kith-Why"
+	ExtensionWhy = "why"
+
 	// A caller says how long it waits.
 	HeaderGRPCTimeout = "Grpc-Timeout"
 	HeaderTimeout     = "X-Request-Timeout"

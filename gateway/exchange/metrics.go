@@ -87,7 +87,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	for _, fault := range []apierr.Code{apierr.CodeInternal, apierr.CodeUnavailable, apierr.CodeTimeout} {
 		m.failures.WithLabelValues(string(fault))
 	}
-	for _, reason := range []string{"requests", "costly", "share", "writing"} {
+	for _, reason := range []string{"requests", "costly", "writing"} {
 		m.Overload.WithLabelValues(reason)
 	}
 	return m

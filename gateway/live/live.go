@@ -103,8 +103,8 @@ func (s Settings) WithDefaults() Settings {
 
 // Executor makes and executes operations as they are over plain HTTP.
 type Executor interface {
-	// Create makes the operation of a request, or says why there is none.
-	Create(context.Context, *graphql.RawParams) (documents.Operation, gqlerror.List)
+	// Create makes the operation of a request, or says why there is none. A text that is not known is parsed in its turn.
+	Create(context.Context, *graphql.RawParams, documents.Turn) (documents.Operation, gqlerror.List)
 	// Reject is the answer to a request that has no operation.
 	Reject(context.Context, documents.Operation, gqlerror.List) *graphql.Response
 	// Dispatch lets an operation begin.

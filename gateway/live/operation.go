@@ -16,8 +16,8 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	defer o.cancel()
 	defer o.known()
 	exchange.Of(ctx).Stream.Operations.Add(1)
-	op, errs, ok := o.create(ctx, params)
-	if !ok {
+	op, errs := o.create(ctx, params)
+	if ctx.Err() != nil {
 		o.forget() // the client no longer waits for it
 		return
 	}
@@ -34,19 +34,17 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	}
 }
 
-// create makes the operation, or finds why there is none; ok is false if it has been cancelled
-// before.
-func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op documents.Operation, errs gqlerror.List, ok bool) {
+// create makes the operation, or finds why there is none.
+func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op documents.Operation, errs gqlerror.List) {
 	defer func() {
 		// There is no net/http above. gqlgen does not recover panics from here: it
 		// parses and validates outside of its own recovery.
 		if reason := recover(); reason != nil {
 			op.OperationContext = new(graphql.OperationContext)
-			errs, ok = gqlerror.List{gqlerror.Wrap(o.Recover(ctx, reason))}, true
+			errs = gqlerror.List{gqlerror.Wrap(o.Recover(ctx, reason))}
 		}
 	}()
-	ok = o.Limiter.Take(ctx, len(params.Query), func() { op, errs = o.Create(ctx, params) })
-	return op, errs, ok
+	return o.Create(ctx, params, o.Limiter.Parse)
 }
 
 // forget frees the id; false if it was free already, and may belong to another
