@@ -2,9 +2,6 @@ package quota
 
 import (
 	"context"
-	"time"
-
-	"golang.org/x/time/rate"
 
 	"kith/storage"
 )
@@ -12,8 +9,7 @@ import (
 const (
 	// CostlyFrom is the cost from which an operation is not cheap.
 	CostlyFrom = 1_000
-	// CostlyBytes is the length from which a body, or a query that was not seen before, is not
-	// cheap.
+	// CostlyBytes is the length from which a body is not cheap.
 	CostlyBytes = 4 << 10
 
 	// LongAnswer is the number of bytes from which an answer is not handed to the system at once.
@@ -21,14 +17,6 @@ const (
 
 	// longAnswers is how many answers of the greatest length may be being sent: clients that do not read keep them in memory.
 	longAnswers = 8
-
-	// freePart is which part of the processors a party may use by cheap requests before these take turns as well, and freeAtOnce what it may
-	// use at once. A unit of cost stands for a microsecond.
-	freePart   = 1. / 32
-	freeAtOnce = 50_000
-
-	// othersFor is how long a request of somebody else keeps processors free for more.
-	othersFor = 20 * time.Millisecond
 )
 
 // A Permit is the admission of one request; the zero value is none.
@@ -66,36 +54,57 @@ func (l *Limiter) wait(ctx context.Context) bool {
 
 // Read announces that so many bytes are read. It returns false if they are many, which takes milliseconds, and there is too much such work.
 func (p *Permit) Read(ctx context.Context, bytes int) bool {
-	return bytes <= CostlyBytes || p.work(ctx, p.of.turns, CostlyFrom)
+	return bytes <= CostlyBytes || p.work(ctx, costly, CostlyFrom)
 }
 
-// Execute announces in the same way that an operation of a cost is executed. A cheap one waits only if its party has spent its share.
-func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
-	if cost > CostlyFrom || p.turn != nil {
-		return p.work(ctx, p.of.turns, cost)
+// Parse parses a query of so many bytes that was not seen before, each of which takes a microsecond or so. It returns false if there is too much such work.
+func (p *Permit) Parse(ctx context.Context, bytes int, parse func()) bool {
+	ok := p.Execute(ctx, uint64(bytes))
+	if ok {
+		parse()
 	}
-	return p.of.spares(ctx, cost) || p.work(ctx, p.of.cheap, cost)
+	return ok
 }
 
-// work waits until there is a turn for costly work, or adds to the cost of the one that the permit has.
+// Parse is [Permit.Parse] for a message from a WebSocket.
+func (l *Limiter) Parse(ctx context.Context, bytes int, parse func()) bool {
+	l.working.Add(1)
+	defer l.working.Add(-1)
+	p := Permit{of: l}
+	defer p.giveBack()
+	return p.Parse(ctx, bytes, parse)
+}
+
+// Execute announces in the same way that an operation of a cost is executed, in microseconds that it may take.
+func (p *Permit) Execute(ctx context.Context, cost uint64) bool {
+	if cost > CostlyFrom {
+		return p.work(ctx, costly, cost)
+	}
+	if p.turn == nil && p.of.working.Load() <= int64(p.of.turns.half) {
+		return true // nobody is kept waiting
+	}
+	return p.work(ctx, cheap, cost) || ctx.Err() == nil // it has waited for long enough
+}
+
+// work waits until there is a turn, or adds to the cost of the one that the permit has.
 //
-// Such requests take turns, half as many at a time as Go runs goroutines, so that cheap requests are answered beside them; cheap ones of who
-// has spent its share take others, see [Limiter.forCheap].
-func (p *Permit) work(ctx context.Context, turns *turns, cost uint64) bool {
-	if p.turn != nil {
+// Costly requests take turns, half as many at a time as Go runs goroutines, so that cheap ones are answered beside them, and so do the cheap ones of
+// who has had more than its share.
+func (p *Permit) work(ctx context.Context, k kind, cost uint64) bool {
+	if p.turn != nil && p.turn.kind >= k {
 		p.turn.charge(cost)
 		return true
 	}
-	if p.turn = turns.begin(ctx, p.of.Party(ctx).payer(), cost); p.turn == nil {
-		p.of.metrics.Overload.WithLabelValues(turns.kind).Inc()
-		return false
+	p.giveBack()
+	if p.turn = p.of.turns.begin(ctx, p.of.Party(ctx).payer(), k, cost); p.turn == nil && k == costly && ctx.Err() == nil { // otherwise its client has gone
+		p.of.metrics.Overload.WithLabelValues("costly").Inc()
 	}
-	return true
+	return p.turn != nil
 }
 
 // Waiting lets the request give its turn away while it waits for servers.
 func (p *Permit) Waiting(ctx context.Context) context.Context {
-	if p.turn == nil {
+	if p.turn == nil || p.turn.kind == free {
 		return ctx
 	}
 	return storage.WithWaiter(ctx, p.turn)
@@ -108,42 +117,16 @@ func (p *Permit) End() {
 		return
 	}
 	p.of = nil
-	if p.turn != nil {
-		p.turn.end()
-	}
+	p.giveBack()
 	l.working.Add(-1)
 	l.requests.Release(1)
 }
 
-// spares reports whether a party has not spent its share of the processors with a request of a cost. While no more requests are in work than
-// there are processors, nobody is kept waiting and nothing is spent. Backends that act for many have no share.
-func (l *Limiter) spares(ctx context.Context, cost uint64) bool {
-	if l.working.Load() <= int64(l.half) {
-		return true
+func (p *Permit) giveBack() {
+	if p.turn != nil {
+		p.turn.end()
+		p.turn = nil
 	}
-	who := l.Party(ctx).payer()
-	if who == (Party{}) {
-		return true
-	}
-	spent, ok := l.spent.Get(who)
-	if !ok {
-		spent = rate.NewLimiter(rate.Limit(freePart*1e6*float64(l.half)), freeAtOnce)
-		l.spent.Add(who, spent)
-	}
-	if now := time.Now(); !spent.AllowN(now, int(cost)) {
-		return false
-	} else if spent.TokensAt(now) > freeAtOnce/2 {
-		l.others.Store(now.UnixNano())
-	}
-	return true
-}
-
-// forCheap is how many turns there are for the cheap requests of who has spent its share: a half of the processors while there are others, who have not.
-func (l *Limiter) forCheap() int {
-	if time.Since(time.Unix(0, l.others.Load())) < othersFor {
-		return l.half
-	}
-	return 2 * l.half
 }
 
 // Take works on a message of so many bytes from a WebSocket. A long message waits for its

@@ -5,7 +5,6 @@
 package quota
 
 import (
-	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -72,11 +71,7 @@ type Limiter struct {
 	queued   atomic.Int64        // requests that wait for that
 	sockets  *semaphore.Weighted // of 1: the one long message of a WebSocket that is read
 
-	half    int                               // of the processors
-	others  atomic.Int64                      // when a request came that was cheap and of who has not spent its share, in Unix nanoseconds
-	turns   *turns                            // of costly requests
-	cheap   *turns                            // of cheap requests of who has spent its share
-	spent   *lru.Cache[Party, *rate.Limiter]  // by [Party.payer]
+	turns   *turns
 	answers *semaphore.Weighted               // of 1 each that is worked on
 	refused *lru.Cache[string, *rate.Limiter] // by [Party.Address]
 
@@ -126,27 +121,22 @@ const (
 // New makes a limiter for the parties of contexts.
 func New(b Bounds, party func(context.Context) Party, m *exchange.Metrics) *Limiter {
 	refused, err := lru.New[string, *rate.Limiter](remembered)
-	spent, errSpent := lru.New[Party, *rate.Limiter](remembered)
-	if err = cmp.Or(err, errSpent); err != nil {
+	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	l := &Limiter{
+	return &Limiter{
 		Bounds:   b,
 		Party:    party,
 		Closing:  make(chan struct{}),
 		metrics:  m,
 		requests: semaphore.NewWeighted(int64(b.Requests)),
 		sockets:  semaphore.NewWeighted(1),
-		half:     max(1, runtime.GOMAXPROCS(0)/2),
-		spent:    spent,
+		turns:    newTurns(max(1, runtime.GOMAXPROCS(0)/2), b.Requests/4),
 		answers:  semaphore.NewWeighted(int64(b.Answers)),
 		refused:  refused,
 		shares:   make(map[Party]*share),
 		empty:    make(chan struct{}),
 	}
-	l.turns = newTurns("costly", func() int { return l.half }, b.Requests/4)
-	l.cheap = newTurns("share", l.forCheap, b.Requests/4)
-	return l
 }
 
 func (l *Limiter) newShare() *share {

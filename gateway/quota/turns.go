@@ -6,34 +6,70 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 const (
 	// patience is how long a request waits for its turn, or for room, until it is refused.
 	patience = time.Second
 
-	// longestTurn is several times what a costly request works. Who has its turn for longer is waiting itself, for a server
-	// that does not answer, or has got hardly any of the processors.
-	longestTurn = patience / 4
+	// longestTurn is several times what a costly request works, and longestCheap what a cheap one does. Who has its turn for longer is waiting itself, for
+	// a server that does not answer, or for another request, or has got hardly any of the processors.
+	longestTurn  = patience / 4
+	longestCheap = patience / 20
 )
 
-// turns let a few requests be worked on at a time that take milliseconds, in an order that is fair to those who send them, by
-// what they cost: start-time fair queueing (Goyal, Vin and Cheng, "Start-time Fair Queuing", 1996). Each request has a tag: the
-// virtual time at which its work would begin if its party had its share of the processors all the time. The least tag is next. So who sends one
-// request waits for hardly any of those whom another has sent before, and a party that is alone has all turns.
+// turns let a few requests be worked on at a time, in an order that is fair to those who send them, by what they take: start-time fair queueing
+// (Goyal, Vin and Cheng, "Start-time Fair Queuing", 1996). Each request has a tag: the virtual time at which its work would begin if
+// its party had its share of the processors all the time. The least tag is next. So who sends one request waits for hardly any of those whom
+// another has sent before, and a party that is alone has all turns.
+//
+// A cheap request of a party that has hardly asked for anything needs no turn: half of the processors are kept free for such ones. Those of nobody, as
+// of a backend that acts for many, have spent nothing.
 type turns struct {
 	mu      sync.Mutex
+	half    int // of the processors
+	most    int // costly requests may wait
 	taken   int
-	all     func() int       // how many there are at the time
-	now     uint64           // virtual time: the tag of the request that got its turn last
-	ends    map[Party]uint64 // the tags that the parties' next requests would have, unless now is later
-	waiting []*waiter        // in the order in which they came, at most most
-	most    int
-	kind    string // of the requests, as metrics name it
+	free    time.Time                    // when a request came that needed no turn
+	begun   int                          // requests that have not ended
+	now     uint64                       // virtual time, in microseconds: the latest tag of a request that has got its turn, and more, see goOn
+	clock   uint64                       // a part of the time that has passed, in microseconds, see goOn
+	at      time.Time                    // when it was that
+	spent   *simplelru.LRU[Party, spent] // by those who have sent requests
+	waiting []*waiter                    // in the order in which they came
+	costly  int                          // of these
 }
+
+// spent is what a party has had.
+type spent struct {
+	end  uint64 // the tag of its next request, unless now is later
+	free uint64 // when the clock gets there, it has asked for nothing
+}
+
+const (
+	// freeAtOnce is what a party may ask for in microseconds until its cheap requests take turns, and mostOwed after how much it is the same again if it
+	// asks for nothing.
+	freeAtOnce = 5_000
+	mostOwed   = 100_000
+)
+
+// kind says which turns a request takes.
+type kind int
+
+const (
+	free   kind = iota // none
+	cheap              // half of the processors, all if there have been no free ones for a while
+	costly             // takes milliseconds: half of the processors
+)
+
+// othersFor is how long a free request keeps half of the processors for more.
+const othersFor = 20 * time.Millisecond
 
 // waiter is a request that waits for its turn.
 type waiter struct {
+	kind
 	who  Party
 	cost uint64 // 0: it has had a turn
 	tag  uint64
@@ -41,12 +77,17 @@ type waiter struct {
 	done chan struct{} // closed when that is known
 }
 
-func newTurns(kind string, all func() int, most int) *turns {
-	return &turns{kind: kind, all: all, most: max(1, most), ends: make(map[Party]uint64)}
+func newTurns(half, most int) *turns {
+	parties, err := simplelru.NewLRU[Party, spent](remembered, nil)
+	if err != nil {
+		panic(err) // only for a size that is not positive
+	}
+	return &turns{half: half, most: max(1, most), spent: parties}
 }
 
 // turn is what a request has, from its first turn to its end. It is no turn while the request waits for a server.
 type turn struct {
+	kind
 	of   *turns
 	who  Party
 	tag  uint64
@@ -55,40 +96,53 @@ type turn struct {
 	mu    sync.Mutex
 	held  bool
 	over  bool
-	since time.Time     // when it was got last
+	waits int           // for servers, at the moment
+	since time.Time     // when it was got last, or the request began that needs none
 	used  time.Duration // before that
 	late  *time.Timer   // ends it
 }
 
-// begin waits for the turn of a request of a party, for as long as requests wait. It returns nil if it does not come, or if too many with lesser tags wait.
-// Otherwise the turn has to end.
-func (t *turns) begin(ctx context.Context, who Party, cost uint64) *turn {
-	w := t.enqueue(who, cost)
-	if w == nil || !t.wait(ctx, w) {
+// begin waits for the turn of a request of a party, for as long as requests wait. It returns nil if it does not come, or if too many with lesser tags
+// wait. Otherwise the turn has to end.
+func (t *turns) begin(ctx context.Context, who Party, k kind, cost uint64) *turn {
+	w := t.enqueue(who, k, cost)
+	if w == nil || w.done != nil && !t.wait(ctx, w) {
 		return nil
 	}
-	own := &turn{of: t, who: who, tag: w.tag, cost: cost, held: true, since: time.Now()}
+	own := &turn{kind: w.kind, of: t, who: who, tag: w.tag, cost: cost, since: time.Now()}
+	if w.kind == free {
+		return own
+	}
+	own.held = true
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	own.late = time.AfterFunc(longestTurn, own.end)
+	own.late = time.AfterFunc(own.longest(), own.end)
 	return own
 }
 
-// Wait implements [storage.Waiter]: another has the turn until the request goes on. Then it is the first of those that
-// have come later.
+func (o *turn) longest() time.Duration {
+	if o.kind == costly {
+		return longestTurn
+	}
+	return longestCheap
+}
+
+// Wait implements [storage.Waiter]: another has the turn until the request has what it waits for, from all servers. Then a costly one is the
+// first of those that have come later; a cheap one goes on at once.
 func (o *turn) Wait(ctx context.Context) (goOn func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.waits++
 	o.release()
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		if o.held || o.over {
+		if o.waits--; o.waits > 0 || o.held || o.over {
 			return
 		}
-		if o.held = o.of.again(ctx, o.who, o.tag); o.held {
+		if o.held = o.of.again(ctx, o); o.held {
 			o.since = time.Now()
-			o.late.Reset(max(0, longestTurn-o.used))
+			o.late.Reset(max(0, o.longest()-o.used))
 		}
 	}
 }
@@ -101,16 +155,21 @@ func (o *turn) release() {
 	o.held = false
 	o.late.Stop()
 	o.used += time.Since(o.since)
-	o.of.end()
+	o.of.release()
 }
 
 // charge adds to the cost.
 func (o *turn) charge(cost uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.cost += cost
 	o.of.charge(o.who, int64(cost))
 }
 
-// end ends it, if it has not ended: its party has spent the time that it has had, in microseconds, and not what it was to cost.
+// dearer is how many times its cost a request without a turn has taken at most: the rest of its time it has waited, for a processor or a server.
+const dearer = 4
+
+// end ends it, if it has not ended: the party has spent the time that it has had, in microseconds, and not what it was to cost.
 func (o *turn) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,19 +177,24 @@ func (o *turn) end() {
 		return
 	}
 	o.over = true
-	used := o.used
-	if o.held {
-		used += time.Since(o.since)
-	}
-	o.of.charge(o.who, used.Microseconds()-int64(o.cost))
 	o.release()
+	used := uint64(o.used.Microseconds())
+	if o.kind == free {
+		used = min(uint64(time.Since(o.since).Microseconds()), dearer*o.cost)
+	}
+	o.of.end(o.who, used, o.cost)
 }
 
-// again waits for the next turn of a request that has had one; false if it does not come.
-func (t *turns) again(ctx context.Context, who Party, tag uint64) bool {
-	w := &waiter{who: who, tag: tag, done: make(chan struct{})}
+// again is the next turn of a request that has had one; false if it does not come.
+func (t *turns) again(ctx context.Context, o *turn) bool {
 	t.mu.Lock()
-	t.waiting = append(t.waiting, w)
+	w := &waiter{kind: o.kind, who: o.who, tag: o.tag, done: make(chan struct{})}
+	if o.kind == cheap {
+		t.take(w)
+		t.mu.Unlock()
+		return true
+	}
+	t.join(w)
 	t.serve()
 	t.mu.Unlock()
 	return t.wait(ctx, w)
@@ -158,73 +222,154 @@ func (t *turns) wait(ctx context.Context, w *waiter) bool {
 func (t *turns) charge(who Party, cost int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	later := func(tag uint64) uint64 { return uint64(max(0, int64(tag)+cost)) }
-	t.ends[who] = later(max(t.now, t.ends[who]))
+	t.spend(who, cost)
+}
+
+// spend is charge for a caller that holds the lock.
+func (t *turns) spend(who Party, cost int64) {
+	t.account(who, cost)
 	for _, w := range t.waiting {
 		if w.who == who && w.cost > 0 { // otherwise it has begun
-			w.tag = later(w.tag)
+			w.tag = later(w.tag, cost)
 		}
 	}
 }
 
-// enqueue gives a request a place among those that wait, who may get their turn at once; nil if it is refused.
-func (t *turns) enqueue(who Party, cost uint64) *waiter {
+// account is spend without those that wait.
+func (t *turns) account(who Party, cost int64) {
+	if had := t.had(who); who != (Party{}) {
+		t.spent.Add(who, spent{later(had.end, cost), min(later(had.free, cost), t.clock+mostOwed)})
+	}
+}
+
+func later(tag uint64, cost int64) uint64 { return uint64(max(0, int64(tag)+cost)) }
+
+// had is what a party has had until now.
+func (t *turns) had(who Party) spent {
+	had, _ := t.spent.Get(who)
+	return spent{max(t.now, had.end), max(t.clock, had.free)}
+}
+
+// enqueue gives a request its turn, and otherwise a place among those that wait; nil if it is refused.
+func (t *turns) enqueue(who Party, k kind, cost uint64) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := &waiter{who: who, cost: cost, tag: max(t.now, t.ends[who]), done: make(chan struct{})}
-	if len(t.waiting) >= t.most {
-		last := slices.MaxFunc(t.waiting, byTag)
+	t.goOn()
+	had := t.had(who)
+	w := &waiter{kind: k, who: who, cost: cost, tag: had.end}
+	if k == cheap && had.free <= t.clock+freeAtOnce {
+		w.kind, t.free = free, time.Now()
+	}
+	if k == costly && t.costly >= t.most {
+		last := slices.MaxFunc(t.waiting, func(a, b *waiter) int { return cmp.Or(cmp.Compare(a.kind, b.kind), byTag(a, b)) })
 		if last.tag <= w.tag {
 			return nil
 		}
 		t.refuse(last)
 	}
-	t.ends[who] = w.tag + cost
-	t.waiting = append(t.waiting, w)
+	t.account(who, int64(cost))
+	t.begun++
+	if w.kind == free || len(t.waiting) == 0 && t.has(k) {
+		t.take(w)
+		return w
+	}
+	w.done = make(chan struct{})
+	t.join(w)
 	t.serve()
 	return w
 }
 
+// has reports whether there is a turn for a kind of requests.
+func (t *turns) has(k kind) bool {
+	return t.taken < t.half || k == cheap && t.taken < 2*t.half && time.Since(t.free) > othersFor
+}
+
+// take gives a request its turn. The caller holds the lock.
+func (t *turns) take(w *waiter) {
+	if w.kind != free {
+		t.taken++
+	}
+	w.turn, t.now = true, max(t.now, w.tag)
+}
+
 // serve gives turns that are free to requests that wait. The caller holds the lock.
 func (t *turns) serve() {
-	for len(t.waiting) > 0 && t.taken < t.all() {
-		next := slices.MinFunc(t.waiting, byTag) // the first of equal ones
-		t.taken++
-		t.now, next.turn = max(t.now, next.tag), true
+	for {
+		var next *waiter // the first of equal ones
+		for _, w := range t.waiting {
+			if (next == nil || w.tag < next.tag) && t.has(w.kind) {
+				next = w
+			}
+		}
+		if next == nil {
+			return
+		}
+		t.take(next)
 		t.leave(next)
 	}
 }
 
 func byTag(a, b *waiter) int { return cmp.Compare(a.tag, b.tag) }
 
+// join lets a request wait. The caller holds the lock.
+func (t *turns) join(w *waiter) {
+	t.waiting = append(t.waiting, w)
+	if w.kind == costly {
+		t.costly++
+	}
+}
+
 // leave ends the waiting of a request. The caller holds the lock.
 func (t *turns) leave(w *waiter) {
 	at := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, at, at+1)
+	if w.kind == costly {
+		t.costly--
+	}
 	close(w.done)
 }
 
 // refuse ends the waiting of a request whose turn does not come: it costs its party nothing. The caller holds the lock.
 func (t *turns) refuse(w *waiter) {
-	t.ends[w.who] -= min(w.cost, t.ends[w.who])
+	if w.cost > 0 {
+		t.spend(w.who, -int64(w.cost))
+		t.begun--
+	}
 	t.leave(w)
 }
 
-// end gives a turn to the next request, if there is one.
-func (t *turns) end() {
+// release gives a turn to the next request, if there is one.
+func (t *turns) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.taken--
-	if t.serve(); t.taken == 0 {
-		t.now = 0
-		clear(t.ends)
+	t.serve()
+}
+
+// goOn lets the clock go on as if an eighth of the processors were shared by all requests that have begun, and virtual time twice as fast. A party that
+// asks for more than such a share is not free: of a crowd of many parties none is. And those who come for the first time, again and again, do not
+// keep others from their turn. The caller holds the lock.
+func (t *turns) goOn() {
+	now := time.Now()
+	step := uint64(0)
+	if t.begun > 0 {
+		step = uint64(now.Sub(t.at).Microseconds()) * uint64(t.half) / uint64(8*t.begun)
 	}
-	const many = 1 << 10
-	if len(t.ends) > many {
-		for who, end := range t.ends {
-			if end <= t.now {
-				delete(t.ends, who)
-			}
-		}
+	if step > 0 || t.begun == 0 { // less than a microsecond is counted later
+		t.at, t.now, t.clock = now, t.now+2*step, t.clock+step
+	}
+}
+
+// end ends a request that has used so many microseconds of what it was to cost.
+func (t *turns) end(who Party, used, cost uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.goOn()
+	if used != cost {
+		t.spend(who, int64(used)-int64(cost))
+	}
+	if t.begun--; t.begun == 0 {
+		t.now, t.clock = 0, 0
+		t.spent.Purge()
 	}
 }
