@@ -8,11 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/time/rate"
 )
-
-func always(n int) func() int { return func() int { return n } }
 
 func user(n int64) Party { return Party{User: n} }
 
@@ -20,7 +16,7 @@ func user(n int64) Party { return Party{User: n} }
 // 100, and takes some microseconds.
 func worked(t *testing.T, turns *turns, requests []Party, took func(Party) uint64) (order []int64) {
 	t.Helper()
-	first := turns.begin(t.Context(), user(0), 1)
+	first := turns.begin(t.Context(), user(0), costly, 1)
 	if first == nil {
 		t.Fatal("the first was refused")
 	}
@@ -28,7 +24,7 @@ func worked(t *testing.T, turns *turns, requests []Party, took func(Party) uint6
 	var all sync.WaitGroup
 	for _, who := range requests {
 		all.Go(func() {
-			own := turns.begin(t.Context(), who, 100)
+			own := turns.begin(t.Context(), who, costly, 100)
 			if own == nil {
 				return
 			}
@@ -52,7 +48,7 @@ func equal(Party) uint64 { return 100 }
 // One request of a party does not wait for the many that another has sent before.
 func TestAPartyThatComesLaterIsNotLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns("", always(1), 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
+		order := worked(t, newTurns(1, 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
 		if len(order) != 22 || slices.Contains(order[4:], 2) {
 			t.Errorf("the order was %v", order)
 		}
@@ -62,7 +58,7 @@ func TestAPartyThatComesLaterIsNotLast(t *testing.T) {
 // Parties have turns in proportion to what their requests do not take, whatever they are to cost.
 func TestTurnsAreSharedByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns("", always(1), 100), slices.Concat(repeated(1, 40), repeated(3, 40)), func(who Party) uint64 { return 100 * uint64(who.User) })
+		order := worked(t, newTurns(1, 100), slices.Concat(repeated(1, 40), repeated(3, 40)), func(who Party) uint64 { return 100 * uint64(who.User) })
 		cheap := 0
 		for _, who := range order[:40] {
 			if who == 1 {
@@ -78,7 +74,7 @@ func TestTurnsAreSharedByTime(t *testing.T) {
 // If too many wait, the one whose turn would come last leaves, not the one who has come last.
 func TestWhoSendsMostIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		order := worked(t, newTurns("", always(1), 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
+		order := worked(t, newTurns(1, 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
 		slices.Sort(order)
 		if want := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(order, want) {
 			t.Errorf("%v got turns, not %v", order, want)
@@ -89,25 +85,25 @@ func TestWhoSendsMostIsRefused(t *testing.T) {
 // Who does not wait any more, takes no turn; and turns do not get lost.
 func TestTurnsThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns("", always(2), 10)
-		first, second := turns.begin(t.Context(), user(1), 100), turns.begin(t.Context(), user(1), 100)
+		turns := newTurns(2, 10)
+		first, second := turns.begin(t.Context(), user(1), costly, 100), turns.begin(t.Context(), user(1), costly, 100)
 		first.late.Stop()
 		second.late.Stop()
 		began := time.Now()
-		if turns.begin(t.Context(), user(2), 100) != nil || time.Since(began) != patience {
+		if turns.begin(t.Context(), user(2), costly, 100) != nil || time.Since(began) != patience {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
 		gone, cancel := context.WithTimeout(t.Context(), patience/10)
 		defer cancel()
-		if began = time.Now(); turns.begin(gone, user(2), 100) != nil || time.Since(began) != patience/10 {
+		if began = time.Now(); turns.begin(gone, user(2), costly, 100) != nil || time.Since(began) != patience/10 {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
-		if next := turns.ends[user(2)]; next > turns.now {
+		if next := turns.had(user(2)).end; next > turns.now {
 			t.Errorf("requests that were refused have cost their party %d", next-turns.now)
 		}
 		first.end()
 		second.end()
-		if turns.taken != 0 || len(turns.waiting) != 0 || len(turns.ends) != 0 {
+		if turns.taken != 0 || turns.costly != 0 || len(turns.waiting) != 0 || turns.spent.Len() != 0 {
 			t.Errorf("afterwards: %+v", turns)
 		}
 	})
@@ -138,7 +134,7 @@ func executed(t *testing.T, l *Limiter, who Party, cost uint64) time.Duration {
 func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter()
-		l.turns = newTurns("", always(1), 10)
+		l.turns = newTurns(1, 10)
 		ctx := asking(t, user(1))
 		for range 3 {
 			p, _ := l.Admit(ctx)
@@ -158,19 +154,20 @@ func TestATurnEndsBeforeAServerAnswers(t *testing.T) {
 // A request that waits for a server gives its turn to others, and goes on ahead of those that come later.
 func TestWhoWaitsForAServerHasNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns("", always(1), 100)
+		turns := newTurns(1, 100)
 		const requests, server, work = 10, 20 * time.Millisecond, time.Millisecond
 		began := time.Now()
 		var all sync.WaitGroup
 		var working, most atomic.Int32
 		for range requests {
 			all.Go(func() {
-				own := turns.begin(t.Context(), user(1), 5000)
+				own := turns.begin(t.Context(), user(1), costly, 5000)
 				for range 3 {
 					goOn := own.Wait(t.Context())
 					again := own.Wait(t.Context()) // for a second server at once
-					time.Sleep(server)
-					goOn()
+					time.Sleep(server / 2)
+					goOn() // it still waits for the other one
+					time.Sleep(server / 2)
 					again()
 					if now := working.Add(1); now > most.Load() {
 						most.Store(now)
@@ -186,55 +183,188 @@ func TestWhoWaitsForAServerHasNoTurn(t *testing.T) {
 		if took := time.Since(began); took > 3*(server+requests*work) || most.Load() != 1 {
 			t.Errorf("%d requests took %s, and %d worked at a time", requests, took, most.Load())
 		}
-		if turns.taken != 0 || len(turns.ends) > 0 {
-			t.Errorf("afterwards %d turns are taken: %v", turns.taken, turns.ends)
+		if turns.taken != 0 || turns.spent.Len() > 0 {
+			t.Errorf("afterwards %d turns are taken: %+v", turns.taken, turns)
 		}
 	})
 }
 
-// Cheap requests wait for no turns, unless their party has sent so many that it has spent its share. Backends have none.
-func TestCheapRequestsOfWhoSendsManyTakeTurns(t *testing.T) {
+// Cheap requests take turns, too: one of who has sent few does not wait for the many of who has sent many, or of many who have each sent some, whatever
+// they were to cost. Costly ones have half of the turns at most.
+func TestCheapRequestsOfWhoSendsFewComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter()
-		for range l.half {
-			for range 2 * freeAtOnce / CostlyFrom { // one after another: nobody else waits
-				p, _ := l.Admit(t.Context())
-				if ctx := asking(t, user(2)); !p.Execute(ctx, CostlyFrom) {
-					t.Fatal("refused")
-				}
-				p.End()
+		turns := newTurns(2, 100)
+		const senders = 8
+		stop := make(chan struct{})
+		var all sync.WaitGroup
+		var worked, most [3]atomic.Int32
+		send := func(who Party, k kind, took time.Duration) {
+			own := turns.begin(t.Context(), who, k, 300)
+			if own == nil {
+				t.Errorf("%+v was refused", who)
+				return
 			}
-			executed(t, l, user(1), CostlyFrom+1)
+			now := worked[k].Add(1)
+			most[k].Store(max(most[k].Load(), now))
+			time.Sleep(took)
+			worked[k].Add(-1)
+			own.end()
 		}
-		for _, who := range []Party{user(2), {Address: "192.0.2.1"}, {}} {
-			for range freeAtOnce / CostlyFrom {
-				if waited := executed(t, l, who, CostlyFrom); waited > 0 {
+		for i := range 4 * senders {
+			all.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						send(user(int64(1+i%senders)), kind(1+i%2), time.Millisecond)
+					}
+				}
+			})
+		}
+		time.Sleep(100 * time.Millisecond)
+		for range 20 {
+			for _, who := range []Party{user(100), {}} { // nobody's are a backend's
+				began := time.Now()
+				send(who, cheap, 100*time.Microsecond)
+				if waited := time.Since(began); waited > 5*time.Millisecond { // 30 others wait
 					t.Errorf("%+v waited for %s", who, waited)
 				}
 			}
+			time.Sleep(5 * time.Millisecond)
 		}
-		if waited := executed(t, l, Party{}, CostlyFrom); waited > 0 {
-			t.Errorf("a backend waited for %s", waited)
-		}
-		time.Sleep(time.Second)
-		if waited := executed(t, l, user(2), CostlyFrom); waited > 0 {
-			t.Errorf("a second later it waited for %s", waited)
-		}
-		atOnce := func() (n int) {
-			for executed(t, l, user(2), CostlyFrom) == 0 {
-				n++
-			}
-			time.Sleep(2 * longestTurn) // all turns end
-			return n
-		}
-		l.spent.Add(user(2), rate.NewLimiter(0, 0)) // it has nothing more
-		time.Sleep(longestTurn)
-		alone := atOnce()
-		if waited := executed(t, l, user(3), CostlyFrom); waited > 0 {
-			t.Errorf("another waited for %s", waited)
-		}
-		if beside := atOnce(); alone != 2*l.half || beside != l.half {
-			t.Errorf("who has spent its share has %d at once, and %d beside another", alone, beside)
+		close(stop)
+		all.Wait()
+		if most[costly].Load() != 2 || turns.taken != 0 {
+			t.Errorf("%d costly ones worked at a time; %+v", most[costly].Load(), turns)
 		}
 	})
+}
+
+// Who comes for the first time, again and again, as somebody else, does not keep others from their turn.
+func TestNewcomersDoNotStarveOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1, 100)
+		first := turns.begin(t.Context(), user(2), costly, 1000)
+		turns.charge(user(1), 10_000) // it has used as much as ten others
+		var all sync.WaitGroup
+		newcomer := func(who int64) {
+			all.Go(func() {
+				if own := turns.begin(t.Context(), user(who), costly, 1000); own != nil {
+					time.Sleep(time.Millisecond)
+					own.end()
+				}
+			})
+		}
+		served := make(chan time.Duration, 1)
+		all.Go(func() {
+			began := time.Now()
+			own := turns.begin(t.Context(), user(1), costly, 1000)
+			served <- time.Since(began)
+			own.end()
+		})
+		for who := int64(10); who < 14; who++ { // four wait at any time
+			newcomer(who)
+		}
+		synctest.Wait()
+		first.end()
+		for who := int64(14); len(served) == 0; who++ {
+			newcomer(who)
+			time.Sleep(time.Millisecond)
+		}
+		if waited := <-served; waited > patience/3 {
+			t.Errorf("it waited for %s", waited)
+		}
+		all.Wait()
+	})
+}
+
+// Texts that are not known are parsed in turn: short ones as cheap requests are executed, and what is executed then has a turn of its own kind.
+func TestTextsAreParsedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter()
+		l.turns = newTurns(1, 10)
+		l.working.Add(10)
+		held := l.turns.begin(t.Context(), user(1), costly, 1)
+		time.AfterFunc(10*time.Millisecond, held.end)
+		began := time.Now()
+		after := func(who int64, bytes int) (waited time.Duration) {
+			if !l.Parse(asking(t, user(who)), bytes, func() { waited = time.Since(began) }) {
+				t.Error("it was not parsed")
+			}
+			return waited
+		}
+		if waited := after(2, CostlyFrom); waited != 0 {
+			t.Errorf("a short one waited for %s", waited)
+		}
+		p, _ := l.Admit(asking(t, user(3)))
+		defer p.End()
+		p.Parse(asking(t, user(3)), CostlyFrom, func() {})
+		if p.turn.kind != free || !p.Execute(asking(t, user(3)), 2*CostlyFrom) || p.turn.kind != costly {
+			t.Errorf("what is costly is executed in a turn of kind %d", p.turn.kind)
+		}
+		p.giveBack()
+		if waited := after(4, 2*CostlyFrom); waited != 10*time.Millisecond {
+			t.Errorf("a long one was parsed after %s", waited)
+		}
+	})
+}
+
+// What cheap requests have taken counts, and not what they were to cost.
+func TestFreeRequestsAreChargedByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1, 10)
+		defer turns.begin(t.Context(), user(2), free, 1).end() // while nobody is there, what parties have had is forgotten
+		for takes, want := range map[time.Duration]kind{4 * time.Millisecond: cheap, time.Microsecond: free} {
+			var got kind
+			for range 3 {
+				own := turns.begin(t.Context(), user(1000+int64(takes)), cheap, freeAtOnce/5)
+				got = own.kind
+				time.Sleep(takes)
+				own.end()
+			}
+			if got != want {
+				t.Errorf("after two that take %s the third is of kind %d, not %d", takes, got, want)
+			}
+		}
+	})
+}
+
+// A cheap request that waits for another one, or for whatever else, keeps its turn from others for a moment only; and none is refused for others.
+func TestACheapTurnEndsSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter()
+		l.turns = newTurns(1, 10)
+		for range 200 {
+			if waited := executed(t, l, user(1), CostlyFrom); waited > longestCheap {
+				t.Errorf("it waited for %s", waited)
+			}
+		}
+		l.turns.taken = 1000
+		for n := range freeAtOnce/CostlyFrom + 2 {
+			want := time.Duration(0)
+			if n*CostlyFrom > freeAtOnce {
+				want = patience
+			}
+			if waited := executed(t, l, user(2), CostlyFrom); waited != want {
+				t.Errorf("request %d went on after %s, not %s", n, waited, want)
+			}
+		}
+	})
+}
+
+// A turn may end by itself at the moment at which more work of its request is announced.
+func TestATurnEndsWhileItIsCharged(t *testing.T) {
+	who := Party{User: 1}
+	turns := newTurns(1, 1)
+	for range 100 {
+		own := turns.begin(t.Context(), who, costly, 1)
+		ended := make(chan struct{})
+		go func() { defer close(ended); own.end() }()
+		own.charge(1)
+		<-ended
+		if own.cost != 2 {
+			t.Fatal(own.cost)
+		}
+	}
 }
