@@ -164,6 +164,42 @@ func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	}
 }
 
+// A text that was not seen before is parsed when those who have their turn have had it, over HTTP and over a WebSocket.
+func TestNewTextsAreParsedInTurn(t *testing.T) {
+	for name, ask := range map[string]func(site, string) string{
+		"HTTP": func(s site, query string) string { return s.query(query).text },
+		"WebSocket": func(s site, query string) string {
+			c, _ := s.from("", "1")
+			c.init("1")
+			c.expect(`{"type":"connection_ack"}`)
+			c.subscribe("1", query)
+			got, err := c.read()
+			return fmt.Sprint(got, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, began, end := blocking(nil)
+			cfg.Limits = limits.Limits{Tokens: 20_000, Overlaps: 1 << 20}
+			s := serve(t, cfg)
+			var all sync.WaitGroup
+			defer all.Wait()
+			defer end()
+			start := time.Now()
+			for range max(1, runtime.GOMAXPROCS(0)/2) {
+				all.Go(func() { s.query(costlyQuery("wait")) })
+				<-began
+			}
+			text := "{hello #" + strings.Repeat("x", 3000) + "\n}"
+			if got := ask(s, text); !strings.Contains(got, "hello") {
+				t.Errorf("got %s", got)
+			}
+			if took := time.Since(start); took < 200*time.Millisecond { // their turns end after 250 ms
+				t.Errorf("it was answered after %s", took)
+			}
+		})
+	}
+}
+
 // A client that asks for a long answer and does not read it is cut off, long before the time of its
 // request ends.
 func TestClientsThatDoNotReadAreCutOff(t *testing.T) {

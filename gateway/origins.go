@@ -35,7 +35,7 @@ const (
 // and those by which tracing (W3C Trace Context and Baggage, Sentry) and Apollo Client tell servers
 // where a request comes from. A page that sends another one is refused by its browser.
 var headersAllowed = slices.Concat([]string{
-	"Content-Type", "Authorization", "Kith-Viewer", exchange.HeaderConsistency, exchange.HeaderRequestID, exchange.HeaderTimeout, exchange.HeaderGRPCTimeout, exchange.HeaderCost,
+	"Content-Type", "Authorization", "Kith-Viewer", exchange.HeaderConsistency, exchange.HeaderRequestID, exchange.HeaderTimeout, exchange.HeaderGRPCTimeout, exchange.HeaderCost, exchange.HeaderWhy,
 	"traceparent", "tracestate", "baggage", "sentry-trace",
 	"apollographql-client-name", "apollographql-client-version", "x-apollo-operation-name", "graphql-preflight",
 	"x-requested-with", "If-None-Match", "Cache-Control",

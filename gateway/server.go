@@ -21,6 +21,7 @@ import (
 	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/storage"
 )
 
@@ -106,11 +107,15 @@ func (s *server) aroundAnswers(limit selections.Limit) graphql.ResponseMiddlewar
 		}
 		began := time.Now()
 		response := s.readYourWrites(limit.With(ctx), next)
-		if asksCost(op) {
+		if asks(op, exchange.HeaderCost, exchange.ExtensionCost) {
 			response = s.withCost(ctx, response)
 		}
 		s.noteSlow(ctx, began, response)
-		return bounded(response, s.MaxAnswer)
+		response = bounded(response, s.MaxAnswer)
+		if asks(op, exchange.HeaderWhy, exchange.ExtensionWhy) {
+			response = withReasons(ctx, response)
+		}
+		return response
 	}
 }
 
@@ -202,12 +207,12 @@ func (s *server) freshForEachMutation(ctx context.Context, next graphql.RootReso
 	return next(ctx)
 }
 
-// asksCost reports whether a request asks what it costs. The header counts.
-func asksCost(op *graphql.OperationContext) bool {
-	if len(op.Headers[exchange.HeaderCost]) > 0 {
-		return op.Headers.Get(exchange.HeaderCost) == "1"
+// asks reports whether a request asks by a header or an extension. The header counts.
+func asks(op *graphql.OperationContext, header, extension string) bool {
+	if len(op.Headers[header]) > 0 {
+		return op.Headers.Get(header) == "1"
 	}
-	asks, _ := op.Extensions[exchange.ExtensionCost].(bool)
+	asks, _ := op.Extensions[extension].(bool)
 	return asks
 }
 
@@ -216,8 +221,11 @@ func (s *server) Prepare(ctx context.Context, op *graphql.OperationContext, span
 	switch {
 	case span != nil:
 		ctx = span.Reading(ctx)
-	case s.SlowOperation > 0 || asksCost(op):
+	case s.SlowOperation > 0 || asks(op, exchange.HeaderCost, exchange.ExtensionCost):
 		ctx, _ = storage.CountReads(ctx)
+	}
+	if asks(op, exchange.HeaderWhy, exchange.ExtensionWhy) && s.IsAdmin(ctx) {
+		ctx = context.WithValue(ctx, why.Key{}, new(why.Reasons))
 	}
 	return s.PerRequest(ctx)
 }
@@ -242,6 +250,30 @@ func (s *server) withCost(ctx context.Context, response *graphql.Response) *grap
 		response.Extensions = map[string]any{}
 	}
 	response.Extensions[exchange.ExtensionCost] = cost
+	return response
+}
+
+// ruleOf is the rule that an error stands for.
+var ruleOf = map[apierr.Code]why.Rule{
+	apierr.CodeUnavailable: why.Shard, apierr.CodeTooCostly: why.Limit, apierr.CodeLimitReached: why.Limit, apierr.CodeRateLimited: why.Limit, apierr.CodeTimeout: why.Limit,
+}
+
+// withReasons adds to an answer why something is not in it, if [server.Prepare] has let the request ask that.
+func withReasons(ctx context.Context, response *graphql.Response) *graphql.Response {
+	reasons, asked := ctx.Value(why.Key{}).(*why.Reasons)
+	if response == nil || !asked {
+		return response
+	}
+	for _, err := range response.Errors {
+		code, _ := err.Extensions["code"].(string)
+		if rule, known := ruleOf[apierr.Code(code)]; known {
+			reasons.Add(err.Path, rule, 0)
+		}
+	}
+	if response.Extensions == nil {
+		response.Extensions = map[string]any{}
+	}
+	response.Extensions[exchange.ExtensionWhy] = reasons.All()
 	return response
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -93,11 +94,11 @@ func (s *server) handle(a answer) *exchange.Refusal {
 func (s *server) execute(parent context.Context, params *graphql.RawParams, a answer) *exchange.Refusal {
 	ctx, cancel := context.WithTimeout(parent, s.RequestTimeout)
 	defer cancel()
-	if len(params.Query) > quota.CostlyBytes && s.documents.Known(ctx, params.Query) == nil && !a.permit.Read(ctx, len(params.Query)) {
+	byID, began := params.Query == "", time.Now()
+	op, errs := s.Create(ctx, params, a.permit.Parse)
+	if errors.Is(errs, documents.ErrBusy) {
 		return exchange.Busy(exchange.TooManyRequests)
 	}
-	byID, began := params.Query == "", time.Now()
-	op, errs := s.Create(ctx, params)
 	if a.Span != nil {
 		a.Span.Plan(began, op.Stats.Validation.End.IsZero())
 		if errs == nil {
@@ -173,7 +174,7 @@ func (s *server) Reject(ctx context.Context, op documents.Operation, errs gqlerr
 
 // Create implements [live.Executor]. gqlgen's executor could do so,
 // but takes a text for a number among the variables, and refuses 2.0 as an Int.
-func (s *server) Create(ctx context.Context, params *graphql.RawParams) (made documents.Operation, errs gqlerror.List) {
+func (s *server) Create(ctx context.Context, params *graphql.RawParams, parse documents.Turn) (made documents.Operation, errs gqlerror.List) {
 	op := &graphql.OperationContext{
 		DisableIntrospection: s.HideSchema, RecoverFunc: s.recover,
 		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,
@@ -191,11 +192,12 @@ func (s *server) Create(ctx context.Context, params *graphql.RawParams) (made do
 		return made, gqlerror.List{gqlerror.Wrap(err)}
 	}
 	op.RawQuery, op.OperationName, op.Extensions, op.Headers = params.Query, params.OperationName, params.Extensions, params.Headers
-	known := false
-	if made.Document, known, errs = s.documents.Of(ctx, op.RawQuery); errs != nil {
-		return made, errs
-	}
-	if !known {
+	if made.Document = s.documents.Known(ctx, op.RawQuery); made.Document == nil {
+		errs = gqlerror.List{gqlerror.Wrap(documents.ErrBusy)}
+		parse(ctx, len(op.RawQuery), func() { made.Document, errs = s.documents.Parse(ctx, op.RawQuery) })
+		if errs != nil {
+			return made, errs
+		}
 		op.Stats.Validation.End = graphql.Now()
 	}
 	op.Doc = made.Document.Parsed

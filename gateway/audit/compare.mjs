@@ -66,20 +66,22 @@ function resolve(source, args, _, info) {
 }
 
 /**
- * paths are where the errors of an answer left null. An error of a field that must not be null empties what it is in, and whether
- * errors of other fields in there are reported is free (section 6.4.4): there, the emptied place counts once.
+ * paths are where the errors of an answer left null, once each: a field may have an error for each argument that is refused. An error of a field that must not be null empties what it is in, and whether
+ * errors of other fields in there are reported is free (section 6.4.4): there, the emptied place counts.
  */
 function paths({ data, errors }) {
   const places = (errors ?? []).map(({ path = [] }) => {
     const emptied = path.findIndex((_, n) => path.slice(0, n).reduce((v, step) => v?.[step], data) === null);
     return JSON.stringify(emptied < 0 ? path : { emptied: path.slice(0, emptied) });
   });
-  return places.sort().filter((place, i) => place !== places[i - 1] || place[0] === "[").join(" ");
+  return [...new Set(places)].sort().join(" ");
 }
 
 /** difference says how two answers differ; undefined if they do not. */
 function difference(want, got) {
   if ((got.errors ?? []).some((e) => e.extensions.code.startsWith("INTERNAL"))) return "a fault of the server";
+  const told = (got.errors ?? []).map(({ path, message, extensions }) => JSON.stringify([path, message, extensions.argument]));
+  if (new Set(told).size < told.length) return "an error twice";
   if (JSON.stringify(want.data ?? null) !== JSON.stringify(got.data ?? null)) return "data";
   if (!want.data) return want.errors && got.errors ? undefined : "errors";
   if (got.extensions?.errorsOmitted === undefined && paths(want) !== paths(got)) return "paths";

@@ -109,18 +109,21 @@ func (d *Documents) Known(ctx context.Context, text string) *Document {
 	return found
 }
 
-// Of returns a text's document, which it parses and validates unless it is known.
-func (d *Documents) Of(ctx context.Context, text string) (found *Document, known bool, errs gqlerror.List) {
-	if found = d.Known(ctx, text); found != nil {
-		return found, true, nil
-	}
+// A Turn parses a text of so many bytes in its turn. It returns false if that does not come.
+type Turn func(ctx context.Context, bytes int, parse func()) (ok bool)
+
+// ErrBusy refuses a text whose turn has not come.
+var ErrBusy = exchange.Busy(exchange.TooManyRequests).Err
+
+// Parse returns the document of a text that is not known, which it parses and validates.
+func (d *Documents) Parse(ctx context.Context, text string) (*Document, gqlerror.List) {
 	parsed, errs := trusted.Validate(text, d.Limits, d.Schemas, d.IsOperator(ctx), quietRules)
 	if errs != nil {
-		return nil, false, errs
+		return nil, errs
 	}
-	found = &Document{Document: parsed}
+	found := &Document{Document: parsed}
 	d.Add(ctx, text, found)
-	return found, false, nil
+	return found, nil
 }
 
 // resolve puts the text of a trusted document in for its id.

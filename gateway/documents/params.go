@@ -239,7 +239,7 @@ func (r Decoder) Parameter(name string) (string, error) {
 	return "", wrongType(name)
 }
 
-// extensions reads the extensions that Kith knows: the consistency token, if it is a text, cost, if it is true, and the
+// extensions reads the extensions that Kith knows: the consistency token, if it is a text, cost and why, if they are true, and the
 // persisted query. It skips the others. As values they would take some fifty times the memory of their text, for as long as
 // the operation runs.
 func (r Decoder) extensions() (map[string]any, error) {
@@ -248,7 +248,7 @@ func (r Decoder) extensions() (map[string]any, error) {
 		switch {
 		case name == exchange.ExtensionConsistency && r.PeekKind() == '"':
 			e[name], err = r.string()
-		case name == exchange.ExtensionCost && r.PeekKind() == 't':
+		case (name == exchange.ExtensionCost || name == exchange.ExtensionWhy) && r.PeekKind() == 't':
 			e[name], err = r.value()
 		case name == exchange.ExtensionPersisted:
 			var text string

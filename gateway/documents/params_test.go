@@ -111,16 +111,18 @@ func compareWithJSON(t *testing.T, text string) {
 		return
 	}
 	for name := range want.Extensions {
-		if name != exchange.ExtensionPersisted && name != exchange.ExtensionConsistency && name != exchange.ExtensionCost {
+		if name != exchange.ExtensionPersisted && name != exchange.ExtensionConsistency && name != exchange.ExtensionCost && name != exchange.ExtensionWhy {
 			delete(want.Extensions, name)
 		}
 	}
 	if persisted, ok := want.Extensions[exchange.ExtensionPersisted].(map[string]any); ok {
 		maps.DeleteFunc(persisted, func(name string, _ any) bool { return name != "version" && name != "sha256Hash" })
 	}
-	if want.Extensions[exchange.ExtensionCost] != true || got.Extensions[exchange.ExtensionCost] == true {
-		delete(want.Extensions, exchange.ExtensionCost)
-		delete(got.Extensions, exchange.ExtensionCost)
+	for _, name := range []string{exchange.ExtensionCost, exchange.ExtensionWhy} {
+		if want.Extensions[name] != true || got.Extensions[name] == true {
+			delete(want.Extensions, name)
+			delete(got.Extensions, name)
+		}
 	}
 	if token, ok := want.Extensions[exchange.ExtensionConsistency]; ok {
 		if _, ok := token.(string); !ok {
