@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -99,13 +98,21 @@ func (r Refusals) Unwrap() []error { return r }
 
 // All is the error of the checks of several arguments: nil if all of them are nil.
 func All(checks ...error) error {
-	switch found := slices.DeleteFunc(checks, func(err error) bool { return err == nil }); len(found) {
+	var found Refusals
+	for _, err := range checks {
+		if several, ok := errors.AsType[Refusals](err); ok {
+			found = append(found, several...)
+		} else if err != nil {
+			found = append(found, err)
+		}
+	}
+	switch len(found) {
 	case 0:
 		return nil
 	case 1:
 		return found[0]
 	default:
-		return Refusals(found)
+		return found
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 	UserNotFound    Reason = "USER_NOT_FOUND"
 	PostNotFound    Reason = "POST_NOT_FOUND"
 	ListNotFound    Reason = "LIST_NOT_FOUND"
-	RequestNotFound Reason = "FRIEND_REQUEST_NOT_FOUND"
+	RequestNotFound Reason = "REQUEST_NOT_FOUND"
 	NotFollowing    Reason = "NOT_FOLLOWING"
 
 	NotSignedIn      Reason = "NOT_SIGNED_IN"

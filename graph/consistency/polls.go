@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"kith/storage"
 )
 
 // polls asks for the rows of all reads that wait at the moment, together.
@@ -45,6 +47,7 @@ func (p *polls) wait(ctx context.Context, late Token, ask lateFunc) (fresh bool)
 	if !p.join(w, ask) {
 		return false
 	}
+	defer storage.Wait(ctx)()
 	select {
 	case <-w.ended:
 		return w.fresh

@@ -133,28 +133,44 @@ func (s *Sealer) seal(kind Kind, numbers []int64) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
+// Check refuses a text that is no cursor of a kind, as Decode does. Its numbers may be wrong.
+func (s *Sealer) Check(kind Kind, text string) error {
+	_, _, err := s.open(kind, text)
+	return err
+}
+
 // Decode reads the numbers of a cursor of a kind, open or sealed, into the given variables.
 // Anything that Encode has not made is refused with BAD_USER_INPUT.
 func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	b, isOpen, err := s.open(kind, text)
 	switch {
-	case err != nil || len(b) == 0:
-		return notCursor(text)
-	case Kind(b[0])&^sealed != kind:
-		return apierr.CursorForeign.Error("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
-	case Kind(b[0]) == kind:
-		return decode(kind, text, b[1:], numbers)
-	case len(b) != sealLength:
-		return notCursor(text)
-	}
-	plain, err := s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], b[:1])
-	if err != nil {
-		return notCursor(text)
-	}
-	if !readNumbers(plain, numbers) { // the bytes behind the numbers are padding
+	case err != nil:
+		return err
+	case isOpen:
+		return decode(kind, text, b, numbers)
+	case !readNumbers(b, numbers): // the bytes behind the numbers are padding
 		return notCursor(text)
 	}
 	return nil
+}
+
+// open returns the bytes behind the kind.
+func (s *Sealer) open(kind Kind, text string) (b []byte, isOpen bool, err error) {
+	b, err = base64.RawURLEncoding.Strict().DecodeString(text)
+	switch {
+	case err != nil || len(b) == 0:
+		return nil, false, notCursor(text)
+	case Kind(b[0])&^sealed != kind:
+		return nil, false, apierr.CursorForeign.Error("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
+	case Kind(b[0]) == kind:
+		return b[1:], true, nil
+	case len(b) != sealLength:
+		return nil, false, notCursor(text)
+	}
+	if b, err = s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], b[:1]); err != nil {
+		return nil, false, notCursor(text)
+	}
+	return b, false, nil
 }
 
 // decode reads the numbers of an open cursor. b are the bytes behind its kind.

@@ -22,6 +22,9 @@ type File struct {
 	Attributes Attributes          `yaml:"attributes"`
 	Relations  map[string]Relation `yaml:"relations"`
 
+	// ReservedHandles are handles that nobody gets by registering, in the place of Kith's own list; nil: that one.
+	ReservedHandles []string `yaml:"reservedHandles"`
+
 	kinds  map[string]storage.Kind
 	served sync.Once
 	schema *ast.Schema
@@ -125,6 +128,11 @@ func (f *File) parse(text []byte) error {
 				return fmt.Errorf("attributes.%s.%s: %w", of.name, name, err)
 			}
 			of.list[name] = a
+		}
+	}
+	for i, handle := range f.ReservedHandles {
+		if f.ReservedHandles[i] = storage.FoldHandle(handle); !storage.ValidHandle(f.ReservedHandles[i]) {
+			return fmt.Errorf("reservedHandles: %.40q is no handle", handle)
 		}
 	}
 	return f.checkRelations()

@@ -101,17 +101,17 @@ func Of(typeName, name string) *Field {
 // Types are all types, by name.
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
-	&viewer, &linkedIdentity, &standing, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
+	&viewer, &linkedIdentity, &standing, &accountsFile, &userAttributes, &followAttributes, &postAttributes, &user, &listVisibility, &relationship, &edgesAmong,
 	&userConnection, &followConnection, &matchConnection, &blockConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&request, &requestConnection, &requestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
 	&activity, &activityConnection, &activityEdge, &unseenActivity,
 	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
-	&relationshipChanged, &requestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded, &changeEvent,
+	&relationshipChanged, &requestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded, &activityAdded, &changeEvent,
 	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload, &reportPayload,
 	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
-	&relationshipPayload, &acceptRequestsPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &importFollowsPayload, &importOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
+	&relationshipPayload, &acceptRequestsPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &importAccountsPayload, &importOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )
 
@@ -209,7 +209,7 @@ var (
 		"attributes": {Weight: 10, Needs: Details, Value: attributes((*model.RelationEdge).Attributes)},
 	})
 	relatePayload = made("RelatePayload", "viewer", "outcomes")
-	relateOutcome = made("RelateOutcome", "id", "changed", "error")
+	relateOutcome = made("RelateOutcome", "id", "changed", "edge", "error")
 
 	userEdge   = edgeOf("UserEdge", edgeOfUser)
 	followEdge = sinceWhen("FollowEdge", "followedAt")

@@ -14,7 +14,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"unfollow":       {Weight: write},
 	"followMany":     {Weight: 50},
 	"followList":     {Weight: 550},  // 500 users, as followMany and their ids
-	"importFollows":  {Weight: 1050}, // 500 users, as followList and their handles
+	"importAccounts": {Weight: 1500}, // 500 users, as followList and their handles, on 20 lists
 	"removeFollower": {Weight: write},
 
 	"block":          {Weight: bothEnds},
@@ -41,8 +41,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"reportUser":          {Weight: write},
 	"reportPost":          {Weight: write},
 
-	"publishPost":   {Weight: write},
-	"editPost":      {Weight: write},
+	"publishPost":   {Weight: 4 * write}, // and whom it mentions
+	"editPost":      {Weight: 4 * write},
 	"deletePost":    {Weight: write},
 	"addComment":    {Weight: write},
 	"deleteComment": {Weight: write},
@@ -73,14 +73,14 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 
 // Payloads hold what their mutations have made.
 var (
-	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge", "request", "requestEdge")
+	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge", "muteEdge", "request", "requestEdge")
 	acceptRequestsPayload = with(made("AcceptRequestsPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 100}})
 	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
 	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")
 	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
-	importFollowsPayload  = with(made("ImportFollowsPayload", "viewer"), map[string]*Field{"outcomes": {Length: 500}})
-	importOutcome         = made("ImportOutcome", "line", "handle", "changed", "user", "error")
-	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "followerEdge", "memberEdge", "error")
+	importAccountsPayload = with(made("ImportAccountsPayload", "viewer"), map[string]*Field{"outcomes": {Length: 500}})
+	importOutcome         = made("ImportOutcome", "line", "handle", "changed", "user", "followingEdge", "requestEdge", "blockEdge", "muteEdge", "memberEdge", "error")
+	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "followerEdge", "memberEdge", "requestEdge", "error")
 	followError           = made("FollowError", "code", "reason", "argument", "retryAfter", "message")
 	postPayload           = made("PostPayload", "changed", "post", "viewer", "postEdge", "deletedPostId")
 	commentPayload        = made("CommentPayload", "changed", "comment", "post", "commentEdge", "deletedCommentId")

@@ -50,7 +50,7 @@ var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
-var subscription = with(made("Subscription", "relationshipChanged", "requestChanged", "followerAdded", "postAdded", "favoriteAdded", "commentAdded"), map[string]*Field{
+var subscription = with(made("Subscription", "relationshipChanged", "requestChanged", "followerAdded", "postAdded", "favoriteAdded", "commentAdded", "activityAdded"), map[string]*Field{
 	"changes": {Weight: 300}, // of all shards, from their logs
 })
 
@@ -62,5 +62,6 @@ var (
 	postAdded           = made("PostAdded", "edge", "viewer")
 	favoriteAdded       = made("FavoriteAdded", "edge", "post", "viewer")
 	commentAdded        = made("CommentAdded", "edge", "post", "viewer")
+	activityAdded       = made("ActivityAdded", "edge", "viewer")
 	changeEvent         = with(made("ChangeEvent", "eventId", "source", "kind", "subject", "time", "cursor"), map[string]*Field{"data": {Weight: 10}})
 )

@@ -9,7 +9,6 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"id":           {Value: text((*model.Viewer).ID)},
 	"user":         {Value: object(func(v *model.Viewer) *model.User { return v.User })},
 	"discoverable": {Needs: Row, Value: boolean((*model.Viewer).Discoverable)},
-	"deactivated":  {Value: boolean(func(v *model.Viewer) bool { return v.Deactivated })},
 
 	"feedSeenUpTo": {Weight: 10}, // a statement
 	// The viewer's whole list, and what is new. Of a list, up to 5,000 members are read. Behind the posts in memory a page takes up to
@@ -22,10 +21,14 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"edge":           {Weight: 10},
 	"requests":       {Needs: Inverse, Weight: pageOfList},
 	"dismissedUsers": {Weight: pageOfList},
-	"standing":       {Weight: 10},                                // a statement
-	"identities":     {Length: storage.MaxIdentities, Weight: 20}, // every shard is asked
+	"accountsFile":   {Weight: 1000},                                 // 500 users, of up to 20 lists
+	"lists":          {Length: storage.MaxLists, Weight: pageOfList}, // as many edges are looked up
+	"standing":       {Weight: 10},                                   // a statement
+	"identities":     {Length: storage.MaxIdentities, Weight: 20},    // every shard is asked
 }}
 
 var standing = made("Standing", "state", "reason", "until")
+
+var accountsFile = made("AccountsFile", "text", "endCursor")
 
 var linkedIdentity = made("LinkedIdentity", "issuer", "subject", "linkedAt")

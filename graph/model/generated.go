@@ -38,6 +38,23 @@ type AccountPayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
+// A page of a file of accounts.
+type AccountsFile struct {
+	// Lines of CSV; the first page begins with the header, if that kind has one.
+	Text string `json:"text"`
+	// Where to go on; null at the end.
+	EndCursor *string `json:"endCursor,omitempty"`
+}
+
+// A group of what concerns the viewer that has begun or grown.
+type ActivityAdded struct {
+	// The edge in the viewer's `activity`.
+	Edge *ActivityEdge `json:"edge,omitempty"`
+	// The viewer, as it is then.
+	Viewer             *Viewer `json:"viewer,omitempty"`
+	subscription.State `json:"-"`
+}
+
 // A page of what concerns the viewer.
 type ActivityConnection struct {
 	// Edges of the page.
@@ -240,26 +257,6 @@ type FollowManyPayload struct {
 	Outcomes []*FollowOutcome `json:"outcomes"`
 }
 
-// The result of one of many follows or requests, or of one of many users who are put on a list or taken out.
-type FollowOutcome struct {
-	// As given.
-	UserID string `json:"userId"`
-	// False if nothing had to change, or it was refused.
-	Changed bool `json:"changed"`
-	// Null if there is no such user.
-	User *User `json:"user,omitempty"`
-	// The viewer's relationship with the user; null if there is no such user.
-	Relationship *Relationship `json:"relationship,omitempty"`
-	// The new edge in the viewer's followings; null if none was made.
-	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
-	// The new edge in the viewer's followers; null if none was made.
-	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
-	// The new edge in the members of the list; null if none was made.
-	MemberEdge *UserEdge `json:"memberEdge,omitempty"`
-	// Why it was refused; null if it was not.
-	Error *FollowError `json:"error,omitempty"`
-}
-
 // A new follower of the viewer.
 type FollowerAdded struct {
 	// The edge in the viewer's `followers`.
@@ -269,26 +266,12 @@ type FollowerAdded struct {
 	subscription.State `json:"-"`
 }
 
-// The result of the follows of a file.
-type ImportFollowsPayload struct {
+// The result of a file of accounts.
+type ImportAccountsPayload struct {
 	// The viewer, as it is now.
 	Viewer *Viewer `json:"viewer,omitempty"`
 	// One for each line that names somebody, in their order.
-	Outcomes []*ImportOutcome `json:"outcomes"`
-}
-
-// The result of one line of a file of follows.
-type ImportOutcome struct {
-	// The number of the line, from 1.
-	Line int32 `json:"line"`
-	// The handle that was looked for, in small letters.
-	Handle string `json:"handle"`
-	// False if nothing had to change, or it was refused.
-	Changed bool `json:"changed"`
-	// Null if there is no such user.
-	User *User `json:"user,omitempty"`
-	// Why it was refused, NOT_FOUND if there is no such user; null if it was not.
-	Error *FollowError `json:"error,omitempty"`
+	Outcomes []*FollowOutcome `json:"outcomes"`
 }
 
 // A subject of an identity provider that stands for a user.
@@ -536,6 +519,8 @@ type RelateOutcome struct {
 	ID string `json:"id"`
 	// Whether anything has changed.
 	Changed bool `json:"changed"`
+	// The new edge in the viewer's `user { edges }`; null if none was made.
+	Edge *RelationEdge `json:"edge,omitempty"`
 	// Why nothing could; null if there was no error.
 	Error *FollowError `json:"error,omitempty"`
 }
@@ -581,6 +566,8 @@ type RelationshipPayload struct {
 	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
 	// The new edge at the head of the users whom the viewer blocks, if the mutation has made one; else null.
 	BlockEdge *UserEdge `json:"blockEdge,omitempty"`
+	// The new edge at the head of the users whom the viewer mutes in this scope, if the mutation has made one; else null.
+	MuteEdge *UserEdge `json:"muteEdge,omitempty"`
 	// The request that was made, answered or withdrawn, as it is now; null if there is none.
 	Request *Request `json:"request,omitempty"`
 	// The new edge at the head of the viewer's `requests`, if the mutation has made one; else null.
@@ -756,6 +743,70 @@ func (e AccountState) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// What a file of accounts is of. Each has the form of Mastodon's CSV.
+type AccountsKind string
+
+const (
+	// Whom the user follows: an address a line, or in the first column. A user who is locked is asked.
+	AccountsKindFollows AccountsKind = "FOLLOWS"
+	// Whom the user blocks, which ends follows: an address a line.
+	AccountsKindBlocks AccountsKind = "BLOCKS"
+	// Whom the user mutes: an address and `Hide notifications`. `false` is the scope POSTS, everything else EVERYTHING.
+	AccountsKindMutes AccountsKind = "MUTES"
+	// Who is on the user's lists: the name of the list and an address.
+	AccountsKindLists AccountsKind = "LISTS"
+)
+
+var AllAccountsKind = []AccountsKind{
+	AccountsKindFollows,
+	AccountsKindBlocks,
+	AccountsKindMutes,
+	AccountsKindLists,
+}
+
+func (e AccountsKind) IsValid() bool {
+	switch e {
+	case AccountsKindFollows, AccountsKindBlocks, AccountsKindMutes, AccountsKindLists:
+		return true
+	}
+	return false
+}
+
+func (e AccountsKind) String() string {
+	return string(e)
+}
+
+func (e *AccountsKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = AccountsKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid AccountsKind", str)
+	}
+	return nil
+}
+
+func (e AccountsKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *AccountsKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e AccountsKind) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
 // What others may do that concerns a user.
 type ActivityKind string
 
@@ -768,10 +819,14 @@ const (
 	ActivityKindFriendRequest ActivityKind = "FRIEND_REQUEST"
 	// They have accepted the user's friend request.
 	ActivityKindFriendAccepted ActivityKind = "FRIEND_ACCEPTED"
+	// They, who are locked, have accepted the user's request to follow them.
+	ActivityKindFollowAccepted ActivityKind = "FOLLOW_ACCEPTED"
 	// They have favorited a post of the user.
 	ActivityKindFavorite ActivityKind = "FAVORITE"
 	// They have commented on a post of the user.
 	ActivityKindComment ActivityKind = "COMMENT"
+	// A post of theirs names the user: `@handle`.
+	ActivityKindMention ActivityKind = "MENTION"
 )
 
 var AllActivityKind = []ActivityKind{
@@ -779,13 +834,15 @@ var AllActivityKind = []ActivityKind{
 	ActivityKindFollowRequest,
 	ActivityKindFriendRequest,
 	ActivityKindFriendAccepted,
+	ActivityKindFollowAccepted,
 	ActivityKindFavorite,
 	ActivityKindComment,
+	ActivityKindMention,
 }
 
 func (e ActivityKind) IsValid() bool {
 	switch e {
-	case ActivityKindFollow, ActivityKindFollowRequest, ActivityKindFriendRequest, ActivityKindFriendAccepted, ActivityKindFavorite, ActivityKindComment:
+	case ActivityKindFollow, ActivityKindFollowRequest, ActivityKindFriendRequest, ActivityKindFriendAccepted, ActivityKindFollowAccepted, ActivityKindFavorite, ActivityKindComment, ActivityKindMention:
 		return true
 	}
 	return false
@@ -1591,12 +1648,10 @@ const (
 	RequestStatePending RequestState = "PENDING"
 	// Both follow each other, or `from` follows `to`.
 	RequestStateAccepted RequestState = "ACCEPTED"
-	// `from` may ask again to be friends after a pause.
+	// Declined by `to`. `from` may ask again: to be friends, after a pause.
 	RequestStateDeclined RequestState = "DECLINED"
 	// Withdrawn by `from`, or ended by a block.
 	RequestStateWithdrawn RequestState = "WITHDRAWN"
-	// A request to follow that was declined or withdrawn, or ended by a block: which of these is not kept.
-	RequestStateEnded RequestState = "ENDED"
 	// Not answered in time: `from` may ask again.
 	RequestStateExpired RequestState = "EXPIRED"
 	// Accepted, and `from` has ended the friendship since.
@@ -1608,14 +1663,13 @@ var AllRequestState = []RequestState{
 	RequestStateAccepted,
 	RequestStateDeclined,
 	RequestStateWithdrawn,
-	RequestStateEnded,
 	RequestStateExpired,
 	RequestStateRemoved,
 }
 
 func (e RequestState) IsValid() bool {
 	switch e {
-	case RequestStatePending, RequestStateAccepted, RequestStateDeclined, RequestStateWithdrawn, RequestStateEnded, RequestStateExpired, RequestStateRemoved:
+	case RequestStatePending, RequestStateAccepted, RequestStateDeclined, RequestStateWithdrawn, RequestStateExpired, RequestStateRemoved:
 		return true
 	}
 	return false

@@ -42,8 +42,10 @@ func (r *Request) State() RequestState {
 			return RequestStatePending
 		case storage.Following:
 			return RequestStateAccepted
+		case storage.Denied:
+			return RequestStateDeclined
 		}
-		return RequestStateEnded
+		return RequestStateWithdrawn
 	}
 	switch r.Row.Type {
 	case storage.Pending:

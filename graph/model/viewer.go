@@ -2,8 +2,7 @@ package model
 
 // Viewer is what only the user sees who is signed in.
 type Viewer struct {
-	User        *User // with its row, if that is selected
-	Deactivated bool
+	User *User // with its row, if that is selected
 }
 
 func (v *Viewer) ID() string { return "viewer_" + v.User.ID() }

@@ -30,7 +30,7 @@ var partFields = map[string]map[string][]string{
 		"Subscription": {"postAdded", "favoriteAdded", "commentAdded"},
 		"Viewer":       {"feed", "feedSeenUpTo"},
 		"Activity":     {"post"},
-		"ActivityKind": {"FAVORITE", "COMMENT"},
+		"ActivityKind": {"FAVORITE", "COMMENT", "MENTION"},
 		"User":         {"postCount", "posts", "favoritesGivenCount", "favoritesReceivedCount", "favorites"},
 	},
 }
