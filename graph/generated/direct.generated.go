@@ -75,12 +75,16 @@ func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFoll
 	return selections.AnswerObject(ctx, "FollowOutcome", sel, v, ec._FollowOutcome)
 }
 
-func (ec *executionContext) marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐImportOutcome(ctx context.Context, sel ast.SelectionSet, v *model.ImportOutcome) graphql.Marshaler {
+func (ec *executionContext) marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
 	return selections.AnswerObject(ctx, "ImportOutcome", sel, v, ec._ImportOutcome)
 }
 
 func (ec *executionContext) marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx context.Context, sel ast.SelectionSet, v *model.LinkedIdentity) graphql.Marshaler {
 	return selections.AnswerObject(ctx, "LinkedIdentity", sel, v, ec._LinkedIdentity)
+}
+
+func (ec *executionContext) marshalNList2ᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v *model.List) graphql.Marshaler {
+	return selections.AnswerObject(ctx, "List", sel, v, ec._List)
 }
 
 func (ec *executionContext) marshalNListVisibility2ᚖkithᚋgraphᚋmodelᚐListVisibility(ctx context.Context, sel ast.SelectionSet, v *model.ListVisibility) graphql.Marshaler {
@@ -131,12 +135,20 @@ func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAcc
 	return selections.AnswerOptionalObject(ctx, "AccountPayload", sel, v, ec._AccountPayload)
 }
 
+func (ec *executionContext) marshalOAccountsFile2ᚖkithᚋgraphᚋmodelᚐAccountsFile(ctx context.Context, sel ast.SelectionSet, v *model.AccountsFile) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "AccountsFile", sel, v, ec._AccountsFile)
+}
+
 func (ec *executionContext) marshalOActivity2ᚕᚖkithᚋgraphᚋmodelᚐActivity(ctx context.Context, sel ast.SelectionSet, v []*model.Activity) graphql.Marshaler {
 	return selections.AnswerOptionalSlice(ctx, "Activity", sel, v, ec.marshalOActivity2ᚖkithᚋgraphᚋmodelᚐActivity)
 }
 
 func (ec *executionContext) marshalOActivity2ᚖkithᚋgraphᚋmodelᚐActivity(ctx context.Context, sel ast.SelectionSet, v *model.Activity) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "Activity", sel, v, ec._Activity)
+}
+
+func (ec *executionContext) marshalOActivityAdded2ᚖkithᚋgraphᚋmodelᚐActivityAdded(ctx context.Context, sel ast.SelectionSet, v *model.ActivityAdded) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "ActivityAdded", sel, v, ec._ActivityAdded)
 }
 
 func (ec *executionContext) marshalOActivityConnection2ᚖkithᚋgraphᚋmodelᚐActivityConnection(ctx context.Context, sel ast.SelectionSet, v *model.ActivityConnection) graphql.Marshaler {
@@ -275,8 +287,8 @@ func (ec *executionContext) marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFoll
 	return selections.AnswerOptionalObject(ctx, "FollowerAdded", sel, v, ec._FollowerAdded)
 }
 
-func (ec *executionContext) marshalOImportFollowsPayload2ᚖkithᚋgraphᚋmodelᚐImportFollowsPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportFollowsPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ImportFollowsPayload", sel, v, ec._ImportFollowsPayload)
+func (ec *executionContext) marshalOImportAccountsPayload2ᚖkithᚋgraphᚋmodelᚐImportAccountsPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportAccountsPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "ImportAccountsPayload", sel, v, ec._ImportAccountsPayload)
 }
 
 func (ec *executionContext) marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v []*model.List) graphql.Marshaler {

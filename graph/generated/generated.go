@@ -58,6 +58,11 @@ type ComplexityRoot struct {
 		Viewer  func(childComplexity int) int
 	}
 
+	AccountsFile struct {
+		EndCursor func(childComplexity int) int
+		Text      func(childComplexity int) int
+	}
+
 	Activity struct {
 		Actors      func(childComplexity int) int
 		At          func(childComplexity int) int
@@ -67,6 +72,11 @@ type ComplexityRoot struct {
 		Kind        func(childComplexity int) int
 		OthersCount func(childComplexity int) int
 		Post        func(childComplexity int) int
+	}
+
+	ActivityAdded struct {
+		Edge   func(childComplexity int) int
+		Viewer func(childComplexity int) int
 	}
 
 	ActivityConnection struct {
@@ -244,6 +254,7 @@ type ComplexityRoot struct {
 		FollowingEdge func(childComplexity int) int
 		MemberEdge    func(childComplexity int) int
 		Relationship  func(childComplexity int) int
+		RequestEdge   func(childComplexity int) int
 		User          func(childComplexity int) int
 		UserID        func(childComplexity int) int
 	}
@@ -253,17 +264,22 @@ type ComplexityRoot struct {
 		Viewer func(childComplexity int) int
 	}
 
-	ImportFollowsPayload struct {
+	ImportAccountsPayload struct {
 		Outcomes func(childComplexity int) int
 		Viewer   func(childComplexity int) int
 	}
 
 	ImportOutcome struct {
-		Changed func(childComplexity int) int
-		Error   func(childComplexity int) int
-		Handle  func(childComplexity int) int
-		Line    func(childComplexity int) int
-		User    func(childComplexity int) int
+		BlockEdge     func(childComplexity int) int
+		Changed       func(childComplexity int) int
+		Error         func(childComplexity int) int
+		FollowingEdge func(childComplexity int) int
+		Handle        func(childComplexity int) int
+		Line          func(childComplexity int) int
+		MemberEdge    func(childComplexity int) int
+		MuteEdge      func(childComplexity int) int
+		RequestEdge   func(childComplexity int) int
+		User          func(childComplexity int) int
 	}
 
 	LinkedIdentity struct {
@@ -376,7 +392,7 @@ type ComplexityRoot struct {
 		Follow              func(childComplexity int, userID string) int
 		FollowList          func(childComplexity int, listID string, after *string) int
 		FollowMany          func(childComplexity int, userIds []string) int
-		ImportFollows       func(childComplexity int, file string) int
+		ImportAccounts      func(childComplexity int, kind model.AccountsKind, file string) int
 		LinkIdentity        func(childComplexity int, userID string, issuer string, subject string) int
 		Login               func(childComplexity int, handle string, password string) int
 		MarkActivitySeen    func(childComplexity int, upTo string) int
@@ -497,6 +513,7 @@ type ComplexityRoot struct {
 
 	RelateOutcome struct {
 		Changed func(childComplexity int) int
+		Edge    func(childComplexity int) int
 		Error   func(childComplexity int) int
 		ID      func(childComplexity int) int
 	}
@@ -556,6 +573,7 @@ type ComplexityRoot struct {
 		Changed       func(childComplexity int) int
 		FollowerEdge  func(childComplexity int) int
 		FollowingEdge func(childComplexity int) int
+		MuteEdge      func(childComplexity int) int
 		Relationship  func(childComplexity int) int
 		Request       func(childComplexity int) int
 		RequestEdge   func(childComplexity int) int
@@ -609,6 +627,7 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
+		ActivityAdded       func(childComplexity int) int
 		Changes             func(childComplexity int, after *string, kinds []model.ChangeKind) int
 		CommentAdded        func(childComplexity int) int
 		FavoriteAdded       func(childComplexity int) int
@@ -713,9 +732,9 @@ type ComplexityRoot struct {
 	}
 
 	Viewer struct {
+		AccountsFile   func(childComplexity int, kind model.AccountsKind, after *string) int
 		Activity       func(childComplexity int, first *int32, after *string, kinds []model.ActivityKind) int
 		BlockedUsers   func(childComplexity int, first *int32, after *string) int
-		Deactivated    func(childComplexity int) int
 		Discoverable   func(childComplexity int) int
 		DismissedUsers func(childComplexity int, first *int32, after *string) int
 		Edge           func(childComplexity int, kind string, id string) int
@@ -723,6 +742,7 @@ type ComplexityRoot struct {
 		FeedSeenUpTo   func(childComplexity int) int
 		ID             func(childComplexity int) int
 		Identities     func(childComplexity int) int
+		Lists          func(childComplexity int, with string) int
 		MutedUsers     func(childComplexity int, scope model.MuteScope, first *int32, after *string) int
 		Requests       func(childComplexity int, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, first *int32, after *string) int
 		Standing       func(childComplexity int) int
@@ -748,7 +768,7 @@ type MutationResolver interface {
 	Follow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unfollow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	FollowMany(ctx context.Context, userIds []string) (*model.FollowManyPayload, error)
-	ImportFollows(ctx context.Context, file string) (*model.ImportFollowsPayload, error)
+	ImportAccounts(ctx context.Context, kind model.AccountsKind, file string) (*model.ImportAccountsPayload, error)
 	RemoveFollower(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Block(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
@@ -834,6 +854,7 @@ type SubscriptionResolver interface {
 	PostAdded(ctx context.Context, only *model.FeedOnly) (<-chan *model.PostAdded, error)
 	FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error)
 	CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error)
+	ActivityAdded(ctx context.Context) (<-chan *model.ActivityAdded, error)
 	Changes(ctx context.Context, after *string, kinds []model.ChangeKind) (<-chan *model.ChangeEvent, error)
 }
 type SuggestionEdgeResolver interface {
@@ -869,6 +890,8 @@ type ViewerResolver interface {
 	Edge(ctx context.Context, obj *model.Viewer, kind string, id string) (*model.RelationEdge, error)
 	Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, first *int32, after *string) (*model.RequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
+	AccountsFile(ctx context.Context, obj *model.Viewer, kind model.AccountsKind, after *string) (*model.AccountsFile, error)
+	Lists(ctx context.Context, obj *model.Viewer, with string) ([]*model.List, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
 
 	Standing(ctx context.Context, obj *model.Viewer) (*model.Standing, error)
@@ -924,6 +947,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.AccountPayload.Viewer(childComplexity), true
 
+	case "AccountsFile.endCursor":
+		if e.ComplexityRoot.AccountsFile.EndCursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsFile.EndCursor(childComplexity), true
+	case "AccountsFile.text":
+		if e.ComplexityRoot.AccountsFile.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsFile.Text(childComplexity), true
+
 	case "Activity.actors":
 		if e.ComplexityRoot.Activity.Actors == nil {
 			break
@@ -972,6 +1008,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Activity.Post(childComplexity), true
+
+	case "ActivityAdded.edge":
+		if e.ComplexityRoot.ActivityAdded.Edge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ActivityAdded.Edge(childComplexity), true
+	case "ActivityAdded.viewer":
+		if e.ComplexityRoot.ActivityAdded.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ActivityAdded.Viewer(childComplexity), true
 
 	case "ActivityConnection.edges":
 		if e.ComplexityRoot.ActivityConnection.Edges == nil {
@@ -1575,6 +1624,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowOutcome.Relationship(childComplexity), true
+	case "FollowOutcome.requestEdge":
+		if e.ComplexityRoot.FollowOutcome.RequestEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.RequestEdge(childComplexity), true
 	case "FollowOutcome.user":
 		if e.ComplexityRoot.FollowOutcome.User == nil {
 			break
@@ -1601,19 +1656,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowerAdded.Viewer(childComplexity), true
 
-	case "ImportFollowsPayload.outcomes":
-		if e.ComplexityRoot.ImportFollowsPayload.Outcomes == nil {
+	case "ImportAccountsPayload.outcomes":
+		if e.ComplexityRoot.ImportAccountsPayload.Outcomes == nil {
 			break
 		}
 
-		return e.ComplexityRoot.ImportFollowsPayload.Outcomes(childComplexity), true
-	case "ImportFollowsPayload.viewer":
-		if e.ComplexityRoot.ImportFollowsPayload.Viewer == nil {
+		return e.ComplexityRoot.ImportAccountsPayload.Outcomes(childComplexity), true
+	case "ImportAccountsPayload.viewer":
+		if e.ComplexityRoot.ImportAccountsPayload.Viewer == nil {
 			break
 		}
 
-		return e.ComplexityRoot.ImportFollowsPayload.Viewer(childComplexity), true
+		return e.ComplexityRoot.ImportAccountsPayload.Viewer(childComplexity), true
 
+	case "ImportOutcome.blockEdge":
+		if e.ComplexityRoot.ImportOutcome.BlockEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.BlockEdge(childComplexity), true
 	case "ImportOutcome.changed":
 		if e.ComplexityRoot.ImportOutcome.Changed == nil {
 			break
@@ -1626,6 +1687,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ImportOutcome.Error(childComplexity), true
+	case "ImportOutcome.followingEdge":
+		if e.ComplexityRoot.ImportOutcome.FollowingEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.FollowingEdge(childComplexity), true
 	case "ImportOutcome.handle":
 		if e.ComplexityRoot.ImportOutcome.Handle == nil {
 			break
@@ -1638,6 +1705,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ImportOutcome.Line(childComplexity), true
+	case "ImportOutcome.memberEdge":
+		if e.ComplexityRoot.ImportOutcome.MemberEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.MemberEdge(childComplexity), true
+	case "ImportOutcome.muteEdge":
+		if e.ComplexityRoot.ImportOutcome.MuteEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.MuteEdge(childComplexity), true
+	case "ImportOutcome.requestEdge":
+		if e.ComplexityRoot.ImportOutcome.RequestEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ImportOutcome.RequestEdge(childComplexity), true
 	case "ImportOutcome.user":
 		if e.ComplexityRoot.ImportOutcome.User == nil {
 			break
@@ -2178,17 +2263,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.FollowMany(childComplexity, args["userIds"].([]string)), true
-	case "Mutation.importFollows":
-		if e.ComplexityRoot.Mutation.ImportFollows == nil {
+	case "Mutation.importAccounts":
+		if e.ComplexityRoot.Mutation.ImportAccounts == nil {
 			break
 		}
 
-		args, err := ec.field_Mutation_importFollows_args(ctx, rawArgs)
+		args, err := ec.field_Mutation_importAccounts_args(ctx, rawArgs)
 		if err != nil {
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.ImportFollows(childComplexity, args["file"].(string)), true
+		return e.ComplexityRoot.Mutation.ImportAccounts(childComplexity, args["kind"].(model.AccountsKind), args["file"].(string)), true
 	case "Mutation.linkIdentity":
 		if e.ComplexityRoot.Mutation.LinkIdentity == nil {
 			break
@@ -2948,6 +3033,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RelateOutcome.Changed(childComplexity), true
+	case "RelateOutcome.edge":
+		if e.ComplexityRoot.RelateOutcome.Edge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelateOutcome.Edge(childComplexity), true
 	case "RelateOutcome.error":
 		if e.ComplexityRoot.RelateOutcome.Error == nil {
 			break
@@ -3200,6 +3291,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.FollowingEdge(childComplexity), true
+	case "RelationshipPayload.muteEdge":
+		if e.ComplexityRoot.RelationshipPayload.MuteEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.MuteEdge(childComplexity), true
 	case "RelationshipPayload.relationship":
 		if e.ComplexityRoot.RelationshipPayload.Relationship == nil {
 			break
@@ -3382,6 +3479,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Standing.Until(childComplexity), true
 
+	case "Subscription.activityAdded":
+		if e.ComplexityRoot.Subscription.ActivityAdded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.ActivityAdded(childComplexity), true
 	case "Subscription.changes":
 		if e.ComplexityRoot.Subscription.Changes == nil {
 			break
@@ -3919,6 +4022,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserSearchEdge.Node(childComplexity), true
 
+	case "Viewer.accountsFile":
+		if e.ComplexityRoot.Viewer.AccountsFile == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_accountsFile_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.AccountsFile(childComplexity, args["kind"].(model.AccountsKind), args["after"].(*string)), true
 	case "Viewer.activity":
 		if e.ComplexityRoot.Viewer.Activity == nil {
 			break
@@ -3941,12 +4055,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.BlockedUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
-	case "Viewer.deactivated":
-		if e.ComplexityRoot.Viewer.Deactivated == nil {
-			break
-		}
-
-		return e.ComplexityRoot.Viewer.Deactivated(childComplexity), true
 	case "Viewer.discoverable":
 		if e.ComplexityRoot.Viewer.Discoverable == nil {
 			break
@@ -4004,6 +4112,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.Identities(childComplexity), true
+	case "Viewer.lists":
+		if e.ComplexityRoot.Viewer.Lists == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_lists_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.Lists(childComplexity, args["with"].(string)), true
 	case "Viewer.mutedUsers":
 		if e.ComplexityRoot.Viewer.MutedUsers == nil {
 			break
@@ -4164,10 +4283,14 @@ enum ActivityKind {
   FRIEND_REQUEST
   "They have accepted the user's friend request."
   FRIEND_ACCEPTED
+  "They, who are locked, have accepted the user's request to follow them."
+  FOLLOW_ACCEPTED
   "They have favorited a post of the user."
   FAVORITE
   "They have commented on a post of the user."
   COMMENT
+  "A post of theirs names the user: ` + "`" + `@handle` + "`" + `."
+  MENTION
 }
 
 "A page of what concerns the viewer."
@@ -4206,7 +4329,7 @@ type Activity {
   othersCount: Int!
   "Whether all of that day are counted: of each kind and day, the last 100 events are."
   complete: Boolean!
-  "The viewer's post of a FAVORITE or a COMMENT."
+  "The viewer's post of a FAVORITE or a COMMENT, or the one that has the MENTION."
   post: Post
 }
 
@@ -4672,13 +4795,16 @@ type Mutation {
     userIds: [ID!]!
   ): FollowManyPayload @semanticNonNull
   """
-  The viewer follows the users of a file that another network has exported: a CSV of Mastodon, or a handle a line, with or without
-  an @ before and a host behind, of at most 500 lines. A user is found by the handle alone. Outcomes as of ` + "`" + `followMany` + "`" + `.
+  Does what a file of accounts says that another network has exported, Mastodon or Kith (` + "`" + `accountsFile` + "`" + `): the viewer follows, blocks or
+  mutes its users, or puts them on lists, which are made where there are none of these names. An address a line, with or without an @
+  before and a host behind, at most 500 lines and 20 lists. A user is found by the handle alone. Outcomes as of ` + "`" + `followMany` + "`" + `.
   """
-  importFollows(
+  importAccounts(
+    "What the file is of."
+    kind: AccountsKind!
     "The text of the file, at most 64 KiB."
     file: String!
-  ): ImportFollowsPayload @semanticNonNull
+  ): ImportAccountsPayload @semanticNonNull
   "The user no longer follows the viewer, or waits to."
   removeFollower(
     "The other user."
@@ -4746,7 +4872,7 @@ type Mutation {
   setFollowMark(
     "The other user."
     userId: ID!
-    "Whether the follow is special; left out: as it is."
+    "Whether the follow is special; null is false, left out: as it is."
     special: Boolean
     "At most 100 characters. An empty text or null removes it; left out: as it is."
     remark: String
@@ -4975,6 +5101,8 @@ type RelationshipPayload {
   followerEdge: FollowEdge
   "The new edge at the head of the users whom the viewer blocks, if the mutation has made one; else null."
   blockEdge: BlockEdge
+  "The new edge at the head of the users whom the viewer mutes in this scope, if the mutation has made one; else null."
+  muteEdge: UserEdge
   "The request that was made, answered or withdrawn, as it is now; null if there is none."
   request: Request
   "The new edge at the head of the viewer's ` + "`" + `requests` + "`" + `, if the mutation has made one; else null."
@@ -4999,15 +5127,27 @@ type FollowManyPayload {
   outcomes: [FollowOutcome!]!
 }
 
-"The result of the follows of a file."
-type ImportFollowsPayload {
+"What a file of accounts is of. Each has the form of Mastodon's CSV."
+enum AccountsKind {
+  "Whom the user follows: an address a line, or in the first column. A user who is locked is asked."
+  FOLLOWS
+  "Whom the user blocks, which ends follows: an address a line."
+  BLOCKS
+  "Whom the user mutes: an address and ` + "`" + `Hide notifications` + "`" + `. ` + "`" + `false` + "`" + ` is the scope POSTS, everything else EVERYTHING."
+  MUTES
+  "Who is on the user's lists: the name of the list and an address."
+  LISTS
+}
+
+"The result of a file of accounts."
+type ImportAccountsPayload {
   "The viewer, as it is now."
   viewer: Viewer @semanticNonNull
   "One for each line that names somebody, in their order."
   outcomes: [ImportOutcome!]!
 }
 
-"The result of one line of a file of follows."
+"The result of one line of a file of accounts."
 type ImportOutcome {
   "The number of the line, from 1."
   line: Int!
@@ -5017,6 +5157,16 @@ type ImportOutcome {
   changed: Boolean!
   "Null if there is no such user."
   user: User
+  "The new edge in the viewer's followings; null if none was made."
+  followingEdge: FollowEdge
+  "The request to follow a locked user, in the viewer's requests; null if none was made."
+  requestEdge: RequestEdge
+  "The new edge in the users whom the viewer blocks; null if none was made."
+  blockEdge: BlockEdge
+  "The new edge in the users whom the viewer mutes in this scope; null if none was made."
+  muteEdge: UserEdge
+  "The new edge in the members of the list; null if none was made."
+  memberEdge: UserEdge
   "Why it was refused, NOT_FOUND if there is no such user; null if it was not."
   error: FollowError
 }
@@ -5037,6 +5187,8 @@ type FollowOutcome {
   followerEdge: FollowEdge
   "The new edge in the members of the list; null if none was made."
   memberEdge: UserEdge
+  "The request to follow a locked user, in the viewer's requests; null if none was made."
+  requestEdge: RequestEdge
   "Why it was refused; null if it was not."
   error: FollowError
 }
@@ -5289,7 +5441,8 @@ extend type Mutation {
   """
   Publishes a post: a text of at most 2,000 characters, at most 9 files, or both. ` + "`" + `clientKey` + "`" + ` is made by the client for this
   post, 1 to 64 printable ASCII characters, such as a UUID. Sent again with the same key, the post is not published
-  again. Fails with BAD_USER_INPUT, and with RATE_LIMITED if the viewer writes too often.
+  again. The first 20 users whom the text names, as ` + "`" + `@handle` + "`" + `, are told in their ` + "`" + `activity` + "`" + `; each counts as a write. Fails with
+  BAD_USER_INPUT, and with RATE_LIMITED if the viewer writes too often.
   """
   publishPost(
     "At most 2,000 characters."
@@ -5302,7 +5455,7 @@ extend type Mutation {
     clientKey: String!
   ): PostPayload @semanticNonNull
   """
-  Changes the given parts of one of the viewer's posts; an empty list of media removes them. Fails with NOT_FOUND for an
+  Changes the given parts of one of the viewer's posts and tells whom it names now; an empty list of media removes them. Fails with NOT_FOUND for an
   unknown post, FORBIDDEN for one of another user, BAD_USER_INPUT if neither a text nor media would be left.
   """
   editPost(
@@ -5460,6 +5613,8 @@ type RelateOutcome {
   id: ID!
   "Whether anything has changed."
   changed: Boolean!
+  "The new edge in the viewer's ` + "`" + `user { edges }` + "`" + `; null if none was made."
+  edge: RelationEdge
   "Why nothing could; null if there was no error."
   error: FollowError
 }
@@ -5586,12 +5741,10 @@ enum RequestState {
   PENDING
   "Both follow each other, or ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `."
   ACCEPTED
-  "` + "`" + `from` + "`" + ` may ask again to be friends after a pause."
+  "Declined by ` + "`" + `to` + "`" + `. ` + "`" + `from` + "`" + ` may ask again: to be friends, after a pause."
   DECLINED
   "Withdrawn by ` + "`" + `from` + "`" + `, or ended by a block."
   WITHDRAWN
-  "A request to follow that was declined or withdrawn, or ended by a block: which of these is not kept."
-  ENDED
   "Not answered in time: ` + "`" + `from` + "`" + ` may ask again."
   EXPIRED
   "Accepted, and ` + "`" + `from` + "`" + ` has ended the friendship since."
@@ -5876,7 +6029,7 @@ enum ErrorReason {
   CONSISTENCY_TOKEN_MALFORMED
   "A handle has other characters, or more of them, than it may."
   HANDLE_MALFORMED
-  "Handles of this form belong to imported users."
+  "Handles of this form belong to imported users, or only operators give this one."
   HANDLE_RESERVED
   "Another user has the handle."
   HANDLE_TAKEN
@@ -5909,7 +6062,7 @@ enum ErrorReason {
   "There is no such list, or it is not the viewer's to change, or to see."
   LIST_NOT_FOUND
   "There is no such request."
-  FRIEND_REQUEST_NOT_FOUND
+  REQUEST_NOT_FOUND
   "The viewer does not follow the user."
   NOT_FOLLOWING
   "Somebody has to be signed in."
@@ -6042,6 +6195,8 @@ type Subscription {
   favoriteAdded: FavoriteAdded @semanticNonNull
   "Each comment that somebody else writes below a post of the viewer."
   commentAdded: CommentAdded @semanticNonNull
+  "Each group in the viewer's ` + "`" + `activity` + "`" + ` that somebody joins or begins, as it is then."
+  activityAdded: ActivityAdded @semanticNonNull
   """
   What changes in the store, as ` + "`" + `kith changes` + "`" + ` prints it, for a token with the scope ` + "`" + `admin` + "`" + `: everything at least once, in order within a
   ` + "`" + `source` + "`" + `. If the store no longer has what came after the cursor, it ends with SNAPSHOT_NEEDED.
@@ -6102,6 +6257,14 @@ type CommentAdded {
   edge: CommentEdge @semanticNonNull
   "The post."
   post: Post
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
+}
+
+"A group of what concerns the viewer that has begun or grown."
+type ActivityAdded {
+  "The edge in the viewer's ` + "`" + `activity` + "`" + `."
+  edge: ActivityEdge @semanticNonNull
   "The viewer, as it is then."
   viewer: Viewer @semanticNonNull
 }
@@ -6495,14 +6658,35 @@ type Viewer {
   ): RequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "Whom ` + "`" + `dismissSuggestion` + "`" + ` keeps out of the viewer's suggestions, by ascending id."
   dismissedUsers(first: Int, after: String): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  """
+  What the viewer has, as a file that ` + "`" + `importAccounts` + "`" + ` and Mastodon read, 500 lines at a time, newest first: join the texts. A page may be
+  shorter, or empty, before the end. Hidden users are left out.
+  """
+  accountsFile(
+    "What the file is of."
+    kind: AccountsKind!
+    "` + "`" + `endCursor` + "`" + ` of the page before."
+    after: String
+  ): AccountsFile @semanticNonNull @cacheControl(scope: PRIVATE)
+  "The viewer's lists that a user is on whom the viewer may see, newest first."
+  lists(
+    "The user."
+    with: ID!
+  ): [List!] @semanticNonNull @cacheControl(scope: PRIVATE)
   "As whom the viewer signs in at identity providers, oldest first."
   identities: [LinkedIdentity!] @semanticNonNull @cacheControl(scope: PRIVATE)
   "Whether the viewer may be suggested to others."
   discoverable: Boolean! @cacheControl(scope: PRIVATE)
-  "Whether the viewer is hidden from everybody else: the account is deactivated, or suspended."
-  deactivated: Boolean! @cacheControl(scope: PRIVATE)
   "The state of the account, and what the user is told of it. Whoever is suspended reads it with the tokens from before."
   standing: Standing @semanticNonNull @cacheControl(scope: PRIVATE)
+}
+
+"A page of a file of accounts."
+type AccountsFile {
+  "Lines of CSV; the first page begins with the header, if that kind has one."
+  text: String!
+  "Where to go on; null at the end."
+  endCursor: String
 }
 
 "The state of an account, for its user."
@@ -6566,6 +6750,16 @@ func (ec *executionContext) childFields_AccountPayload(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type AccountPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_AccountsFile(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "text":
+		return ec.fieldContext_AccountsFile_text(ctx, field)
+	case "endCursor":
+		return ec.fieldContext_AccountsFile_endCursor(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AccountsFile", field.Name)
+}
+
 func (ec *executionContext) childFields_Activity(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -6586,6 +6780,16 @@ func (ec *executionContext) childFields_Activity(ctx context.Context, field grap
 		return ec.fieldContext_Activity_post(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Activity", field.Name)
+}
+
+func (ec *executionContext) childFields_ActivityAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edge":
+		return ec.fieldContext_ActivityAdded_edge(ctx, field)
+	case "viewer":
+		return ec.fieldContext_ActivityAdded_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ActivityAdded", field.Name)
 }
 
 func (ec *executionContext) childFields_ActivityConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6940,6 +7144,8 @@ func (ec *executionContext) childFields_FollowOutcome(ctx context.Context, field
 		return ec.fieldContext_FollowOutcome_followerEdge(ctx, field)
 	case "memberEdge":
 		return ec.fieldContext_FollowOutcome_memberEdge(ctx, field)
+	case "requestEdge":
+		return ec.fieldContext_FollowOutcome_requestEdge(ctx, field)
 	case "error":
 		return ec.fieldContext_FollowOutcome_error(ctx, field)
 	}
@@ -6956,14 +7162,14 @@ func (ec *executionContext) childFields_FollowerAdded(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type FollowerAdded", field.Name)
 }
 
-func (ec *executionContext) childFields_ImportFollowsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_ImportAccountsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "viewer":
-		return ec.fieldContext_ImportFollowsPayload_viewer(ctx, field)
+		return ec.fieldContext_ImportAccountsPayload_viewer(ctx, field)
 	case "outcomes":
-		return ec.fieldContext_ImportFollowsPayload_outcomes(ctx, field)
+		return ec.fieldContext_ImportAccountsPayload_outcomes(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type ImportFollowsPayload", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type ImportAccountsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ImportOutcome(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6976,6 +7182,16 @@ func (ec *executionContext) childFields_ImportOutcome(ctx context.Context, field
 		return ec.fieldContext_ImportOutcome_changed(ctx, field)
 	case "user":
 		return ec.fieldContext_ImportOutcome_user(ctx, field)
+	case "followingEdge":
+		return ec.fieldContext_ImportOutcome_followingEdge(ctx, field)
+	case "requestEdge":
+		return ec.fieldContext_ImportOutcome_requestEdge(ctx, field)
+	case "blockEdge":
+		return ec.fieldContext_ImportOutcome_blockEdge(ctx, field)
+	case "muteEdge":
+		return ec.fieldContext_ImportOutcome_muteEdge(ctx, field)
+	case "memberEdge":
+		return ec.fieldContext_ImportOutcome_memberEdge(ctx, field)
 	case "error":
 		return ec.fieldContext_ImportOutcome_error(ctx, field)
 	}
@@ -7294,6 +7510,8 @@ func (ec *executionContext) childFields_RelateOutcome(ctx context.Context, field
 		return ec.fieldContext_RelateOutcome_id(ctx, field)
 	case "changed":
 		return ec.fieldContext_RelateOutcome_changed(ctx, field)
+	case "edge":
+		return ec.fieldContext_RelateOutcome_edge(ctx, field)
 	case "error":
 		return ec.fieldContext_RelateOutcome_error(ctx, field)
 	}
@@ -7416,6 +7634,8 @@ func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context,
 		return ec.fieldContext_RelationshipPayload_followerEdge(ctx, field)
 	case "blockEdge":
 		return ec.fieldContext_RelationshipPayload_blockEdge(ctx, field)
+	case "muteEdge":
+		return ec.fieldContext_RelationshipPayload_muteEdge(ctx, field)
 	case "request":
 		return ec.fieldContext_RelationshipPayload_request(ctx, field)
 	case "requestEdge":
@@ -7724,12 +7944,14 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_requests(ctx, field)
 	case "dismissedUsers":
 		return ec.fieldContext_Viewer_dismissedUsers(ctx, field)
+	case "accountsFile":
+		return ec.fieldContext_Viewer_accountsFile(ctx, field)
+	case "lists":
+		return ec.fieldContext_Viewer_lists(ctx, field)
 	case "identities":
 		return ec.fieldContext_Viewer_identities(ctx, field)
 	case "discoverable":
 		return ec.fieldContext_Viewer_discoverable(ctx, field)
-	case "deactivated":
-		return ec.fieldContext_Viewer_deactivated(ctx, field)
 	case "standing":
 		return ec.fieldContext_Viewer_standing(ctx, field)
 	}
@@ -8276,17 +8498,25 @@ func (ec *executionContext) field_Mutation_follow_args(ctx context.Context, rawA
 	return args, nil
 }
 
-func (ec *executionContext) field_Mutation_importFollows_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+func (ec *executionContext) field_Mutation_importAccounts_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "file",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (model.AccountsKind, error) {
+			return ec.unmarshalNAccountsKind2kithᚋgraphᚋmodelᚐAccountsKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "file",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNString2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["file"] = arg0
+	args["file"] = arg1
 	return args, nil
 }
 
@@ -9990,6 +10220,28 @@ func (ec *executionContext) field_User_similarUsers_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Viewer_accountsFile_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "kind",
+		func(ctx context.Context, v any) (model.AccountsKind, error) {
+			return ec.unmarshalNAccountsKind2kithᚋgraphᚋmodelᚐAccountsKind(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["kind"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
 func (ec *executionContext) field_Viewer_activity_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -10121,6 +10373,20 @@ func (ec *executionContext) field_Viewer_feed_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["only"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_lists_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "with",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["with"] = arg0
 	return args, nil
 }
 
@@ -10411,6 +10677,52 @@ func (ec *executionContext) fieldContext_AccountPayload_viewer(_ context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _AccountsFile_text(ctx context.Context, field graphql.CollectedField, obj *model.AccountsFile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsFile_text(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Text, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsFile_text(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsFile", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsFile_endCursor(ctx context.Context, field graphql.CollectedField, obj *model.AccountsFile) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsFile_endCursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EndCursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsFile_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsFile", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _Activity_id(ctx context.Context, field graphql.CollectedField, obj *model.Activity) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10608,6 +10920,70 @@ func (ec *executionContext) fieldContext_Activity_post(_ context.Context, field 
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Post(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ActivityAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.ActivityAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ActivityAdded_edge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ActivityEdge) graphql.Marshaler {
+			return ec.marshalOActivityEdge2ᚖkithᚋgraphᚋmodelᚐActivityEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ActivityAdded_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ActivityAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ActivityEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ActivityAdded_viewer(ctx context.Context, field graphql.CollectedField, obj *model.ActivityAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ActivityAdded_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ActivityAdded_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ActivityAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -13330,6 +13706,38 @@ func (ec *executionContext) fieldContext_FollowOutcome_memberEdge(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _FollowOutcome_requestEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowOutcome_requestEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RequestEdge) graphql.Marshaler {
+			return ec.marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowOutcome_requestEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RequestEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FollowOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13426,13 +13834,13 @@ func (ec *executionContext) fieldContext_FollowerAdded_viewer(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _ImportFollowsPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.ImportFollowsPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportAccountsPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.ImportAccountsPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportFollowsPayload_viewer(ctx, field)
+			return ec.fieldContext_ImportAccountsPayload_viewer(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Viewer, nil
@@ -13445,9 +13853,9 @@ func (ec *executionContext) _ImportFollowsPayload_viewer(ctx context.Context, fi
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_ImportFollowsPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ImportAccountsPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "ImportFollowsPayload",
+		Object:     "ImportAccountsPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -13458,28 +13866,28 @@ func (ec *executionContext) fieldContext_ImportFollowsPayload_viewer(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _ImportFollowsPayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.ImportFollowsPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportAccountsPayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.ImportAccountsPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportFollowsPayload_outcomes(ctx, field)
+			return ec.fieldContext_ImportAccountsPayload_outcomes(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Outcomes, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.ImportOutcome) graphql.Marshaler {
-			return ec.marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐImportOutcomeᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowOutcome) graphql.Marshaler {
+			return ec.marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐFollowOutcomeᚄ(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_ImportFollowsPayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_ImportAccountsPayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "ImportFollowsPayload",
+		Object:     "ImportAccountsPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -13490,7 +13898,7 @@ func (ec *executionContext) fieldContext_ImportFollowsPayload_outcomes(_ context
 	return fc, nil
 }
 
-func (ec *executionContext) _ImportOutcome_line(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportOutcome_line(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13513,7 +13921,7 @@ func (ec *executionContext) fieldContext_ImportOutcome_line(_ context.Context, f
 	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _ImportOutcome_handle(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportOutcome_handle(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13536,7 +13944,7 @@ func (ec *executionContext) fieldContext_ImportOutcome_handle(_ context.Context,
 	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _ImportOutcome_changed(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportOutcome_changed(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13559,7 +13967,7 @@ func (ec *executionContext) fieldContext_ImportOutcome_changed(_ context.Context
 	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _ImportOutcome_user(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportOutcome_user(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -13591,7 +13999,167 @@ func (ec *executionContext) fieldContext_ImportOutcome_user(_ context.Context, f
 	return fc, nil
 }
 
-func (ec *executionContext) _ImportOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.ImportOutcome) (ret graphql.Marshaler) {
+func (ec *executionContext) _ImportOutcome_followingEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_followingEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowingEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_followingEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportOutcome_requestEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_requestEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RequestEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RequestEdge) graphql.Marshaler {
+			return ec.marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_requestEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RequestEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportOutcome_blockEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_blockEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BlockEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_blockEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BlockEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportOutcome_muteEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_muteEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MuteEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_muteEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportOutcome_memberEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ImportOutcome_memberEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MemberEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ImportOutcome_memberEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ImportOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ImportOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -15109,34 +15677,34 @@ func (ec *executionContext) fieldContext_Mutation_followMany(ctx context.Context
 	return fc, nil
 }
 
-func (ec *executionContext) _Mutation_importFollows(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+func (ec *executionContext) _Mutation_importAccounts(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Mutation_importFollows(ctx, field)
+			return ec.fieldContext_Mutation_importAccounts(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().ImportFollows(ctx, fc.Args["file"].(string))
+			return ec.Resolvers.Mutation().ImportAccounts(ctx, fc.Args["kind"].(model.AccountsKind), fc.Args["file"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ImportFollowsPayload) graphql.Marshaler {
-			return ec.marshalOImportFollowsPayload2ᚖkithᚋgraphᚋmodelᚐImportFollowsPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ImportAccountsPayload) graphql.Marshaler {
+			return ec.marshalOImportAccountsPayload2ᚖkithᚋgraphᚋmodelᚐImportAccountsPayload(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Mutation_importFollows(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Mutation_importAccounts(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Mutation",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ImportFollowsPayload(ctx, field)
+			return ec.childFields_ImportAccountsPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -15146,7 +15714,7 @@ func (ec *executionContext) fieldContext_Mutation_importFollows(ctx context.Cont
 		}
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Mutation_importFollows_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+	if fc.Args, err = ec.field_Mutation_importAccounts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -19084,6 +19652,38 @@ func (ec *executionContext) fieldContext_RelateOutcome_changed(_ context.Context
 	return graphql.NewScalarFieldContext("RelateOutcome", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _RelateOutcome_edge(ctx context.Context, field graphql.CollectedField, obj *model.RelateOutcome) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelateOutcome_edge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationEdge) graphql.Marshaler {
+			return ec.marshalORelationEdge2ᚖkithᚋgraphᚋmodelᚐRelationEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelateOutcome_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelateOutcome",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _RelateOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.RelateOutcome) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20244,6 +20844,38 @@ func (ec *executionContext) fieldContext_RelationshipPayload_blockEdge(_ context
 	return fc, nil
 }
 
+func (ec *executionContext) _RelationshipPayload_muteEdge(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipPayload_muteEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MuteEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipPayload_muteEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _RelationshipPayload_request(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21164,6 +21796,38 @@ func (ec *executionContext) fieldContext_Subscription_commentAdded(_ context.Con
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_CommentAdded(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_activityAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_activityAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Subscription().ActivityAdded(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.ActivityAdded) graphql.Marshaler {
+			return ec.marshalOActivityAdded2ᚖkithᚋgraphᚋmodelᚐActivityAdded(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_activityAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ActivityAdded(ctx, field)
 		},
 	}
 	return fc, nil
@@ -23551,6 +24215,94 @@ func (ec *executionContext) fieldContext_Viewer_dismissedUsers(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Viewer_accountsFile(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_accountsFile(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().AccountsFile(ctx, obj, fc.Args["kind"].(model.AccountsKind), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountsFile) graphql.Marshaler {
+			return ec.marshalOAccountsFile2ᚖkithᚋgraphᚋmodelᚐAccountsFile(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_accountsFile(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccountsFile(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_accountsFile_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_lists(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_lists(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().Lists(ctx, obj, fc.Args["with"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.List) graphql.Marshaler {
+			return ec.marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐListᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_lists(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_List(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_lists_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Viewer_identities(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -23604,29 +24356,6 @@ func (ec *executionContext) _Viewer_discoverable(ctx context.Context, field grap
 }
 func (ec *executionContext) fieldContext_Viewer_discoverable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Viewer", field, true, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _Viewer_deactivated(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Viewer_deactivated(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Deactivated, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Viewer_deactivated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Viewer_standing(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
@@ -25284,6 +26013,49 @@ func (ec *executionContext) _AccountPayload(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var accountsFileImplementors = []string{"AccountsFile"}
+
+func (ec *executionContext) _AccountsFile(ctx context.Context, sel ast.SelectionSet, obj *model.AccountsFile) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, accountsFileImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "AccountsFile")
+		case "text":
+			out.Values[i] = ec._AccountsFile_text(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "endCursor":
+			out.Values[i] = ec._AccountsFile_endCursor(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var activityImplementors = []string{"Activity"}
 
 func (ec *executionContext) _Activity(ctx context.Context, sel ast.SelectionSet, obj *model.Activity) graphql.Marshaler {
@@ -25333,6 +26105,49 @@ func (ec *executionContext) _Activity(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "post":
 			out.Values[i] = ec._Activity_post(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var activityAddedImplementors = []string{"ActivityAdded"}
+
+func (ec *executionContext) _ActivityAdded(ctx context.Context, sel ast.SelectionSet, obj *model.ActivityAdded) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, activityAddedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "ActivityAdded")
+		case "edge":
+			out.Values[i] = ec._ActivityAdded_edge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._ActivityAdded_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -26712,6 +27527,11 @@ func (ec *executionContext) _FollowOutcome(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "requestEdge":
+			out.Values[i] = ec._FollowOutcome_requestEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "error":
 			out.Values[i] = ec._FollowOutcome_error(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -26781,10 +27601,10 @@ func (ec *executionContext) _FollowerAdded(ctx context.Context, sel ast.Selectio
 	return out
 }
 
-var importFollowsPayloadImplementors = []string{"ImportFollowsPayload"}
+var importAccountsPayloadImplementors = []string{"ImportAccountsPayload"}
 
-func (ec *executionContext) _ImportFollowsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ImportFollowsPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, importFollowsPayloadImplementors)
+func (ec *executionContext) _ImportAccountsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ImportAccountsPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, importAccountsPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -26792,14 +27612,14 @@ func (ec *executionContext) _ImportFollowsPayload(ctx context.Context, sel ast.S
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = typeName(ctx, "ImportFollowsPayload")
+			out.Values[i] = typeName(ctx, "ImportAccountsPayload")
 		case "viewer":
-			out.Values[i] = ec._ImportFollowsPayload_viewer(ctx, field, obj)
+			out.Values[i] = ec._ImportAccountsPayload_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "outcomes":
-			out.Values[i] = ec._ImportFollowsPayload_outcomes(ctx, field, obj)
+			out.Values[i] = ec._ImportAccountsPayload_outcomes(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -26826,7 +27646,7 @@ func (ec *executionContext) _ImportFollowsPayload(ctx context.Context, sel ast.S
 
 var importOutcomeImplementors = []string{"ImportOutcome"}
 
-func (ec *executionContext) _ImportOutcome(ctx context.Context, sel ast.SelectionSet, obj *model.ImportOutcome) graphql.Marshaler {
+func (ec *executionContext) _ImportOutcome(ctx context.Context, sel ast.SelectionSet, obj *model.FollowOutcome) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, importOutcomeImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -26853,6 +27673,31 @@ func (ec *executionContext) _ImportOutcome(ctx context.Context, sel ast.Selectio
 			}
 		case "user":
 			out.Values[i] = ec._ImportOutcome_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "followingEdge":
+			out.Values[i] = ec._ImportOutcome_followingEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "requestEdge":
+			out.Values[i] = ec._ImportOutcome_requestEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "blockEdge":
+			out.Values[i] = ec._ImportOutcome_blockEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "muteEdge":
+			out.Values[i] = ec._ImportOutcome_muteEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "memberEdge":
+			out.Values[i] = ec._ImportOutcome_memberEdge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -27734,9 +28579,9 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "importFollows":
+		case "importAccounts":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
-				return ec._Mutation_importFollows(ctx, field)
+				return ec._Mutation_importAccounts(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -29089,6 +29934,11 @@ func (ec *executionContext) _RelateOutcome(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "edge":
+			out.Values[i] = ec._RelateOutcome_edge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "error":
 			out.Values[i] = ec._RelateOutcome_error(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -29568,6 +30418,11 @@ func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.Se
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "muteEdge":
+			out.Values[i] = ec._RelationshipPayload_muteEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "request":
 			out.Values[i] = ec._RelationshipPayload_request(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -29975,6 +30830,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_favoriteAdded(ctx, fields[0])
 	case "commentAdded":
 		return ec._Subscription_commentAdded(ctx, fields[0])
+	case "activityAdded":
+		return ec._Subscription_activityAdded(ctx, fields[0])
 	case "changes":
 		return ec._Subscription_changes(ctx, fields[0])
 	default:
@@ -31519,6 +32376,82 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "accountsFile":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_accountsFile(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "lists":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_lists(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "identities":
 			field := field
 
@@ -31559,11 +32492,6 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "discoverable":
 			out.Values[i] = ec._Viewer_discoverable(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
-		case "deactivated":
-			out.Values[i] = ec._Viewer_deactivated(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -32066,6 +32994,16 @@ func (ec *executionContext) marshalNAccountState2kithᚋgraphᚋmodelᚐAccountS
 	return v
 }
 
+func (ec *executionContext) unmarshalNAccountsKind2kithᚋgraphᚋmodelᚐAccountsKind(ctx context.Context, v any) (model.AccountsKind, error) {
+	var res model.AccountsKind
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNAccountsKind2kithᚋgraphᚋmodelᚐAccountsKind(ctx context.Context, sel ast.SelectionSet, v model.AccountsKind) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) unmarshalNActivityKind2kithᚋgraphᚋmodelᚐActivityKind(ctx context.Context, v any) (model.ActivityKind, error) {
 	var res model.ActivityKind
 	err := res.UnmarshalGQL(v)
@@ -32230,11 +33168,11 @@ func (ec *executionContext) marshalNID2string(ctx context.Context, sel ast.Selec
 	return res
 }
 
-func (ec *executionContext) marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐImportOutcomeᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.ImportOutcome) graphql.Marshaler {
+func (ec *executionContext) marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐFollowOutcomeᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.FollowOutcome) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐImportOutcome(ctx, sel, v[i])
+		return ec.marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -33131,6 +34069,25 @@ func (ec *executionContext) marshalOLinkedIdentity2ᚕᚖkithᚋgraphᚋmodelᚐ
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐListᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.List) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNList2ᚖkithᚋgraphᚋmodelᚐList(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
