@@ -12,6 +12,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -36,7 +37,9 @@ func Attach(ctx context.Context, source storage.Bundler, begin func() *Operation
 		o = begin()
 	}
 	ctx = context.WithValue(loaders.Attach(ctx, source), operationKey{}, o)
-	RequestOf(ctx).operations = &o.allowance
+	request := RequestOf(ctx)
+	request.operations = &o.allowance
+	request.why, _ = ctx.Value(why.Key{}).(*why.Reasons)
 	return ctx
 }
 
@@ -51,6 +54,8 @@ type Request struct {
 
 	operations *social.Allowance // what the request may read; nil: it is an event's, which may read its own
 	own        social.Allowance
+
+	why *why.Reasons // nil: nobody asks
 
 	mu       sync.Mutex
 	audience *social.Audience
@@ -181,8 +186,9 @@ type Access struct {
 	Loaders *loaders.Loaders
 	Request *Request
 
-	known *social.Audience              // nil: not asked for yet
-	last  [len(storage.AllSides)]opened // by side, the list that was asked about last: many relationships have one end
+	noticed social.Noticed                // of what is not shown; nil: nobody asks
+	known   *social.Audience              // nil: not asked for yet
+	last    [len(storage.AllSides)]opened // by side, the list that was asked about last: many relationships have one end
 }
 
 // opened is whether a list is open.
@@ -191,11 +197,63 @@ type opened struct {
 	open  bool
 }
 
-// AccessOf is what the viewer of a request may see.
+// AccessOf is what the viewer of a request may see. What the running field does not show is noticed there.
 func AccessOf(ctx context.Context) *Access {
 	viewer, _ := identity.Of(ctx)
 	l := loaders.For(ctx)
-	return &Access{Operation: OperationOf(ctx), Viewer: viewer.ID, Loaders: l, Request: loaders.Kept[Request](l)}
+	e := &Access{Operation: OperationOf(ctx), Viewer: viewer.ID, Loaders: l, Request: loaders.Kept[Request](l)}
+	if e.Request.why != nil {
+		e.At(func(int) []ast.Path { return []ast.Path{graphql.GetPath(ctx)} }, 0)
+	}
+	return e
+}
+
+// Whoever asks why something is not in an answer is told from here: every rule about users is asked of an [Access] or a [social.Audience], and
+// these notice what they refuse. Those of a running field know its paths, and those of a page keep it with the page.
+
+// At has what is refused from now on noticed at the paths of one of some objects, if somebody asks.
+func (e *Access) At(paths func(i int) []ast.Path, i int) {
+	if e.Request.why == nil {
+		return
+	}
+	at := paths(i)
+	e.noticed = func(rule why.Rule, about storage.UserID) {
+		for _, path := range at {
+			e.Request.why.Add(path, rule, about)
+		}
+	}
+}
+
+// Notice notices that something about a user is refused by a rule.
+func (e *Access) Notice(rule why.Rule, about storage.UserID) {
+	if e.noticed != nil {
+		e.noticed(rule, about)
+	}
+}
+
+// Noticing is the access and the audience of a page, and the reasons why something is not on it; nil: nobody asks.
+func (e *Access) Noticing(a *social.Audience) (*Access, *social.Audience, *why.Reasons) {
+	if e.Request.why == nil {
+		return e, a, nil
+	}
+	own, reasons := *e, new(why.Reasons)
+	own.noticed = func(rule why.Rule, about storage.UserID) { reasons.Add(nil, rule, about) }
+	return &own, a.Noticing(own.noticed), reasons
+}
+
+// closedBy is the rule by which a list is not open.
+func (e *Access) closedBy(list social.List) why.Rule {
+	a, _ := e.Audience()
+	owner := e.Loaders.Users.Get(list.Owner).Value
+	isLocked := owner.Locked
+	owner.Locked = false
+	switch {
+	case a.InBlock(list.Owner):
+		return why.Block
+	case isLocked && owner.ListVisibility(list.Side) == storage.ToEveryone:
+		return why.Locked
+	}
+	return why.Closed
 }
 
 // Left is what the request may still read.
@@ -211,7 +269,11 @@ func IsAbsent(ctx context.Context, id storage.UserID) bool { return AccessOf(ctx
 
 // IsAbsent is [IsAbsent].
 func (e *Access) IsAbsent(id storage.UserID) bool {
-	return e.IsHidden(id) && (e.Viewer == 0 || e.Viewer != id)
+	absent := e.IsHidden(id) && (e.Viewer == 0 || e.Viewer != id)
+	if absent {
+		e.Notice(why.Hidden, id)
+	}
+	return absent
 }
 
 // IsViewer reports whether a user is the viewer.
@@ -226,13 +288,19 @@ func (o *Operation) IsHidden(id storage.UserID) bool { return o.Hidden != nil &&
 // AudienceOf is the audience of the answers. The first call reads the viewer's
 // blocks. A mutation that changes them calls it only afterwards.
 func AudienceOf(ctx context.Context) (*social.Audience, error) {
-	if a := RequestOf(ctx).knownAudience(); a != nil {
+	request := RequestOf(ctx)
+	if a := request.knownAudience(); a != nil && request.why == nil {
 		return a, nil
 	}
-	return AccessOf(ctx).Audience()
+	e := AccessOf(ctx)
+	a, err := e.Audience()
+	if err == nil && e.noticed != nil {
+		a = a.Noticing(e.noticed)
+	}
+	return a, err
 }
 
-// Audience is [AudienceOf].
+// Audience is the audience of the request, which tells nobody whom it hides.
 func (e *Access) Audience() (*social.Audience, error) {
 	if e.known == nil {
 		e.known = e.Request.knownAudience()
@@ -325,6 +393,13 @@ func (e *Access) AreOpen(lists ...social.List) (bool, error) {
 // IsOpen reports whether a list is open to the viewer. The rows that decide this have been fetched. The lists of a user who is unknown, or
 // absent, are open: they are empty.
 func (e *Access) IsOpen(list social.List) (open bool, err error) {
+	if open, err = e.isOpen(list); err == nil && !open && e.noticed != nil {
+		e.noticed(e.closedBy(list), list.Owner)
+	}
+	return open, err
+}
+
+func (e *Access) isOpen(list social.List) (open bool, err error) {
 	last := &e.last[list.Side]
 	if last.owner == list.Owner && last.owner != 0 {
 		return last.open, nil

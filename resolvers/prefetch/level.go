@@ -168,6 +168,7 @@ func Fetch(ctx context.Context, next ...Objects) {
 	RequestOf(ctx).planOf(ctx)
 	for len(next) > 0 {
 		level := &Level{Access: AccessOf(ctx)}
+		level.noticed = nil // its pages notice what is not on them
 		for _, objects := range next {
 			objects.AddTo(ctx, level)
 		}
@@ -298,7 +299,7 @@ func (level *Level) run(ctx context.Context) {
 
 // look finds out which lists are visible, and reads more if that is needed.
 func (level *Level) look(ctx context.Context) {
-	a, err := AudienceOf(ctx)
+	a, err := level.Audience()
 	if err != nil {
 		return // reported by each field that needs it
 	}

@@ -1,6 +1,7 @@
 package prefetch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -8,6 +9,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
@@ -15,6 +17,7 @@ import (
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/social"
 	"kith/storage"
 )
@@ -72,36 +75,42 @@ func (p PageArguments) TooLong() error {
 	return apierr.ListTooLong.Error("the list has more than %d users: page it forward, with first and after", social.MaxMembers).In(argument).Over(social.MaxMembers+1, social.MaxMembers)
 }
 
-// ParsePage reads the arguments of a page whose cursors are places. If the kind is zero, they are not.
+// ParsePage reads the arguments of a page whose cursors are places.
 func ParsePage(ctx context.Context, f *selections.Field, kind cursor.Kind) (p PageArguments, err error) {
-	first, hasFirst, err := ParseSize(ctx, f, "first")
-	if err != nil {
-		return p, err
-	}
-	last, hasLast, err := ParseSize(ctx, f, "last")
-	if err != nil {
-		return p, err
-	}
+	var badAfter, badBefore error
+	p.After, badAfter = ParsePlace(ctx, f, kind, "after")
+	p.Before, badBefore = ParsePlace(ctx, f, kind, "before")
+	err = p.parseSizes(ctx, f, badAfter, badBefore)
+	return p, err
+}
+
+// ParsePart reads the arguments of a page whose cursors an answer reads: here they are only of its kind.
+func ParsePart(ctx context.Context, f *selections.Field, kind cursor.Kind) (p PageArguments, err error) {
+	var badAfter, badBefore error
+	p.Text, badAfter = ParseCursor(ctx, f, kind, "after")
+	p.TextBefore, badBefore = ParseCursor(ctx, f, kind, "before")
+	err = p.parseSizes(ctx, f, badAfter, badBefore)
+	return p, err
+}
+
+// parseSizes reads the other arguments of a page, and returns the errors of all.
+func (p *PageArguments) parseSizes(ctx context.Context, f *selections.Field, badAfter, badBefore error) error {
+	first, hasFirst, badFirst := ParseSize(ctx, f, "first")
+	last, hasLast, badLast := ParseSize(ctx, f, "last")
+	var badBoth error
 	p.Size = defaultFirst
 	switch {
 	case hasFirst && hasLast:
-		return p, apierr.InvalidValue.Error("first and last cannot be given together").In("last")
+		badBoth = apierr.InvalidValue.Error("first and last cannot be given together").In("last")
 	case hasFirst:
 		p.Size = first
 	case hasLast:
 		p.Size, p.Backward = last, true
 	}
-	if kind == 0 {
-		if p.Text, err = textOf(ctx, f, "after"); err == nil {
-			p.TextBefore, err = textOf(ctx, f, "before")
-		}
-		return p, err
+	if cmp.Or(badFirst, badLast, badBoth, badAfter, badBefore) == nil { // nothing is kept of most pages
+		return nil
 	}
-	if p.After, err = ParsePlace(ctx, f, kind, "after"); err != nil {
-		return p, err
-	}
-	p.Before, err = ParsePlace(ctx, f, kind, "before")
-	return p, err
+	return apierr.All(badFirst, badLast, badBoth, badAfter, badBefore)
 }
 
 // ParseSize reads a number of rows, 0 to [MaxFirst].
@@ -113,11 +122,14 @@ func ParseSize(ctx context.Context, f *selections.Field, name string) (n int, gi
 	return int(size), given, nil
 }
 
-// textOf reads a cursor that is no place; empty: it is not given.
-func textOf(ctx context.Context, f *selections.Field, name string) (string, error) {
+// ParseCursor reads a cursor of a kind that is no place; empty: it is not given.
+func ParseCursor(ctx context.Context, f *selections.Field, kind cursor.Kind, name string) (string, error) {
 	text, given := f.Argument(ctx, name).(string)
-	if given && text == "" {
-		return "", apierr.CursorMalformed.Error("%q is not a cursor", text).In(name)
+	if !given {
+		return "", nil
+	}
+	if err := OperationOf(ctx).Cursors.Check(kind, text); err != nil {
+		return "", apierr.In(name, err)
 	}
 	return text, nil
 }
@@ -255,6 +267,8 @@ type Page[R any] struct {
 	Total    storage.Result[int64]
 	Complete bool
 
+	Why *why.Reasons // of what is not on the page; nil: nobody asks
+
 	Needs PageNeeds // of a plain list: what is selected
 	Made  any       // what the page is made of, if its topic shows more than the rows
 }
@@ -285,10 +299,28 @@ func Answer[R any](ctx context.Context, of storage.PostID) (f *selections.Field,
 		}
 		panic(fmt.Sprintf("the plan has not read %s of %+v", f.Name, of))
 	}
-	if p = read.(*Page[R]); p.Err != nil || p.IsClosed {
+	p = read.(*Page[R])
+	Explain(ctx, p)
+	if p.Err != nil || p.IsClosed {
 		return f, nil, p.Err
 	}
 	return f, p, nil
+}
+
+// Explain gives the reasons of a page, which the running field is, if somebody asks.
+func Explain[R any](ctx context.Context, p *Page[R]) {
+	reasons := RequestOf(ctx).why
+	if reasons == nil {
+		return
+	}
+	if p.Why != nil {
+		for _, one := range p.Why.All() {
+			reasons.Add(graphql.GetPath(ctx), one.Rule, one.About)
+		}
+	}
+	if !p.Complete && !p.IsClosed && p.Err == nil {
+		reasons.Add(graphql.GetPath(ctx), why.Budget, 0)
+	}
 }
 
 // ItemPaths are the paths of the items of a page.

@@ -74,8 +74,9 @@ func (k *PlaceList[O, Q, R]) isOpen(e *Access, a *social.Audience, of storage.Po
 
 // page fills a page, of which the first rows have been read.
 func (k *PlaceList[O, Q, R]) page(e *Access, a *social.Audience, of storage.PostID, args PageArguments, read storage.Result[[]R]) *Page[R] {
+	e, a, reasons := e.Noticing(a)
 	if open, err := k.isOpen(e, a, of); err != nil || !open {
-		return &Page[R]{Err: err, IsClosed: true}
+		return &Page[R]{Err: err, IsClosed: true, Why: reasons}
 	}
 	ready := func(r storage.Result[[]R]) ([]R, error) {
 		if r.Err == nil && k.Ahead != nil {
@@ -91,13 +92,13 @@ func (k *PlaceList[O, Q, R]) page(e *Access, a *social.Audience, of storage.Post
 		})
 	}
 	p := PageOfPlaces(e.Cursors, k.Kind, shown, k.Place)
-	p.Err = err
+	p.Err, p.Why = err, reasons
 	return p
 }
 
 // PageOfPlaces is a page of rows with what is behind it. It ends at its last row, or where its budget ended.
 func PageOfPlaces[R any](sealer *cursor.Sealer, kind cursor.Kind, shown social.Page[R], place func(R) storage.Place) *Page[R] {
-	p := &Page[R]{Rows: shown.Rows}
+	p := &Page[R]{Rows: shown.Rows, Complete: shown.End == storage.Place{}}
 	p.Cursors = storage.Each(shown.Rows, func(row R) string { return Spell(Unsealed, kind, place(row)) })
 	var next func(*cursor.Sealer) string
 	if shown.End != (storage.Place{}) {

@@ -135,7 +135,8 @@ func inTurn(ctx context.Context, source *events.Subscription, e events.Event) ev
 	return source.Newest(e)
 }
 
-// readOnce reads once. If a part of an answer could not be read, it is null, as below other fields.
+// readOnce reads once. If a part of an answer could not be read, it is null and has an error, as below other fields; what is read together has the
+// errors of all.
 func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
 	ctx, cancel := attemptIn(ctx, store)
@@ -145,11 +146,14 @@ func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], 
 	}
 	ctx = graphql.WithResponseContext(ctx, keep, graphql.DefaultRecover)
 	list, more, err = s.Answers(ctx, e)
-	if below := graphql.GetErrors(ctx); err == nil && len(below) > 0 {
-		subscription.Failed(ctx, below, 1)
-	}
+	below := graphql.GetErrors(ctx)
 	for _, one := range list {
-		one.Keep(loaders.For(ctx).Continue)
+		one.Keep(func(answer context.Context) context.Context {
+			for _, e := range below {
+				graphql.AddError(answer, e.Err)
+			}
+			return loaders.For(ctx).Continue(answer)
+		})
 	}
 	return list, more, err
 }
@@ -170,8 +174,8 @@ func survive(ctx context.Context) {
 
 // News reads rows, which have keys and versions, and are sent in some form.
 type News[K comparable, R, A any] interface {
-	// Begin reads the state in which the subscription starts.
-	Begin(ctx context.Context) error
+	// Begin reads the state in which the subscription starts, and returns rows that are no news if they are read after a gap.
+	Begin(ctx context.Context) (known []R, err error)
 	// Read reads what an event has added, or what may have been missed, oldest first. more and err are those of [Watcher].
 	Read(ctx context.Context, e events.Event) (rows []R, more bool, err error)
 	// About is what row this is, and its version.
@@ -183,13 +187,23 @@ type News[K comparable, R, A any] interface {
 // newsWatch is what ForNews returns.
 type newsWatch[K comparable, R, A any] struct {
 	News[K, R, A]
-	sent map[K]storage.Micros // the versions of the rows sent last
+	sent  map[K]storage.Micros // the versions of the rows sent last
+	known map[K]storage.Micros // and of those that were there when it began
 }
 
 // ForNews is the state of a subscription that sends each version of a row once. So events that arrive twice or late, or are reported lost,
 // do no harm.
 func ForNews[K comparable, R, A any](r News[K, R, A]) Watcher[A] {
-	return &newsWatch[K, R, A]{r, map[K]storage.Micros{}}
+	return &newsWatch[K, R, A]{r, map[K]storage.Micros{}, map[K]storage.Micros{}}
+}
+
+func (w *newsWatch[K, R, A]) Begin(ctx context.Context) error {
+	known, err := w.News.Begin(ctx)
+	for _, row := range known {
+		key, version := w.About(row)
+		w.known[key] = version
+	}
+	return err
 }
 
 func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
@@ -199,7 +213,7 @@ func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list 
 	}
 	rows = slices.DeleteFunc(rows, func(row R) bool {
 		key, version := w.About(row)
-		isOld := version <= w.sent[key]
+		isOld := version <= w.sent[key] || e.Kind == events.Gap && version <= w.known[key]
 		if !isOld {
 			noteSent(w.sent, key, version)
 		}
@@ -212,11 +226,15 @@ func (w *newsWatch[K, R, A]) Answers(ctx context.Context, e events.Event) (list 
 }
 
 // maxSeen bounds the memory for recognising repeated events.
-const maxSeen = 1000
+const maxSeen = 1 << 13
 
-// InFlight is how much older the rows that a gap hides may be than what a subscription has sent already: writers at several gateways commit
-// in an order other than that of their times. Events that were sent are remembered, and not sent twice.
-const InFlight = storage.Micros(10 * time.Second / time.Microsecond)
+const (
+	// InFlight is how much older than a subscription its news may be: the clocks of gateways differ by a minute at most.
+	InFlight = storage.Micros(time.Minute / time.Microsecond)
+	// Unheard is how much older the rows that a gap hides may be than what a subscription has sent already: of a gateway that was killed,
+	// others hear 75 s later at most, and clocks differ by a minute. Events that were sent are remembered, and not sent twice.
+	Unheard = storage.Micros(135 * time.Second / time.Microsecond)
+)
 
 // Reached is up to when a subscription has read once it has read a row of a time. A row that is ahead of the clock must not make
 // all that comes until then look old.
@@ -228,7 +246,7 @@ func Reached(newest, at storage.Micros) storage.Micros {
 // too old to be read again, or else everything.
 func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
 	if len(sent) >= maxSeen {
-		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-InFlight })
+		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-Unheard })
 	}
 	if len(sent) >= maxSeen {
 		clear(sent)
