@@ -120,22 +120,23 @@ func (r mutations) SignOutEverywhere(ctx context.Context) (*model.AccountPayload
 }
 
 func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject string) (*model.UserPayload, error) {
+	who := storage.Identity{Issuer: issuer, Subject: subject}
 	return changeUser(ctx, "userId", text, func(id storage.UserID) (bool, error) {
-		changed, err := r.Accounts.LinkIdentity(ctx, id, storage.Identity{Issuer: issuer, Subject: subject})
+		changed, err := r.Accounts.LinkIdentity(ctx, id, who)
 		if errors.Is(err, storage.ErrUserUnknown) {
 			err = apierr.UserNotFound.Error("there is no such user")
 		}
 		return changed, err
-	})
+	}, accounts.CheckIdentity(who))
 }
 
-// changeUser changes a user for an operator.
-func changeUser(ctx context.Context, argument, text string, change func(storage.UserID) (bool, error)) (*model.UserPayload, error) {
+// changeUser changes a user for an operator. more are the checks of the other arguments.
+func changeUser(ctx context.Context, argument, text string, change func(storage.UserID) (bool, error), more ...error) (*model.UserPayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
 	id, err := parseUserID(argument, text)
-	if err != nil {
+	if err := allOf(append(more, err)); err != nil {
 		return nil, err
 	}
 	changed, err := change(id)
@@ -196,13 +197,15 @@ var accountStates = [...]model.AccountState{
 }
 
 func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*model.UserPayload, error) {
+	id, _ := parseUserID("id", text)
+	_, _, badTexts := accounts.CheckCreated(id, handle, name)
 	return changeUser(ctx, "id", text, func(id storage.UserID) (bool, error) {
 		user, made, err := r.Accounts.Create(ctx, id, handle, name)
 		if made && err == nil {
 			loaders.For(ctx).Users.Prime(id, user)
 		}
 		return made, err
-	})
+	}, badTexts)
 }
 
 func userPayload(ctx context.Context, id storage.UserID, changed bool) *model.UserPayload {
@@ -248,12 +251,9 @@ func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPaylo
 }
 
 func (r mutations) SetUserAttributes(ctx context.Context, text string, given map[string]any) (*model.UserPayload, error) {
+	change, badAttributes := attributeChange(r.Declared.Attributes.User, given)
 	return changeUser(ctx, "userId", text, func(id storage.UserID) (bool, error) {
-		change, err := attributeChange(r.Declared.Attributes.User, given)
-		if err != nil {
-			return false, err
-		}
 		_, changed, err := r.Accounts.UpdateProfile(ctx, id, storage.ProfileChange{Attributes: change})
 		return changed, clientError(attributesError(err))
-	})
+	}, badAttributes)
 }

@@ -22,21 +22,21 @@ var activityKinds = [...]model.ActivityKind{
 	social.Followed: model.ActivityKindFollow, social.FollowAsked: model.ActivityKindFollowRequest,
 	social.FriendAsked: model.ActivityKindFriendRequest, social.FriendAccepted: model.ActivityKindFriendAccepted,
 	social.PostFavorited: model.ActivityKindFavorite, social.PostCommented: model.ActivityKindComment,
+	social.Mentions: model.ActivityKindMention, social.FollowAccepted: model.ActivityKindFollowAccepted,
 }
 
 func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32, _ *string, kinds []model.ActivityKind) (*model.ActivityConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
-	args, err := prefetch.ParsePage(ctx, f, 0)
+	args, badPage := prefetch.ParsePart(ctx, f, cursor.Activity)
+	var after activityPart
+	var badMark error
+	after.mark, badMark = r.activityMark("after", args.Text)
+	err := apierr.All(badPage, badMark)
 	if err != nil {
 		return nil, err
 	}
-	var after activityPart
-	if after.mark, err = r.activityMark("after", args.Text); err != nil {
-		return nil, err
-	}
 	for kind, name := range activityKinds {
-		served := r.Schema == nil || r.Schema.Types["ActivityKind"].EnumValues.ForName(name.String()) != nil
-		after.kinds[kind] = served && (kinds == nil || slices.Contains(kinds, name))
+		after.kinds[kind] = r.servesActivity(name) && (kinds == nil || slices.Contains(kinds, name))
 	}
 	c := &model.ActivityConnection{}
 	if f.Below[0].Named("unseen") != nil {
@@ -76,6 +76,11 @@ type activityPart struct {
 	mark  social.ActivityMark
 }
 
+// servesActivity reports whether the schema has a kind.
+func (r *Resolver) servesActivity(kind model.ActivityKind) bool {
+	return r.Schema == nil || r.Schema.Types["ActivityKind"].EnumValues.ForName(kind.String()) != nil
+}
+
 // activity is that of all aliases in a request that ask for the same part.
 func (r *Resolver) activity(ctx context.Context, viewer storage.UserID, part activityPart) (*social.Activity, error) {
 	return prefetch.Shared(ctx, part, func() (*social.Activity, error) {
@@ -84,7 +89,7 @@ func (r *Resolver) activity(ctx context.Context, viewer storage.UserID, part act
 			return nil, err
 		}
 		of := social.ActivityOf{
-			Store: r.reads(), User: viewer, After: part.mark, Left: prefetch.AccessOf(ctx).Left(),
+			User: viewer, After: part.mark, Left: prefetch.AccessOf(ctx).Left(),
 			Asked: storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL)),
 		}
 		for kind, is := range part.kinds {
@@ -107,8 +112,8 @@ func (r *Resolver) unseen(ctx context.Context, viewer storage.UserID, part activ
 	if err != nil {
 		return nil, err
 	}
-	n, more, err := a.Newer(ctx, seen)
-	return &model.UnseenActivity{Count: int32(n), HasMore: more}, err
+	unseen, more, err := a.Newer(ctx, seen)
+	return &model.UnseenActivity{Count: int32(len(unseen)), HasMore: more}, err
 }
 
 // activityOf makes groups, of which what is selected has been fetched.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
@@ -144,5 +145,77 @@ func TestActivityOfALockedUser(t *testing.T) {
 		v.wantActivity(v.a, "", "FOLLOW_REQUEST "+v.b.String())
 		v.does(v.a, "acceptRequest FOLLOW", v.b)
 		v.wantActivity(v.a, "", "FOLLOW "+v.b.String())
+		v.wantActivity(v.b, "", "FOLLOW_ACCEPTED "+v.a.String())
+		v.does(v.c, "follow", v.a)
+		v.does(v.d, "follow", v.a)
+		v.api.As(v.a).Ask(`mutation { acceptRequests(kind: FOLLOW) { outcomes { changed } } }`, nil).Whole()
+		v.wantActivity(v.c, "", "FOLLOW_ACCEPTED "+v.a.String())
+		v.does(v.d, "mute", v.a)
+		v.wantActivity(v.d, "")
+		v.does(v.a, "block", v.b)
+		v.wantActivity(v.b, "")
 	})
+}
+
+// Whom a post names is told once, also by an edit, and of what it may see: nothing of that counts as a favorite.
+func TestMentions(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.atNoon()
+		name := func(id storage.UserID) string { return "@U" + id.String() }
+		text := "with " + name(v.a) + ", " + name(v.b) + " and @nobody"
+		post := publish(t, v.api, v.b, text, "1")
+		publish(t, v.api, v.b, "with "+name(v.c), "1") // the same post again
+		mention := "MENTION " + v.b.String() + " "
+		v.wantActivity(v.a, "", mention+text)
+		v.wantActivity(v.b, "")
+		v.wantActivity(v.c, "")
+		v.api.As(v.c).Ask(`query($p: ID!, $b: ID!) { node(id: $p) { ... on Post { favoritesReceivedCount } } user(by: {id: $b}) { favoritesGivenCount favoritesReceivedCount favorites { edges { cursor } } } }`, apitest.Vars{"p": post, "b": v.b}).
+			Is(`{"node": {"favoritesReceivedCount": 0}, "user": {"favoritesGivenCount": 0, "favoritesReceivedCount": 0, "favorites": {"edges": []}}}`)
+
+		v.pass(time.Minute)
+		edited := name(v.c) + " and " + name(v.a)
+		v.api.As(v.b).Ask(`mutation($p: ID!, $t: String!) { editPost(postId: $p, text: $t) { changed } }`, apitest.Vars{"p": post, "t": edited}).Whole()
+		v.wantActivity(v.c, "(kinds: [MENTION])", mention+edited)
+		v.wantActivity(v.a, "", mention+edited)
+
+		// Posts of a locked user are for its followers.
+		v.api.As(v.b).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
+		v.wantActivity(v.a, "")
+		v.does(v.a, "follow", v.b)
+		v.does(v.b, "acceptRequest FOLLOW", v.a)
+		v.wantActivity(v.a, "(kinds: [MENTION])", mention+edited)
+
+		v.does(v.a, "mute", v.b)
+		v.wantActivity(v.a, "")
+		v.does(v.a, "unmute", v.b)
+		v.does(v.a, "block", v.d)
+		untold := publish(t, v.api, v.d, "too bad, "+name(v.a), "1")
+		v.does(v.a, "unblock", v.d)
+		v.api.As(v.d).Ask(`mutation($p: ID!) { editPost(postId: $p, media: [{name: "a", url: "https://example.com/a.png", kind: IMAGE}]) { changed } }`, apitest.Vars{"p": untold}).
+			Is(`{"editPost": {"changed": true}}`)
+		v.wantActivity(v.a, "(kinds: [MENTION])", mention+edited)
+		v.api.As(v.b).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": post}).Whole()
+		v.wantActivity(v.a, "", "FOLLOW_ACCEPTED "+v.b.String())
+		if _, _, unseen := v.activity(v.a, "(kinds: [MENTION])"); unseen != 0 {
+			t.Errorf("%d unseen", unseen)
+		}
+	})
+}
+
+// A post counts with those whom it names, whether they exist or not.
+func TestMentionsAreLimited(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 2)
+	limit := &noWrites{}
+	api := apitest.New(t, store, apitest.Options{WriteLimits: limit}).As(1)
+	text := strings.Repeat("@u2 ", 30)
+	for n := range 30 {
+		text += fmt.Sprintf("@nobody%d ", n)
+	}
+	for _, text := range []string{"x", text} {
+		api.Ask(`mutation($t: String!) { publishPost(text: $t, clientKey: "1") { changed } editPost(postId: "1-1", text: $t) { changed } }`, apitest.Vars{"t": text})
+	}
+	if want := []string{"1 publishPost 1", "1 editPost 1", "1 publishPost 21", "1 editPost 21"}; !slices.Equal(limit.asked, want) {
+		t.Errorf("asked %q, want %q", limit.asked, want)
+	}
 }

@@ -68,9 +68,9 @@ func attributesError(err error) error {
 }
 
 // orRemoved is an argument of the running mutation: null removes what can be removed, and what is left out stays as it is.
-func orRemoved(ctx context.Context, name string, value *string) *string {
+func orRemoved[T any](ctx context.Context, name string, value *T) *T {
 	if value == nil && isGiven(ctx, name) {
-		return new(string)
+		return new(T)
 	}
 	return value
 }

@@ -77,10 +77,10 @@ type authorWatch[K comparable, R, A any] struct {
 // there is no list of what was done with all posts of an author.
 const missedPosts = 100
 
-func (w *authorWatch[K, R, A]) Begin(context.Context) error {
+func (w *authorWatch[K, R, A]) Begin(context.Context) ([]R, error) {
 	w.began = storage.MicrosOf(time.Now())
 	w.latest = w.began
-	return nil
+	return nil, nil
 }
 
 func (w *authorWatch[K, R, A]) Read(ctx context.Context, e events.Event) (rows []R, more bool, err error) {
@@ -112,7 +112,7 @@ func (w *authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
 }
 
 // oldest is the time of the oldest rows that may be news.
-func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.latest-watch.InFlight) }
+func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.latest-watch.Unheard) }
 
 // miss reads what may have been done with the viewer's newest posts since the newest row that was sent.
 func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {

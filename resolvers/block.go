@@ -18,11 +18,16 @@ import (
 func (r mutations) Block(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
 		o, err := r.Relations.Block(ctx, loaders.For(ctx).Reader(), viewer, other)
-		if errors.Is(err, storage.ErrLimitReached) {
-			err = apierr.TooManyBlocks.Error("you block as many users as one may")
-		}
-		return o, err
+		return o, blockError(err)
 	})
+}
+
+// blockError turns the refusal of a block into the client's error.
+func blockError(err error) error {
+	if errors.Is(err, storage.ErrLimitReached) {
+		return apierr.TooManyBlocks.Error("you block as many users as one may")
+	}
+	return err
 }
 
 func (r mutations) Unblock(ctx context.Context, id string) (*model.RelationshipPayload, error) {
@@ -40,10 +45,6 @@ func (r *Resolver) changeTowards(ctx context.Context, id string, act func(ctx co
 }
 
 func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, remark *string, attributes map[string]any) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
 	var badRemark error
 	if remark = orRemoved(ctx, "remark", remark); remark != nil {
 		var text string
@@ -51,10 +52,11 @@ func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, 
 		remark = &text
 	}
 	noted, badAttributes := attributeChange(r.Declared.Attributes.Follow, attributes)
-	if err := apierr.All(badRemark, badAttributes); err != nil {
+	viewer, other, err := r.actorAndOther(ctx, id, badRemark, badAttributes)
+	if err != nil {
 		return nil, err
 	}
-	changed, err := r.Relations.Mark(ctx, viewer, other, storage.MarkChange{Special: special, Remark: remark, Attributes: noted})
+	changed, err := r.Relations.Mark(ctx, viewer, other, storage.MarkChange{Special: orRemoved(ctx, "special", special), Remark: remark, Attributes: noted})
 	if changed {
 		consistency.For(ctx).Wrote(consistency.Beside(viewer))
 	}
@@ -82,15 +84,14 @@ func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *in
 }
 
 func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
+	var detail storage.DetailChange
+	var badEnd error
+	if until != nil {
+		detail.EndsAt, badEnd = accounts.CheckEnd("until", *until, r.Relations.Now())
+	}
+	viewer, other, err := r.actorAndOther(ctx, id, badEnd)
 	if err != nil {
 		return nil, err
-	}
-	var detail storage.DetailChange
-	if until != nil {
-		if detail.EndsAt, err = accounts.CheckEnd("until", *until, r.Relations.Now()); err != nil {
-			return nil, err
-		}
 	}
 	made, stale := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, muteKinds[scope], []storage.UserID{other}, detail)
 	o, err := outcomeOf(made[0], stale)
@@ -106,7 +107,7 @@ func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPa
 
 // outcomeOf is what the change of an edge of a kind has come to.
 func outcomeOf(made storage.Result[storage.Changed], stale bool) (social.Outcome, error) {
-	return social.Outcome{Changed: made.Value.Changed, Written: made.Value.Written(), Stale: stale}, relationError(made.Err)
+	return social.Outcome{Changed: made.Value.Changed, Kept: made.Value.Kept, Written: made.Value.Written(), Stale: stale}, relationError(made.Err)
 }
 
 func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {

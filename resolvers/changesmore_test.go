@@ -218,7 +218,7 @@ func TestRequestChanged(t *testing.T) {
 		v.api.As(v.b).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.a.String()}).Whole()
 		in := fmt.Sprintf("req_%s_%s", v.b, v.a)
 		for got := ""; !strings.Contains(got, in); { // answers before this one are from the beginning of the test
-			got = <-answers
+			got = next(t, answers)
 		}
 		v.does(v.a, "declineRequest FRIEND", v.b)
 		want(in, "DECLINED", "null")
@@ -259,7 +259,7 @@ func TestRelationshipChangedReportsBlocks(t *testing.T) {
 		v.do(v.a, "follow", v.b).Whole()
 		v.does(v.b, "block", v.a)
 		for got := ""; !strings.Contains(got, `"blockedBy":true`); {
-			got = <-answers
+			got = next(t, answers)
 		}
 		v.does(v.a, "block", v.b)
 		want("NONE", true, true)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"kith/graph/model"
 	"kith/loaders"
@@ -26,24 +27,32 @@ type edgeNews[A any] struct {
 	convert func(ctx context.Context, rows []storage.Edge) []A
 
 	// By side:
-	began  [2]storage.Micros   // the newest edge when the subscription began
+	began  [2]storage.Micros   // edges that are not newer are known
 	newest [2]storage.Micros   // the newest that has been read
 	page   [2]storage.Position // where reading a gap continues; zero: it begins
 }
 
-func (n *edgeNews[A]) Begin(ctx context.Context) error {
+// Begin reads the edges of the last minute: what comes may be as old by the clock of another gateway.
+func (n *edgeNews[A]) Begin(ctx context.Context) (known []storage.Edge, err error) {
+	since := storage.MicrosOf(time.Now()) - watch.InFlight
 	for i, side := range n.sides {
-		for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: 1}) {
+		n.began[i] = since
+		for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: prefetch.MaxFirst, Before: behind(since)}) {
 			if page.Err != nil {
-				return page.Err
+				return nil, page.Err
 			}
-			for _, row := range page.Value {
-				n.newest[i] = watch.Reached(n.newest[i], row.UpdateTime)
+			if len(page.Value) == prefetch.MaxFirst {
+				n.began[i] = max(n.began[i], page.Value[prefetch.MaxFirst-1].UpdateTime)
 			}
+			known = append(known, page.Value...)
 		}
 	}
-	n.began = n.newest
-	return nil
+	return known, nil
+}
+
+// behind is the end of the edges that are newer than a time.
+func behind(at storage.Micros) storage.Position {
+	return storage.Position{UpdateTime: at, Peer: math.MaxInt64}
 }
 
 // pagesOf reads a page of the viewer's edges of each type.
@@ -82,8 +91,8 @@ func (n *edgeNews[A]) Read(ctx context.Context, e events.Event) (rows []storage.
 func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more bool, err error) {
 	page := n.page
 	for i, side := range n.sides {
-		if since := max(n.began[i], n.newest[i]-watch.InFlight); page[i] == (storage.Position{}) && since > 0 {
-			page[i] = storage.Position{UpdateTime: since, Peer: math.MaxInt64}
+		if since := max(n.began[i], n.newest[i]-watch.Unheard); page[i] == (storage.Position{}) {
+			page[i] = behind(since)
 		}
 		missed, rest, err := n.newer(ctx, side, page[i])
 		if err != nil {

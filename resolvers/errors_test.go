@@ -311,7 +311,7 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 		`mutation { follow(userId: 3) { changed } }`:                                                                                    {"BLOCKING", "userId"},
 		`mutation { follow(userId: 9) { changed } }`:                                                                                    {"USER_NOT_FOUND", "userId"},
 		`mutation { setFollowMark(userId: 4, special: true) { relationship { id } } }`:                                                  {"NOT_FOLLOWING", "userId"},
-		`mutation { withdrawRequest(kind: FRIEND, userId: 4) { changed } }`:                                                             {"FRIEND_REQUEST_NOT_FOUND", "userId"},
+		`mutation { withdrawRequest(kind: FRIEND, userId: 4) { changed } }`:                                                             {"REQUEST_NOT_FOUND", "userId"},
 		`mutation { updateProfile(name: "") { viewer { user { id } } } }`:                                                               {"TEXT_LENGTH", "name"},
 		`mutation { updateProfile(website: "ftp://x") { viewer { user { id } } } }`:                                                     {"URL_MALFORMED", "website"},
 		`mutation { updateProfile(avatarUrl: "x") { viewer { user { id } } } }`:                                                         {"URL_MALFORMED", "avatarUrl"},

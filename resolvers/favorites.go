@@ -82,7 +82,7 @@ func (postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ 
 	if err != nil || p == nil {
 		return nil, err
 	}
-	users := userPage{Cursors: p.Cursors, Info: p.Info}
+	users := userPage{Cursors: p.Cursors, Info: p.Info, Complete: p.Complete}
 	takeUsers(&users, storage.FavoriteInbox, p.Rows)
 	return shownUsers(ctx, f, &users), nil
 }
@@ -98,7 +98,7 @@ func (r mutations) Unfavorite(ctx context.Context, id string) (*model.FavoritePa
 }
 
 func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(context.Context, storage.UserID, storage.PostID) (storage.Changed, bool, error)) (*model.FavoritePayload, error) {
-	viewer, post, err := r.actorAndPost(ctx, id)
+	viewer, post, err := r.actorAndPost(ctx, id, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -17,12 +17,9 @@ import (
 
 func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _ *string, only *model.FeedOnly) (*model.FeedConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
-	args, err := prefetch.ParsePage(ctx, f, cursor.Feed)
-	if err != nil {
-		return nil, err
-	}
-	newer, err := prefetch.ParsePlace(ctx, f, cursor.Feed, "newerThan")
-	if err != nil {
+	args, badPage := prefetch.ParsePage(ctx, f, cursor.Feed)
+	newer, badNewer := prefetch.ParsePlace(ctx, f, cursor.Feed, "newerThan")
+	if err := apierr.All(badPage, badNewer); err != nil {
 		return nil, err
 	}
 	feed, err := r.feedOf(ctx, viewer, feedAuthorsOf(only))
@@ -52,7 +49,9 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	if items := f.Below[0].Items; items != nil {
 		prefetch.Fetch(ctx, postRows{page.Rows, items})
 	}
-	posts := postConnection(ctx, f, prefetch.PageOfPlaces(r.Cursors, cursor.Feed, page.Page, storage.Post.Place))
+	rows := prefetch.PageOfPlaces(r.Cursors, cursor.Feed, page.Page, storage.Post.Place)
+	rows.Complete = page.Complete
+	posts := postConnection(ctx, f, rows)
 	c.Edges, c.Nodes, c.PageInfo, c.Complete = posts.Edges, posts.Nodes, posts.PageInfo, page.Complete
 	return c, nil
 }

@@ -71,7 +71,7 @@ func addInboxes(t *testing.T, ways map[string]feedWay, posts *recent.Posts, stor
 		graph := func(ctx context.Context) *social.Graph {
 			return social.New(loaders.For(loaders.Attach(ctx, store)).Reader(), 0, nil)
 		}
-		c.feeds = &social.Feeds{Store: store.(storage.ShardAnswerer), Recent: posts, Inboxes: c.boxes}
+		c.feeds = &social.Feeds{Shards: store.(storage.ShardAnswerer).Shards, Recent: posts, Inboxes: c.boxes}
 		t.Cleanup(inBackground(func(ctx context.Context) { c.feeds.BuildInboxes(ctx, graph) }))
 		ways[name] = feedWay{posts, c.boxes}
 		all = append(all, c)

@@ -57,11 +57,11 @@ func (w *feedWatch) concerns(e events.Event) bool {
 	return e.Has(storage.Missed) && (e.User.User == w.viewer || w.users.ofList && e.User.User == w.listID.Owner)
 }
 
-func (w *feedWatch) Begin(ctx context.Context) error {
+func (w *feedWatch) Begin(ctx context.Context) ([]storage.Post, error) {
 	w.began = storage.MicrosOf(time.Now())
 	w.newest = w.began
 	_, err := w.learn(ctx)
-	return err
+	return nil, err
 }
 
 // learn reads whose posts may be in the feed, and returns those of them whose posts are in it now.
@@ -101,12 +101,9 @@ func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Po
 		err = failed
 	} else if e.Kind == events.Gap {
 		rows, err = w.missed(ctx, only, w.newest-watch.InFlight)
-	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch
-		since := e.Edge.UpdateTime - clocksDiffer
-		if now := storage.MicrosOf(time.Now()); e.Edge.UpdateTime > now { // the clock that wrote it is ahead, so it says nothing
-			since = now - watch.InFlight
-		}
-		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), max(w.newest-watch.InFlight, since))
+	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch; one clock has written it, and others the posts
+		since := min(e.Edge.UpdateTime, storage.MicrosOf(time.Now()))
+		rows, err = w.missed(ctx, idset.Of([]storage.UserID{e.Edge.To}), since-watch.InFlight)
 	}
 	if err != nil {
 		return nil, false, err
@@ -118,9 +115,6 @@ func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Po
 	return rows, false, nil
 }
 
-// clocksDiffer is how much the clocks of two gateways may differ: one writes a follow, and the other a post after it.
-const clocksDiffer = watch.InFlight / 10
-
 func (*feedWatch) About(p storage.Post) (storage.PostID, storage.Micros) {
 	return p.PostID, p.CreatedAt
 }
@@ -131,7 +125,7 @@ func (w *feedWatch) isOld(p storage.Post) bool {
 }
 
 // foundLate is how late a post may be found that was published without an event.
-const foundLate = 6 * watch.InFlight
+const foundLate = watch.InFlight
 
 // post reads a post, if it is in the feed.
 func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post, error) {
@@ -180,7 +174,7 @@ func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.M
 	if err != nil {
 		return nil, err
 	}
-	rows, _, err := feed.Newer(ctx, storage.Place{CreatedAt: max(w.began, since)})
+	rows, _, err := feed.Newer(ctx, storage.Place{CreatedAt: max(w.began-watch.InFlight, since)})
 	slices.Reverse(rows)
 	return rows, err
 }

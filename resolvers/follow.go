@@ -11,7 +11,6 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
-	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
@@ -150,17 +149,25 @@ func (r mutations) RemoveFollower(ctx context.Context, id string) (*model.Relati
 	if err != nil {
 		return nil, err
 	}
-	relations, stale, err := r.Relations.Unfollow(ctx, other, []storage.UserID{viewer})
+	relations, stale, err := r.Relations.RemoveFollower(ctx, viewer, other)
 	return r.followPayload(ctx, viewer, other, relations, stale, err)
 }
 
-// actorAndOther are the viewer, who is about to change something, and the other user.
-func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other storage.UserID, err error) {
+// actorAndOther are the viewer, who is about to change something, and the other user. more are the checks of the other arguments.
+func (r *Resolver) actorAndOther(ctx context.Context, id string, more ...error) (viewer, other storage.UserID, err error) {
 	if viewer, err = r.actorOf(ctx, 1); err != nil {
 		return 0, 0, err
 	}
 	other, err = parseUserID("userId", id)
-	return viewer, other, err
+	return viewer, other, allOf(append(more, err))
+}
+
+// allOf is [apierr.All], which only refusals go through.
+func allOf(checks []error) error {
+	if cmp.Or(checks...) == nil {
+		return nil
+	}
+	return apierr.All(checks...)
 }
 
 // viewerGone asks a viewer whom the store does not know to sign in again.
@@ -184,7 +191,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	token := tokenOf(relations)
 	rememberRelations(ctx, relations)
 	var waiting []model.RequestRow
-	if tie.Value.Row.Type == storage.Requested {
+	if kind := tie.Value.Row.Type; kind == storage.Requested || kind == storage.Denied && tie.Value.Changed {
 		waiting = []model.RequestRow{{Edge: tie.Value.Row, Kind: model.RequestKindFollow}}
 	}
 	p := r.payload(ctx, s, done{
@@ -220,10 +227,10 @@ func rememberRelations(ctx context.Context, relations []storage.Result[storage.C
 	}
 }
 
-// madeBy are the rows that each change has written, none if it has changed nothing.
+// madeBy are the rows that each change has made or ended, none if it has changed nothing, or only what is stored with the row.
 func madeBy(relations []storage.Result[storage.Changed]) [][]storage.Row {
 	return storage.Each(relations, func(tie storage.Result[storage.Changed]) (rows []storage.Row) {
-		if tie.Value.Changed {
+		if tie.Value.Changed && !tie.Value.Kept {
 			rows = []storage.Row{{Side: tie.Value.Side, Edge: tie.Value.Row}}
 		}
 		return rows
@@ -247,52 +254,6 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	return &model.FollowManyPayload{Viewer: self, Outcomes: outcomes}, nil
 }
 
-func (r mutations) ImportFollows(ctx context.Context, file string) (*model.ImportFollowsPayload, error) {
-	var made []*model.ImportOutcome
-	for line, handle := range social.Handles(file) {
-		if made = append(made, &model.ImportOutcome{Line: int32(line), Handle: handle}); len(made) > limits.MaxIDs {
-			return nil, apierr.TooLong.Error("the file names more than %d users", limits.MaxIDs).In("file")
-		}
-	}
-	viewer, err := r.actorOf(ctx, len(made))
-	if err != nil {
-		return nil, err
-	}
-	texts := storage.Each(made, func(o *model.ImportOutcome) string { return o.Handle })
-	list := prefetch.ParseInputs(texts, usersByHandle(ctx, texts))
-	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, list.Good)
-	if err != nil {
-		return nil, viewerGone(err)
-	}
-	outcomes, self := r.followed(ctx, viewer, "file", list, texts, relations, stale)
-	for i, o := range outcomes {
-		made[i].Handle, made[i].Changed, made[i].User, made[i].Error = abridged(texts[i]), o.Changed, o.User, o.Error
-	}
-	return &model.ImportFollowsPayload{Viewer: self, Outcomes: made}, nil
-}
-
-// usersByHandle reads which users have some handles. [storage.ErrUserUnknown]: nobody has it.
-func usersByHandle(ctx context.Context, handles []string) func(string) (storage.UserID, error) {
-	handles = slices.DeleteFunc(slices.Clone(handles), func(handle string) bool { return !storage.ValidHandle(handle) })
-	var ids []storage.UserID
-	for _, found := range loaders.For(ctx).Handles.Fetch(handles) {
-		if found.Err == nil && found.Value != 0 {
-			ids = append(ids, found.Value)
-		}
-	}
-	loaders.For(ctx).Users.Fetch(ids)
-	return func(handle string) (storage.UserID, error) {
-		id, err := byHandle(ctx, handle)
-		if err == nil && id != 0 {
-			u := loaders.For(ctx).Users.Load(id)
-			if err = u.Err; err == nil && u.Value.Handle == handle { // somebody may have claimed it for the user in vain
-				return id, nil
-			}
-		}
-		return 0, cmp.Or(err, storage.ErrUserUnknown)
-	}
-}
-
 // followed is what many follows have come to, of users whom an argument names.
 func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, argument string, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed], stale bool) ([]*model.FollowOutcome, *model.Viewer) {
 	token := tokenOf(relations)
@@ -307,8 +268,13 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 	s, others := payloadSelection(ctx), list.Good
 	selected := s.below("outcomes")
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
+	var sent []model.RequestRow
+	for _, rows := range made {
+		sent = append(sent, sentBy(viewer, rows)...)
+	}
 	prefetch.Fetch(ctx,
 		s.viewerObjects(ctx, viewer, false),
+		prefetch.RowsOn(sent, selected.below("requestEdge").of("node")),
 		selected.userObjects(others...),
 		relationshipPairs{pairs, selected.of("relationship")},
 	)
@@ -320,14 +286,15 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 	if selected.has("relationship") {
 		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.Below(selected.Named("relationship")))
 	}
-	followings, followers := selected.madeEdges(ctx, followingEdge, viewer, made, at), selected.madeEdges(ctx, followerEdge, viewer, made, at)
-	members := selected.madeEdges(ctx, memberEdge, viewer, made, at)
+	edges := func(f edgeField) []*model.UserEdge { return selected.madeEdges(ctx, f, viewer, made, at) }
+	followings, followers, blocks, mutes := edges(followingEdge), edges(followerEdge), edges(blockEdge), edges(muteEdge)
+	members, requests := edges(memberEdge), selected.requestEdges(ctx, viewer, made, at)
 	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
 		outcomes[list.Index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],
-			FollowingEdge: followings[i], FollowerEdge: followers[i], MemberEdge: members[i],
+			FollowingEdge: followings[i], FollowerEdge: followers[i], BlockEdge: blocks[i], MuteEdge: mutes[i], MemberEdge: members[i], RequestEdge: requests[i],
 			Error: followError(argument, tie.Err),
 		}
 	}

@@ -131,33 +131,6 @@ func TestFollowManyReportsEachOutcome(t *testing.T) {
 	}
 }
 
-// TestImportFollows: the users of a file are found by their handles and followed, each line with its outcome. Nobody is told who is hidden.
-func TestImportFollows(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 7)
-	api := apitest.New(t, store, apitest.Options{MaxFollowing: 3})
-	api.As(6).Ask(`mutation { block(userId: 1) { changed } }`, nil).Whole()
-	api.As(7).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
-	api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
-	const ask = `mutation($file: String!) { importFollows(file: $file) { viewer { user { followingCount } } outcomes { line handle changed user { id } error { code reason } } } }`
-	api.As(1).Ask(ask, apitest.Vars{"file": "Account address,Show boosts,Notify on new posts,Languages\nu2@example.org,true,false,\n@U3\nnobody@example.org\nu1\nu6\nu7\nu4.bsky.social\nu5\n"}).
-		Is(`{"importFollows": {"viewer": {"user": {"followingCount": 3}}, "outcomes": [
-			{"line": 2, "handle": "u2", "changed": false, "user": {"id": "2"}, "error": null},
-			{"line": 3, "handle": "u3", "changed": true, "user": {"id": "3"}, "error": null},
-			{"line": 4, "handle": "nobody", "changed": false, "user": null, "error": {"code": "NOT_FOUND", "reason": "USER_NOT_FOUND"}},
-			{"line": 5, "handle": "u1", "changed": false, "user": {"id": "1"}, "error": {"code": "BAD_USER_INPUT", "reason": "SELF"}},
-			{"line": 6, "handle": "u6", "changed": false, "user": {"id": "6"}, "error": {"code": "FORBIDDEN", "reason": "BLOCKED"}},
-			{"line": 7, "handle": "u7", "changed": false, "user": null, "error": {"code": "NOT_FOUND", "reason": "USER_NOT_FOUND"}},
-			{"line": 8, "handle": "u4", "changed": true, "user": {"id": "4"}, "error": null},
-			{"line": 9, "handle": "u5", "changed": false, "user": {"id": "5"}, "error": {"code": "LIMIT_REACHED", "reason": "TOO_MANY_FOLLOWS"}}]}}`)
-	for n, want := range map[int]string{500: "", 501: "BAD_USER_INPUT"} {
-		a := api.As(5).Ask(ask, apitest.Vars{"file": strings.Repeat("u2\n", n)})
-		if got := fmt.Sprint(a.Errors); (want == "") != (len(a.Errors) == 0) || want != "" && a.Errors[0].Code() != want {
-			t.Errorf("%d lines: %s", n, got)
-		}
-	}
-}
-
 // never is a redundancy mode in which no row arrives on the inverse side.
 type never struct{ err error }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -39,15 +40,14 @@ func plainList(side storage.Side) *listField {
 	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 		filter, _ := f.Argument(ctx, "filter").(map[string]any)
 		if order, _ := f.Argument(ctx, "orderBy").(string); len(filter) > 0 || order != string(model.ListOrderRecent) {
-			if a.choice, err = choiceOf(ctx, f); err != nil {
-				return a, err
+			if a.choice, err = choiceOf(ctx, f); a.choice != nil {
+				a.isPart = true
+				page, badPage := prefetch.ParsePart(ctx, f, cursor.Selected)
+				a.PageArguments = page
+				return a, apierr.All(err, badPage)
 			}
 		}
-		kind := listKinds[side]
-		if a.isPart = a.choice != nil; a.isPart {
-			kind = 0
-		}
-		a.PageArguments, err = prefetch.ParsePage(ctx, f, kind)
+		a.PageArguments, err = prefetch.ParsePage(ctx, f, listKinds[side])
 		return a, err
 	}
 	ahead := func(_ context.Context, level *prefetch.Level, args setArguments, users []storage.UserID) {
@@ -133,8 +133,9 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 	k := 0
 	for _, name := range p.pages.Keys() {
 		one, _ := p.pages.Get(name)
-		isOpen, err := level.IsOpen(social.List{Side: p.side, Owner: name.Of.Author})
-		one.Err, one.IsClosed = err, !isOpen
+		access, noticing, reasons := level.Noticing(a)
+		isOpen, err := access.IsOpen(social.List{Side: p.side, Owner: name.Of.Author})
+		one.Err, one.IsClosed, one.Why = err, !isOpen, reasons
 		if one.Needs.Total && isOpen {
 			owners.Add(name.Of.Author, len(owners.Keys()))
 		}
@@ -144,6 +145,11 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 		if isOpen {
 			names, open = append(names, name), append(open, results[k])
 			queries, ahead = append(queries, p.queries[k]), append(ahead, p.ahead[k])
+			if reasons != nil {
+				for _, e := range results[k].Value {
+					noticing.Hides(p.side.Peer(e.Pair()))
+				}
+			}
 		}
 		k++
 	}
@@ -180,7 +186,7 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 func joined(one, before *userPage) *userPage {
 	both := *one
 	if !one.Needs.Rows {
-		both.Rows, both.Cursors, both.Since, both.Info = before.Rows, before.Cursors, before.Since, before.Info
+		both.Rows, both.Cursors, both.Since, both.Info, both.Why = before.Rows, before.Cursors, before.Since, before.Info, before.Why
 	}
 	if !one.Needs.Total {
 		both.Total = before.Total

@@ -31,29 +31,36 @@ func found(v any, key string) (at any) {
 
 // What a mutation makes is answered as the edge that is then the first of its list. Made again, nothing changes, and there is no edge.
 func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
 		lock(v.api, v.a)
 		post := publish(t, v.api, v.a, "x", "1")
 		for _, u := range []storage.UserID{v.b, v.c} {
 			v.does(u, "follow", v.a)
 		}
 		v.does(v.d, "requestFriend", v.a)
-		locked := v.d + 1
-		for ; locked == v.a || locked == v.b || locked == v.c; locked++ {
+		var locked []storage.UserID
+		for id := v.d + 1; len(locked) < 2; id++ {
+			if id != v.a && id != v.b && id != v.c {
+				lock(v.api, id)
+				locked = append(locked, id)
+			}
 		}
-		lock(v.api, locked)
 		list := v.createList(v.a, false, v.d)
-		names := strings.NewReplacer("$A", v.a.String(), "$B", v.b.String(), "$C", v.c.String(), "$D", v.d.String(), "$F", locked.String(), "$L", list, "$P", post)
+		next := func(n storage.UserID) string { return (locked[1] + n).String() } // users who are nobody else here
+		lock(v.api, locked[1]+3)
+		names := strings.NewReplacer("$1", next(1), "$2", next(2), "$3", next(3), "$A", v.a.String(), "$B", v.b.String(), "$C", v.c.String(), "$D", v.d.String(), "$F", locked[0].String(), "$G", locked[1].String(), "$L", list, "$P", post)
 		ask := func(text string) any { return any(v.api.As(v.a).Ask(names.Replace(text), nil).Whole().Data) }
 
 		const followed, user = "cursor followedAt node { id handle viewerRelationship { status } }", "cursor node { id handle }"
 		const requested = "cursor node { id kind state message updatedAt from { handle } to { handle } }"
+		const related = "cursor endId since until attributes { rank } node { id handle }"
 		const listed, posted, commented = "cursor node { id name memberCount owner { handle } }", "cursor node { id text author { handle postCount } }", "cursor node { id text author { handle } }"
 		for _, one := range []struct{ mutation, payload, field, selected, list string }{
 			{`follow(userId: "$C")`, "#", "followingEdge", followed, "viewer { user { followings# } }"},
 			{`followMany(userIds: ["x", "$C", "$B", "$A"])`, "outcomes { # }", "followingEdge", followed, "viewer { user { followings# } }"},
 			{`acceptRequest(kind: FOLLOW, userId: "$B")`, "#", "followerEdge", followed, "viewer { user { followers# } }"},
 			{`follow(userId: "$F")`, "#", "requestEdge", requested, "viewer { requests(kind: FOLLOW, direction: SENT, # }"},
+			{`followMany(userIds: ["$C", "$G", "$A"])`, "outcomes { # }", "requestEdge", requested, "viewer { requests(kind: FOLLOW, direction: SENT, # }"},
 			{`requestFriend(userId: "$C", message: "hi")`, "#", "requestEdge", requested, "viewer { requests(kind: FRIEND, direction: SENT, # }"},
 			{`acceptRequest(kind: FRIEND, userId: "$D")`, "#", "followerEdge", followed, "viewer { user { followers# } }"},
 			{`addToList(listId: "$L", userIds: ["$D", "x", "$B"])`, "outcomes { # }", "memberEdge", user, `node(id: "$L") { ... on List { members# } }`},
@@ -62,6 +69,15 @@ func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
 			{`addComment(postId: "$P", text: "z", clientKey: "3")`, "#", "commentEdge", commented, `node(id: "$P") { ... on Post { comments# } }`},
 			{`favorite(postId: "$P")`, "#", "favoriteEdge", "cursor favoritedAt node { id viewerHasFavorited }", "viewer { user { favorites# } }"},
 			{`block(userId: "$B")`, "#", "blockEdge", "cursor blockedAt node { id handle }", "viewer { blockedUsers# }"},
+			{`mute(userId: "$C")`, "#", "muteEdge", user, "viewer { mutedUsers# }"},
+			{`mute(userId: "$D", scope: POSTS)`, "#", "muteEdge", user, "viewer { mutedUsers(scope: POSTS, # }"},
+			{`relate(kind: SUBSCRIBES, ids: ["x", "7"])`, "outcomes { # }", "edge", related, "viewer { user { list: edges(kind: SUBSCRIBES, # } }"},
+			{`relate(kind: WORKS_WITH, ids: ["x", "$1", "$A"])`, "outcomes { # }", "edge", related, "viewer { user { list: edges(kind: WORKS_WITH, # } }"},
+			{`importAccounts(kind: FOLLOWS, file: "nobody\nu$1")`, "outcomes { # }", "followingEdge", followed, "viewer { user { followings# } }"},
+			{`importAccounts(kind: FOLLOWS, file: "nobody\nu$3")`, "outcomes { # }", "requestEdge", requested, "viewer { requests(kind: FOLLOW, direction: SENT, # }"},
+			{`importAccounts(kind: MUTES, file: "nobody\nu$1,false")`, "outcomes { # }", "muteEdge", user, "viewer { mutedUsers(scope: POSTS, # }"},
+			{`importAccounts(kind: LISTS, file: "list,nobody\nlist,u$1")`, "outcomes { # }", "memberEdge", user, `node(id: "$L") { ... on List { members# } }`},
+			{`importAccounts(kind: BLOCKS, file: "nobody\nu$2")`, "outcomes { # }", "blockEdge", "cursor blockedAt node { id handle }", "viewer { blockedUsers# }"},
 		} {
 			do := func() any {
 				return found(ask("mutation { "+one.mutation+" { "+strings.ReplaceAll(one.payload, "#", one.field+" { "+one.selected+" }")+" } }"), one.field)
@@ -80,7 +96,7 @@ func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
 
 // Friends come to follow each other: the edges that there were before are not answered. Nothing but what makes an edge answers one.
 func TestOnlyEdgesThatAreMadeAreAnswered(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
 		const edges = "changed followingEdge { node { id } } followerEdge { node { id } } "
 		is := func(by storage.UserID, mutation, following, follower string) {
 			t.Helper()
@@ -100,6 +116,13 @@ func TestOnlyEdgesThatAreMadeAreAnswered(t *testing.T) {
 		v.does(v.a, "requestFriend", v.c)
 		is(v.c, `requestFriend(userId: "`+a+`") { `+edges+`}`, a, a)
 		is(v.c, `mute(userId: "`+a+`") { `+edges+`}`, "", "")
+		const until = `until: "2030-01-02T03:04:05Z") { `
+		v.api.As(v.c).Ask(`mutation { mute(userId: "`+a+`", `+until+`changed muteEdge { cursor } } dismissSuggestion(userId: "`+a+`") { changed muteEdge { cursor } } }`, nil).
+			Is(`{"mute": {"changed": true, "muteEdge": null}, "dismissSuggestion": {"changed": true, "muteEdge": null}}`)
+		const outcome = `outcomes { changed edge { endId } error { reason } } }`
+		v.api.As(v.c).Ask(`mutation { a: relate(kind: SUBSCRIBES, ids: [7]) { `+outcome+` b: relate(kind: SUBSCRIBES, ids: [7, 8], `+until+outcome+` c: unrelate(kind: SUBSCRIBES, ids: [7]) { `+outcome+` }`, nil).
+			Is(`{"a": {"outcomes": [{"changed": true, "edge": {"endId": "7"}, "error": null}]},
+				"b": {"outcomes": [{"changed": true, "edge": null, "error": null}, {"changed": true, "edge": {"endId": "8"}, "error": null}]}, "c": {"outcomes": [{"changed": true, "edge": null, "error": null}]}}`)
 		is(v.a, `setFollowMark(userId: "`+c+`", special: true) { `+edges+`}`, "", "")
 		is(v.a, `unfollow(userId: "`+c+`") { `+edges+`}`, "", "")
 		is(v.c, `block(userId: "`+b+`") { `+edges+`}`, "", "")
