@@ -17,10 +17,11 @@ import (
 
 func (r mutations) SuspendUser(ctx context.Context, id, reason string, until *time.Time) (*model.ModerationPayload, error) {
 	e := storage.ModerationEntry{Action: storage.Suspended, Until: storage.Forever}
+	var badEnd error
 	if until != nil {
-		e.Until = storage.MicrosOf(*until)
+		e.Until, badEnd = accounts.CheckEnd("until", *until, r.States.Now())
 	}
-	return r.moderate(ctx, "userId", "User", id, reason, e)
+	return r.moderate(ctx, "userId", "User", id, reason, e, badEnd)
 }
 
 func (r mutations) ReinstateUser(ctx context.Context, id, reason string) (*model.ModerationPayload, error) {
@@ -36,11 +37,12 @@ func (r mutations) RemoveComment(ctx context.Context, id, reason string) (*model
 }
 
 func (r mutations) ReportUser(ctx context.Context, id, reason string) (*model.ReportPayload, error) {
-	viewer, user, err := r.actorAndOther(ctx, id)
+	reason, badReason := accounts.CheckText("reason", reason, 1, storage.MaxReasonLength)
+	viewer, user, err := r.actorAndOther(ctx, id, badReason)
 	if err != nil {
 		return nil, err
 	}
-	return r.report(ctx, reason, storage.ModerationEntry{Owner: viewer, User: user, Action: storage.UserReported}, func(*social.Audience) error {
+	return r.report(ctx, "userId", storage.ModerationEntry{Owner: viewer, User: user, Action: storage.UserReported, Reason: reason}, func(*social.Audience) error {
 		row := loaders.For(ctx).Users.Load(user)
 		if row.Err == nil && (!row.Found || prefetch.IsAbsent(ctx, user)) {
 			return apierr.UserNotFound.Error("there is no such user").In("userId")
@@ -50,12 +52,13 @@ func (r mutations) ReportUser(ctx context.Context, id, reason string) (*model.Re
 }
 
 func (r mutations) ReportPost(ctx context.Context, id, reason string) (*model.ReportPayload, error) {
-	viewer, post, err := r.actorAndPost(ctx, id)
+	reason, badReason := accounts.CheckText("reason", reason, 1, storage.MaxReasonLength)
+	viewer, post, err := r.actorAndPost(ctx, id, 1, badReason)
 	if err != nil {
 		return nil, err
 	}
-	e := storage.ModerationEntry{Owner: viewer, User: post.Author, Action: storage.PostReported, Number: post.Number}
-	return r.report(ctx, reason, e, func(a *social.Audience) error {
+	e := storage.ModerationEntry{Owner: viewer, User: post.Author, Action: storage.PostReported, Number: post.Number, Reason: reason}
+	return r.report(ctx, "postId", e, func(a *social.Audience) error {
 		ids := []storage.PostID{post}
 		prefetch.Fetch(ctx, postIDs{ids, nil})
 		if err := postErr(ctx, a, post); err != nil {
@@ -68,14 +71,10 @@ func (r mutations) ReportPost(ctx context.Context, id, reason string) (*model.Re
 	})
 }
 
-// report adds an entry by its owner, unless seen says that the owner does not see what it is about.
-func (r *Resolver) report(ctx context.Context, reason string, e storage.ModerationEntry, seen func(*social.Audience) error) (*model.ReportPayload, error) {
+// report adds an entry by its owner about what an argument names, unless seen says that the owner does not see what it is about.
+func (r *Resolver) report(ctx context.Context, argument string, e storage.ModerationEntry, seen func(*social.Audience) error) (*model.ReportPayload, error) {
 	if e.User == e.Owner {
-		return nil, clientError(social.ErrSelf)
-	}
-	var err error
-	if e.Reason, err = accounts.CheckText("reason", reason, 1, storage.MaxReasonLength); err != nil {
-		return nil, err
+		return nil, apierr.In(argument, clientError(social.ErrSelf))
 	}
 	a, err := prefetch.AudienceOf(ctx)
 	if err == nil {
@@ -89,8 +88,8 @@ func (r *Resolver) report(ctx context.Context, reason string, e storage.Moderati
 	return &model.ReportPayload{Changed: changed}, err
 }
 
-// moderate does something to what an argument names, which is of a type.
-func (r *Resolver) moderate(ctx context.Context, argument, typeName, text, reason string, e storage.ModerationEntry) (*model.ModerationPayload, error) {
+// moderate does something to what an argument names, which is of a type. more are the checks of the other arguments.
+func (r *Resolver) moderate(ctx context.Context, argument, typeName, text, reason string, e storage.ModerationEntry, more ...error) (*model.ModerationPayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
@@ -102,10 +101,9 @@ func (r *Resolver) moderate(ctx context.Context, argument, typeName, text, reaso
 	if err == nil && id.typeName != typeName {
 		err = apierr.IDMalformed.Error("%q is not the id of a %s", abridged(text), typeName).In(argument)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if e.Reason, err = accounts.CheckText("reason", reason, 1, storage.MaxReasonLength); err != nil {
+	var badReason error
+	e.Reason, badReason = accounts.CheckText("reason", reason, 1, storage.MaxReasonLength)
+	if err := apierr.All(append(more, err, badReason)...); err != nil {
 		return nil, err
 	}
 	e.Owner, e.User, e.Number = id.numbers.From, id.numbers.From, int64(id.numbers.To)
@@ -122,15 +120,14 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
-	args, err := prefetch.ParsePage(ctx, fetchQuery(ctx), cursor.Moderation)
-	if err != nil {
-		return nil, err
-	}
+	args, badPage := prefetch.ParsePage(ctx, fetchQuery(ctx), cursor.Moderation)
 	q := storage.ModerationQuery{After: args.After, Limit: args.Size + 1}
+	var badUser error
 	if userID != nil {
-		if q.User, err = parseUserID("userId", *userID); err != nil {
-			return nil, err
-		}
+		q.User, badUser = parseUserID("userId", *userID)
+	}
+	if err := apierr.All(badPage, badUser); err != nil {
+		return nil, err
 	}
 	rows, err := prefetch.Shared(ctx, q, func() ([]storage.ModerationEntry, error) {
 		return storage.ModerationLookups.Get(ctx, r.States.Store, q)

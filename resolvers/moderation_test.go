@@ -46,8 +46,8 @@ func TestASuspendedUserCannotUndoIt(t *testing.T) {
 		} {
 			refused(b.Ask(`mutation { `+mutation+` }`, nil))
 		}
-		b.Ask(`{ viewer { deactivated standing { state reason until } user { followerCount } } }`, nil).
-			Is(`{"viewer": {"deactivated": true, "standing": {"state": "SUSPENDED", "reason": "spam", "until": null}, "user": {"followerCount": 1}}}`)
+		b.Ask(`{ viewer { standing { state reason until } user { followerCount } } }`, nil).
+			Is(`{"viewer": {"standing": {"state": "SUSPENDED", "reason": "spam", "until": null}, "user": {"followerCount": 1}}}`)
 		v.api.As(v.a).Ask(`query($b: ID!) { user(by: {id: $b}) { id } viewer { user { followings { totalCount } } } }`, apitest.Vars{"b": v.b.String()}).
 			Is(`{"user": null, "viewer": {"user": {"followings": {"totalCount": 0}}}}`)
 

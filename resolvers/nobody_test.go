@@ -58,7 +58,7 @@ func asksAboutX() []string {
 		asks = append(asks, `mutation { setFollowMark(userId: "X"`+args+`) { `+anyPayload+` } }`)
 	}
 	for payload, mutations := range map[string]string{
-		anyPayload + ` followingEdge { node { id } } followerEdge { node { id } } blockEdge { node { id } }`:                                              `follow unfollow removeFollower block unblock mute unmute`,
+		anyPayload + ` followingEdge { node { id } } followerEdge { node { id } } blockEdge { node { id } } muteEdge { node { id } }`:                     `follow unfollow removeFollower block unblock mute unmute`,
 		anyPayload + ` request { id state from { id } to { id } } requestEdge { node { id } } followingEdge { node { id } } followerEdge { node { id } }`: `requestFriend removeFriend`,
 		anyPayload + ` request { id kind state from { id } to { id } } followerEdge { node { id } } `:                                                     "acceptRequest declineRequest withdrawRequest",
 		`viewer { user { id } } user { id }`: `dismissSuggestion undismissSuggestion`,
@@ -75,8 +75,10 @@ func asksAboutX() []string {
 	}
 	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { user { id followingCount } } outcomes { userId changed user { id } followingEdge { node { id } } memberEdge { node { id } } `+anyTie+` error { code message } } } }`)
 	asks = append(asks, `mutation { reportUser(userId: "X", reason: "rude") { changed } }`)
-	asks = append(asks, `mutation { importFollows(file: "uX\n@uX@example.org") { viewer { user { id followingCount } } outcomes { line handle changed user { id } error { code message } } } }`)
-	const anyRelated = `(kind: BOOKMARKS, ids: ["X", "X"]) { viewer { user { id } } outcomes { id changed error { code message } } } }`
+	for _, file := range []string{`FOLLOWS, file: "uX\n@uX@example.org`, `BLOCKS, file: "uX\nuX`, `MUTES, file: "uX,true\nuX,false`, `LISTS, file: "Brought,uX\nOther,uX`} {
+		asks = append(asks, `mutation { importAccounts(kind: `+file+`") { viewer { user { id followingCount } lists(with: "X") { name } } outcomes { line handle changed user { id } followingEdge { node { id } } blockEdge { node { id } } muteEdge { node { id } } memberEdge { node { id } } requestEdge { node { id } } error { code message } } } }`, `{ viewer { accountsFile(kind: `+file[:strings.Index(file, ",")]+`) { text endCursor } } }`)
+	}
+	const anyRelated = `(kind: BOOKMARKS, ids: ["X", "X"]) { viewer { user { id } } outcomes { id changed edge { endId node { id } } error { code message } } } }`
 	const anyListed = `(listId: "L", userIds: ["X"]) { changed list { memberCount has(userId: "X") members { totalCount nodes { id } } } outcomes { userId changed user { id } followingEdge { node { id } } memberEdge { node { id } } ` + anyTie + ` error { code message } } } }`
 	for _, mutation := range []string{`relate` + anyRelated, `unrelate` + anyRelated, `addToList` + anyListed, `removeFromList` + anyListed} {
 		asks = append(asks, `mutation { `+mutation)

@@ -97,7 +97,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 // readUsers answers the running field by a page of the users on the list, whom it reads.
 func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors prefetch.Cursors) (*model.UserConnection, error) {
 	f := prefetch.Running(ctx)
-	args, err := prefetch.ParsePage(ctx, f, 0)
+	args, err := prefetch.ParsePart(ctx, f, cursors.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (l ownList) sizeOf(ctx context.Context, r *Resolver, read loaders.Reader, a
 		case a.HidesAtMost() > maxProbed:
 			return l.sizeRead(ctx, read, a)
 		}
-		return l.sizeCounted(ctx, r, read, a)
+		return l.sizeCounted(ctx, read, a)
 	}
 	if l.item != 0 && !l.checked { // it may be worked out together with others, and takes one look-up for all of them
 		return count()
@@ -154,14 +154,14 @@ func (l ownList) sizeOf(ctx context.Context, r *Resolver, read loaders.Reader, a
 }
 
 // sizeCounted counts without reading the list.
-func (l ownList) sizeCounted(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
-	all, err := l.count(ctx, r, read, l.newerThan)
+func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
+	all, err := l.count(ctx, read, l.newerThan)
 	if err != nil {
 		return size, err
 	}
 	newer := int64(0)
 	if l.upTo > 0 {
-		if newer, err = l.count(ctx, r, read, l.upTo); err != nil {
+		if newer, err = l.count(ctx, read, l.upTo); err != nil {
 			return size, err
 		}
 	}
@@ -184,7 +184,7 @@ func (l ownList) sizeCounted(ctx context.Context, r *Resolver, read loaders.Read
 }
 
 // count counts the edges of the list's kind that are newer than a time, hidden users included.
-func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, since storage.Micros) (int64, error) {
+func (l ownList) count(ctx context.Context, read loaders.Reader, since storage.Micros) (int64, error) {
 	if l.item != 0 { // these are counted where they lie
 		n := storage.KindLookups.Read(ctx, read, storage.OwnerKind{Owner: l.owner, Kind: l.item})[0]
 		if l.side.IsInverse() {
@@ -193,7 +193,7 @@ func (l ownList) count(ctx context.Context, r *Resolver, read loaders.Reader, si
 		return n.Value.Outgoing, n.Err
 	}
 	query := storage.EdgeCountQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxCounted}
-	t := storage.EdgeCountLookups[l.side].Read(ctx, r.reads(), query)[0]
+	t := storage.EdgeCountLookups[l.side].Read(ctx, read, query)[0]
 	return int64(t.Value), t.Err
 }
 

@@ -44,7 +44,7 @@ func TestNodesOfTypesThatAreLeftOut(t *testing.T) {
 	whole.As(2).Ask(activity, nil).Is(`{"viewer": {"activity": {"nodes": [{"kind": "COMMENT"}]}}}`)
 	without.As(2).Ask(activity, nil).Is(`{"viewer": {"activity": {"nodes": []}}}`)
 	introspected := without.Admin().Ask(`{ __schema { types { name fields { name type { name } } inputFields { name } possibleTypes { name fields { name } } } } }`, nil).Whole().Text
-	for _, name := range []string{"Post", "Comment", "COMMENT", "Media", "favorite", "FAVORITE", "postCount", "feed"} {
+	for _, name := range []string{"Post", "Comment", "COMMENT", "MENTION", "Media", "favorite", "FAVORITE", "postCount", "feed"} {
 		if strings.Contains(introspected, `"`+name) || strings.Contains(without.Ask(`{ _service { sdl } }`, nil).Whole().Text, " "+name) {
 			t.Errorf("%s shows", name)
 		}

@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"slices"
 
 	"kith/graph/consistency"
 	"kith/graph/fields"
@@ -30,7 +29,7 @@ type done struct {
 func doneBy(ctx context.Context, viewer, other storage.UserID, o social.Outcome) done {
 	d := done{viewer: viewer, other: other, unsure: o.Row.Edge.From != viewer, stale: o.Stale}
 	for _, w := range o.Written {
-		if o.Changed && w.Edge.UpdateTime >= o.Row.Edge.UpdateTime { // older ones are only written to their other side
+		if o.Changed && !o.Kept && w.Edge.UpdateTime >= o.Row.Edge.UpdateTime { // older ones are only written to their other side
 			d.made = append(d.made, w.Row)
 		}
 		d.token = append(d.token, markOf(w.Row))
@@ -50,21 +49,38 @@ type commonFields struct {
 	user         *model.User
 	relationship *model.Relationship
 
-	followingEdge, followerEdge, blockEdge *model.UserEdge
+	followingEdge, followerEdge, blockEdge, muteEdge *model.UserEdge
 
 	request     *model.Request
 	requestEdge *model.RequestEdge
 }
 
-// sent is the request that the viewer has made, at most one.
-func (d done) sent() (rows []model.RequestRow) {
-	for _, row := range d.requests {
-		isNew := func(w storage.Row) bool { return w.Edge == row.Edge }
-		if isPending := row.Type == storage.Requested || mayHaveMessage(row); isPending && row.From == d.viewer && slices.ContainsFunc(d.made, isNew) {
-			rows = append(rows, row)
+// sentBy is the request of the viewer that rows written have made, at most one.
+func sentBy(viewer storage.UserID, made []storage.Row) (rows []model.RequestRow) {
+	waits := map[model.RequestKind]storage.EdgeType{model.RequestKindFriend: storage.Pending, model.RequestKindFollow: storage.Requested}
+	for kind, sides := range requestSides {
+		for _, row := range made {
+			if row.Side == sides[0] && row.Edge.From == viewer && row.Edge.Type == waits[kind] {
+				rows = append(rows, model.RequestRow{Edge: row.Edge, Kind: kind})
+			}
 		}
 	}
 	return rows
+}
+
+// requestEdges show, of each outcome, the request that it has made; nil if it has made none. They have been fetched.
+func (s selection) requestEdges(ctx context.Context, viewer storage.UserID, made [][]storage.Row, at prefetch.Paths) []*model.RequestEdge {
+	edges, on := make([]*model.RequestEdge, len(made)), s.below("requestEdge")
+	at = at.Below(s.Named("requestEdge")).Below(on.Named("node"))
+	for i, rows := range made {
+		for _, row := range sentBy(viewer, rows) {
+			if s.has("requestEdge") {
+				side, node := requestSides[row.Kind][0], resolverOf(ctx).requestsOf(ctx, []model.RequestRow{row}, on.of("node"), at.Of(i))[0]
+				edges[i] = &model.RequestEdge{Cursor: spelled(requestCursors(side, model.RequestStatePending), side, row.Edge), Node: node}
+			}
+		}
+	}
+	return edges
 }
 
 // payload reads the selection of the parts, and whatever else the payload needs, once the write has arrived on the sides that are read.
@@ -75,7 +91,7 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 		s.viewerObjects(ctx, d.viewer, d.unsure),
 		s.userObjects(d.other),
 		prefetch.RowsOn(d.requests, s.of("request")),
-		prefetch.RowsOn(d.sent(), s.below("requestEdge").of("node")),
+		prefetch.RowsOn(sentBy(d.viewer, d.made), s.below("requestEdge").of("node")),
 	)
 	if s.has("relationship") {
 		more = append(more, relationshipPairs{[]storage.Pair{pair}, s.of("relationship")})
@@ -89,36 +105,38 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 		followingEdge: s.madeEdge(ctx, followingEdge, d),
 		followerEdge:  s.madeEdge(ctx, followerEdge, d),
 		blockEdge:     s.madeEdge(ctx, blockEdge, d),
+		muteEdge:      s.madeEdge(ctx, muteEdge, d),
+		requestEdge:   s.requestEdges(ctx, d.viewer, [][]storage.Row{d.made}, prefetch.Here(ctx))[0],
 	}
 	if len(d.requests) > 0 {
 		p.request = r.requestsOf(ctx, d.requests, s.of("request"), prefetch.Here(ctx, s.key("request")))[0]
 	}
-	p.requestEdge = madeOne(s, "requestEdge", len(d.sent()) > 0, func(on selection, key string) model.RequestEdge {
-		row := d.sent()[0]
-		node := r.requestsOf(ctx, d.sent(), on.of("node"), prefetch.Here(ctx, key, on.key("node")))[0]
-		return model.RequestEdge{Cursor: spelled(requestCursors(requestSides[row.Kind][0], model.RequestStatePending), requestSides[row.Kind][0], row.Edge), Node: node}
-	})
 	return p
 }
 
 // An edgeField shows an edge between users that a mutation has made as the viewer's list has it that it belongs to.
 type edgeField struct {
 	name string
-	side storage.Side     // of the list
-	kind storage.EdgeType // of its edges
+	side storage.Side          // of the list
+	kind storage.EdgeType      // of its edges
+	has  func(item int64) bool // which of their items; nil: they have none
 }
 
+func isListed(item int64) bool { _, is := storage.ListOf(0, item); return is }
+func isMute(item int64) bool   { return item == storage.Mutes.Number || item == storage.PostMutes.Number }
+
 var (
-	followingEdge = edgeField{"followingEdge", storage.Forward, storage.Following}
-	followerEdge  = edgeField{"followerEdge", storage.Inverse, storage.Following}
-	blockEdge     = edgeField{"blockEdge", storage.Forward, storage.Blocking}
-	memberEdge    = edgeField{"memberEdge", storage.Relations, storage.Related}
+	followingEdge = edgeField{name: "followingEdge", side: storage.Forward, kind: storage.Following}
+	followerEdge  = edgeField{name: "followerEdge", side: storage.Inverse, kind: storage.Following}
+	blockEdge     = edgeField{name: "blockEdge", side: storage.Forward, kind: storage.Blocking}
+	muteEdge      = edgeField{"muteEdge", storage.Relations, storage.Related, isMute}
+	memberEdge    = edgeField{"memberEdge", storage.Relations, storage.Related, isListed}
 )
 
 // userObjects are other users, and what the payload, or each of its outcomes, selects of them.
 func (s selection) userObjects(others ...storage.UserID) prefetch.Users {
 	w := prefetch.Users{IDs: others, Exist: s.has("user"), On: s.of("user")}
-	for _, f := range []edgeField{followingEdge, followerEdge, blockEdge, memberEdge} {
+	for _, f := range []edgeField{followingEdge, followerEdge, blockEdge, muteEdge, memberEdge} {
 		edge := s.below(f.name)
 		w.Exist, w.On = w.Exist || edge.has("node"), append(w.On, edge.of("node")...)
 	}
@@ -132,7 +150,7 @@ func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.Us
 	for i, rows := range made {
 		for _, row := range rows {
 			pair := row.Edge.Pair()
-			if s.has(f.name) && row.Side == f.side.Truth() && row.Edge.Type == f.kind && f.side.Owner(pair) == viewer {
+			if s.has(f.name) && row.Side == f.side.Truth() && row.Edge.Type == f.kind && (f.has == nil || f.has(pair.Post)) && f.side.Owner(pair) == viewer {
 				nodes := usersOf(ctx, prefetch.Users{IDs: []storage.UserID{f.side.Peer(pair)}, Exist: on.has("node"), On: on.of("node")}, at.Of(i))
 				edges[i] = listedEdge(f.side, row.Edge, nodes[0])
 			}
@@ -159,7 +177,7 @@ func madeOne[E any](s selection, field string, made bool, show func(on selection
 func (p commonFields) towards(changed bool) *model.RelationshipPayload {
 	return &model.RelationshipPayload{
 		Changed: changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
-		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge, BlockEdge: p.blockEdge,
+		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge, BlockEdge: p.blockEdge, MuteEdge: p.muteEdge,
 		Request: p.request, RequestEdge: p.requestEdge,
 	}
 }

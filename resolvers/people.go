@@ -28,11 +28,8 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err == nil {
 		err = filter.Check()
 	}
-	if err != nil {
-		return nil, filterError(err)
-	}
-	args, err := prefetch.ParsePage(ctx, f, 0)
-	if err != nil {
+	args, badPage := prefetch.ParsePart(ctx, f, cursor.People)
+	if err := apierr.All(filterError(err), badPage); err != nil {
 		return nil, err
 	}
 	cursors := prefetch.Cursors{Kind: cursor.People, To: []int64{prefetch.Hash(filter.String())}, What: "filter"}
@@ -85,7 +82,7 @@ func (r *Resolver) readMade(ctx context.Context, g *social.Graph, made []*social
 }
 
 func filterError(err error) error {
-	if _, ok := apierr.Of(err); ok {
+	if _, ok := apierr.Of(err); ok || err == nil {
 		return err
 	}
 	return apierr.InvalidValue.Error("%s", err).In("where")
@@ -168,12 +165,9 @@ func (r *Resolver) filterOf(where model.PeopleFilter, level int) (social.Filter,
 
 func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
-	args, err := prefetch.ParsePage(ctx, f, 0)
-	if err != nil {
-		return nil, err
-	}
-	words, err := wordsOf("text", text)
-	if err != nil {
+	args, badPage := prefetch.ParsePart(ctx, f, cursor.RankedSearch)
+	words, badText := wordsOf("text", text)
+	if err := apierr.All(badPage, badText); err != nil {
 		return nil, err
 	}
 	cursors := prefetch.Cursors{Kind: cursor.RankedSearch, To: []int64{prefetch.Hash(strings.Join(words, " "))}, What: "search"}
@@ -212,7 +206,7 @@ func (r *Resolver) search(ctx context.Context, words []string) (found foundUsers
 	if err != nil {
 		return found, err
 	}
-	query := social.SearchQuery{Words: words, Names: r.reads()}
+	query := social.SearchQuery{Words: words}
 	if r.Popular != nil {
 		query.Popular = r.Popular.Users
 	}

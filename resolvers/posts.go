@@ -146,6 +146,7 @@ func (userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *strin
 
 // postConnection makes a page of posts, which have been fetched.
 func postConnection(ctx context.Context, f *selections.Field, p *prefetch.Page[storage.Post]) *model.PostConnection {
+	prefetch.Explain(ctx, p)
 	nodes := make([]*model.Post, len(p.Rows))
 	if items := f.Below[0].Items; items != nil {
 		nodes = postsOf(ctx, p.Rows, items, prefetch.ItemPaths(ctx, f))
@@ -186,7 +187,7 @@ func (r queries) latest(ctx context.Context, args prefetch.PageArguments) (page 
 	}
 	e := prefetch.AccessOf(ctx)
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
-		rows, err := storage.LatestPostLookups.Get(ctx, r.reads(), storage.PostsQuery{After: after, Limit: limit})
+		rows, err := storage.LatestPostLookups.Get(ctx, loaders.For(ctx).Reader(), storage.PostsQuery{After: after, Limit: limit})
 		if err == nil {
 			err = e.FetchShown(a, authorsOf(rows))
 		}

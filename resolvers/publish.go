@@ -11,11 +11,12 @@ import (
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
+	"kith/social"
 	"kith/storage"
 )
 
 func (r mutations) PublishPost(ctx context.Context, text string, media []*model.MediaInput, attributes map[string]any, key string) (*model.PostPayload, error) {
-	viewer, err := r.actorOf(ctx, 1)
+	viewer, err := r.actorOf(ctx, 1+len(social.Mentioned(text)))
 	if err != nil {
 		return nil, err
 	}
@@ -26,16 +27,16 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	}
 	text, badText := accounts.CheckText("text", text, least, storage.MaxPostLength)
 	change, badAttributes := attributeChange(r.Declared.Attributes.Post, attributes)
-	if err := apierr.All(badText, badMedia, badAttributes, accounts.CheckClientKey(key)); err != nil {
+	of, tooLong := change.Apply("")
+	if err := apierr.All(badText, badMedia, badAttributes, attributesError(tooLong), accounts.CheckClientKey(key)); err != nil {
 		return nil, err
-	}
-	of, err := change.Apply("")
-	if err != nil {
-		return nil, attributesError(err)
 	}
 	post, published, err := r.Posts.Publish(ctx, viewer, storage.NewPost{Key: key, Text: text, Media: files, Attributes: of})
 	if errors.Is(err, storage.ErrPostUnknown) {
 		return nil, apierr.PostDeleted.Error("the post with this key has been deleted").In("clientKey")
+	}
+	if err == nil {
+		err = r.mention(ctx, post, post.CreatedAt)
 	}
 	if err != nil {
 		return nil, clientError(err)
@@ -52,11 +53,26 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	}, nil
 }
 
-func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput, attributes map[string]any) (*model.PostPayload, error) {
-	viewer, post, err := r.actorAndPost(ctx, id)
-	if err != nil {
-		return nil, err
+// mention tells those whom a post names. If that fails, the mutation does, and brings it about when it is sent again: the post is there then.
+func (r *Resolver) mention(ctx context.Context, post storage.Post, at storage.Micros) error {
+	named := social.Mentioned(post.Text)
+	if len(named) == 0 {
+		return nil
 	}
+	find := usersByHandle(ctx, named)
+	var others []storage.UserID
+	for _, handle := range named {
+		id, err := find(handle)
+		if err == nil {
+			others = append(others, id)
+		} else if !errors.Is(err, storage.ErrUserUnknown) {
+			return err
+		}
+	}
+	return r.Relations.Mention(ctx, loaders.For(ctx).Reader(), post.PostID, others, at)
+}
+
+func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput, attributes map[string]any) (*model.PostPayload, error) {
 	var change storage.PostChange
 	var badText, badMedia, badAttributes error
 	if text = orRemoved(ctx, "text", text); text != nil {
@@ -73,10 +89,14 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		change.Media = &files
 	}
 	change.Attributes, badAttributes = attributeChange(r.Declared.Attributes.Post, attributes)
-	if err := apierr.All(badText, badMedia, badAttributes); err != nil {
+	viewer, post, err := r.actorAndPost(ctx, id, 1+len(social.Mentioned(*cmp.Or(text, new(string)))), badText, badMedia, badAttributes)
+	if err != nil {
 		return nil, err
 	}
 	edited, changed, err := r.Posts.Edit(ctx, viewer, post, change)
+	if err == nil && text != nil {
+		err = r.mention(ctx, edited, max(edited.CreatedAt, edited.EditedAt))
+	}
 	if err != nil {
 		if errors.Is(err, storage.ErrPostEmpty) {
 			_, err = accounts.CheckText("text", "", 1, storage.MaxPostLength)
@@ -91,7 +111,7 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 }
 
 func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayload, error) {
-	viewer, post, err := r.actorAndPost(ctx, id)
+	viewer, post, err := r.actorAndPost(ctx, id, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -107,12 +127,9 @@ func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayloa
 }
 
 func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model.CommentPayload, error) {
-	viewer, post, err := r.actorAndPost(ctx, id)
-	if err != nil {
-		return nil, err
-	}
 	text, badText := accounts.CheckText("text", text, 1, storage.MaxCommentLength)
-	if err := apierr.All(badText, accounts.CheckClientKey(key)); err != nil {
+	viewer, post, err := r.actorAndPost(ctx, id, 1, badText, accounts.CheckClientKey(key))
+	if err != nil {
 		return nil, err
 	}
 	comment, added, err := r.Posts.Comment(ctx, loaders.For(ctx).Reader(), viewer, post, key, text)
@@ -181,16 +198,16 @@ func (s selection) readPost(ctx context.Context, id storage.PostID) *model.Post 
 	return nil
 }
 
-// actorAndPost are the viewer, who is about to change something, and the post.
-func (r *Resolver) actorAndPost(ctx context.Context, text string) (viewer storage.UserID, post storage.PostID, err error) {
-	if viewer, err = r.actorOf(ctx, 1); err != nil {
+// actorAndPost are the viewer, who is about to change some objects, and the post.
+func (r *Resolver) actorAndPost(ctx context.Context, text string, objects int, more ...error) (viewer storage.UserID, post storage.PostID, err error) {
+	if viewer, err = r.actorOf(ctx, objects); err != nil {
 		return 0, post, err
 	}
 	id, err := parseNodeID("postId", text)
 	if err != nil || id.typeName != "Post" {
-		return 0, post, apierr.IDMalformed.Error("%q is not a post's id", abridged(text)).In("postId")
+		err = apierr.IDMalformed.Error("%q is not a post's id", abridged(text)).In("postId")
 	}
-	return viewer, id.post(), nil
+	return viewer, id.post(), allOf(append(more, err))
 }
 
 var errNoPost = apierr.PostNotFound.Error("there is no such post")
