@@ -1,16 +1,20 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
 	"kith/accounts"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
+	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -44,14 +48,18 @@ func edgesFrom(kind int64, user storage.UserID) ownList {
 
 // edgesOfKind are the edges of a declared kind that leave a user.
 var edgesOfKind = &setField[storage.UserID]{
-	parse: parsePage, name: userName,
+	parse: parsePart(cursor.Edges), name: userName,
 	ahead: func(_ context.Context, level *prefetch.Level, _ setArguments, users []storage.UserID) {
 		level.AddOpens(storage.FavoriteInbox, users)
 	},
 	setWork: setWork{single: true, answer: func(q setQuestion, ctx context.Context) (userPage, error) {
 		value, _ := q.name.Field.Argument(ctx, "kind").(string)
 		kind, err := q.resolver.kindOf(value)
-		if err != nil || q.Viewer != q.user && kind.Seen != storage.ByEveryone {
+		if err == nil && q.Viewer != q.user && kind.Seen != storage.ByEveryone {
+			q.Notice(why.Closed, q.user)
+			return closed, nil
+		}
+		if err != nil {
 			return closed, err
 		}
 		if sees, err := q.Shows(q.audience, q.user); err != nil || !sees {
@@ -112,26 +120,21 @@ func (r *Resolver) isOpenToRelate(ctx context.Context, user storage.UserID) (boo
 }
 
 func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *string) (*model.RelationConnection, error) {
-	kind, err := r.kindOf(value)
-	if err != nil {
-		return nil, err
-	}
-	end, err := parseEnd("id", kind, text)
-	if err != nil {
+	f := prefetch.Running(ctx)
+	kind, badKind := r.kindOf(value)
+	end, badEnd := parseEnd("id", kind, text)
+	args, badPage := prefetch.ParsePart(ctx, f, cursor.Edges)
+	if err := apierr.All(badKind, badEnd, badPage); err != nil {
 		return nil, err
 	}
 	switch {
 	case kind.Seen == storage.ByOwner, kind.Seen == storage.ByBothEnds && !prefetch.IsViewer(ctx, end):
+		prefetch.AccessOf(ctx).Notice(why.Closed, 0)
 		return nil, nil
 	case kind.To == "":
 		if open, err := r.isOpenToRelate(ctx, end); err != nil || !open {
 			return nil, err
 		}
-	}
-	f := prefetch.Running(ctx)
-	args, err := prefetch.ParsePage(ctx, f, 0)
-	if err != nil {
-		return nil, err
 	}
 	audience, err := prefetch.AudienceOf(ctx)
 	if err != nil {
@@ -148,6 +151,7 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 
 // relationsOn is a page of edges whose users have been fetched, as far as they lead to users.
 func relationsOn(ctx context.Context, f *selections.Field, p *userPage, side storage.Side) (*model.RelationConnection, error) {
+	prefetch.Explain(ctx, p)
 	made := p.Made.(*edgesRead)
 	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(made.edges)), Complete: p.Complete, Total: p.Total, PageInfo: p.Info}}
 	if items := f.Below[0].Items; items != nil && len(p.Rows) > 0 {
@@ -178,12 +182,9 @@ func relationEdge(kind storage.Kind, side storage.Side, e storage.Edge, d storag
 
 // Edge is looked up with those of all that ask at the same time.
 func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text string) (*model.RelationEdge, error) {
-	kind, err := r.kindOf(value)
-	if err != nil {
-		return nil, err
-	}
-	end, err := parseEnd("id", kind, text)
-	if err != nil {
+	kind, badKind := r.kindOf(value)
+	end, badEnd := parseEnd("id", kind, text)
+	if err := apierr.All(badKind, badEnd); err != nil {
 		return nil, err
 	}
 	if prefetch.IsAbsent(ctx, end) {
@@ -194,64 +195,64 @@ func (r viewerFields) Edge(ctx context.Context, obj *model.Viewer, value, text s
 	if row.Err != nil || row.Value.Type != storage.Related {
 		return nil, row.Err
 	}
-	detail := loaders.Of(l, storage.DetailLookups).Get(pair)
-	if detail.Err != nil {
-		return nil, detail.Err
-	}
-	var node *model.User
-	if kind.To == "" {
-		f := prefetch.Running(ctx)
-		on := prefetch.Below(f.Below[0].Named("node"))
-		prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{end}, Exist: true, On: on})
-		a, err := prefetch.AudienceOf(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if !a.Hides(end) {
-			node = usersOf(ctx, prefetch.Users{IDs: []storage.UserID{end}, Exist: true, On: on}, prefetch.Here(ctx, "node"))[0]
+	return edgesOf(ctx, kind, []storage.Edge{row.Value}, selection{prefetch.Running(ctx).Below[0]}, prefetch.Here(ctx))[0], nil
+}
+
+// edgesOf shows edges of a kind that leave the viewer. The node of a hidden user is nil.
+func edgesOf(ctx context.Context, kind storage.Kind, rows []storage.Edge, on selection, at prefetch.Paths) []*model.RelationEdge {
+	edges, nodes, details := make([]*model.RelationEdge, len(rows)), make([]*model.User, len(rows)), make([]storage.Result[storage.Detail], len(rows))
+	a, err := prefetch.AudienceOf(ctx)
+	if kind.To == "" && on.has("node") && err == nil {
+		shown := slices.DeleteFunc(storage.Indexes(len(rows)), func(i int) bool { return a.Hides(rows[i].To) })
+		users := prefetch.Users{IDs: storage.Each(shown, func(i int) storage.UserID { return rows[i].To }), Exist: true, On: on.of("node")}
+		prefetch.Fetch(ctx, users)
+		for k, node := range usersOf(ctx, users, at.Below(on.Named("node")).Of(shown...)) {
+			nodes[shown[k]] = node
 		}
 	}
-	edge := relationEdge(kind, storage.Relations, row.Value, detail.Value, listedEdge(storage.Relations, row.Value, nil).Cursor, node)
-	return &edge, nil
+	if on.has("until") || on.has("attributes") {
+		details = loaders.Of(loaders.For(ctx), storage.DetailLookups).Fetch(storage.Each(rows, storage.Edge.Pair))
+	}
+	for i, row := range rows {
+		if err := cmp.Or(err, details[i].Err); err != nil {
+			prefetch.FailAt(ctx, at(i), err)
+			continue
+		}
+		edge := relationEdge(kind, storage.Relations, row, details[i].Value, listedEdge(storage.Relations, row, nil).Cursor, nodes[i])
+		edges[i] = &edge
+	}
+	return edges
 }
 
 func (r mutations) Relate(ctx context.Context, value string, ids []string, until *time.Time, attributes map[string]any) (*model.RelatePayload, error) {
-	kind, err := r.kindOf(value)
-	if err != nil {
-		return nil, err
-	}
+	kind, badKind := r.kindOf(value)
 	var detail storage.DetailChange
-	if until != nil {
-		if !kind.Timed {
-			return nil, apierr.InvalidValue.Error("edges of this kind have no end").In("until")
-		}
-		if detail.EndsAt, err = accounts.CheckEnd("until", *until, r.Relations.Now()); err != nil {
-			return nil, err
-		}
+	var badEnd, badAttributes error
+	switch {
+	case until == nil || badKind != nil:
+	case kind.Timed:
+		detail.EndsAt, badEnd = accounts.CheckEnd("until", *until, r.Relations.Now())
+	default:
+		badEnd = apierr.InvalidValue.Error("edges of this kind have no end").In("until")
 	}
-	if detail.Attributes, err = attributeChange(r.Declared.Attributes.Edge, attributes); err != nil {
-		return nil, err
-	}
+	detail.Attributes, badAttributes = attributeChange(r.Declared.Attributes.Edge, attributes)
 	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) ([]storage.Result[storage.Changed], bool) {
 		return r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, kind, ends, detail)
-	})
+	}, badKind, badEnd, badAttributes)
 }
 
 func (r mutations) Unrelate(ctx context.Context, value string, ids []string) (*model.RelatePayload, error) {
-	kind, err := r.kindOf(value)
-	if err != nil {
-		return nil, err
-	}
+	kind, badKind := r.kindOf(value)
 	return r.changeRelations(ctx, kind, ids, func(viewer storage.UserID, ends []storage.UserID) ([]storage.Result[storage.Changed], bool) {
 		return r.Relations.Unrelate(ctx, viewer, kind, ends)
-	})
+	}, badKind)
 }
 
-func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids []string, change func(storage.UserID, []storage.UserID) ([]storage.Result[storage.Changed], bool)) (*model.RelatePayload, error) {
-	if err := checkLength("ids", len(ids), maxRelated); err != nil {
-		return nil, err
-	}
+func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids []string, change func(storage.UserID, []storage.UserID) ([]storage.Result[storage.Changed], bool), bad ...error) (*model.RelatePayload, error) {
 	viewer, err := r.actorOf(ctx, len(ids))
+	if err == nil {
+		err = apierr.All(append(bad, checkLength("ids", len(ids), maxRelated))...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -276,6 +277,19 @@ func (r mutations) changeRelations(ctx context.Context, kind storage.Kind, ids [
 	s := payloadSelection(ctx)
 	r.await(ctx, done{token: token, late: late, stale: stale}, s.readsInverse())
 	prefetch.Fetch(ctx, s.viewerObjects(ctx, viewer, true))
+	if selected := s.below("outcomes"); selected.has("edge") {
+		var rows []storage.Edge
+		var index []int
+		for i, made := range madeBy(results) {
+			if made != nil && made[0].Edge.Type == storage.Related {
+				rows, index = append(rows, made[0].Edge), append(index, i)
+			}
+		}
+		at := list.At(prefetch.Each(ctx, s.key("outcomes"))).Below(selected.Named("edge"))
+		for k, edge := range edgesOf(ctx, kind, rows, selected.below("edge"), at.Of(index...)) {
+			outcomes[list.Index(index[k])].Edge = edge
+		}
+	}
 	return &model.RelatePayload{Viewer: s.showViewer(ctx, viewer, true), Outcomes: outcomes}, nil
 }
 

@@ -181,15 +181,15 @@ func TestADeactivatedUserSeesItself(t *testing.T) {
 		apitest.Follow(t, store, 2, 1)
 		deactivate(t, store, 1)
 		api := apitest.New(t, store, apitest.Options{})
-		const query = `{ viewer { user { id } deactivated } user(by: {id: 1}) { handle followings { nodes { id } } friendCount } byHandle: user(by: {handle: "u1"}) { id }
+		const query = `{ viewer { user { id } standing { state } } user(by: {id: 1}) { handle followings { nodes { id } } friendCount } byHandle: user(by: {handle: "u1"}) { id }
 			node(id: 1) { id } nodes(ids: [1, 2]) { id } relationship(from: 1, to: 2) { status from { id } } back: user(by: {id: 2}) { followers { totalCount nodes { id } } viewerRelationship { status } } }`
-		api.As(1).Ask(query, nil).Is(`{"viewer": {"user": {"id": "1"}, "deactivated": true}, "user": {"handle": "u1", "followings": {"nodes": [{"id": "3"}, {"id": "2"}]}, "friendCount": 1},
+		api.As(1).Ask(query, nil).Is(`{"viewer": {"user": {"id": "1"}, "standing": {"state": "DEACTIVATED"}}, "user": {"handle": "u1", "followings": {"nodes": [{"id": "3"}, {"id": "2"}]}, "friendCount": 1},
 			"byHandle": {"id": "1"}, "node": {"id": "1"}, "nodes": [{"id": "1"}, {"id": "2"}], "relationship": {"status": "MUTUAL", "from": {"id": "1"}},
 			"back": {"followers": {"totalCount": 1, "nodes": [{"id": "1"}]}, "viewerRelationship": {"status": "MUTUAL"}}}`)
-		api.As(2).Ask(query, nil).Is(`{"viewer": {"user": {"id": "2"}, "deactivated": false}, "user": null, "byHandle": null, "node": null, "nodes": [null, {"id": "2"}],
+		api.As(2).Ask(query, nil).Is(`{"viewer": {"user": {"id": "2"}, "standing": {"state": "ACTIVE"}}, "user": null, "byHandle": null, "node": null, "nodes": [null, {"id": "2"}],
 			"relationship": {"status": "NONE", "from": null}, "back": {"followers": {"totalCount": 0, "nodes": []}, "viewerRelationship": null}}`)
-		api.As(2).Ask(`{ viewer { deactivated discoverable } user(by: {id: 3}) { listVisibility { followings followers } } }`, nil).
-			Is(`{"viewer": {"deactivated": false, "discoverable": true}, "user": {"listVisibility": {"followings": "EVERYONE", "followers": "EVERYONE"}}}`)
+		api.As(2).Ask(`{ viewer { discoverable } user(by: {id: 3}) { listVisibility { followings followers } } }`, nil).
+			Is(`{"viewer": {"discoverable": true}, "user": {"listVisibility": {"followings": "EVERYONE", "followers": "EVERYONE"}}}`)
 	})
 }
 

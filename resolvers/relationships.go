@@ -9,6 +9,7 @@ import (
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -39,7 +40,11 @@ func isVisible(e *prefetch.Access, p storage.Pair) (bool, error) {
 		return true, nil
 	}
 	a, err := e.Audience()
-	if err != nil || a.InBlock(p.To) && !a.IsAbsent(p.To) {
+	if err == nil && a.InBlock(p.To) && !a.IsAbsent(p.To) {
+		e.Notice(why.Block, p.To)
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	for _, side := range sides {
@@ -57,6 +62,7 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 	needs := prefetch.NeedsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
+		e.At(at, i)
 		visible, err := isVisible(e, p)
 		r := &made[i]
 		if err == nil && visible {

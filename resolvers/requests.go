@@ -7,6 +7,7 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
+	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -16,15 +17,14 @@ import (
 )
 
 func (r mutations) RequestFriend(ctx context.Context, id string, message *string) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
+	var text string
+	var badText error
+	if message != nil {
+		text, badText = accounts.CheckText("message", *message, 0, storage.MaxMessageLength)
+	}
+	viewer, other, err := r.actorAndOther(ctx, id, badText)
 	if err != nil {
 		return nil, err
-	}
-	text := ""
-	if message != nil {
-		if text, err = accounts.CheckText("message", *message, 0, storage.MaxMessageLength); err != nil {
-			return nil, err
-		}
 	}
 	o, err := r.Relations.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, text)
 	if errors.Is(err, storage.ErrLimitReached) {
@@ -38,7 +38,11 @@ func (r mutations) RemoveFriend(ctx context.Context, id string) (*model.Relation
 }
 
 func (r mutations) AcceptRequest(ctx context.Context, kind model.RequestKind, id string) (*model.RelationshipPayload, error) {
-	return r.changeRequest(ctx, kind, id, r.accepts())
+	accept := func(ctx context.Context, user, other storage.UserID) (social.Outcome, error) {
+		one := r.Relations.Accept(ctx, requestSides[kind][0], user, other)[0]
+		return one.Value, one.Err
+	}
+	return r.changeRequest(ctx, kind, id, changes{kind: accept})
 }
 
 func (r mutations) DeclineRequest(ctx context.Context, kind model.RequestKind, id string) (*model.RelationshipPayload, error) {
@@ -51,10 +55,6 @@ func (r mutations) WithdrawRequest(ctx context.Context, kind model.RequestKind, 
 
 // changes are how users change requests between them.
 type changes map[model.RequestKind]func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)
-
-func (r *Resolver) accepts() changes {
-	return changes{model.RequestKindFriend: r.Relations.Accept, model.RequestKindFollow: r.Relations.AcceptFollow}
-}
 
 // changeRequest changes an existing request or friendship.
 func (r *Resolver) changeRequest(ctx context.Context, kind model.RequestKind, id string, by changes) (*model.RelationshipPayload, error) {
@@ -80,7 +80,7 @@ func (r mutations) AcceptRequests(ctx context.Context, kind model.RequestKind, _
 	if err != nil {
 		return nil, err
 	}
-	args, err := prefetch.ParsePage(ctx, prefetch.Running(ctx), 0)
+	args, err := prefetch.ParsePart(ctx, prefetch.Running(ctx), cursor.Requests)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +100,9 @@ func (r mutations) AcceptRequests(ctx context.Context, kind model.RequestKind, _
 	}
 	var all done
 	results, made := make([]storage.Result[storage.Changed], len(page.Rows)), make([][]storage.Row, len(page.Rows))
-	for i, from := range page.Rows {
-		o, err := r.accepts()[kind](ctx, viewer, from)
-		d := doneBy(ctx, viewer, from, o)
-		results[i].Value.Changed, results[i].Err, made[i] = o.Changed, err, d.made
+	for i, o := range r.Relations.Accept(ctx, requestSides[kind][0], viewer, page.Rows...) {
+		d := doneBy(ctx, viewer, page.Rows[i], o.Value)
+		results[i].Value.Changed, results[i].Err, made[i] = o.Value.Changed, o.Err, d.made
 		all.token, all.late, all.stale = append(all.token, d.token...), append(all.late, d.late...), all.stale || d.stale
 	}
 	r.await(ctx, all, payloadSelection(ctx).readsInverse())
@@ -246,12 +245,13 @@ func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at
 
 func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, _ *int32, _ *string) (*model.RequestConnection, error) {
 	f := prefetch.Running(ctx)
-	args, err := prefetch.ParsePage(ctx, f, 0)
-	if err != nil {
-		return nil, err
+	args, badPage := prefetch.ParsePart(ctx, f, cursor.Requests)
+	var badState error
+	if kind == model.RequestKindFollow && state != model.RequestStatePending {
+		badState = apierr.InvalidValue.Error("such requests are not kept").In("state")
 	}
-	if _, isKept := requestStates[state]; !isKept || kind == model.RequestKindFollow && state != model.RequestStatePending {
-		return nil, apierr.InvalidValue.Error("such requests are not kept").In("state")
+	if err := apierr.All(badPage, badState); err != nil {
+		return nil, err
 	}
 	list := r.requestList(obj.User.UserID, kind, direction, state)
 	audience, err := prefetch.AudienceOf(ctx)
@@ -262,6 +262,7 @@ func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind mode
 	if err != nil {
 		return nil, err
 	}
+	prefetch.Explain(ctx, &page)
 	rows := storage.Each(page.Made.(*edgesRead).edges, func(e storage.Edge) model.RequestRow { return model.RequestRow{Edge: e, Kind: kind} })
 	nodes := make([]*model.Request, len(rows))
 	if items := f.Below[0].Items; items != nil && len(nodes) > 0 {

@@ -69,15 +69,19 @@ func (*requestNews) About(row model.RequestRow) (requestKey, storage.Micros) {
 	return requestKey{row.Pair(), row.Kind}, row.UpdateTime
 }
 
-func (n *requestNews) Begin(ctx context.Context) error {
+func (n *requestNews) Begin(ctx context.Context) (known []model.RequestRow, err error) {
 	if n.friends != nil {
-		if err := n.friends.Begin(ctx); err != nil {
-			return err
+		rows, err := n.friends.Begin(ctx)
+		if err != nil {
+			return nil, err
 		}
+		known = storage.Each(rows, func(row storage.Edge) model.RequestRow {
+			return model.RequestRow{Edge: row, Kind: model.RequestKindFriend}
+		})
 	}
 	newest, err := n.newest(ctx)
 	n.note(newest)
-	return err
+	return known, err
 }
 
 // newest reads the newest requests to follow of both sides.

@@ -6,6 +6,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -113,22 +114,14 @@ func (r *Resolver) Relationship() generated.RelationshipResolver     { return re
 func (r *Resolver) List() generated.ListResolver                     { return listFields{r} }
 func (r *Resolver) SuggestionEdge() generated.SuggestionEdgeResolver { return suggestionFields{r} }
 
-// Attach gives a request what its fields share, and loaders. The viewer counts as active.
+// Attach gives a request what its fields share, and loaders. The viewer counts as active, unless an operator acts for it.
 func (r *Resolver) Attach(ctx context.Context) context.Context {
-	if viewer, ok := identity.Of(ctx); ok && r.Activity != nil {
+	if viewer, ok := identity.Of(ctx); ok && r.Activity != nil && !viewer.Has(identity.ScopeAdmin) {
 		r.Activity.Note(viewer.ID)
 	}
-	return prefetch.Attach(ctx, r.reads(), func() *prefetch.Operation {
+	return prefetch.Attach(ctx, cmp.Or(r.Reads, r.Store), func() *prefetch.Operation {
 		return &prefetch.Operation{Owner: r, Reads: readAhead, Hidden: r.HiddenUsers, Budget: r.Budget, Cursors: r.Cursors}
 	})
-}
-
-// reads is what requests read from.
-func (r *Resolver) reads() storage.Bundler {
-	if r.Reads == nil {
-		return r.Store
-	}
-	return r.Reads
 }
 
 func resolverOf(ctx context.Context) *Resolver { return prefetch.OperationOf(ctx).Owner.(*Resolver) }

@@ -18,7 +18,7 @@ var listOrders = map[any]social.Order{
 }
 
 // choiceOf reads the arguments `filter` and `orderBy` of a list; nil: all users are wanted, newest first.
-func choiceOf(ctx context.Context, f *selections.Field) (*choice, error) {
+func choiceOf(ctx context.Context, f *selections.Field) (_ *choice, err error) {
 	filter, _ := f.Argument(ctx, "filter").(map[string]any)
 	s := choice{order: listOrders[f.Argument(ctx, "orderBy")]}
 	for name, into := range map[string]**bool{"mutual": &s.mutual, "special": &s.special} {
@@ -28,16 +28,13 @@ func choiceOf(ctx context.Context, f *selections.Field) (*choice, error) {
 	}
 	text, given := filter["match"].(string)
 	if given {
-		var err error
-		if s.words, err = wordsOf("filter", text); err != nil {
-			return nil, err
-		}
+		s.words, err = wordsOf("filter", text)
 		s.nobody = s.words == nil
 	}
 	if !given && s.mutual == nil && s.special == nil && s.order == social.Recent {
 		return nil, nil
 	}
-	return &s, nil
+	return &s, err
 }
 
 // wordsOf are the words of what somebody looks for; nil: nobody has them.
@@ -62,11 +59,13 @@ var (
 // setOfBoth is a field that is worked out from both lists of one user.
 func setOfBoth(kind cursor.Kind, lists func(user storage.UserID) social.MatchQuery) *setField[storage.UserID] {
 	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-		a.isPart = true
-		if a.choice, err = choiceOf(ctx, f); err == nil {
-			a.PageArguments, err = prefetch.ParsePage(ctx, f, 0)
+		kind, badChoice := kind, error(nil)
+		if a.choice, badChoice = choiceOf(ctx, f); a.choice != nil {
+			kind = cursor.Selected
 		}
-		return a, err
+		a.isPart = true
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, kind)
+		return a, apierr.All(badChoice, err)
 	}
 	return setOf(parse, nil, func(q setQuestion, ctx context.Context) (userPage, error) {
 		if q.arguments.choice != nil {
@@ -109,7 +108,7 @@ func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends
 var followersYouKnow = setOf(
 	func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 		a.choice, a.isPart = &choice{order: social.Closest}, true
-		a.PageArguments, err = prefetch.ParsePage(ctx, f, 0)
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, cursor.Selected)
 		return a, err
 	},
 	func(_ context.Context, level *prefetch.Level, _ setArguments, _ []storage.UserID) {
@@ -146,7 +145,7 @@ func (q setQuestion) members(ctx context.Context, query social.MemberQuery, s ch
 	var all []social.Member
 	complete := true
 	if !s.nobody && !q.IsAbsent(q.user) {
-		query.Words, query.Names, query.Special, query.Order = s.words, q.resolver.reads(), s.special, s.order
+		query.Words, query.Special, query.Order = s.words, s.special, s.order
 		if q.Viewer != 0 && (s.special != nil || s.order == social.Closest) {
 			specials := loaders.Of(q.Loaders, storage.SpecialLookups).Get(q.Viewer)
 			if specials.Err != nil {

@@ -76,10 +76,12 @@ type setArguments struct {
 	isPart bool           // the page may be taken out of the whole answer
 }
 
-// parsePage reads the arguments of a page, if there are no others.
-func parsePage(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-	a.PageArguments, err = prefetch.ParsePage(ctx, f, 0)
-	return a, err
+// parsePart reads the arguments of a page with cursors of a kind, if there are no others.
+func parsePart(kind cursor.Kind) func(context.Context, *selections.Field) (setArguments, error) {
+	return func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, kind)
+		return a, err
+	}
 }
 
 // setsOfLevel are the set answers of a level.
@@ -185,24 +187,26 @@ func answerSet(ctx context.Context, e *prefetch.Access, audience *social.Audienc
 		}
 	}()
 	args, _ := prefetch.ArgumentsOf[setArguments](e.Request, name.Field)
+	e, audience, reasons := e.Noticing(audience)
 	one, err := name.Field.Read.(worked).work().answer(setQuestion{
 		Access: e, resolver: e.Owner.(*Resolver), audience: audience, graph: e.Graph(read, audience).Among(among), read: read,
 		name: name, arguments: args, user: name.Of.Author, several: several,
 	}, ctx)
-	one.Err = err
+	one.Err, one.Why = err, reasons
 	return &one
 }
 
 // commonList is the list that a user and that of the argument `with` have in common.
 func commonList(side storage.Side) *setField[storage.UserID] {
-	parse := func(ctx context.Context, f *selections.Field) (setArguments, error) {
-		a, err := parsePage(ctx, f)
-		if err == nil {
-			a.recent = f.Argument(ctx, "orderBy") == model.CommonOrderRecent.String()
-			a.isPart = a.recent
-			a.other, err = parseUserID("with", strings.Join(texts(ctx, f, "with"), ""))
+	parse := func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+		kind := commonKinds[side].byID
+		if a.recent = f.Argument(ctx, "orderBy") == model.CommonOrderRecent.String(); a.recent {
+			kind, a.isPart = commonKinds[side].recent, true
 		}
-		return a, err
+		var badPage, badOther error
+		a.PageArguments, badPage = prefetch.ParsePart(ctx, f, kind)
+		a.other, badOther = parseUserID("with", strings.Join(texts(ctx, f, "with"), ""))
+		return a, apierr.All(badPage, badOther)
 	}
 	ahead := func(_ context.Context, level *prefetch.Level, args setArguments, _ []storage.UserID) {
 		level.AddOpens(side, []storage.UserID{args.other})
@@ -316,10 +320,9 @@ func markedPage(sealer *cursor.Sealer, c social.Common, from social.Mark, cursor
 
 // marksOf reads both cursors of a page.
 func marksOf[M any](ctx context.Context, b prefetch.Cursors, args prefetch.PageArguments, read func(ctx context.Context, b prefetch.Cursors, argument, text string) (M, error)) (after, before M, err error) {
-	if after, err = read(ctx, b, "after", args.Text); err == nil {
-		before, err = read(ctx, b, "before", args.TextBefore)
-	}
-	return after, before, err
+	after, badAfter := read(ctx, b, "after", args.Text)
+	before, badBefore := read(ctx, b, "before", args.TextBefore)
+	return after, before, apierr.All(badAfter, badBefore)
 }
 
 // markOn reads a cursor of such a page.

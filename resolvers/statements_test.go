@@ -234,7 +234,7 @@ var viewersQueries = []struct {
 }{
 	{"the viewer's identities", `{ viewer { identities { subject } } }`, costs{"users": 1, "identities.of": 1}},
 	{"the viewer's standing", `{ viewer { standing { state } } }`, costs{"users": 1, "states": 1}},
-	{"the viewer", `{ viewer { user { name followerCount } discoverable deactivated } }`, costs{"profiles": 1}},
+	{"the viewer", `{ viewer { user { name followerCount } discoverable } }`, costs{"profiles": 1}},
 	{"users", `{ users(by: {ids: [2, 3, 4]}) { name } }`, costs{"users": 1}},
 	{"own relationships", `{ relationships(from: 2, to: [3, 4, 5]) { status special remark blocking } }`,
 		costs{"edges.following": 1, "edges.follower": 1, "marks": 1}},
@@ -481,6 +481,7 @@ func TestEqualAliasesAreOneAnswer(t *testing.T) {
 		{"%s", `user(by: {id: 2}) { name }`}, {"%s", `users(by: {ids: [2, 3]}) { name }`}, {"%s", `node(id: 2) { id ... on User { name } }`},
 		{"%s", `nodes(ids: [2, 3]) { id ... on User { name } }`}, {"%s", `relationship(from: 2, to: 3) { status muted remark }`},
 		{"%s", `relationships(from: [1], to: [2, 3]) { status muted special }`}, {"%s", `_entities(representations: [{__typename: "User", id: 2}]) { ... on User { name } }`},
+		{"viewer { %s }", `accountsFile(kind: FOLLOWS) { text }`}, {"viewer { %s }", `accountsFile(kind: LISTS) { text }`}, {"viewer { %s }", `lists(with: 3) { name }`},
 		{"viewer { %s }", `feedSeenUpTo`}, {"viewer { %s }", `standing { state }`}, {"viewer { %s }", `identities { subject }`}, {"viewer { %s }", `blockedUsers(first: 1) { totalCount }`},
 		{"viewer { %s }", `requests(kind: FRIEND, direction: RECEIVED, state: EXPIRED) { totalCount nodes { id } }`},
 		{"viewer { %s }", `feed(first: 2) { nodes { text } complete }`}, {"viewer { %s }", `feed(only: {special: true}) { unseen { count } pageInfo { endCursor } }`},

@@ -177,7 +177,6 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 		t.Run(c.field, func(t *testing.T) {
 			store, hub := oracle.New(), events.NewHub(nil)
 			apitest.Users(t, store, 200)
-			answers := subscribe(t, apitest.New(t, store, apitest.Options{Hub: hub}), hub, 1, `subscription { `+c.field+` }`)
 			at := storage.MicrosOf(time.Now())
 			write := func(from storage.UserID, at storage.Micros) storage.Edge {
 				row := storage.Edge{From: from, To: 1, Type: c.kind, UpdateTime: at}
@@ -188,6 +187,8 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 				}
 				return row
 			}
+			before := write(14, at-storage.Micros(10*time.Second/time.Microsecond)) // which is no news to a gap
+			answers := subscribe(t, apitest.New(t, store, apitest.Options{Hub: hub}), hub, 1, `subscription { `+c.field+` }`)
 			publish := func(row storage.Edge) { hub.Publish(events.Event{Row: storage.Row{Side: c.side.Replica(), Edge: row}}) }
 			last := storage.UserID(20)
 			until(t, answers, func(int) { last++; at++; publish(write(last, at)) })
@@ -202,17 +203,60 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 			}
 			for !strings.Contains(next(), `"id":"10"`) { // other events had not been sent yet
 			}
+			write(13, at-storage.Micros(20*time.Second/time.Microsecond)) // by a clock that is behind
 			write(11, at+1)
-			for range 2 { // it is read again, and sent once
+			for range 2 { // they are read again, and sent once
 				hub.Publish(events.Event{Kind: events.Gap})
 			}
-			if got := next(); !strings.Contains(got, `"id":"11"`) {
-				t.Fatalf("got %s, want user 11", got)
+			for _, want := range []string{`"id":"13"`, `"id":"11"`} {
+				if got := next(); !strings.Contains(got, want) {
+					t.Fatalf("got %s, want %s", got, want)
+				}
 			}
 			publish(write(12, at+2))
 			if got := next(); !strings.Contains(got, `"id":"12"`) {
 				t.Errorf("got %s, want user 12", got)
 			}
+			publish(before) // late
+			if got := next(); !strings.Contains(got, `"id":"14"`) {
+				t.Errorf("got %s, want user 14", got)
+			}
 		})
+	}
+}
+
+// What an event's answer could not read is null, and an error says so, as in a query.
+func TestEventsSayWhatCouldNotBeRead(t *testing.T) {
+	for _, over := range apitest.Transports {
+		store, hub := newFlaky(oracle.New(), "users"), events.NewHub(nil)
+		apitest.Users(t, store, 200)
+		api := apitest.New(t, store, apitest.Options{Hub: hub})
+		answers := api.As(1).Subscribe(t.Context(), over, `subscription { requestChanged { request { to { handle } id } } }`, nil)
+		at, last := storage.MicrosOf(time.Now()), storage.UserID(1)
+		ask := func(int) {
+			last++
+			row := storage.Edge{From: last, To: 1, Type: storage.Pending, UpdateTime: at + storage.Micros(last)}
+			for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+				if r := store.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+			hub.Publish(events.Event{Row: storage.Row{Side: storage.Inbox, Edge: row}})
+		}
+		until(t, answers, ask)
+		for _, want := range []string{
+			`{"errors":[{"message":"a part of the data cannot be reached at the moment","path":["requestChanged","request","to"],"extensions":{"code":"UNAVAILABLE","reason":"UNREACHABLE","retryable":true}}],"data":{"requestChanged":{"request":{"to":null,"id":"req_%s_1"}}}}`,
+			`{"data":{"requestChanged":{"request":{"to":{"handle":"u1"},"id":"req_%s_1"}}}}`,
+		} {
+			store.left.Store(int64(strings.Count(want, "null") * 1000))
+			ask(0)
+			got := ""
+			for want = fmt.Sprintf(want, last); !strings.Contains(got, want[strings.Index(want, `"id"`):]); { // what is before is from the beginning
+				got = next(t, answers)
+			}
+			if got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
 	}
 }

@@ -76,7 +76,7 @@ func (w *relationshipWatch) peer(e storage.Edge) storage.UserID {
 }
 
 func (w *relationshipWatch) Begin(ctx context.Context) (err error) {
-	w.last, err = w.changed(ctx, slices.Collect(maps.Keys(w.others)))
+	w.last, err = w.changed(ctx, slices.Sorted(maps.Keys(w.others)))
 	return err
 }
 
@@ -88,14 +88,14 @@ func (w *relationshipWatch) Answers(ctx context.Context, e events.Event) ([]*mod
 	case e.User != nil && prefetch.NeedsOf(ctx, on)&fields.Mark == 0: // a mark raises the version of the counts
 		return nil, false, nil
 	case others[0] == 0:
-		others = slices.Collect(maps.Keys(w.others))
+		others = slices.Sorted(maps.Keys(w.others))
 	}
 	changed, err := w.changed(ctx, others)
 	if err != nil || len(changed) == 0 {
 		return nil, false, err
 	}
 	var pairs []storage.Pair
-	for id := range changed {
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
 	prefetch.Fetch(ctx, relationshipPairs{pairs, on}, s.viewerObjects(ctx, w.viewer, true))

@@ -100,14 +100,20 @@ func TestSubscriptionsHaveOneField(t *testing.T) {
 // wantNext waits for the next answer.
 func wantNext(t *testing.T, answers <-chan string, want string) {
 	t.Helper()
-	select {
-	case got := <-answers:
-		if got != want {
-			t.Fatalf("got %s, want %s", got, want)
-		}
-	case <-time.After(generous):
-		t.Fatalf("nothing was sent, want %s", want)
+	if got := next(t, answers); got != want {
+		t.Fatalf("got %s, want %s", got, want)
 	}
+}
+
+// next returns what a subscription sends next.
+func next(t *testing.T, answers <-chan string) (answer string) {
+	t.Helper()
+	select {
+	case answer = <-answers:
+	case <-time.After(generous):
+		t.Fatal("nothing was sent")
+	}
+	return answer
 }
 
 // until repeats something until an answer comes. The subscription may not have begun yet when its

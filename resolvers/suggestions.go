@@ -20,9 +20,12 @@ const activeFor = 30 * 24 * time.Hour
 
 // followSuggestions are the followings of a user's followings, or of its audience.
 var followSuggestions = setOf(
-	func(ctx context.Context, f *selections.Field) (setArguments, error) {
-		a, err := parsePage(ctx, f)
-		a.best = f.Argument(ctx, "orderBy") == model.SuggestionOrderBest.String()
+	func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+		kind := cursor.RankedSuggestions
+		if a.best = f.Argument(ctx, "orderBy") == model.SuggestionOrderBest.String(); a.best {
+			kind = cursor.BestSuggestions
+		}
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, kind)
 		return a, err
 	},
 	func(_ context.Context, level *prefetch.Level, args setArguments, users []storage.UserID) {
@@ -35,7 +38,7 @@ var followSuggestions = setOf(
 	}, setQuestion.suggestions)
 
 // similarUsers are the other followings of a user's followers.
-var similarUsers = setOf(parsePage, nil, setQuestion.similar)
+var similarUsers = setOf(parsePart(cursor.Similar), nil, setQuestion.similar)
 
 func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 	if open, err := q.IsOpen(social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
@@ -109,7 +112,7 @@ func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
 	i := -1
 	today := r.Relations.Now().Truncate(24 * time.Hour)
 	since, upTo := storage.MicrosOf(today.Add(-activeFor)), storage.MicrosOf(today.Add(24*time.Hour)) // for a day, all requests ask for the same
-	return storage.Each(storage.LastPostLookups.Read(ctx, r.reads(), storage.LastPostsOf(users, upTo)...), func(last storage.Result[storage.Micros]) bool {
+	return storage.Each(storage.LastPostLookups.Read(ctx, loaders.For(ctx).Reader(), storage.LastPostsOf(users, upTo)...), func(last storage.Result[storage.Micros]) bool {
 		i++
 		return open[i] && last.Found && last.Value >= since
 	})

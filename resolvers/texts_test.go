@@ -58,16 +58,39 @@ func TestTextsOfUsers(t *testing.T) {
 
 // A form is told all that is wrong with it at once, with the argument of each error, and nothing of it is stored.
 func TestAllArgumentsThatAreRefused(t *testing.T) {
-	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+	onShards(t, apitest.Options{Declared: declare(t, someKinds)}, func(t *testing.T, v *village) {
 		post := publish(t, v.api, v.a, "x", "first")
+		admins := []string{"suspendUser", "linkIdentity", "createUser"}
 		for mutation, want := range map[string][]string{
 			`updateProfile(name: "", bio: "\u202e", website: "x", locked: true)`:                 {"bio TEXT_INVISIBLE", "name TEXT_LENGTH", "website URL_MALFORMED"},
 			`publishPost(clientKey: "", text: "", media: [])`:                                    {"clientKey INVALID_VALUE", "text TEXT_LENGTH"},
 			`editPost(postId: "` + post + `", text: "\u202e", media: [{url: "x", kind: IMAGE}])`: {"media URL_MALFORMED", "text TEXT_INVISIBLE"},
 			`addComment(postId: "` + post + `", clientKey: " ", text: " ")`:                      {"clientKey INVALID_VALUE", "text TEXT_LENGTH"},
+			`addComment(postId: "x", clientKey: " ", text: "a")`:                                 {"clientKey INVALID_VALUE", "postId ID_MALFORMED"},
+			`editPost(postId: "x", text: "\u202e")`:                                              {"postId ID_MALFORMED", "text TEXT_INVISIBLE"},
+			`requestFriend(userId: "x", message: "\u202e")`:                                      {"message TEXT_INVISIBLE", "userId ID_MALFORMED"},
+			`setFollowMark(userId: "x", remark: "\u202e")`:                                       {"remark TEXT_INVISIBLE", "userId ID_MALFORMED"},
+			`mute(userId: "x", scope: EVERYTHING, until: "2001-01-01T00:00:00Z")`:                {"until OUT_OF_RANGE", "userId ID_MALFORMED"},
+			`reportUser(userId: "x", reason: "")`:                                                {"reason TEXT_LENGTH", "userId ID_MALFORMED"},
+			`reportPost(postId: "x", reason: "")`:                                                {"postId ID_MALFORMED", "reason TEXT_LENGTH"},
+			`acceptRequests(kind: FOLLOW, first: 101, after: "")`:                                {"after CURSOR_MALFORMED", "first OUT_OF_RANGE"},
+			`reportUser(userId: "` + v.a.String() + `", reason: "x")`:                            {"userId SELF"},
+			`reportPost(postId: "` + post + `", reason: "x")`:                                    {"postId SELF"},
+			`updateList(listId: "x", name: "")`:                                                  {"listId ID_MALFORMED", "name TEXT_LENGTH"},
+			`addToList(listId: "x", userIds: [` + strings.Repeat("1 ", 501) + `])`:               {"listId ID_MALFORMED", "userIds TOO_LONG"},
+			`followList(listId: "x", after: "y")`:                                                {"after CURSOR_MALFORMED", "listId ID_MALFORMED"},
+			`suspendUser(userId: "x", reason: "", until: "2001-01-01T00:00:00Z")`:                {"reason TEXT_LENGTH", "until OUT_OF_RANGE", "userId ID_MALFORMED"},
+			`linkIdentity(userId: "x", issuer: "", subject: "y")`:                                {"subject IDENTITY_MALFORMED", "userId ID_MALFORMED"},
+			`createUser(id: "x", handle: "", name: "")`:                                          {"handle HANDLE_MALFORMED", "id ID_MALFORMED", "name TEXT_LENGTH"},
+			`relate(kind: WORKS_WITH, ids: [` + strings.Repeat("1 ", 101) + `], until: "2101-01-01T00:00:00Z", attributes: {since: "\u202e"})`: {"ids TOO_LONG", "since TEXT_INVISIBLE", "until INVALID_VALUE"},
+			`relate(kind: SUBSCRIBES, ids: [1], until: "2001-01-01T00:00:00Z", attributes: {since: "\u202e"})`:                                 {"since TEXT_INVISIBLE", "until OUT_OF_RANGE"},
 		} {
-			answer := v.api.As(v.a).Ask(`mutation { `+mutation+` { __typename } }`, nil)
 			field, _, _ := strings.Cut(mutation, "(")
+			by := v.api.As(v.a)
+			if slices.Contains(admins, field) {
+				by = v.api.Admin()
+			}
+			answer := by.Ask(`mutation { `+mutation+` { __typename } }`, nil)
 			answer.DataIs(fmt.Sprintf(`{%q: null}`, field))
 			var got []string
 			for _, e := range answer.Errors {
@@ -77,6 +100,41 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			}
 			if slices.Sort(got); !slices.Equal(got, want) {
 				t.Errorf("%s: %v, want %v", mutation, got, want)
+			}
+		}
+
+		// So are the arguments of lists, at the place of each.
+		long, foreign := strings.Repeat("x", 401), "HAEB" // a cursor of another kind
+		told := map[string][]string{}
+		for _, query := range []string{
+			`user(by: {id: 1}) { followings(first: -1, last: 101, after: "x", before: "y") { totalCount } edges(kind: WORKS_WITH, first: 101, after: "` + foreign + `") { totalCount } }`,
+			`user(by: {id: 1}) { followSuggestions(first: 101, after: "` + foreign + `") { complete } }`, `user(by: {id: 1}) { commonFollowings(with: "x", first: 101, after: "` + foreign + `", before: "x") { totalCount } }`,
+			`user(by: {id: 1}) { friends(first: 101, after: "x", filter: {match: "x"}) { totalCount } followers(last: 101, before: "x", filter: {match: "x"}) { totalCount } }`,
+			`viewer { feed(first: 101, newerThan: "z") { edges { cursor } } requests(kind: FOLLOW, state: DECLINED, first: 101, after: "` + foreign + `") { totalCount }
+				activity(first: 101, after: "x") { edges { cursor } } blockedUsers(first: 101, after: "` + foreign + `") { totalCount } dismissedUsers(first: 101, after: "x") { totalCount } edge(kind: ADMIRES, id: "x") { cursor } }`,
+			`edgesTo(kind: WORKS_WITH, id: "x", first: 101, after: "y") { totalCount } searchUsers(text: "` + long + `", first: 101, after: "x") { complete }
+				people(where: {followedBy: "x"}, first: 101, after: "y") { totalCount }`,
+			`moderationLog(userId: "x", first: 101, after: "y") { edges { cursor } }`,
+		} {
+			by := v.api.As(v.a)
+			if strings.HasPrefix(query, "moderationLog") {
+				by = v.api.Admin()
+			}
+			for _, e := range by.Ask("{ "+query+" }", nil).Errors {
+				if told[e.At()] = append(told[e.At()], fmt.Sprint(e.Extensions["argument"])); e.Extensions["argument"] == nil || e.At() == "" {
+					t.Error(e.At(), e.Message)
+				}
+			}
+		}
+		for at, want := range map[string][]string{
+			"user.followings": {"after", "before", "first", "last", "last"}, "user.followSuggestions": {"after", "first"}, "user.friends": {"after", "first"},
+			"user.followers": {"before", "last"}, "user.commonFollowings": {"after", "before", "first", "with"}, "user.edges": {"after", "first"},
+			"viewer.feed": {"first", "newerThan"}, "viewer.requests": {"after", "first", "state"}, "viewer.activity": {"after", "first"}, "viewer.blockedUsers": {"after", "first"},
+			"viewer.dismissedUsers": {"after", "first"}, "viewer.edge": {"id"}, "edgesTo": {"after", "first", "id"}, "searchUsers": {"after", "first", "text"},
+			"people": {"after", "first", "where"}, "moderationLog": {"after", "first", "userId"},
+		} {
+			if slices.Sort(told[at]); !slices.Equal(told[at], want) {
+				t.Errorf("%s: %v, want %v", at, told[at], want)
 			}
 		}
 		v.api.Ask(`{ user(by: {id: `+v.a.String()+`}) { locked } }`, nil).Is(`{"user": {"locked": false}}`)
