@@ -15,6 +15,7 @@ import (
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -48,8 +49,12 @@ func seenLists(ctx context.Context, ids []storage.ListID) []storage.Result[stora
 	for i, read := range loaders.Of(loaders.For(ctx), storage.ListLookups).Fetch(storage.Each(ids, oneList)) {
 		lists[i].Err = cmp.Or(err, read.Err)
 		for _, l := range read.Value {
-			if lists[i].Err == nil && l.ListID == ids[i] && !a.Hides(l.Owner) && (l.Public || prefetch.IsViewer(ctx, l.Owner)) {
+			switch {
+			case lists[i].Err != nil || l.ListID != ids[i] || a.Hides(l.Owner):
+			case l.Public || prefetch.IsViewer(ctx, l.Owner):
 				lists[i] = storage.Result[storage.UserList]{Value: l, Found: true}
+			default:
+				prefetch.AccessOf(ctx).Notice(why.Closed, l.Owner)
 			}
 		}
 	}
@@ -69,8 +74,9 @@ func listOf(ctx context.Context, argument, text string) (*storage.UserList, erro
 	return &list.Value, list.Err
 }
 
-// ownListID is the id of a list of the viewer, who is about to change so many objects. Whether there is the list is not known.
-func (r *Resolver) ownListID(ctx context.Context, text string, objects int) (storage.ListID, error) {
+// ownListID is the id of a list of the viewer, who is about to change so many objects. Whether there is the list is not known. more are the
+// checks of the other arguments.
+func (r *Resolver) ownListID(ctx context.Context, text string, objects int, more ...error) (storage.ListID, error) {
 	viewer, err := r.actorOf(ctx, objects)
 	if err != nil {
 		return storage.ListID{}, err
@@ -79,12 +85,12 @@ func (r *Resolver) ownListID(ctx context.Context, text string, objects int) (sto
 	if err == nil && id.Owner != viewer {
 		err = errNoList.In("listId")
 	}
-	return id, err
+	return id, allOf(append(more, err))
 }
 
 // ownListOf is ownListID of a list that there is.
-func (r *Resolver) ownListOf(ctx context.Context, text string, objects int) (*storage.UserList, error) {
-	if _, err := r.ownListID(ctx, text, objects); err != nil {
+func (r *Resolver) ownListOf(ctx context.Context, text string, objects int, more ...error) (*storage.UserList, error) {
+	if _, err := r.ownListID(ctx, text, objects, more...); err != nil {
 		return nil, err
 	}
 	return listOf(ctx, "listId", text)
@@ -115,7 +121,7 @@ var listOwner = prefetch.NewField(prefetch.NoArguments, func(ctx context.Context
 
 // listMembers is a page of the members of a list, or how many these are.
 var listMembers = &setField[storage.UserList]{
-	parse: parsePage, name: func(l storage.UserList) storage.PostID { return listName(l.ListID) },
+	parse: parsePart(cursor.Edges), name: func(l storage.UserList) storage.PostID { return listName(l.ListID) },
 	setWork: setWork{single: true, answer: func(q setQuestion, ctx context.Context) (userPage, error) {
 		list := membersOf(storage.ListID{Owner: q.user, Number: q.name.Of.Number})
 		return list.page(ctx, q.resolver, q.read, q.audience, q.arguments.PageArguments, list.cursorsOf(), q.needs())
@@ -201,6 +207,35 @@ func (listFields) Has(ctx context.Context, obj *model.List, _ string) (bool, err
 	return edge.Value.Type == storage.Related, edge.Err
 }
 
+// Lists asks for the edges from all lists of the viewer to a user, as [listHas] does.
+func (viewerFields) Lists(ctx context.Context, obj *model.Viewer, with string) ([]*model.List, error) {
+	user, err := parseUserID("with", with)
+	if err != nil {
+		return nil, err
+	}
+	a, err := prefetch.AudienceOf(ctx)
+	if err != nil || a.Hides(user) {
+		return []*model.List{}, err
+	}
+	l := loaders.For(ctx)
+	all := loaders.Of(l, storage.ListLookups).Get(storage.ListsQuery{Owner: obj.User.UserID, UpTo: math.MaxInt64, Limit: storage.MaxLists})
+	if all.Err != nil {
+		return nil, all.Err
+	}
+	edges := storage.Each(all.Value, func(l storage.UserList) storage.Pair { return memberOf(l, user) })
+	var on []storage.UserList
+	for i, edge := range loaders.Of(l, storage.EdgeLookups[storage.Relations]).Fetch(edges) {
+		if edge.Err != nil {
+			return nil, edge.Err
+		}
+		if edge.Value.Type == storage.Related {
+			on = append(on, all.Value[i])
+		}
+	}
+	prefetch.Fetch(ctx, prefetch.RowsOn(on, prefetch.Running(ctx).Below))
+	return storage.Each(on, func(l storage.UserList) *model.List { return &model.List{Row: l} }), nil
+}
+
 func (listFields) MemberCount(ctx context.Context, obj *model.List) (int32, error) {
 	_, p, err := prefetch.Answer[storage.UserID](ctx, listName(obj.Row.ListID))
 	if err != nil {
@@ -240,16 +275,15 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 }
 
 func (r mutations) UpdateList(ctx context.Context, id string, name *string, public *bool) (*model.ListPayload, error) {
-	which, err := r.ownListID(ctx, id, 1)
+	var badName error
+	if name != nil {
+		var checked string
+		checked, badName = accounts.CheckName("name", *name, 1, storage.MaxListName)
+		name = &checked
+	}
+	which, err := r.ownListID(ctx, id, 1, badName)
 	if err != nil {
 		return nil, err
-	}
-	if name != nil {
-		checked, err := accounts.CheckName("name", *name, 1, storage.MaxListName)
-		if err != nil {
-			return nil, err
-		}
-		name = &checked
 	}
 	list, changed, err := r.Writes.UpdateList(ctx, which, storage.ListChange{Name: name, Public: public})
 	if err != nil {
@@ -275,7 +309,7 @@ func (r mutations) DeleteList(ctx context.Context, id string) (*model.ListPayloa
 }
 
 func (r mutations) AddToList(ctx context.Context, id string, texts []string) (*model.ListPayload, error) {
-	list, err := r.ownListOf(ctx, id, len(texts))
+	list, err := r.ownListOf(ctx, id, len(texts), checkLength("userIds", len(texts), limits.MaxIDs))
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +317,7 @@ func (r mutations) AddToList(ctx context.Context, id string, texts []string) (*m
 }
 
 func (r mutations) RemoveFromList(ctx context.Context, id string, texts []string) (*model.ListPayload, error) {
-	list, err := r.ownListOf(ctx, id, len(texts))
+	list, err := r.ownListOf(ctx, id, len(texts), checkLength("userIds", len(texts), limits.MaxIDs))
 	if err != nil {
 		return nil, err
 	}
@@ -316,22 +350,20 @@ func (r mutations) changeMembers(ctx context.Context, list *storage.UserList, te
 // followedAtOnce is how many members of a list are followed by one call.
 const followedAtOnce = limits.MaxIDs
 
-func (r mutations) FollowList(ctx context.Context, id string, after *string) (*model.FollowListPayload, error) {
+func (r mutations) FollowList(ctx context.Context, id string, _ *string) (*model.FollowListPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
-	list, err := listOf(ctx, "listId", id)
-	if err != nil {
+	list, badList := listOf(ctx, "listId", id)
+	args, badAfter := prefetch.PageArguments{Size: followedAtOnce}, error(nil)
+	args.Text, badAfter = prefetch.ParseCursor(ctx, prefetch.Running(ctx), cursor.Edges, "after")
+	if err := apierr.All(badList, badAfter); err != nil {
 		return nil, err
 	}
 	a, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
-	}
-	args := prefetch.PageArguments{Size: followedAtOnce}
-	if after != nil {
-		args.Text = *after
 	}
 	l := membersOf(list.ListID)
 	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursorsOf(), prefetch.PageNeeds{Rows: true})

@@ -21,7 +21,7 @@ func usersOf(ctx context.Context, w prefetch.Users, at prefetch.Paths) []*model.
 	needs, l, r := prefetch.NeedsOf(ctx, w.On), e.Loaders, e.Owner.(*Resolver)
 	users, made := make([]*model.User, len(w.IDs)), make([]model.User, len(w.IDs))
 	for i, id := range w.IDs {
-		if e.IsAbsent(id) {
+		if e.At(at, i); e.IsAbsent(id) {
 			continue
 		}
 		u := &made[i]
@@ -117,6 +117,7 @@ func readPage(ctx context.Context, f *selections.Field, p *userPage) *model.User
 
 // shownUsers makes the users, who have been fetched, and leaves out what belongs to users who have gone.
 func shownUsers(ctx context.Context, f *selections.Field, p *userPage) *model.UserConnection {
+	prefetch.Explain(ctx, p)
 	nodes, places := nodesOn(ctx, f, p)
 	return &model.UserConnection{
 		UserPage: model.UserPage{Nodes: nodes, PageInfo: p.Info, Complete: p.Complete, Total: p.Total},

@@ -81,17 +81,17 @@ func TestNullRemoves(t *testing.T) {
 			}
 		}
 		postID := api.Ask(`mutation { publishPost(clientKey: "k", text: "one", media: [{kind: IMAGE, url: "https://example.org/1"}]) { post { id } } }`, nil).Whole().At("publishPost.post.id").(string)
-		const change = `mutation ($post: ID!, $bio: String, $remark: String, $text: String, $media: [MediaInput!]) {
-			updateProfile(bio: $bio) { changed } setFollowMark(userId: 2, remark: $remark) { changed } editPost(postId: $post, text: $text, media: $media) { changed } }`
+		const change = `mutation ($post: ID!, $bio: String, $remark: String, $special: Boolean, $text: String, $media: [MediaInput!]) {
+			updateProfile(bio: $bio) { changed } setFollowMark(userId: 2, remark: $remark, special: $special) { changed } editPost(postId: $post, text: $text, media: $media) { changed } }`
 		full := `{"user":{"name":"A","bio":"b","avatarUrl":"/faces/7.svg","website":"https://example.org","posts":{"nodes":[{"text":"one","media":[{"url":"https://example.org/1"}]}]}},"relationship":{"remark":"r","special":true}}`
 		given := apitest.Vars{"post": postID}
 		api.Ask(`mutation { updateProfile(bio: "b", avatarUrl: "/faces/7.svg", website: "https://example.org") { changed } setFollowMark(userId: 2, special: true, remark: "r") { changed } }`, nil).Whole()
 		api.Ask(change, given).Is(`{"updateProfile": {"changed": false}, "setFollowMark": {"changed": false}, "editPost": {"changed": false}}`)
 		shown("left out", full)
-		given["bio"], given["remark"], given["media"] = nil, nil, nil
+		given["bio"], given["remark"], given["special"], given["media"] = nil, nil, nil, nil
 		api.Ask(change, given).Is(`{"updateProfile": {"changed": true}, "setFollowMark": {"changed": true}, "editPost": {"changed": true}}`)
 		api.Ask(`mutation { updateProfile(avatarUrl: null, website: null, name: null, locked: null) { changed } }`, nil).Is(`{"updateProfile": {"changed": true}}`)
-		shown("null", `{"user":{"name":"A","bio":null,"avatarUrl":null,"website":null,"posts":{"nodes":[{"text":"one","media":[]}]}},"relationship":{"remark":null,"special":true}}`)
+		shown("null", `{"user":{"name":"A","bio":null,"avatarUrl":null,"website":null,"posts":{"nodes":[{"text":"one","media":[]}]}},"relationship":{"remark":null,"special":false}}`)
 		api.Ask(`mutation ($post: ID!) { editPost(postId: $post, text: null) { changed } }`, apitest.Vars{"post": postID}).Refused("BAD_USER_INPUT")
 	})
 }

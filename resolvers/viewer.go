@@ -44,13 +44,13 @@ func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, u
 	if user == nil {
 		return nil
 	}
-	return &model.Viewer{User: user, Deactivated: prefetch.OperationOf(ctx).IsHidden(id)}
+	return &model.Viewer{User: user}
 }
 
 // DismissedUsers is a part of a list of at most [storage.MaxDismissals], which is read whole: it comes by id.
 func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
-	args, err := prefetch.ParsePage(ctx, f, 0)
+	args, err := prefetch.ParsePart(ctx, f, cursor.Dismissed)
 	if err != nil {
 		return nil, err
 	}

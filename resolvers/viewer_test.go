@@ -25,6 +25,7 @@ func TestSubscriptionsSendTheViewer(t *testing.T) {
 			"postAdded":      func(i int) { publish(t, v.api, v.d, "hello", fmt.Sprint("k", i)) },
 			"favoriteAdded":  func(i int) { v.favorites(v.b, []string{"favorite", "unfavorite"}[i%2], post) },
 			"commentAdded":   func(i int) { comment(t, v.api, v.b, post, fmt.Sprint("t", i)) },
+			"activityAdded":  func(i int) { comment(t, v.api, v.b, post, fmt.Sprint("u", i)) },
 		} {
 			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+selection+` { viewer { id user { id handle `+pages+` } discoverable mutedUsers { totalCount } } } }`)
 			name, _, _ := strings.Cut(selection, "(")

@@ -50,6 +50,8 @@ func TestMutationsAreLimited(t *testing.T) {
 				value = `"2"`
 			case a.Type.Name() == "RequestKind":
 				value = `FOLLOW`
+			case a.Type.Name() == "AccountsKind":
+				value = `BLOCKS`
 			case a.Name == "listId":
 				value = `"list_1_5"`
 			case a.Name == "postId":
