@@ -1,0 +1,107 @@
+package resolvers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"kith/graph/model"
+	"kith/resolvers/prefetch"
+	"kith/resolvers/watch"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/events"
+)
+
+// ActivityAdded reads the groups of an event's kind again: what it sends is what `activity` answers.
+func (r subscriptions) ActivityAdded(ctx context.Context) (<-chan *model.ActivityAdded, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &activityWatch{resolver: r.Resolver, viewer: viewer}
+	concerns := func(e events.Event) bool { _, is := w.kindOf(e); return is }
+	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(w))
+}
+
+// activityWatch is the state of one activityAdded.
+type activityWatch struct {
+	resolver *Resolver
+	viewer   storage.UserID
+	began    storage.Micros
+	newest   storage.Micros // that the client knows
+}
+
+// kindOf is what an event adds for the viewer.
+func (w *activityWatch) kindOf(e events.Event) (social.ActivityKind, bool) {
+	switch {
+	case e.Post.News == storage.PostCommented:
+		return social.PostCommented, e.Post.Author == w.viewer
+	case e.Side == storage.Inverse && e.Edge.Type == storage.Following:
+		return social.Followed, e.Edge.To == w.viewer
+	case e.Side == storage.Inverse && e.Edge.Type == storage.Requested:
+		return social.FollowAsked, e.Edge.To == w.viewer
+	case e.Side == storage.Inbox && e.Edge.Type == storage.Pending:
+		return social.FriendAsked, e.Edge.To == w.viewer
+	case e.Side == storage.Inbox && e.Edge.Type == storage.Accepted:
+		return social.FriendAccepted, e.Edge.From == w.viewer
+	case e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Favorited:
+		return social.PostFavorited, e.Edge.To == w.viewer
+	case e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Mentioned:
+		return social.Mentions, e.Edge.To == w.viewer
+	case e.Side == storage.RelationInbox && e.Edge.Post == storage.Acceptances.Number && e.Edge.Type == storage.Related:
+		return social.FollowAccepted, e.Edge.To == w.viewer
+	}
+	return 0, false
+}
+
+func (w *activityWatch) Begin(ctx context.Context) ([]social.ActivityGroup, error) {
+	w.began = storage.MicrosOf(time.Now())
+	w.newest = w.began
+	known, _, err := w.Read(ctx, events.Event{Kind: events.Gap})
+	return known, err
+}
+
+func (w *activityWatch) Read(ctx context.Context, e events.Event) (rows []social.ActivityGroup, more bool, err error) {
+	var part activityPart
+	only, known := w.kindOf(e)
+	for kind := range part.kinds {
+		part.kinds[kind] = w.resolver.servesActivity(activityKinds[kind]) && (!known || social.ActivityKind(kind) == only)
+	}
+	a, err := w.resolver.activity(ctx, w.viewer, part)
+	if err != nil {
+		return nil, false, err
+	}
+	rows, _, err = a.Newer(ctx, max(w.began-watch.InFlight, w.newest-watch.Unheard))
+	rows = slices.Clone(rows)
+	slices.Reverse(rows)
+	for _, g := range rows {
+		w.newest = watch.Reached(w.newest, g.At)
+	}
+	return rows, false, err
+}
+
+// activityState is a group as a client knows it.
+type activityState struct {
+	group social.ActivityMark // of its day
+	state uint64
+}
+
+// About knows a group by what it is made of: its time is that of the last one, and clocks differ.
+func (*activityWatch) About(g social.ActivityGroup) (activityState, storage.Micros) {
+	return activityState{social.ActivityMark{At: g.Day(), Kind: g.Kind, Post: g.Post}, g.State}, g.At
+}
+
+func (w *activityWatch) Send(ctx context.Context, rows []social.ActivityGroup) []*model.ActivityAdded {
+	s := payloadSelection(ctx)
+	edge := s.below("edge")
+	on := edge.of("node")
+	prefetch.Fetch(ctx, prefetch.RowsOn(rows, on), s.viewerObjects(ctx, w.viewer, true))
+	nodes := activityOf(ctx, w.viewer, rows, on, prefetch.Here(ctx, s.key("edge"), edge.key("node")))
+	self := s.showViewer(ctx, w.viewer, true)
+	list := make([]*model.ActivityAdded, len(rows))
+	for i, g := range rows {
+		list[i] = &model.ActivityAdded{Edge: &model.ActivityEdge{Cursor: spellActivity(prefetch.Unsealed, g.ActivityMark), Node: nodes[i]}, Viewer: self}
+	}
+	return list
+}

@@ -1,0 +1,73 @@
+package resolvers_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/events"
+)
+
+// The viewer is told of each group that somebody joins, as `activity` then has it, and not of itself or of whom it must not see.
+func TestActivityAdded(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		post := publish(t, v.api, v.a, "x", "1")
+		answers := subscribe(t, v.api, v.hub, v.a, `subscription { activityAdded { edge { cursor node { kind actors { id } othersCount post { text } } } viewer { id } } }`)
+		next := func(want ...string) {
+			t.Helper()
+			for {
+				select {
+				case answer := <-answers:
+					for _, part := range want {
+						if !strings.Contains(answer, part) {
+							t.Fatalf("%s came, want %s", answer, want)
+						}
+					}
+					return
+				case <-time.After(generous):
+					t.Fatalf("%s is not reported", want)
+				}
+			}
+		}
+		until(t, answers, func(i int) { v.do(v.b, []string{"follow", "unfollow"}[i%2], v.a).Whole() })
+		v.does(v.a, "block", v.d)
+		comment(t, v.api, v.a, post, "mine")
+		v.favorites(v.c, "favorite", post)
+		next(`"FAVORITE"`, `[{"id":"`+v.c.String()+`"}]`, `"text":"x"`, `"viewer_`+v.a.String()+`"`)
+		comment(t, v.api, v.b, post, "theirs")
+		next(`"COMMENT"`, `[{"id":"`+v.b.String()+`"}]`)
+		v.favorites(v.b, "favorite", post)
+		next(`"FAVORITE"`, `[{"id":"`+v.b.String()+`"},{"id":"`+v.c.String()+`"}]`)
+		publish(t, v.api, v.b, "with @u"+v.a.String(), "1")
+		next(`"MENTION"`, `[{"id":"`+v.b.String()+`"}]`, `"text":"with @u`)
+		v.does(v.c, "requestFriend", v.a)
+		next(`"FRIEND_REQUEST"`, v.c.String())
+		v.api.As(v.c).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
+		v.does(v.a, "follow", v.c)
+		v.does(v.c, "acceptRequest FOLLOW", v.a)
+		next(`"FOLLOW_ACCEPTED"`, v.c.String())
+
+		// Clocks differ: who joins a group may have done it before the last one of it.
+		v.does(v.c, "follow", v.a)
+		next(`"FOLLOW"`, v.c.String())
+		late := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 38, To: v.a, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now().Add(-10 * time.Second))}}
+		for range 2 { // the second time it is not sent
+			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+				if r := v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0]; r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+			v.hub.Publish(events.Event{Row: late})
+		}
+		next(`"FOLLOW"`, `{"id":"38"}`)
+		v.does(39, "follow", v.a)
+		next(`"FOLLOW"`, `{"id":"39"}`)
+
+		// Who ends it and does it again is told again, by any clock.
+		v.does(38, "unfollow", v.a)
+		v.does(38, "follow", v.a)
+		next(`"FOLLOW"`, `{"id":"38"}`)
+	})
+}
