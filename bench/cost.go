@@ -70,7 +70,7 @@ var DearFields = map[string][]string{
 		`feed(first: 1, after: "$p") { nodes { id } }`, `feed(first: 1, newerThan: "$p") { nodes { id } newerThan { count } }`, `feed(first: 1, only: {special: true}, after: "$p") { nodes { id } }`,
 		"blockedUsers(first: $i) { totalCount nodes { id } }", "mutedUsers(first: $i) { totalCount nodes { id } }", "dismissedUsers(first: $i) { totalCount nodes { id } }",
 		"requests(kind: FRIEND, direction: RECEIVED, first: $i) { totalCount nodes { id } }", "requests(kind: FOLLOW, first: $i) { totalCount nodes { id } }",
-		"edge(kind: ADMIRES, id: $o) { since node { id } }",
+		"edge(kind: ADMIRES, id: $o) { since node { id } }", `accountsFile(kind: FOLLOWS, after: "$i.") { text endCursor }`, `accountsFile(kind: LISTS, after: "$i.") { text }`, "lists(with: $o) { name }",
 		"activity(first: $i) { unseen { count } nodes { kind actors { id } post { id } } }", "activity(first: $i, kinds: [FOLLOW]) { unseen { count } nodes { kind } }",
 	},
 	"User": {
@@ -106,6 +106,19 @@ type DearProbe struct {
 	Name    string
 	Request func(aliases int) AppRequest // other arguments in each call
 	Most    int                          // aliases that fit into a query
+	New     bool                         // each request has a text that was not sent before
+}
+
+// NewTexts asks for one field under many aliases that nobody has used before.
+func NewTexts(g *Graph, seed uint64, secret []byte) (DearProbe, error) {
+	d, err := newCostDraw(g, seed, secret)
+	return DearProbe{Name: "{ viewer { user { id } } }, a new text each time", Most: 1, New: true, Request: func(int) AppRequest {
+		var all strings.Builder
+		for d.next++; all.Len() < 3600; {
+			fmt.Fprintf(&all, "a%d_%d: id ", d.next, all.Len())
+		}
+		return d.request("{ viewer { user { "+all.String()+"} } }", false)
+	}}, err
 }
 
 // DearProbes makes the probes for a store that holds the graph, the viewer and the graph's words.

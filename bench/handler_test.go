@@ -159,14 +159,6 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 	return gateway.New(configOf(b, store, cache))
 }
 
-// feedStore is the store that home feeds read: posts come from the cache, as in `kith serve`.
-type feedStore struct {
-	storage.Answerer
-	store storage.Store
-}
-
-func (f feedStore) Shards() int { return f.store.Shards() }
-
 // configOf is the configuration of the gateway that handlerOver makes.
 func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gateway.Config {
 	b.Helper()
@@ -176,14 +168,10 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache) gatewa
 		b.Fatal(err)
 	}
 	relations := social.NewRelations(social.RelationsConfig{Store: store, HiddenUsers: hiddenUsers})
-	feeds := feedStore{store, store}
-	if cache != nil {
-		feeds.Answerer = cache
-	}
 	root := &resolvers.Resolver{
 		Declared:  declared.Nothing,
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
-		Feeds:   &social.Feeds{Store: feeds},
+		Feeds:   &social.Feeds{Shards: store.Shards},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Popular: social.NewPopular(store, time.Now, nil),
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of all packages ("all", the default). "race" runs the tests of the concurrent packages once
 # more, under the race detector. It leaves out tests that the detector makes many times slower and finds nothing
-# in: those on SQLite in Go, those of plans, and those that count statements. "clients" runs the tests with large
+# in: those on SQLite in Go, those of plans, those that count statements, and long ones that ask for one thing after another. "clients" runs the tests with large
 # programs from npm, which "all" skips. Prints a line for each package as it ends, every half minute what is running,
 # then what was skipped and why, what failed, how long each package took, and a last line with the counts.
 #
@@ -14,6 +14,7 @@ cd "$(dirname "$0")/.."
 # Packages that run under the race detector, each with the packages below it, and the tests that are left out.
 concurrent='cluster|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|FeedsOfARequestShare|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
+slow="$slow|AStoreIsCopiedUnderLoad|PagesOfAListShare|NullComesOnlyWithAnError|CursorsReveal|AMalformedID|LongListsInMemory|NoStatement|DatabasesOutOfUse|EmptyShards|StoresThatMustExist|BulkWritesCount|ShareItsBudget|WhenTheCountIsWrong|ThatOfBruteForce"
 
 # Packages that take long, the longest first.
 slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite replication/binlog reconcile gateway bench/baseline examples cluster social'

@@ -74,8 +74,9 @@ WHERE to_user_id = ? AND type = 1`
 DELETE FROM users
 WHERE user_id = ?`
 
-	sqlDropHandle = `
-DELETE FROM handles
+	sqlRestHandle = `
+UPDATE handles
+SET claimed_at = ?
 WHERE handle = (SELECT handle FROM users WHERE user_id = ?)`
 
 	sqlDropCounts = `
@@ -109,7 +110,7 @@ type writes struct {
 	insertEdge, updateEdge             [2]*sql.Stmt // of following and follower
 	addCounts, setRemark, setName      *sql.Stmt
 	addHandle, insertUser, noCounts    *sql.Stmt
-	peers, dropUser, dropHandle, dropC *sql.Stmt
+	peers, dropUser, restHandle, dropC *sql.Stmt
 }
 
 func newWrites(db *sql.DB) (*writes, error) {
@@ -122,7 +123,7 @@ func newWrites(db *sql.DB) (*writes, error) {
 		db: db, isolation: isolation, lockTwo: prepare(sqlLockTwo), twoEdges: prepare(sqlTwoEdges), addCounts: prepare(sqlAddCounts),
 		setRemark: prepare(sqlRemark), setName: prepare(sqlRename), addHandle: prepare(sqlAddHandle),
 		insertUser: prepare(sqlAddUser), noCounts: prepare(sqlNoCounts), peers: prepare(sqlPeers),
-		dropUser: prepare(sqlDropUser), dropHandle: prepare(sqlDropHandle), dropC: prepare(sqlDropCounts),
+		dropUser: prepare(sqlDropUser), restHandle: prepare(sqlRestHandle), dropC: prepare(sqlDropCounts),
 	}
 	for i := range w.insertEdge {
 		w.insertEdge[i], w.updateEdge[i] = prepare(sqlInsertEdge[i]), prepare(sqlUpdateEdge[i])
@@ -260,7 +261,10 @@ func (w *writes) deleteUser(id int64) error {
 				return err
 			}
 		}
-		for _, statement := range []*sql.Stmt{w.dropHandle, w.dropUser, w.dropC} {
+		if _, err := tx.Stmt(w.restHandle).Exec(now+(30*24*time.Hour).Microseconds(), id); err != nil {
+			return err
+		}
+		for _, statement := range []*sql.Stmt{w.dropUser, w.dropC} {
 			if _, err := tx.Stmt(statement).Exec(id); err != nil {
 				return err
 			}

@@ -38,7 +38,7 @@ func TestEachRelationHasARowAndAHead(t *testing.T) {
 		}
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
-		last := map[storage.Side]storage.EdgeType{storage.Forward: storage.Requested, storage.Requests: storage.Removed}[side]
+		last := map[storage.Side]storage.EdgeType{storage.Forward: storage.Denied, storage.Requests: storage.Removed}[side]
 		for kind := storage.None; kind <= last+1; kind++ {
 			if _, known := RelationOf(side, kind); known != (kind <= last) {
 				t.Errorf("%s %d: %v", side, kind, known)

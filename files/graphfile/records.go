@@ -70,9 +70,9 @@ var CommentFormat = Format[storage.NewComment]{Comments, func(c *storage.NewComm
 	return nil
 }}
 
-// FavoriteFormat is the format of favorites. One that was taken back is of type [storage.None].
+// FavoriteFormat is the format of favorites, and of mentions, which are in the same table. What was taken back is of type [storage.None].
 var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []column {
-	return []column{id(&e.From), id(&e.To), number(&e.Post), moment(&e.UpdateTime), word(&e.Type, truths)}
+	return []column{id(&e.From), id(&e.To), number(&e.Post), moment(&e.UpdateTime), word(&e.Type, []string{"false", "true", "mention"})}
 }, nil}
 
 // ListFormat is the format of the lists of users. Their members are relations.

@@ -15,8 +15,9 @@ type Relation string
 const (
 	Follows Relation = "following"
 	Blocks  Relation = "blocking"
-	Waiting Relation = "follow_request" // a follow that waits for the approval of To
-	Ended   Relation = "ended"          // a follow, a request for one, or a block that has ended
+	Waiting Relation = "follow_request"          // a follow that waits for the approval of To
+	Ended   Relation = "ended"                   // a follow, a request for one, or a block that has ended
+	Denied  Relation = "declined_follow_request" // of a user who is locked, and has declined it
 
 	Requests  Relation = "friend_request" // for friendship, pending
 	Accepted  Relation = "accepted_request"
@@ -35,6 +36,7 @@ var relations = []relationOfType{
 	{Follows, storage.Forward, storage.Following},
 	{Waiting, storage.Forward, storage.Requested},
 	{Ended, storage.Forward, storage.None},
+	{Denied, storage.Forward, storage.Denied},
 	{NoRequest, storage.Requests, storage.None},
 	{Declined, storage.Requests, storage.Declined},
 	{Cancelled, storage.Requests, storage.Cancelled},
