@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp/kb"
 
@@ -25,12 +24,12 @@ type site struct {
 	browser *webtest.Browser
 }
 
-func open(t *testing.T, most time.Duration, args ...string) site {
+func open(t *testing.T, args ...string) site {
 	t.Helper()
 	needsApp(t)
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)), trusting(t, "log"), kithtest.Args(args...))
 	knowsTheApp(t, g)
-	return site{g, webtest.Open(t, g.URL, most)}
+	return site{g, webtest.Open(t, g.URL)}
 }
 
 // trusting makes a gateway trust one document, in addition to those of the app, and decides how it treats others.
@@ -92,6 +91,9 @@ func picks(tab *webtest.Tab, menu, item string) {
 	tab.Press(item)
 }
 
+// waiting is how many requests the navigation shows.
+const waiting = `document.querySelector("nav [href$='/requests'] .count")?.textContent`
+
 // count reads the number on a tab of a profile: "followers", "following" or "friends".
 func count(list string) string {
 	return fmt.Sprintf(`Number(document.querySelector(".tabs [data-list=%s]")?.dataset.count)`, list)
@@ -99,7 +101,7 @@ func count(list string) string {
 
 func TestApp(t *testing.T) {
 	t.Parallel()
-	s := open(t, 4*time.Minute)
+	s := open(t)
 	t.Run("two follow each other live", func(t *testing.T) { live(t, s.in(t)) })
 	s.each(t, map[string]func(*testing.T, site){
 		"register, follow many, post": registers,
@@ -111,10 +113,12 @@ func TestApp(t *testing.T) {
 func TestAppFurther(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s := open(t, 4*time.Minute)
+	s := open(t)
 	t.Run("requests", func(t *testing.T) { requests(t, s.in(t)) })
+	t.Run("activity", func(t *testing.T) { activity(t, s.in(t)) })
 	s.each(t, map[string]func(*testing.T, site){
 		"be a demo user":               isSomebody,
+		"bring a network":              brings,
 		"lists go on and are searched": lists,
 		"blocks, marks and privacy":    keepsOut,
 		"suggestions":                  suggestions,
@@ -333,15 +337,43 @@ func requests(t *testing.T, s site) {
 	a.Sees("You asked to be friends.")
 	b.Sees(mine + " wants to be friends.")
 	b.Sees("We met on the train")
-	b.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
+	b.Until("one is counted", waiting+` === "1"`)
 	picks(a, name, "Withdraw request")
 	b.Sees("No friend requests.")
 	picks(a, name, "Ask to be friends")
 	a.Press("Send request")
 	b.Press("Accept " + mine)
-	a.Sees("You and " + name + " are now friends.")
+	a.Sees(name + " accepted your friend request.")
 	a.Until("they are friends", `document.querySelector(".head-actions .follow").textContent === "Friends"`)
 	b.Sees("No friend requests.")
+}
+
+func activity(t *testing.T, s site) {
+	const me, fan, other = 420, 421, 422
+	_, name := s.handle(t, fan)
+	_, another := s.handle(t, other)
+	badge := `document.querySelector("nav [href$='/activity'] .count")`
+	first := fmt.Sprintf(`document.querySelector(".group")?.innerText.includes(%q)`, name)
+	tab := s.as(me, "/activity")
+	tab.Until("what happened before is there, and seen", `document.querySelector(".group") && !`+badge)
+	tab.Press("Home")
+	s.subscribed(t, 3)
+	s.does(t, fan, "follow", me)
+	tab.Sees(name + " now follows you.")
+	tab.Until("the badge has risen", badge+`?.textContent === "1"`)
+	tab.Press("Show")
+	tab.Until("the page has it first, and the badge is gone", `location.pathname === "/app/activity" && `+first+` && !`+badge)
+	tab.Go(s.browser, "/app/")
+	tab.Until("it is gone for good", `document.querySelector(".post") && !`+badge)
+	tab.Press("Activity")
+	tab.Until("the page", first)
+	s.does(t, other, "follow", me)
+	tab.Until("it grows while it is open", fmt.Sprintf(`document.querySelector(".group").innerText.includes(%q) && !`, another)+badge)
+	s.does(t, fan, "requestFriend", me)
+	tab.Until("another comes while the page is open", `document.querySelector(".group a[href$='/requests']") && `+waiting+` === "1" && !`+badge)
+	s.does(t, me, "block", fan)
+	tab.Go(s.browser, "/app/activity")
+	tab.Until("a blocked person has done nothing", fmt.Sprintf(`document.querySelector(".group") && !document.querySelector("main").innerText.includes(%q)`, name))
 }
 
 func keepsOut(t *testing.T, s site) {
@@ -354,6 +386,7 @@ func keepsOut(t *testing.T, s site) {
 	a.Type("dialog input[name=remark]", "knows the good trains")
 	a.Press("Save")
 	a.Sees("knows the good trains")
+	a.Press("Lists")
 	a.Press("Marked")
 	a.Until("the mark is listed", fmt.Sprintf(`document.querySelector(".row[data-user=%s]")?.innerText.includes("knows the good trains")`, yours))
 
@@ -375,6 +408,36 @@ func keepsOut(t *testing.T, s site) {
 	b.Sees("keeps this list private")
 	a.Go(s.browser, "/app/u/"+mine+"/followers")
 	a.Until("a sees its own list", `document.querySelector(".row[data-user], .empty")?.innerText.includes("private") === false`)
+}
+
+// brings imports whom somebody follows, and takes the same away again.
+func brings(t *testing.T, s site) {
+	one, _ := s.handle(t, 77)
+	two, _ := s.handle(t, 78)
+	mine, _ := s.handle(t, 930)
+	tab := s.as(930, "/settings")
+	choose := func(lines ...string) {
+		tab.Run("choose a file", fmt.Sprintf(`
+			const field = document.querySelector("input[type=file]"), chosen = new DataTransfer();
+			chosen.items.add(new File([%q], "following_accounts.csv"));
+			field.files = chosen.files;
+			field.dispatchEvent(new Event("change", {bubbles: true}));`, strings.Join(lines, "\n")))
+	}
+	lines := []string{"Account address,Show boosts", one + "@example.org,true", "nobody_there@example.org,true", two + ",true"}
+	for len(lines) < 250 { // in two parts
+		lines = append(lines, "# nobody")
+	}
+	choose(append(lines, mine+",true")...)
+	tab.Sees("251 of 251 lines, ")
+	tab.Sees("Line 3, nobody_there: ")
+	tab.Sees("Line 251, " + mine + ": ")
+	tab.Run("look at what is exported", `window.exported = ""; URL.createObjectURL = file => (file.text().then(text => window.exported = text), "#");`)
+	tab.Press("Export")
+	for _, handle := range []string{one, two} {
+		tab.Until(handle+" is in the file", fmt.Sprintf(`window.exported.split("\n").some(line => line.split(/[@,]/)[0] === %q)`, handle))
+	}
+	choose(one)
+	tab.Sees("1 of 1 lines, 0 of them")
 }
 
 func suggestions(t *testing.T, s site) {

@@ -152,7 +152,7 @@ func (k *kept) arrives(t *testing.T) {
 func (k *kept) letGo() { close(k.goes) }
 
 // openTwo is open with two gateways on one store, in the redundancy mode in which followers lag most.
-func openTwo(t *testing.T, most time.Duration) (site, *between) {
+func openTwo(t *testing.T) (site, *between) {
 	t.Helper()
 	needsApp(t)
 	servers := testenv.SharedMariaDB(t, 2)
@@ -165,7 +165,7 @@ func openTwo(t *testing.T, most time.Duration) (site, *between) {
 	knowsTheApp(t, writes)
 	knowsTheApp(t, reads)
 	b := newBetween(t, writes, reads)
-	return site{reads, webtest.Open(t, b.URL, most)}, b
+	return site{reads, webtest.Open(t, b.URL)}, b
 }
 
 // does changes something between two demo users.
@@ -234,7 +234,7 @@ func says(t *testing.T, tab *webtest.Tab, want ...string) {
 func TestChangesShowAtOnce(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s, b := openTwo(t, 4*time.Minute)
+	s, b := openTwo(t)
 	for name, test := range map[string]func(*testing.T, site, *between){
 		"requests to one":    requestsToOne,
 		"requests to others": requestsToOthers,
@@ -262,9 +262,8 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	firstName, first := row(one)
 	secondName, second := row(two)
 	thirdName, third := row(three)
-	count := `document.querySelector(".count")?.textContent`
 	tab := s.as(me, "/requests")
-	tab.Until("three wait", first+" && "+second+" && "+third+` && `+count+` === "3"`)
+	tab.Until("three wait", first+" && "+second+" && "+third+` && `+waiting+` === "3"`)
 	around := func() { // reads in the meantime
 		tab.Press("Friend requests sent")
 		tab.Sees("You haven’t sent any friend requests.")
@@ -273,10 +272,10 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	}
 
 	// The gateway has accepted the change, and its answer is late.
-	notes(tab, first, count)
+	notes(tab, first, waiting)
 	k := b.keepAnswer("mutation AcceptRequest", fmt.Sprintf(`"userId":"%d"`, one))
 	tab.Press("Accept " + firstName)
-	tab.Until("it shows at once", `!`+first+` && `+count+` === "2"`)
+	tab.Until("it shows at once", `!`+first+` && `+waiting+` === "2"`)
 	k.arrives(t)
 	s.does(t, fan, "follow", me)
 	tab.Sees(fanName + " now follows you.")
@@ -286,10 +285,10 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	says(t, tab, "true false", "3 2")
 
 	// The gateway has not got the request yet.
-	notes(tab, second, count)
+	notes(tab, second, waiting)
 	k = b.keepRequest("mutation DeclineRequest", fmt.Sprintf(`"userId":"%d"`, two))
 	tab.Press("Decline " + secondName)
-	tab.Until("it shows at once", `!`+second+` && `+count+` === "1"`)
+	tab.Until("it shows at once", `!`+second+` && `+waiting+` === "1"`)
 	k.arrives(t)
 	s.does(t, fan, "unfollow", me)
 	s.does(t, fan, "follow", me)
@@ -299,14 +298,14 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	around()
 	says(t, tab, "true false", "2 1")
 
-	notes(tab, third, count)
+	notes(tab, third, waiting)
 	k = b.refuse("acceptRequest", "the shard does not answer", "mutation AcceptRequest", fmt.Sprintf(`"userId":"%d"`, three))
 	tab.Press("Accept " + thirdName)
-	tab.Until("it shows at once", `!`+third+` && !`+count)
+	tab.Until("it shows at once", `!`+third+` && !`+waiting)
 	k.arrives(t)
 	k.letGo()
 	tab.Sees("The shard does not answer.")
-	tab.Until("it waits again", third+` && `+count+` === "1"`)
+	tab.Until("it waits again", third+` && `+waiting+` === "1"`)
 	says(t, tab, "true false true", "1 undefined 1")
 }
 

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"kith/internal/testenv"
 	"kith/internal/webtest"
@@ -29,6 +28,7 @@ var pages = []page{
 	{1, "/u/mateo_silva/followers", `document.querySelectorAll(".row[data-user]").length > 5`},
 	{1, "/u/mateo_silva/favorites", `document.querySelector(".post, .empty")`},
 	{1, "/common/maya_okafor/mateo_silva", `document.querySelectorAll(".row[data-user]").length > 2`},
+	{1, "/activity", `document.querySelectorAll(".group").length > 2`},
 	{1, "/requests", `document.querySelector(".empty")`},
 	{1, "/marked", `document.querySelector(".empty")`},
 	{1, "/blocked", `document.querySelector(".empty")`},
@@ -58,7 +58,7 @@ func TestAppIsAccessible(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
 	axe := axeCore(t)
-	s := open(t, 8*time.Minute, "--only-trusted", "on")
+	s := open(t, "--only-trusted", "on")
 	signedIn, visitor := s.as(1, "/"), s.browser.Tab("/app/")
 	for _, p := range s.allPages(visitor) {
 		tab := signedIn
@@ -72,10 +72,10 @@ func TestAppIsAccessible(t *testing.T) {
 
 func (s site) accessible(t *testing.T, tab *webtest.Tab, axe, path, done string) {
 	t.Helper()
+	tab.Go(s.browser, "/app"+path)
 	for _, width := range []int64{390, 1440} {
 		for _, scheme := range []string{"light", "dark"} {
 			tab.Looks(width, 900, scheme)
-			tab.Go(s.browser, "/app"+path)
 			tab.Until("the page is complete", done)
 			where := fmt.Sprintf("%s, %d pixels, %s", path, width, scheme)
 			for _, violation := range tab.Axe(axe) {
@@ -95,7 +95,7 @@ const mostMoved = 0.05
 func TestPagesDoNotMove(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s := open(t, 8*time.Minute)
+	s := open(t)
 	signedIn, visitor := s.as(1, "/"), s.browser.Tab("/app/")
 	for _, p := range s.allPages(visitor) {
 		tab := signedIn
@@ -139,7 +139,7 @@ func TestDialogsAreAccessible(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
 	axe := axeCore(t)
-	s := open(t, 2*time.Minute)
+	s := open(t)
 	tab := s.as(1, "/u/mateo_silva")
 	for _, button := range []string{"Mark", "Add to list…", "Mute", "Report", "Block", "Friends: Mateo Silva"} {
 		if !strings.Contains(button, ":") {
@@ -211,7 +211,7 @@ func accessibleAsItIs(t *testing.T, tab *webtest.Tab, axe, what string) {
 func TestPhone(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s := open(t, 2*time.Minute)
+	s := open(t)
 	tab := s.as(1, "/")
 	tab.Looks(390, 844, "light")
 	tab.Go(s.browser, "/app/suggestions")
@@ -241,7 +241,7 @@ func TestPicturesForTheDocuments(t *testing.T) {
 		t.Skip("make picture takes them")
 	}
 	t.Parallel()
-	s := open(t, 2*time.Minute)
+	s := open(t)
 	tab := s.as(1, "/")
 	take := func(tab *webtest.Tab, name, path, done string, width, height int64, scheme string) {
 		tab.Looks(width, height, scheme)

@@ -38,7 +38,7 @@ func names(t *testing.T, tab *webtest.Tab) (list []string) {
 
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	s := open(t, 2*time.Minute)
+	s := open(t)
 	type person struct{ Name string }
 	var answer struct {
 		User struct {
@@ -128,7 +128,7 @@ func TestNetwork(t *testing.T) {
 func TestNetworkFits(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s := open(t, 4*time.Minute)
+	s := open(t)
 	tab := s.as(1, "/")
 	for _, size := range [][2]int64{{390, 844}, {1200, 760}} {
 		for _, user := range []int{1, 1283} {
@@ -180,7 +180,7 @@ func quoted(list []string) string {
 func TestNetworkLooksTheSame(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s := open(t, 2*time.Minute)
+	s := open(t)
 	var looks [2]string
 	for i := range looks {
 		tab := s.as(1, "/picture")
@@ -200,7 +200,7 @@ const mostUntilLaid = 10 * time.Second
 // many frames per second the page shows, which depends on the machine. No other test of the app draws meanwhile.
 func TestNetworkOfMany(t *testing.T) {
 	testenv.Clients(t)
-	s := open(t, 6*time.Minute, "--write-limit", "0")
+	s := open(t, "--write-limit", "0")
 	tab := s.as(9, "/")
 	follow := func(from, to int) {
 		tab.Run("follow many", fmt.Sprintf(`

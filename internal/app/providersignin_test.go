@@ -22,7 +22,7 @@ func openProvided(t *testing.T, p *provider, more string) site {
 		t.Fatal(err)
 	}
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--identity", file), trusting(t, "on"))
-	b := webtest.Open(t, g.URL, 5*time.Minute)
+	b := webtest.Open(t, g.URL)
 	b.Allows(p.URL)
 	return site{g, b}
 }

@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ const secret = "the secret of the tests of the app"
 func TestRelationsInTheApp(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s := open(t, 8*time.Minute, "--jwt-secret", secret)
+	s := open(t, "--jwt-secret", secret)
 	s.each(t, map[string]func(*testing.T, site){
 		"locked":          locked,
 		"mutes":           mutes,
@@ -60,7 +61,7 @@ func locked(t *testing.T, s site) {
 	button := `document.querySelector(".head-actions .follow")?.textContent`
 	b.Until("the button waits", button+` === "Requested"`)
 	a.Sees(fan + " asked to follow you.")
-	a.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
+	a.Until("one is counted", waiting+` === "1"`)
 	s.does(t, 812, "follow", 810)
 	a.Go(s.browser, "/app/requests")
 	a.Until("the page begins where two wait", `document.querySelector(".tabs [aria-pressed=true]").textContent === "Follow requests" && document.querySelector(".tabs [data-waiting='2']")`)
@@ -68,7 +69,7 @@ func locked(t *testing.T, s site) {
 	a.Sees("Request declined.")
 	a.Press("Let " + fan + " follow you")
 	a.Sees("Request accepted.")
-	a.Until("nobody waits", isEmptyAs("No follow requests.")+` && !document.querySelector(".count")`)
+	a.Until("nobody waits", isEmptyAs("No follow requests.")+` && !`+waiting)
 	b.Until("the button follows, and the posts are there", button+` === "Following" && document.querySelector(".post")`)
 	b.Press("Following: " + name)
 	b.Sees("To follow " + name + " again, you’ll need their approval.")
@@ -215,7 +216,10 @@ func suspended(t *testing.T, s site) {
 	tab.Sees("Your account is suspended until January 2, 2030")
 	tab.Sees("Reason: advertising: too much.")
 	tab.Go(s.browser, "/app/settings")
-	tab.Sees("Your account is hidden")
+	tab.Sees("Other people can’t see your profile or posts.")
+	if main := tab.Text(`document.querySelector("main").textContent`); strings.Contains(main, "Show my account again") {
+		t.Errorf("a suspended user may show its account again: %s", main)
+	}
 }
 
 // newcomer is somebody who has registered and follows nobody.
@@ -234,6 +238,8 @@ func (s site) newcomer() *webtest.Tab {
 // empties reads the pages of somebody who follows many people who have posted nothing, and of somebody who follows nobody.
 func empties(t *testing.T, s site) {
 	tab := s.newcomer()
+	tab.Press("Activity")
+	tab.Sees("Nothing has happened yet.")
 	handle, name := s.handle(t, 860)
 	var answer struct {
 		User struct {

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"testing"
-	"time"
 
 	"kith/internal/testenv"
 	"kith/internal/webtest"
@@ -19,7 +18,7 @@ const due = `
 func TestSessionsAreRenewed(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	s := open(t, 2*time.Minute, "--token-ttl", "20s", "--session-ttl", "20s")
+	s := open(t, "--token-ttl", "20s", "--session-ttl", "20s")
 	a := s.as(1, "/settings")
 	a.Until("the page", `document.querySelector("form[aria-label=Privacy]")`)
 	b := a.Beside(s.browser, "/app/u/mateo_silva")

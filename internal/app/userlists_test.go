@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"kith/internal/testenv"
 )
@@ -14,7 +13,7 @@ func TestLists(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
 	axe := axeCore(t)
-	s := open(t, 4*time.Minute)
+	s := open(t)
 	const owner, one, two, blocks, locked, known, other, followed = 870, 871, 872, 873, 874, 875, 876, 877
 	oneHandle, oneName := s.handle(t, one)
 	twoHandle, twoName := s.handle(t, two)

@@ -16,6 +16,8 @@ export const possibleTypes = {
 export const keyless = [
   "AcceptRequestsPayload",
   "AccountPayload",
+  "AccountsFile",
+  "ActivityAdded",
   "ActivityConnection",
   "ActivityEdge",
   "BlockConnection",
@@ -41,7 +43,7 @@ export const keyless = [
   "FollowManyPayload",
   "FollowOutcome",
   "FollowerAdded",
-  "ImportFollowsPayload",
+  "ImportAccountsPayload",
   "ImportOutcome",
   "LinkedIdentity",
   "ListConnection",

@@ -1,9 +1,10 @@
 // The frame around all pages: navigation, the search, and live events.
 import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
 import { useClient, useMutation, useQuery, useSubscription } from 'urql';
+import { Activity, lastOf } from './activity';
 import { reconnected } from './client';
 import { Common } from './common';
-import { FollowerAddedDocument, ReactivateAccountDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
+import { ActivityAddedDocument, ReactivateAccountDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
 import { Home } from './home';
 import { Face } from './people';
 import { Profile } from './profile';
@@ -15,7 +16,7 @@ import { askToSignIn, renewWhileUsed, signOut, useAsked, useEnded, useSession } 
 import { Settings } from './settings';
 import { Start, Suggestions } from './suggestions';
 import { Blocked, Dismissed, Marked, Muted } from './own';
-import { Dialog, Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, report, tell, useSettled, type IconName } from './ui';
+import { Dialog, Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, report, suspended, tell, useSettled, type IconName } from './ui';
 import { Entry, Welcome } from './welcome';
 
 // The picture needs a library for graphs, which no other page needs.
@@ -86,12 +87,14 @@ function SignedIn() {
   const [, reactivate] = useMutation(ReactivateAccountDocument);
   const path = usePath();
   const me = data?.viewer?.user;
-  const places: [string, IconName, string, number?][] = [
+  const standing = data?.viewer?.standing;
+  const unseen = data?.viewer?.activity?.unseen;
+  const places: [string, IconName, string, number?, string?][] = [
     ['/', 'home', 'Home'],
     ['/suggestions', 'people', 'Discover'],
     ['/picture', 'picture', 'Network'],
+    ['/activity', 'bell', 'Activity', unseen?.count, unseen?.hasMore ? '+ new' : ' new'],
     ['/requests', 'inbox', 'Requests', (data?.viewer?.friendRequests?.totalCount ?? 0) + (data?.viewer?.followRequests?.totalCount ?? 0)],
-    ['/marked', 'mark', 'Marked'],
     ['/lists', 'list', 'Lists'],
     ['/settings', 'settings', 'Settings'],
   ];
@@ -104,14 +107,15 @@ function SignedIn() {
         </Link>
         <Search />
         <ul>
-          {places.map(([to, icon, name, count]) => (
+          {places.map(([to, icon, name, count, what = ' waiting']) => (
             <li key={to}>
               <Link to={to} aria-current={path === to ? 'page' : undefined}>
                 <Icon name={icon} />
                 <span>{name}</span>
                 {!!count && (
-                  <span className="count" aria-label={`${count} waiting`}>
+                  <span className="count" aria-label={count + what}>
                     {count}
+                    {what.startsWith('+') && '+'}
                   </span>
                 )}
               </Link>
@@ -145,7 +149,8 @@ function SignedIn() {
         </div>
       </nav>
       <main id="page">
-        {data?.viewer?.deactivated && (
+        {standing?.state === 'SUSPENDED' && <p className="failure">{suspended(standing.reason ?? '', standing.until)} Other people can’t see your profile or posts.</p>}
+        {standing?.state === 'DEACTIVATED' && (
           <div className="failure">
             <p>Your account is hidden. Other people can’t see your profile or posts, and you can’t change anything until you show it again.</p>
             <button type="button" className="button" onClick={() => report(reactivate({}), 'Your account is visible again.')}>
@@ -178,6 +183,8 @@ function Pages({ path }: { path: string }) {
       return <Start />;
     case '/suggestions':
       return <Suggestions />;
+    case '/activity':
+      return <Activity />;
     case '/requests':
       return <Requests />;
     case '/marked':
@@ -215,29 +222,27 @@ export function Mark() {
   );
 }
 
-/** Events while the page is open: new followers and requests are announced, and shown where they belong. */
+/** Events while the page is open: what others do is announced, and shown where it belongs. */
 function Live() {
   const session = useSession();
   const client = useClient();
   // The cache is not bypassed: while a change whose outcome is shown already is under way, an answer may be older than it.
   const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
-  const [follower] = useSubscription({ query: FollowerAddedDocument });
+  const [activity] = useSubscription({ query: ActivityAddedDocument });
   const [request] = useSubscription({ query: RequestChangesDocument });
-  const one = follower.data?.followerAdded?.edge?.node;
+  const group = activity.data?.activityAdded?.edge?.node;
   const changed = request.data?.requestChanged?.request;
   useEffect(() => {
     addEventListener(reconnected, refresh);
     return () => removeEventListener(reconnected, refresh);
   }, [client]);
   useEffect(() => {
-    if (!one) return;
-    tell(`${one.name} now follows you.`);
-    refresh();
-  }, [follower.data]);
+    const text = group && lastOf(group);
+    if (text) tell(text, 'good', undefined, '/activity');
+  }, [activity.data]);
   useEffect(() => {
     if (!changed) return;
-    if (changed.state === 'PENDING' && changed.to?.id === session?.userId) tell(`${changed.from?.name} ${changed.kind === 'FRIEND' ? 'wants to be friends' : 'asked to follow you'}.`);
-    if (changed.state === 'ACCEPTED' && changed.from?.id === session?.userId) tell(changed.kind === 'FRIEND' ? `You and ${changed.to?.name} are now friends.` : `You now follow ${changed.to?.name}.`);
+    if (changed.state === 'ACCEPTED' && changed.kind === 'FOLLOW' && changed.from?.id === session?.userId) tell(`You now follow ${changed.to?.name}.`);
     refresh();
   }, [request.data]);
   return null;

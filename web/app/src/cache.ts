@@ -1,7 +1,7 @@
 // What the cache knows about Kith beside what every client has to: what else the answer of a change changes.
 import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from '@urql/exchange-graphcache';
 import { graphcache, optimistic } from '../../client';
-import { CommentCountFragmentDoc, WaitingDocument, type RelationshipChangesSubscription, type RequestKind } from './gql';
+import { CommentCountFragmentDoc, WaitingDocument, type ActivityAddedSubscription, type RelationshipChangesSubscription, type RequestKind } from './gql';
 
 const kith = optimistic({ keys: graphcache(() => null).keys });
 
@@ -40,10 +40,10 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
   const viewer = { __typename: 'User', id: viewerId ?? '' };
   const own = { __typename: 'Viewer', id: `viewer_${viewer.id}` };
   const close = (cache: Cache, userId: unknown) => forget(cache, { __typename: 'User', id: String(userId) }, ...closed);
-  const requestsChanged = later((_, __, cache) => forget(cache, own, 'requests'));
+  const requestsChanged = later((_, __, cache) => forget(cache, own, 'requests', 'activity'));
   // One request less waits. The gateway counts again when it has been answered.
   const answered: UpdateResolver = (_, { kind }, cache, info) => {
-    if (!info.optimistic) return forget(cache, own, 'requests');
+    if (!info.optimistic) return forget(cache, own, 'requests', 'activity');
     cache.updateQuery({ query: WaitingDocument, variables: { kind: kind as RequestKind } }, data => {
       const waiting = data?.viewer?.requests;
       return waiting ? { ...data, viewer: { ...data.viewer!, requests: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
@@ -54,7 +54,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     if (cache.resolve({ __typename: 'User', id: String(userId) }, 'locked')) forget(cache, own, 'requests');
   });
   const mutesChanged = later((_, __, cache) => {
-    forget(cache, own, 'mutedUsers', 'feed');
+    forget(cache, own, 'mutedUsers', 'feed', 'activity');
     forget(cache, viewer, 'followSuggestions');
   });
   const followedMany: UpdateResolver = (_, __, cache) => {
@@ -62,7 +62,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     forget(cache, viewer, 'followSuggestions');
   };
   const listOf = (id: unknown) => ({ __typename: 'List', id: String(id) });
-  const listsChanged = later((_, __, cache) => forget(cache, viewer, 'lists'));
+  const listsChanged = later((_, __, cache) => [viewer, own].forEach(of => forget(cache, of, 'lists')));
   const comments = (cache: Cache, postId: string, by: number, change: (keys: string[], isFirst: boolean) => string[]) => {
     const post = { __typename: 'Post', id: postId };
     relist(cache, post, 'comments', change);
@@ -83,7 +83,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         block: later((_, { userId }, cache) => {
           close(cache, userId);
           forget(cache, viewer, 'followings', 'followers', 'friends');
-          forget(cache, own, 'requests', 'blockedUsers');
+          forget(cache, own, 'requests', 'blockedUsers', 'activity');
         }),
         unblock: closes,
         follow: closes,
@@ -123,18 +123,21 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         createList: listsChanged,
         deleteList: listsChanged,
         addToList: later((_, { listId }, cache) => {
-          forget(cache, listOf(listId), 'members', 'has');
-          forget(cache, own, 'feed');
+          forget(cache, listOf(listId), 'members');
+          forget(cache, own, 'feed', 'lists');
         }),
         removeFromList: ({ removeFromList }: { removeFromList?: unknown }, { listId, userIds }, cache, { optimistic }) => {
           if (removeFromList) for (const id of userIds as string[]) relist(cache, listOf(listId), 'members', without(`User:${id}`));
           if (optimistic) return;
-          forget(cache, own, 'feed');
-          forget(cache, listOf(listId), 'has');
+          forget(cache, own, 'feed', 'lists');
         },
       },
       Subscription: {
-        followerAdded: (_, __, cache) => forget(cache, viewer, 'followers', 'followerCount', 'friendCount'),
+        // The event has how much is new. Pages are read again while they are shown.
+        activityAdded: ({ activityAdded }: ActivityAddedSubscription, _, cache) => {
+          if (activityAdded?.edge?.node?.kind === 'FOLLOW') forget(cache, viewer, 'followers', 'followerCount', 'friendCount');
+          for (const { fieldName, arguments: of } of cache.inspectFields(own)) if (fieldName === 'activity' && of?.first) cache.invalidate(own, fieldName, of);
+        },
         requestChanged: requestsChanged,
         // Somebody has blocked the viewer or ended that, or has accepted its request.
         relationshipChanged: ({ relationshipChanged }: RelationshipChangesSubscription, _, cache) => close(cache, relationshipChanged?.relationship?.to?.id),

@@ -7,7 +7,7 @@ import { Endless, PeopleList, nodesOf } from './people';
 import { Feed } from './posts';
 import { Link, navigate } from './router';
 import { useSession } from './session';
-import { Dialog, Empty, Failure, PageTitle, Skeleton, report, sentence, tell } from './ui';
+import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, report, sentence, tell } from './ui';
 
 type Card = gql.ListCardFragment;
 type Person = gql.PersonFragment;
@@ -19,7 +19,11 @@ export function OwnLists() {
   const session = useSession();
   return (
     <>
-      <PageTitle title="Lists" />
+      <PageTitle title="Lists">
+        <Link to="/marked" className="button">
+          <Icon name="mark" /> Marked
+        </Link>
+      </PageTitle>
       <p className="quiet">Read the posts of some people by themselves. They aren’t told, and you needn’t follow them.</p>
       <ListForm />
       <Lists of={session!.userId} empty={<Empty icon="list" title="You don’t have any lists yet." />} />
@@ -92,7 +96,10 @@ export function ListsDialog({ user, close }: { user: Person; close: () => void }
       <Endless
         document={gql.ListsWithDocument}
         variables={{ id: session!.userId, userId: user.id }}
-        pick={data => nodesOf(data.user?.lists)}
+        pick={data => {
+          const page = nodesOf(data.user?.lists);
+          return page && { ...page, items: page.items.map(list => ({ ...list, has: !!data.viewer?.lists?.some(one => one.id === list.id) })) };
+        }}
         id={list => list.id}
         row={list => <Membership list={list} user={user} />}
         label="lists"

@@ -7,6 +7,9 @@ import { Link, navigate } from './router';
 import { askToSignIn, useSession } from './session';
 import { Age, Count, Dialog, Empty, Failure, Icon, Menu, PageTitle, Skeleton, report, sentence, tell } from './ui';
 
+/** A text whose handles lead to who has them. */
+const named = (text: string) => text.split(/(?<![\w.@])(@\w{1,30})(?![\w@])/).map((part, i) => (i % 2 ? <Link key={i} to={`/u/${part.slice(1).toLowerCase()}`}>{part}</Link> : part));
+
 export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; alone?: boolean }) {
   const session = useSession();
   const [open, setOpen] = useState(alone);
@@ -18,7 +21,7 @@ export function PostCard({ post, alone = false }: { post: gql.PostCardFragment; 
       <Author of={post} size={40} to={`/post/${post.id}`}>
         <PostMenu post={post} alone={alone} />
       </Author>
-      <p className="text">{post.text}</p>
+      <p className="text">{named(post.text)}</p>
       <footer>
         <button
           type="button"
@@ -210,7 +213,7 @@ function Comment({ comment, mayDelete }: { comment: gql.CommentFragment; mayDele
           </button>
         )}
       </Author>
-      <p className="text">{comment.text}</p>
+      <p className="text">{named(comment.text)}</p>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // The viewer's own profile, and who sees which part of it.
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery } from 'urql';
+import { Bring } from './bring';
 import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type Visibility } from './gql';
 import { Face } from './people';
 import { Link, navigate } from './router';
@@ -89,6 +90,7 @@ export function Settings() {
           </Link>
         </div>
       </form>
+      <Bring />
       <section className="card">
         <h2>Sessions</h2>
         <p className="quiet">Signs you out on every device, including this one.</p>

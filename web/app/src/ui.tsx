@@ -1,6 +1,7 @@
 // What all pages use: messages, placeholders, dialogs.
 import { Component, useEffect, useId, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
 import type { CombinedError } from 'urql';
+import { Link } from './router';
 
 /** Icons are drawn here, a stroke each, in the colour of the text. */
 const icons = {
@@ -12,8 +13,10 @@ const icons = {
   list: 'M9 6h11M9 12h11M9 18h11M4 6h.5M4 12h.5M4 18h.5',
   settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 9.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM9 19.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z',
   search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13ZM15.5 15.5 20.5 20.5',
+  bell: 'M6 17v-6a6 6 0 0 1 12 0v6l1.5 2h-15ZM10 21.5h4M12 5V3',
   heart: 'M12 20S4 15 4 9.3C4 6.8 5.9 5 8.1 5c1.7 0 3.1 1 3.9 2.5C12.8 6 14.2 5 15.9 5 18.1 5 20 6.8 20 9.3 20 15 12 20 12 20Z',
   close: 'M6 6l12 12M18 6 6 18',
+  at: 'M15.5 12a3.5 3.5 0 1 1-7 0 3.5 3.5 0 0 1 7 0v1.5a2.5 2.5 0 0 0 5 0V12a8.5 8.5 0 1 0-3.5 6.9',
   comment: 'M4 5h16v11.5h-9L6.5 20v-3.5H4Z',
   check: 'm5 12.5 4.5 4.5L19 7.5',
   leave: 'M14 4H5v16h9M10 12h11M17.5 8.5 21 12l-3.5 3.5',
@@ -111,7 +114,7 @@ export function Skeleton({ rows = 6 }: { rows?: number }) {
 }
 
 // Messages at the edge of the page, which a screen reader reads out.
-type Note = { id: number; text: string; kind: 'good' | 'bad'; undo?: () => void };
+type Note = { id: number; text: string; kind: 'good' | 'bad'; undo?: () => void; to?: string };
 let notes: Note[] = [];
 let lastNote = 0;
 const noteListeners = new Set<() => void>();
@@ -123,10 +126,11 @@ function setNotes(next: Note[]) {
 
 const drop = (id: number) => setNotes(notes.filter(note => note.id !== id));
 
-export function tell(text: string, kind: Note['kind'] = 'good', undo?: () => void) {
+/** Shows a message, and what takes back what it tells, or the page that has more of it: of each page the last one. */
+export function tell(text: string, kind: Note['kind'] = 'good', undo?: () => void, to?: string) {
   const id = ++lastNote;
-  setNotes([...notes.slice(-2), { id, text, kind, undo }]);
-  setTimeout(() => drop(id), undo ? 12_000 : 6_000);
+  setNotes([...notes.filter(note => !to || note.to !== to).slice(-2), { id, text, kind, undo, to }]);
+  setTimeout(() => drop(id), undo || to ? 12_000 : 6_000);
 }
 
 /** Shows the outcome of a change: a failure, or the sentence for success, if there is one. Returns whether it succeeded. */
@@ -137,13 +141,18 @@ export async function report(change: Promise<{ error?: CombinedError }>, good?: 
   return !error;
 }
 
+/** What a suspended user reads. */
+export function suspended(reason: string, until: string | null | undefined): string {
+  return `Your account is suspended${until ? ` until ${moment(until)}` : ''}. Reason: ${reason}.`;
+}
+
 /** A sentence for people about what went wrong. */
 export function sentence(error: CombinedError | undefined): string {
   if (!error) return '';
   const first = error.graphQLErrors[0];
   if (first?.extensions.reason === 'SUSPENDED') {
     const { until } = first.extensions as { until?: string | null };
-    return `Your account is suspended${until ? ` until ${moment(until)}` : ''}. Reason: ${first.message.slice(first.message.indexOf(': ') + 2)}.`;
+    return suspended(first.message.slice(first.message.indexOf(': ') + 2), until);
   }
   if (first) return first.message.charAt(0).toUpperCase() + first.message.slice(1) + '.';
   return 'The server can’t be reached. Check your connection and try again.';
@@ -173,6 +182,11 @@ export function Notes() {
             >
               Undo
             </button>
+          )}
+          {note.to && (
+            <Link to={note.to} className="undo" onClick={() => drop(note.id)}>
+              Show
+            </Link>
           )}
         </p>
       ))}
