@@ -48,7 +48,10 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/yuin/gopher-lua v1.1.1 // indirect
+
 require (
+	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect

@@ -320,6 +320,7 @@ func metrics(t *testing.T) []metric {
 	stream.NewMetrics(&r)
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)
+	reconcile.NewWatch(reconcile.WatchConfig{Metrics: &r})
 	reconcile.NewRuns(&r, nil)
 	rediscache.New(nil, nil, nil, &r)
 	localcache.NewMetrics(&r)
@@ -404,7 +405,7 @@ func TestTypesOfMetrics(t *testing.T) {
 
 // docs/reference/guarantees.md names the times for which caches keep what no event reports, and how late an answer may be.
 func TestTimesOfGuarantees(t *testing.T) {
-	page := read(t, "reference/guarantees.md")
+	page := regexp.MustCompile(`<!--[\w,]+-->`).ReplaceAllString(read(t, "reference/guarantees.md"), "")
 	for _, c := range []struct{ file, source, said string }{
 		{"storage/cache/localcache/cache.go", `keep = 10 \* time\.Minute`, "| otherwise, a user or a post changed by hand | 10 minutes |"},
 		{"storage/cache/localcache/cache.go", `keepUnchanged = time\.Hour`, "| 1 hour, or 10 minutes if"},
