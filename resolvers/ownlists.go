@@ -62,7 +62,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 	p.Complete, p.Made = true, made
 	if n.Total {
 		var size social.Size
-		size, p.Total.Err = l.sizeOf(ctx, r, read, a)
+		size, p.Total.Err = l.sizeOf(ctx, read, a)
 		p.Total.Value, p.Complete = size.Total, size.Complete
 	}
 	if !n.Rows {
@@ -136,7 +136,7 @@ const (
 )
 
 // sizeOf counts the users on the list whom the audience sees.
-func (l ownList) sizeOf(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience) (social.Size, error) {
+func (l ownList) sizeOf(ctx context.Context, read loaders.Reader, a *social.Audience) (social.Size, error) {
 	count := func() (social.Size, error) {
 		switch {
 		case l.checked:

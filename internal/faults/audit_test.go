@@ -3,7 +3,6 @@ package faults_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -24,18 +23,14 @@ type auditor struct {
 
 func (d *deployment) audits(t testing.TB, more ...string) *auditor {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
-	args := append(append([]string{"reconcile", "watch", "--jwt-secret", secret, "--admin-addr", free.Addr().String()}, d.settings()...), more...)
+	admin := testenv.FreeAddress(t)
+	args := append(append([]string{"reconcile", "watch", "--jwt-secret", secret, "--admin-addr", admin}, d.settings()...), more...)
 	var urls []string
 	for _, n := range d.gateways {
 		urls = append(urls, n.now.Load().gateway.URL)
 		n.options = []kithtest.Option{kithtest.Args("--addr", strings.TrimPrefix(urls[len(urls)-1], "http://"))} // of each next life
 	}
-	return &auditor{kithtest.Launch(t, kithtest.Args(append(args, urls...)...)), "http://" + free.Addr().String() + "/metrics", urls}
+	return &auditor{kithtest.Launch(t, kithtest.Args(append(args, urls...)...)), "http://" + admin + "/metrics", urls}
 }
 
 // counts are the values of a metric by kind; nil while it does not answer.

@@ -188,6 +188,17 @@ func poll(done func() bool) bool {
 	return true
 }
 
+// FreeAddress is an address of this machine on which no program listens, and that no other test gets until this one ends.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	port, lock, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
 // freePort finds a port on which no program listens, below the range that the kernel gives to
 // outgoing connections, and locks it: until the lock is closed, or this process ends, no other
 // server of the tests gets it. So a server that is down for a while finds its port still free. The
