@@ -160,6 +160,7 @@ type Store interface {
 	StateStore
 	ActivityStore
 	ListStore
+	ImportStore
 	PostWriter
 	Leaser
 	Pinger

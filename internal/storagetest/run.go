@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return messages{h} },
 		func(h *harness) any { return seen{h} },
 		func(h *harness) any { return userLists{h} },
+		func(h *harness) any { return imports{h} },
 		func(h *harness) any { return popular{h, open} },
 		func(h *harness) any { return posts{h} },
 		func(h *harness) any { return postRows{h} },

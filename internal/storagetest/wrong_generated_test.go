@@ -29,7 +29,7 @@ var proofs = map[string][]string{
 	"posts": {"posts", "attributes", "comments", "favorites"}, "comments": {"comments"},
 	"details": {"relations"}, "kinds": {"relations"}, "lists": {"userLists"}, "words": {"search"},
 	"passwords": {"accounts"}, "states": {"states", "moderation", "accounts"}, "identities": {"identities"}, "moderation": {"moderation"},
-	"popular": {"popular"}, "seen": {"seen"}, "reactions": {"reactions"}, "relations": {"relations"},
+	"popular": {"popular"}, "seen": {"seen"}, "imports": {"imports"}, "reactions": {"reactions"}, "relations": {"relations"},
 }
 
 // A flaw is something that may be wrong with the answers to any kind of look-ups.

@@ -39,6 +39,7 @@ type Store struct {
 	marks      map[storage.Pair]storage.EdgeMark
 	firsts     map[storage.Pair]storage.Micros // when the first of several follows began
 	seen       map[storage.Seen]storage.Micros
+	imports    map[storage.ImportID][]storage.ImportPart
 	lists      map[storage.ListID]storage.UserList
 	moderation []storage.ModerationEntry
 	active     map[storage.UserID]storage.Day         // the last day of each
@@ -119,6 +120,7 @@ func New(options ...Option) *Store {
 		marks:      make(map[storage.Pair]storage.EdgeMark),
 		firsts:     make(map[storage.Pair]storage.Micros),
 		seen:       map[storage.Seen]storage.Micros{},
+		imports:    map[storage.ImportID][]storage.ImportPart{},
 		lists:      map[storage.ListID]storage.UserList{},
 		active:     make(map[storage.UserID]storage.Day),
 		states:     make(map[storage.UserID]storage.StateChange),

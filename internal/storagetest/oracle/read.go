@@ -173,6 +173,8 @@ func (s *Store) answer() {
 	storage.DetailLookups.AnsweredBy(a, each(s, in(s.details)))
 	storage.KindLookups.AnsweredBy(a, each(s, s.findKindCounts))
 	storage.ListLookups.AnsweredBy(a, each(s, s.findUserLists))
+	storage.ImportLookups.AnsweredBy(a, each(s, s.findImports))
+	storage.DueImportLookups.AnsweredBy(a, each(s, s.findDueImports))
 	storage.PostLookups.AnsweredBy(a, each(s, s.findPosts))
 	storage.PostPageLookups.AnsweredBy(a, each(s, s.findPostPages))
 	storage.LatestPostLookups.AnsweredBy(a, storage.OneByOne(s.readLatestPosts))

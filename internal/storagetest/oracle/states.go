@@ -102,6 +102,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	s.change.AddUser(user, storage.Everything)
 	s.change.AddPost(storage.PostEdited, storage.PostAt{PostID: storage.PostID{Author: user}})
 	maps.DeleteFunc(s.seen, func(what storage.Seen, _ storage.Micros) bool { return what.User == user })
+	maps.DeleteFunc(s.imports, func(id storage.ImportID, _ []storage.ImportPart) bool { return id.Owner == user })
 	maps.DeleteFunc(s.lists, func(id storage.ListID, _ storage.UserList) bool { return id.Owner == user })
 	delete(s.users, user)
 	delete(s.passwords, user)
