@@ -125,6 +125,8 @@ WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	erased(11, "relation_counts", "owner", "kind", "", db.CountRow),
 	// Served by the primary key.
 	erased(12, "user_list", "owner", "number", "", db.UserRows),
+	// Served by the primary key.
+	erased(13, "import_part", "owner", "number", "", db.UserRows),
 }
 
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.

@@ -62,6 +62,27 @@ var ofShards = []string{"shards", "buckets", "shard.buckets"}
 // isScan reports whether a statement reads all rows of a range of owners.
 func isScan(st Statement) bool { return strings.HasPrefix(st.Lookup, "reconcile.") }
 
+// changeImports runs every statement on the imports of a user.
+func changeImports(t *testing.T, s *Store, user storage.UserID) {
+	t.Helper()
+	part := storage.ImportPart{ImportID: storage.ImportID{Owner: user, Number: 5}, Kind: "FOLLOWS", Lines: "x", Done: true, DueAt: 5}
+	for range storage.MaxImports + 1 { // the oldest makes room
+		if _, err := s.AddImport(t.Context(), []storage.ImportPart{part}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part.Number++
+	_, finished := s.FinishImport(t.Context(), part)
+	deferred := s.DeferImports(t.Context(), user, 6)
+	_, err := storage.ImportLookups.Get(t.Context(), s, user)
+	q := storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: s.shards.Of(user), Limit: 2}, UpTo: 9}
+	_, due := storage.DueImportLookups.Get(t.Context(), s, q)
+	_, removed := s.RemoveImport(t.Context(), part.ImportID)
+	if err := errors.Join(finished, deferred, err, due, removed); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // changeLists runs every statement on the lists of a user.
 func changeLists(t *testing.T, s *Store, user storage.UserID) {
 	t.Helper()

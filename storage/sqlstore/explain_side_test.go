@@ -348,6 +348,7 @@ func runSideWrites(t *testing.T, s *Store) {
 			t.Fatal(err)
 		}
 		changeLists(t, s, user)
+		changeImports(t, s, user)
 		asked := storage.Edge{From: user, To: followedForPlans + 1, Type: storage.Pending, UpdateTime: 1e9}
 		for _, r := range s.Apply(ctx, storage.Requests, []storage.Edge{asked}, storage.IfNewer) {
 			if r.Err != nil {

@@ -81,7 +81,7 @@ func numberOf(b bool) int64 {
 
 // CreateList implements [storage.ListStore].
 func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.UserList, bool, error) {
-	return made(ctx, s.changeLists, "list.create", list.Owner, func(w *writer) (storage.UserList, bool, error) {
+	return made(ctx, s.changeOwned, "list.create", list.Owner, func(w *writer) (storage.UserList, bool, error) {
 		l := list
 		lists, newest, same, err := w.listsLike(l)
 		if err != nil || same != 0 {
@@ -141,7 +141,7 @@ func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []st
 
 // UpdateList implements [storage.ListStore].
 func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storage.ListChange) (storage.UserList, bool, error) {
-	return made(ctx, s.changeLists, "list.update", id.Owner, func(w *writer) (storage.UserList, bool, error) {
+	return made(ctx, s.changeOwned, "list.update", id.Owner, func(w *writer) (storage.UserList, bool, error) {
 		old, err := w.list(id)
 		list := old
 		change.Apply(&list)
@@ -155,7 +155,7 @@ func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storag
 
 // DeleteList implements [storage.ListStore].
 func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool, err error) {
-	err = s.changeLists(ctx, "list.delete", id.Owner, func(w *writer) error {
+	err = s.changeOwned(ctx, "list.delete", id.Owner, func(w *writer) error {
 		if _, err := w.list(id); err != nil {
 			return err
 		}
@@ -171,8 +171,8 @@ func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool
 	return deleted && err == nil, err
 }
 
-// changeLists writes under the lock on the counts of the owner.
-func (s *Store) changeLists(ctx context.Context, what string, owner storage.UserID, write func(*writer) error) error {
+// changeOwned writes under the lock on the counts of the owner.
+func (s *Store) changeOwned(ctx context.Context, what string, owner storage.UserID, write func(*writer) error) error {
 	return s.transactFor(ctx, what, owner, func(w *writer) error {
 		if err := w.lockUser(owner); err != nil {
 			return err

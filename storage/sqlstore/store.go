@@ -193,6 +193,8 @@ func (s *Store) answer() {
 	storage.DetailLookups.AnsweredBy(a, s.readDetails)
 	storage.KindLookups.AnsweredBy(a, s.readKindCounts)
 	storage.ListLookups.AnsweredBy(a, s.readUserLists)
+	storage.ImportLookups.AnsweredBy(a, storage.OneByOne(s.readImports))
+	storage.DueImportLookups.AnsweredBy(a, storage.OneByOne(s.readDueImports))
 	storage.PostLookups.AnsweredBy(a, s.readPosts)
 	storage.PostPageLookups.AnsweredBy(a, s.readPostPages)
 	storage.LatestPostLookups.AnsweredBy(a, storage.OneByOne(s.readLatestPosts))

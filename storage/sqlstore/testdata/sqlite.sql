@@ -282,6 +282,15 @@ WHERE owner = ? LIMIT ?
 DELETE FROM user_list
 WHERE owner = ? AND number IN (?)
 
+-- erasedRows, 13 0. Served by PRIMARY.
+SELECT 13, number
+FROM import_part
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 13 1. Served by PRIMARY.
+DELETE FROM import_part
+WHERE owner = ? AND number IN (?)
+
 -- erasedRows, 2 0. Served by PRIMARY, idx_post_key, idx_post_list.
 SELECT 2, post_id
 FROM post
@@ -637,6 +646,10 @@ ON CONFLICT (user_id) DO UPDATE SET
   version = version + 1, packed_version = packed_version + 1,
   active_day = MAX(active_day, excluded.active_day)
 
+-- sqlAddImport
+INSERT INTO import_part (owner, number, part, kind, size, made, done, due_at, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+
 -- sqlAddModeration
 INSERT OR IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -913,6 +926,11 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.following_count <> 0
     LIMIT 1
   )
 
+-- sqlDeferImports. Served by PRIMARY.
+UPDATE import_part
+SET due_at = ?
+WHERE owner = ? AND done = 0 AND due_at < ?
+
 -- sqlDeleteCheckpoint. Served by PRIMARY.
 DELETE FROM kith_checkpoints
 WHERE name = ?
@@ -1082,6 +1100,12 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
+-- sqlDueImports. Served by idx_import_due.
+SELECT owner, number, part, kind, size, made, done, due_at, content
+FROM import_part
+WHERE due_at >= ? AND due_at <= ? AND (due_at > ? OR owner > ? OR owner = ? AND (number > ? OR number = ? AND part > ?))
+ORDER BY due_at, owner, number, part LIMIT ?
+
 -- sqlDueRelations. Served by idx_relation_end.
 SELECT from_user_id, to_user_id, kind, update_time, ends_at
 FROM relation
@@ -1241,6 +1265,11 @@ FROM favorite_inbox /*! FORCE INDEX (idx_favorite_received) */
 WHERE to_user_id = ? AND type = ? AND update_time <= ? AND (update_time < ? OR post_id < ? OR post_id = ? AND from_user_id < ?)
 ORDER BY update_time DESC, post_id DESC, from_user_id DESC LIMIT ?
 
+-- sqlFinishImport. Served by PRIMARY.
+UPDATE import_part
+SET made = ?, done = ?, content = ?, due_at = ?
+WHERE owner = ? AND number = ? AND part = ? AND done = 0
+
 -- sqlFirstOfFollow. Served by PRIMARY.
 SELECT COALESCE(first_at, 0)
 FROM following
@@ -1372,6 +1401,18 @@ ORDER BY digest LIMIT ?
 SELECT user_id, issuer, subject
 FROM identities
 WHERE digest IN (?) /*! FOR UPDATE */
+
+-- sqlImports. Served by PRIMARY.
+SELECT owner, number, part, kind, size, made, done, due_at, CASE WHEN done = 1 THEN content ELSE '' END
+FROM import_part
+WHERE owner = ?
+
+-- sqlImportsHeld. Served by PRIMARY.
+SELECT number, MIN(done)
+FROM import_part
+WHERE owner = ?
+GROUP BY number
+ORDER BY number DESC
 
 -- sqlInsertAccount
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, website, password_hash, created_at, updated_at,
@@ -1894,6 +1935,10 @@ WHERE user_id IN (?)
 -- sqlRemoveIdentity. Served by PRIMARY, idx_identity_user.
 DELETE FROM identities
 WHERE digest = ? AND user_id = ?
+
+-- sqlRemoveImport. Served by PRIMARY.
+DELETE FROM import_part
+WHERE owner = ? AND number = ?
 
 -- sqlRemoveMark. Served by PRIMARY, idx_special.
 DELETE FROM edge_marks

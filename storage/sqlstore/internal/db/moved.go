@@ -23,7 +23,7 @@ type RowKind uint8
 // written by a program of an older version, so kinds keep their numbers.
 const (
 	MarkRow     = RowKind(4) // of edge_marks; 5 was of a table that is no more
-	UserRows    = RowKind(6) // of users, user_words, user_counts, seen, user_states and moderation_log
+	UserRows    = RowKind(6) // of users, user_words, user_counts, seen, import_part, user_states and moderation_log
 	HandleRow   = RowKind(7)
 	PostRows    = RowKind(8)  // of post and post_counts; the peer is the number of the post
 	CommentRow  = RowKind(9)  // the peer is the number of the comment

@@ -389,3 +389,18 @@ CREATE TABLE IF NOT EXISTS user_list (
   public TINYINT UNSIGNED NOT NULL,
   PRIMARY KEY (owner, number)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
+
+-- Imports of accounts by their users, in parts: storage.ImportPart. They are gone after some days.
+CREATE TABLE IF NOT EXISTS import_part (
+  owner   BIGINT           NOT NULL,
+  number  BIGINT           NOT NULL,
+  part    BIGINT           NOT NULL,
+  kind    VARCHAR(16)      CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  size    BIGINT           NOT NULL,
+  made    BIGINT           NOT NULL,
+  done    TINYINT UNSIGNED NOT NULL,
+  due_at  BIGINT           NOT NULL,
+  content MEDIUMTEXT       NOT NULL,
+  PRIMARY KEY (owner, number, part),
+  KEY idx_import_due (due_at)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;

@@ -432,3 +432,20 @@ CREATE TABLE IF NOT EXISTS user_list (
   public INTEGER NOT NULL,
   PRIMARY KEY (owner, number)
 ) WITHOUT ROWID;
+
+-- Imports of accounts by their users, in parts: storage.ImportPart. They are gone after some days.
+CREATE TABLE IF NOT EXISTS import_part (
+  owner   INTEGER NOT NULL,
+  number  INTEGER NOT NULL,
+  part    INTEGER NOT NULL,
+  kind    TEXT    NOT NULL,
+  size    INTEGER NOT NULL,
+  made    INTEGER NOT NULL,
+  done    INTEGER NOT NULL,
+  due_at  INTEGER NOT NULL,
+  content TEXT    NOT NULL,
+  PRIMARY KEY (owner, number, part)
+) WITHOUT ROWID;
+
+CREATE INDEX IF NOT EXISTS idx_import_due
+  ON import_part (due_at);
