@@ -28,8 +28,6 @@ type States struct {
 // Ender ends everything between a user and others, see [kith/social.Relations.EndAll].
 type Ender interface {
 	EndAll(ctx context.Context, user storage.UserID) error
-	// EndDue ends the relations of a shard whose time has come, if there are any and the caller may.
-	EndDue(ctx context.Context, shard int, may func() bool) error
 }
 
 // MayAct decides about one of [HiddenUsers]: such a user may not change anything. It asks the store,

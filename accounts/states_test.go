@@ -332,15 +332,10 @@ func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
 	return ctx.Err()
 }
 
-func (stuck) EndDue(context.Context, int, func() bool) error { return nil }
-
 // away is a shard that is down during ticks 1 to 3 and 5 of a sweeper.
-type away struct {
-	stuck
-	asked atomic.Int32
-}
+type away struct{ asked atomic.Int32 }
 
-func (a *away) EndDue(context.Context, int, func() bool) error {
+func (a *away) do(context.Context, int, func() bool) error {
 	if n := a.asked.Add(1); n <= 3 || n == 5 {
 		return storage.ErrUnavailable
 	}
@@ -352,12 +347,13 @@ func TestSweeperLogsAnOutageOnce(t *testing.T) {
 		g := open(t, oracle.New(), time.Now)
 		work := &away{}
 		var log bytes.Buffer
-		g.states.Relations, g.sweeper.Logger = work, slog.New(slog.NewTextHandler(&log, nil))
+		g.states.Relations, g.sweeper.Logger = stuck{}, slog.New(slog.NewTextHandler(&log, nil))
 		g.sweeper.Shards = func() int { return 1 }
+		g.sweeper.Due = append(g.sweeper.Due, work.do)
 		ctx, cancel := context.WithTimeout(t.Context(), 13*time.Second)
 		defer cancel()
 		g.sweeper.Run(ctx)
-		if n := strings.Count(log.String(), "cannot end expired relations"); work.asked.Load() != 6 || n != 2 {
+		if n := strings.Count(log.String(), "that are due: will retry"); work.asked.Load() != 6 || n != 2 {
 			t.Errorf("%d lines for 2 outages in %d sweeps:\n%s", n, work.asked.Load(), &log)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 // did not answer, or there was more to remove than a client waits for. One gateway of a
 // deployment sweeps at a time, by a lease; two would do no harm.
 //
-// It ends relations whose time has come, too: every two seconds.
+// It does what is due on shards, too, every two seconds: relations whose time has come end, imports of accounts go on.
 //
 // It also checks users again after their deletion has ended: a gateway that had not heard of the
 // deletion may have let others follow the user meanwhile.
@@ -24,8 +24,14 @@ type Sweeper struct {
 	Shards func() int // of the store
 	Logger *slog.Logger
 
-	failing map[int]bool // shards whose last sweep has failed: an outage is logged once
+	// Due do what is due on a shard, if there is anything and the caller may.
+	Due []func(ctx context.Context, shard int, may func() bool) error
+
+	failing map[due]bool // whose last sweep has failed: an outage is logged once
 }
+
+// due is one of [Sweeper.Due] on a shard.
+type due struct{ work, shard int }
 
 const (
 	sweepKind  = "erase" // of the lease
@@ -42,7 +48,7 @@ const (
 
 // Run sweeps until the context is done.
 func (s *Sweeper) Run(ctx context.Context) {
-	s.failing = map[int]bool{}
+	s.failing = map[due]bool{}
 	owner := rand.Text()
 	defer func() {
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -81,18 +87,23 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 		}
 	}
 	for shard := range s.Shards() {
-		work := func(ctx context.Context) error {
-			return s.States.Relations.EndDue(ctx, shard, func() bool { return s.leased(ctx, owner) })
+		for i, work := range s.Due {
+			s.doDue(ctx, owner, due{i, shard}, work)
 		}
-		err := bounded(ctx, work)
-		if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) { // a silent shard is reported by what asks it for requests
-			continue
-		}
-		if err != nil && !s.failing[shard] {
-			s.Logger.WarnContext(ctx, "cannot end expired relations: will retry", "shard", shard, "error", err)
-		}
-		s.failing[shard] = err != nil
 	}
+}
+
+func (s *Sweeper) doDue(ctx context.Context, owner string, what due, work func(context.Context, int, func() bool) error) {
+	err := bounded(ctx, func(ctx context.Context) error {
+		return work(ctx, what.shard, func() bool { return s.leased(ctx, owner) })
+	})
+	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) { // a silent shard is reported by what asks it for requests
+		return
+	}
+	if err != nil && !s.failing[what] {
+		s.Logger.WarnContext(ctx, "cannot end relations or go on with imports that are due: will retry", "shard", what.shard, "error", err)
+	}
+	s.failing[what] = err != nil
 }
 
 func bounded(ctx context.Context, work func(context.Context) error) error {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ const maxAccounts = 16 << 20
 // which lines are refused.
 func (c *ImportCmd) bring(ctx context.Context, settings *Settings, store storage.Store, out io.Writer) error {
 	handle := storage.FoldHandle(c.User)
-	users, errs := withHandles(ctx, store, []string{handle})
+	users, errs := social.WithHandles(ctx, store, []string{handle})
 	if errs[0] != nil {
 		return unusable{fmt.Errorf("--user: %q: %w", handle, errs[0])}
 	}
@@ -84,7 +83,7 @@ func (b *bringer) kind() social.AccountsKind { return social.AccountsKind(string
 
 // bringLines imports some lines of a file.
 func (b *bringer) bringLines(ctx context.Context, file string, lines []social.Account) error {
-	users, errs := withHandles(ctx, b.store, storage.Each(lines, func(a social.Account) string { return a.Handle }))
+	users, errs := social.WithHandles(ctx, b.store, storage.Each(lines, func(a social.Account) string { return a.Handle }))
 	var good []int
 	for i := range lines {
 		if b.kind() == social.AccountLists && errs[i] == nil {
@@ -121,19 +120,6 @@ func (b *bringer) bringLines(ctx context.Context, file string, lines []social.Ac
 		}
 	}
 	return nil
-}
-
-// withHandles reads who has some handles; [storage.ErrUserUnknown] where nobody has.
-func withHandles(ctx context.Context, store storage.Store, handles []string) (users []storage.UserID, errs []error) {
-	claims := storage.HandleLookups.Read(ctx, store, handles...)
-	users = storage.Each(claims, func(r storage.Result[storage.UserID]) storage.UserID { return r.Value })
-	errs = make([]error, len(handles))
-	for i, u := range storage.UserLookups.Read(ctx, store, users...) {
-		if errs[i] = cmp.Or(claims[i].Err, u.Err); errs[i] == nil && (!u.Found || u.Value.Handle != handles[i]) { // claimed in vain
-			errs[i] = storage.ErrUserUnknown
-		}
-	}
-	return users, errs
 }
 
 func readAccounts(name string) (string, error) {

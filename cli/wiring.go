@@ -146,8 +146,6 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 		p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
 	}
 	p.documents.Register(p.registry)
-	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Shards: p.store.Shards, Logger: p.logger}
-	p.closers = append(p.closers, cluster.InBackground(sweeper.Run))
 	return nil
 }
 
@@ -199,6 +197,9 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		Subgraph:  sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
 		Writes:    p.store, Popular: social.NewPopular(p.store, p.relations.Now, settings.pinnedNow),
 	}
+	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Shards: p.store.Shards, Logger: p.logger}
+	sweeper.Due = append(sweeper.Due, p.relations.EndDue, root.WorkOnImports)
+	p.closers = append(p.closers, cluster.InBackground(sweeper.Run))
 	schemas := c.shape().schemas(root)
 	return gateway.Config{
 		Schema:         schemas.Schema,

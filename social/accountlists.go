@@ -1,6 +1,7 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"iter"
@@ -69,6 +70,19 @@ func columnsOf(line string) []string {
 		}
 	}
 	return storage.Each(columns, strings.TrimSpace)
+}
+
+// WithHandles reads who has some handles; [storage.ErrUserUnknown] where nobody has.
+func WithHandles(ctx context.Context, people storage.Answerer, handles []string) (users []storage.UserID, errs []error) {
+	claims := storage.HandleLookups.Read(ctx, people, handles...)
+	users = storage.Each(claims, func(r storage.Result[storage.UserID]) storage.UserID { return r.Value })
+	errs = make([]error, len(handles))
+	for i, u := range storage.UserLookups.Read(ctx, people, users...) {
+		if errs[i] = cmp.Or(claims[i].Err, u.Err); errs[i] == nil && (!u.Found || u.Value.Handle != handles[i]) { // claimed in vain
+			errs[i] = storage.ErrUserUnknown
+		}
+	}
+	return users, errs
 }
 
 // Bring does with others what a list of accounts says: accounts[i] is the line of others[i]. Each has its own outcome, in their order, as

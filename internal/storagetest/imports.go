@@ -46,7 +46,10 @@ func (s imports) wantDue(t *testing.T, upTo storage.Micros, of map[storage.UserI
 	var due []storage.ImportPart
 	for shard := range s.store.Shards() {
 		q := storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: 2}, UpTo: upTo}
-		for more := true; more; {
+		for more, pages := true, 0; more; pages++ {
+			if pages == 1000 {
+				t.Fatal("the pages do not end")
+			}
 			page := one(t, s.harness, storage.DueImportLookups, q)
 			for _, p := range page {
 				if of[p.Owner] {
