@@ -74,6 +74,7 @@ const (
 	TooManyLists      Reason = "TOO_MANY_LISTS"
 	TooManyRequests   Reason = "TOO_MANY_FRIEND_REQUESTS"
 	TooManyIdentities Reason = "TOO_MANY_IDENTITIES"
+	TooManyImports    Reason = "TOO_MANY_IMPORTS"
 
 	TooManyWrites        Reason = "TOO_MANY_WRITES"
 	TooManySignIns       Reason = "TOO_MANY_SIGN_INS"
@@ -109,7 +110,7 @@ var codes = byReason(map[Code][]Reason{
 		BeingDeleted, PasswordWrong, OnlyIdentity, ProviderDecides, TokenNotRenewed, SessionOver,
 	},
 	CodePersistedNotFound: {DocumentNotFound},
-	CodeLimitReached:      {TooManyFollows, TooManyTheirs, TooManyBlocks, TooManySpecials, TooManyRelations, TooManyLists, TooManyRequests, TooManyIdentities},
+	CodeLimitReached:      {TooManyFollows, TooManyTheirs, TooManyBlocks, TooManySpecials, TooManyRelations, TooManyLists, TooManyRequests, TooManyIdentities, TooManyImports},
 	CodeRateLimited:       {TooManyWrites, TooManySignIns, TooManyConnections, TooManyOperations, TooManySubscriptions},
 	CodeTooCostly:         {CostTooHigh, QueryTooLarge, VariablesTooLarge, AnswerTooLarge, ListTooLong},
 	CodeTimeout:           {TimeOver, Cancelled},

@@ -111,7 +111,7 @@ var Types = byName(
 	&relationshipChanged, &requestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded, &activityAdded, &changeEvent,
 	&consistency, &reconcileStatus, &reconcileKind, &moderationConnection, &moderationEdge, &moderationEntry, &moderationPayload, &reportPayload,
 	&relationConnection, &relationEdge, &edgeAttributes, &relatePayload, &relateOutcome,
-	&relationshipPayload, &acceptRequestsPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &importAccountsPayload, &importOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
+	&relationshipPayload, &acceptRequestsPayload, &followManyPayload, &listType, &listConnection, &listEdge, &listPayload, &followListPayload, &followOutcome, &accountsImportPayload, &accountsImport, &refusedLine, &followError, &postPayload, &commentPayload, &favoritePayload,
 	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )
 

@@ -13,9 +13,11 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"follow":         {Weight: write},
 	"unfollow":       {Weight: write},
 	"followMany":     {Weight: 50},
-	"followList":     {Weight: 550},  // 500 users, as followMany and their ids
-	"importAccounts": {Weight: 1500}, // 500 users, as followList and their handles, on 20 lists
+	"followList":     {Weight: 550}, // 500 users, as followMany and their ids
+	"importAccounts": {Weight: 400}, // 50 users, as followList and their handles, on up to 20 lists, and 100 rows
 	"removeFollower": {Weight: write},
+
+	"removeAccountsImport": {Weight: write},
 
 	"block":          {Weight: bothEnds},
 	"unblock":        {Weight: write},
@@ -78,8 +80,9 @@ var (
 	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
 	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")
 	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
-	importAccountsPayload = with(made("ImportAccountsPayload", "viewer"), map[string]*Field{"outcomes": {Length: 500}})
-	importOutcome         = made("ImportOutcome", "line", "handle", "changed", "user", "followingEdge", "requestEdge", "blockEdge", "muteEdge", "memberEdge", "error")
+	accountsImportPayload = made("AccountsImportPayload", "changed", "viewer", "accountsImport", "removedImportId")
+	accountsImport        = with(made("AccountsImport", "id", "kind", "createdAt", "lineCount", "doneCount", "changedCount", "refusedCount", "continuesAt"), map[string]*Field{"refused": {Length: 100}})
+	refusedLine           = made("RefusedLine", "line", "handle", "error")
 	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "followerEdge", "memberEdge", "requestEdge", "error")
 	followError           = made("FollowError", "code", "reason", "argument", "retryAfter", "message")
 	postPayload           = made("PostPayload", "changed", "post", "viewer", "postEdge", "deletedPostId")

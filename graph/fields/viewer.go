@@ -15,16 +15,17 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	// 10,000 look-ups more, whatever it weighs: all feeds of a request have one allowance for them (social/feed.go).
 	"feed": {Weight: 40, Chosen: audience},
 	// A day is read at a time, of six lists, until a page and what is new have been found.
-	"activity":       {Needs: Inverse, Weight: 200},
-	"blockedUsers":   {Weight: pageOfList},
-	"mutedUsers":     {Weight: pageOfList},
-	"edge":           {Weight: 10},
-	"requests":       {Needs: Inverse, Weight: pageOfList},
-	"dismissedUsers": {Weight: pageOfList},
-	"accountsFile":   {Weight: 1000},                                 // 500 users, of up to 20 lists
-	"lists":          {Length: storage.MaxLists, Weight: pageOfList}, // as many edges are looked up
-	"standing":       {Weight: 10},                                   // a statement
-	"identities":     {Length: storage.MaxIdentities, Weight: 20},    // every shard is asked
+	"activity":        {Needs: Inverse, Weight: 200},
+	"blockedUsers":    {Weight: pageOfList},
+	"mutedUsers":      {Weight: pageOfList},
+	"edge":            {Weight: 10},
+	"requests":        {Needs: Inverse, Weight: pageOfList},
+	"dismissedUsers":  {Weight: pageOfList},
+	"accountsFile":    {Weight: 1000},                                 // 500 users, of up to 20 lists
+	"accountsImports": {Length: storage.MaxImports, Weight: 500},      // rows, of a kilobyte or two
+	"lists":           {Length: storage.MaxLists, Weight: pageOfList}, // as many edges are looked up
+	"standing":        {Weight: 10},                                   // a statement
+	"identities":      {Length: storage.MaxIdentities, Weight: 20},    // every shard is asked
 }}
 
 var standing = made("Standing", "state", "reason", "until")

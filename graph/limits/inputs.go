@@ -27,7 +27,7 @@ var maxBytes = map[string]int{
 	"message":   4 * storage.MaxMessageLength,
 	"reason":    4 * storage.MaxReasonLength,
 	"text":      4 * storage.MaxPostLength,
-	"file":      64 << 10, // of importAccounts: 500 lines
+	"file":      192 << 10, // of importAccounts: 5,000 lines
 	"url":       4 * storage.MaxMediaURLLength,
 	"clientKey": storage.MaxClientKeyLength,
 	"issuer":    storage.MaxIdentityText,

@@ -46,6 +46,18 @@ type AccountsFile struct {
 	EndCursor *string `json:"endCursor,omitempty"`
 }
 
+// The result of a change of an import of accounts.
+type AccountsImportPayload struct {
+	// False if nothing had to change.
+	Changed bool `json:"changed"`
+	// The viewer, as it is now.
+	Viewer *Viewer `json:"viewer,omitempty"`
+	// The import that was made, as it is now; null after `removeAccountsImport`.
+	AccountsImport *AccountsImport `json:"accountsImport,omitempty"`
+	// The id of the import that is gone.
+	RemovedImportID *string `json:"removedImportId,omitempty"`
+}
+
 // A group of what concerns the viewer that has begun or grown.
 type ActivityAdded struct {
 	// The edge in the viewer's `activity`.
@@ -264,14 +276,6 @@ type FollowerAdded struct {
 	// The viewer, as it is then.
 	Viewer             *Viewer `json:"viewer,omitempty"`
 	subscription.State `json:"-"`
-}
-
-// The result of a file of accounts.
-type ImportAccountsPayload struct {
-	// The viewer, as it is now.
-	Viewer *Viewer `json:"viewer,omitempty"`
-	// One for each line that names somebody, in their order.
-	Outcomes []*FollowOutcome `json:"outcomes"`
 }
 
 // A subject of an identity provider that stands for a user.
@@ -511,6 +515,16 @@ type ReconcileStatus struct {
 	Kinds []*ReconcileKind `json:"kinds"`
 	// Age in seconds of the oldest edge whose second half has not been seen yet.
 	OldestUnpairedSeconds float64 `json:"oldestUnpairedSeconds"`
+}
+
+// A line of a file of accounts that was refused.
+type RefusedLine struct {
+	// The number of the line, from 1.
+	Line int32 `json:"line"`
+	// The handle that was looked for, in small letters.
+	Handle string `json:"handle"`
+	// Why; NOT_FOUND if there is no such user.
+	Error *FollowError `json:"error"`
 }
 
 // What has become of one edge.

@@ -1,10 +1,8 @@
 package model
 
-// FollowOutcome is what has become of one of many changes towards users: also, as an ImportOutcome, of a line of a file of accounts.
+// FollowOutcome is what has become of one of many changes towards users.
 type FollowOutcome struct {
 	UserID       string // as given
-	Line         int32  // of a file, from 1
-	Handle       string // on that line
 	Changed      bool
 	User         *User
 	Relationship *Relationship
