@@ -71,12 +71,16 @@ func typeName(ctx context.Context, name string) graphql.Marshaler {
 	return selections.TypeName(ctx, name)
 }
 
-func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "FollowOutcome", sel, v, ec._FollowOutcome)
+func (ec *executionContext) marshalNAccountsImport2ᚖkithᚋgraphᚋmodelᚐAccountsImport(ctx context.Context, sel ast.SelectionSet, v *model.AccountsImport) graphql.Marshaler {
+	return selections.AnswerObject(ctx, "AccountsImport", sel, v, ec._AccountsImport)
 }
 
-func (ec *executionContext) marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
-	return selections.AnswerObject(ctx, "ImportOutcome", sel, v, ec._ImportOutcome)
+func (ec *executionContext) marshalNFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
+	return selections.AnswerObject(ctx, "FollowError", sel, v, ec._FollowError)
+}
+
+func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
+	return selections.AnswerObject(ctx, "FollowOutcome", sel, v, ec._FollowOutcome)
 }
 
 func (ec *executionContext) marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx context.Context, sel ast.SelectionSet, v *model.LinkedIdentity) graphql.Marshaler {
@@ -105,6 +109,10 @@ func (ec *executionContext) marshalNReconcileKind2ᚖkithᚋgraphᚋmodelᚐReco
 
 func (ec *executionContext) marshalNReconcileStatus2ᚖkithᚋgraphᚋmodelᚐReconcileStatus(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileStatus) graphql.Marshaler {
 	return selections.AnswerObject(ctx, "ReconcileStatus", sel, v, ec._ReconcileStatus)
+}
+
+func (ec *executionContext) marshalNRefusedLine2ᚖkithᚋgraphᚋmodelᚐRefusedLine(ctx context.Context, sel ast.SelectionSet, v *model.RefusedLine) graphql.Marshaler {
+	return selections.AnswerObject(ctx, "RefusedLine", sel, v, ec._RefusedLine)
 }
 
 func (ec *executionContext) marshalNRelateOutcome2ᚖkithᚋgraphᚋmodelᚐRelateOutcome(ctx context.Context, sel ast.SelectionSet, v *model.RelateOutcome) graphql.Marshaler {
@@ -137,6 +145,14 @@ func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAcc
 
 func (ec *executionContext) marshalOAccountsFile2ᚖkithᚋgraphᚋmodelᚐAccountsFile(ctx context.Context, sel ast.SelectionSet, v *model.AccountsFile) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "AccountsFile", sel, v, ec._AccountsFile)
+}
+
+func (ec *executionContext) marshalOAccountsImport2ᚖkithᚋgraphᚋmodelᚐAccountsImport(ctx context.Context, sel ast.SelectionSet, v *model.AccountsImport) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "AccountsImport", sel, v, ec._AccountsImport)
+}
+
+func (ec *executionContext) marshalOAccountsImportPayload2ᚖkithᚋgraphᚋmodelᚐAccountsImportPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountsImportPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, "AccountsImportPayload", sel, v, ec._AccountsImportPayload)
 }
 
 func (ec *executionContext) marshalOActivity2ᚕᚖkithᚋgraphᚋmodelᚐActivity(ctx context.Context, sel ast.SelectionSet, v []*model.Activity) graphql.Marshaler {
@@ -285,10 +301,6 @@ func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFollowerAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowerAdded) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, "FollowerAdded", sel, v, ec._FollowerAdded)
-}
-
-func (ec *executionContext) marshalOImportAccountsPayload2ᚖkithᚋgraphᚋmodelᚐImportAccountsPayload(ctx context.Context, sel ast.SelectionSet, v *model.ImportAccountsPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, "ImportAccountsPayload", sel, v, ec._ImportAccountsPayload)
 }
 
 func (ec *executionContext) marshalOList2ᚕᚖkithᚋgraphᚋmodelᚐList(ctx context.Context, sel ast.SelectionSet, v []*model.List) graphql.Marshaler {

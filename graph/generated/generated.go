@@ -63,6 +63,25 @@ type ComplexityRoot struct {
 		Text      func(childComplexity int) int
 	}
 
+	AccountsImport struct {
+		ChangedCount func(childComplexity int) int
+		ContinuesAt  func(childComplexity int) int
+		CreatedAt    func(childComplexity int) int
+		DoneCount    func(childComplexity int) int
+		ID           func(childComplexity int) int
+		Kind         func(childComplexity int) int
+		LineCount    func(childComplexity int) int
+		Refused      func(childComplexity int, afterLine int32) int
+		RefusedCount func(childComplexity int) int
+	}
+
+	AccountsImportPayload struct {
+		AccountsImport  func(childComplexity int) int
+		Changed         func(childComplexity int) int
+		RemovedImportID func(childComplexity int) int
+		Viewer          func(childComplexity int) int
+	}
+
 	Activity struct {
 		Actors      func(childComplexity int) int
 		At          func(childComplexity int) int
@@ -264,24 +283,6 @@ type ComplexityRoot struct {
 		Viewer func(childComplexity int) int
 	}
 
-	ImportAccountsPayload struct {
-		Outcomes func(childComplexity int) int
-		Viewer   func(childComplexity int) int
-	}
-
-	ImportOutcome struct {
-		BlockEdge     func(childComplexity int) int
-		Changed       func(childComplexity int) int
-		Error         func(childComplexity int) int
-		FollowingEdge func(childComplexity int) int
-		Handle        func(childComplexity int) int
-		Line          func(childComplexity int) int
-		MemberEdge    func(childComplexity int) int
-		MuteEdge      func(childComplexity int) int
-		RequestEdge   func(childComplexity int) int
-		User          func(childComplexity int) int
-	}
-
 	LinkedIdentity struct {
 		Issuer   func(childComplexity int) int
 		LinkedAt func(childComplexity int) int
@@ -372,60 +373,61 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AcceptRequest       func(childComplexity int, kind model.RequestKind, userID string) int
-		AcceptRequests      func(childComplexity int, kind model.RequestKind, first *int32, after *string) int
-		AddComment          func(childComplexity int, postID string, text string, clientKey string) int
-		AddToList           func(childComplexity int, listID string, userIds []string) int
-		Block               func(childComplexity int, userID string) int
-		ChangePassword      func(childComplexity int, current string, new string) int
-		CreateList          func(childComplexity int, name string, public bool, userIds []string) int
-		CreateUser          func(childComplexity int, id string, handle string, name string) int
-		DeactivateAccount   func(childComplexity int) int
-		DeclineRequest      func(childComplexity int, kind model.RequestKind, userID string) int
-		DeleteAccount       func(childComplexity int) int
-		DeleteComment       func(childComplexity int, commentID string) int
-		DeleteList          func(childComplexity int, listID string) int
-		DeletePost          func(childComplexity int, postID string) int
-		DismissSuggestion   func(childComplexity int, userID string) int
-		EditPost            func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
-		Favorite            func(childComplexity int, postID string) int
-		Follow              func(childComplexity int, userID string) int
-		FollowList          func(childComplexity int, listID string, after *string) int
-		FollowMany          func(childComplexity int, userIds []string) int
-		ImportAccounts      func(childComplexity int, kind model.AccountsKind, file string) int
-		LinkIdentity        func(childComplexity int, userID string, issuer string, subject string) int
-		Login               func(childComplexity int, handle string, password string) int
-		MarkActivitySeen    func(childComplexity int, upTo string) int
-		MarkFeedSeen        func(childComplexity int, upTo string) int
-		Mute                func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
-		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
-		ReactivateAccount   func(childComplexity int) int
-		Register            func(childComplexity int, handle string, name string, password *string) int
-		ReinstateUser       func(childComplexity int, userID string, reason string) int
-		Relate              func(childComplexity int, kind string, ids []string, until *time.Time, attributes map[string]any) int
-		RemoveComment       func(childComplexity int, commentID string, reason string) int
-		RemoveFollower      func(childComplexity int, userID string) int
-		RemoveFriend        func(childComplexity int, userID string) int
-		RemoveFromList      func(childComplexity int, listID string, userIds []string) int
-		RemovePost          func(childComplexity int, postID string, reason string) int
-		RenewToken          func(childComplexity int) int
-		ReportPost          func(childComplexity int, postID string, reason string) int
-		ReportUser          func(childComplexity int, userID string, reason string) int
-		RequestFriend       func(childComplexity int, userID string, message *string) int
-		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
-		SetUserAttributes   func(childComplexity int, userID string, attributes map[string]any) int
-		SignOutEverywhere   func(childComplexity int) int
-		SuspendUser         func(childComplexity int, userID string, reason string, until *time.Time) int
-		Unblock             func(childComplexity int, userID string) int
-		UndismissSuggestion func(childComplexity int, userID string) int
-		Unfavorite          func(childComplexity int, postID string) int
-		Unfollow            func(childComplexity int, userID string) int
-		UnlinkIdentity      func(childComplexity int, issuer string, subject string) int
-		Unmute              func(childComplexity int, userID string) int
-		Unrelate            func(childComplexity int, kind string, ids []string) int
-		UpdateList          func(childComplexity int, listID string, name *string, public *bool) int
-		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool) int
-		WithdrawRequest     func(childComplexity int, kind model.RequestKind, userID string) int
+		AcceptRequest        func(childComplexity int, kind model.RequestKind, userID string) int
+		AcceptRequests       func(childComplexity int, kind model.RequestKind, first *int32, after *string) int
+		AddComment           func(childComplexity int, postID string, text string, clientKey string) int
+		AddToList            func(childComplexity int, listID string, userIds []string) int
+		Block                func(childComplexity int, userID string) int
+		ChangePassword       func(childComplexity int, current string, new string) int
+		CreateList           func(childComplexity int, name string, public bool, userIds []string) int
+		CreateUser           func(childComplexity int, id string, handle string, name string) int
+		DeactivateAccount    func(childComplexity int) int
+		DeclineRequest       func(childComplexity int, kind model.RequestKind, userID string) int
+		DeleteAccount        func(childComplexity int) int
+		DeleteComment        func(childComplexity int, commentID string) int
+		DeleteList           func(childComplexity int, listID string) int
+		DeletePost           func(childComplexity int, postID string) int
+		DismissSuggestion    func(childComplexity int, userID string) int
+		EditPost             func(childComplexity int, postID string, text *string, media []*model.MediaInput, attributes map[string]any) int
+		Favorite             func(childComplexity int, postID string) int
+		Follow               func(childComplexity int, userID string) int
+		FollowList           func(childComplexity int, listID string, after *string) int
+		FollowMany           func(childComplexity int, userIds []string) int
+		ImportAccounts       func(childComplexity int, kind model.AccountsKind, file string) int
+		LinkIdentity         func(childComplexity int, userID string, issuer string, subject string) int
+		Login                func(childComplexity int, handle string, password string) int
+		MarkActivitySeen     func(childComplexity int, upTo string) int
+		MarkFeedSeen         func(childComplexity int, upTo string) int
+		Mute                 func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
+		PublishPost          func(childComplexity int, text string, media []*model.MediaInput, attributes map[string]any, clientKey string) int
+		ReactivateAccount    func(childComplexity int) int
+		Register             func(childComplexity int, handle string, name string, password *string) int
+		ReinstateUser        func(childComplexity int, userID string, reason string) int
+		Relate               func(childComplexity int, kind string, ids []string, until *time.Time, attributes map[string]any) int
+		RemoveAccountsImport func(childComplexity int, importID string) int
+		RemoveComment        func(childComplexity int, commentID string, reason string) int
+		RemoveFollower       func(childComplexity int, userID string) int
+		RemoveFriend         func(childComplexity int, userID string) int
+		RemoveFromList       func(childComplexity int, listID string, userIds []string) int
+		RemovePost           func(childComplexity int, postID string, reason string) int
+		RenewToken           func(childComplexity int) int
+		ReportPost           func(childComplexity int, postID string, reason string) int
+		ReportUser           func(childComplexity int, userID string, reason string) int
+		RequestFriend        func(childComplexity int, userID string, message *string) int
+		SetFollowMark        func(childComplexity int, userID string, special *bool, remark *string, attributes map[string]any) int
+		SetUserAttributes    func(childComplexity int, userID string, attributes map[string]any) int
+		SignOutEverywhere    func(childComplexity int) int
+		SuspendUser          func(childComplexity int, userID string, reason string, until *time.Time) int
+		Unblock              func(childComplexity int, userID string) int
+		UndismissSuggestion  func(childComplexity int, userID string) int
+		Unfavorite           func(childComplexity int, postID string) int
+		Unfollow             func(childComplexity int, userID string) int
+		UnlinkIdentity       func(childComplexity int, issuer string, subject string) int
+		Unmute               func(childComplexity int, userID string) int
+		Unrelate             func(childComplexity int, kind string, ids []string) int
+		UpdateList           func(childComplexity int, listID string, name *string, public *bool) int
+		UpdateProfile        func(childComplexity int, name *string, bio *string, avatarURL *string, website *string, listVisibility *model.ListVisibilityInput, discoverable *bool, attributes map[string]any, locked *bool) int
+		WithdrawRequest      func(childComplexity int, kind model.RequestKind, userID string) int
 	}
 
 	NewerPosts struct {
@@ -509,6 +511,12 @@ type ComplexityRoot struct {
 		Kinds                 func(childComplexity int) int
 		Mode                  func(childComplexity int) int
 		OldestUnpairedSeconds func(childComplexity int) int
+	}
+
+	RefusedLine struct {
+		Error  func(childComplexity int) int
+		Handle func(childComplexity int) int
+		Line   func(childComplexity int) int
 	}
 
 	RelateOutcome struct {
@@ -732,21 +740,22 @@ type ComplexityRoot struct {
 	}
 
 	Viewer struct {
-		AccountsFile   func(childComplexity int, kind model.AccountsKind, after *string) int
-		Activity       func(childComplexity int, first *int32, after *string, kinds []model.ActivityKind) int
-		BlockedUsers   func(childComplexity int, first *int32, after *string) int
-		Discoverable   func(childComplexity int) int
-		DismissedUsers func(childComplexity int, first *int32, after *string) int
-		Edge           func(childComplexity int, kind string, id string) int
-		Feed           func(childComplexity int, first *int32, after *string, newerThan *string, only *model.FeedOnly) int
-		FeedSeenUpTo   func(childComplexity int) int
-		ID             func(childComplexity int) int
-		Identities     func(childComplexity int) int
-		Lists          func(childComplexity int, with string) int
-		MutedUsers     func(childComplexity int, scope model.MuteScope, first *int32, after *string) int
-		Requests       func(childComplexity int, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, first *int32, after *string) int
-		Standing       func(childComplexity int) int
-		User           func(childComplexity int) int
+		AccountsFile    func(childComplexity int, kind model.AccountsKind, after *string) int
+		AccountsImports func(childComplexity int) int
+		Activity        func(childComplexity int, first *int32, after *string, kinds []model.ActivityKind) int
+		BlockedUsers    func(childComplexity int, first *int32, after *string) int
+		Discoverable    func(childComplexity int) int
+		DismissedUsers  func(childComplexity int, first *int32, after *string) int
+		Edge            func(childComplexity int, kind string, id string) int
+		Feed            func(childComplexity int, first *int32, after *string, newerThan *string, only *model.FeedOnly) int
+		FeedSeenUpTo    func(childComplexity int) int
+		ID              func(childComplexity int) int
+		Identities      func(childComplexity int) int
+		Lists           func(childComplexity int, with string) int
+		MutedUsers      func(childComplexity int, scope model.MuteScope, first *int32, after *string) int
+		Requests        func(childComplexity int, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, first *int32, after *string) int
+		Standing        func(childComplexity int) int
+		User            func(childComplexity int) int
 	}
 
 	_Service struct {
@@ -768,7 +777,8 @@ type MutationResolver interface {
 	Follow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unfollow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	FollowMany(ctx context.Context, userIds []string) (*model.FollowManyPayload, error)
-	ImportAccounts(ctx context.Context, kind model.AccountsKind, file string) (*model.ImportAccountsPayload, error)
+	ImportAccounts(ctx context.Context, kind model.AccountsKind, file string) (*model.AccountsImportPayload, error)
+	RemoveAccountsImport(ctx context.Context, importID string) (*model.AccountsImportPayload, error)
 	RemoveFollower(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Block(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
@@ -891,6 +901,7 @@ type ViewerResolver interface {
 	Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, first *int32, after *string) (*model.RequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	AccountsFile(ctx context.Context, obj *model.Viewer, kind model.AccountsKind, after *string) (*model.AccountsFile, error)
+	AccountsImports(ctx context.Context, obj *model.Viewer) ([]*model.AccountsImport, error)
 	Lists(ctx context.Context, obj *model.Viewer, with string) ([]*model.List, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
 
@@ -959,6 +970,91 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AccountsFile.Text(childComplexity), true
+
+	case "AccountsImport.changedCount":
+		if e.ComplexityRoot.AccountsImport.ChangedCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.ChangedCount(childComplexity), true
+	case "AccountsImport.continuesAt":
+		if e.ComplexityRoot.AccountsImport.ContinuesAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.ContinuesAt(childComplexity), true
+	case "AccountsImport.createdAt":
+		if e.ComplexityRoot.AccountsImport.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.CreatedAt(childComplexity), true
+	case "AccountsImport.doneCount":
+		if e.ComplexityRoot.AccountsImport.DoneCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.DoneCount(childComplexity), true
+	case "AccountsImport.id":
+		if e.ComplexityRoot.AccountsImport.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.ID(childComplexity), true
+	case "AccountsImport.kind":
+		if e.ComplexityRoot.AccountsImport.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.Kind(childComplexity), true
+	case "AccountsImport.lineCount":
+		if e.ComplexityRoot.AccountsImport.LineCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.LineCount(childComplexity), true
+	case "AccountsImport.refused":
+		if e.ComplexityRoot.AccountsImport.Refused == nil {
+			break
+		}
+
+		args, err := ec.field_AccountsImport_refused_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.AccountsImport.Refused(childComplexity, args["afterLine"].(int32)), true
+	case "AccountsImport.refusedCount":
+		if e.ComplexityRoot.AccountsImport.RefusedCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImport.RefusedCount(childComplexity), true
+
+	case "AccountsImportPayload.accountsImport":
+		if e.ComplexityRoot.AccountsImportPayload.AccountsImport == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImportPayload.AccountsImport(childComplexity), true
+	case "AccountsImportPayload.changed":
+		if e.ComplexityRoot.AccountsImportPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImportPayload.Changed(childComplexity), true
+	case "AccountsImportPayload.removedImportId":
+		if e.ComplexityRoot.AccountsImportPayload.RemovedImportID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImportPayload.RemovedImportID(childComplexity), true
+	case "AccountsImportPayload.viewer":
+		if e.ComplexityRoot.AccountsImportPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountsImportPayload.Viewer(childComplexity), true
 
 	case "Activity.actors":
 		if e.ComplexityRoot.Activity.Actors == nil {
@@ -1656,80 +1752,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowerAdded.Viewer(childComplexity), true
 
-	case "ImportAccountsPayload.outcomes":
-		if e.ComplexityRoot.ImportAccountsPayload.Outcomes == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportAccountsPayload.Outcomes(childComplexity), true
-	case "ImportAccountsPayload.viewer":
-		if e.ComplexityRoot.ImportAccountsPayload.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportAccountsPayload.Viewer(childComplexity), true
-
-	case "ImportOutcome.blockEdge":
-		if e.ComplexityRoot.ImportOutcome.BlockEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.BlockEdge(childComplexity), true
-	case "ImportOutcome.changed":
-		if e.ComplexityRoot.ImportOutcome.Changed == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.Changed(childComplexity), true
-	case "ImportOutcome.error":
-		if e.ComplexityRoot.ImportOutcome.Error == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.Error(childComplexity), true
-	case "ImportOutcome.followingEdge":
-		if e.ComplexityRoot.ImportOutcome.FollowingEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.FollowingEdge(childComplexity), true
-	case "ImportOutcome.handle":
-		if e.ComplexityRoot.ImportOutcome.Handle == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.Handle(childComplexity), true
-	case "ImportOutcome.line":
-		if e.ComplexityRoot.ImportOutcome.Line == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.Line(childComplexity), true
-	case "ImportOutcome.memberEdge":
-		if e.ComplexityRoot.ImportOutcome.MemberEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.MemberEdge(childComplexity), true
-	case "ImportOutcome.muteEdge":
-		if e.ComplexityRoot.ImportOutcome.MuteEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.MuteEdge(childComplexity), true
-	case "ImportOutcome.requestEdge":
-		if e.ComplexityRoot.ImportOutcome.RequestEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.RequestEdge(childComplexity), true
-	case "ImportOutcome.user":
-		if e.ComplexityRoot.ImportOutcome.User == nil {
-			break
-		}
-
-		return e.ComplexityRoot.ImportOutcome.User(childComplexity), true
-
 	case "LinkedIdentity.issuer":
 		if e.ComplexityRoot.LinkedIdentity.Issuer == nil {
 			break
@@ -2379,6 +2401,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Relate(childComplexity, args["kind"].(string), args["ids"].([]string), args["until"].(*time.Time), args["attributes"].(map[string]any)), true
+	case "Mutation.removeAccountsImport":
+		if e.ComplexityRoot.Mutation.RemoveAccountsImport == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeAccountsImport_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveAccountsImport(childComplexity, args["importId"].(string)), true
 	case "Mutation.removeComment":
 		if e.ComplexityRoot.Mutation.RemoveComment == nil {
 			break
@@ -3026,6 +3059,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ReconcileStatus.OldestUnpairedSeconds(childComplexity), true
+
+	case "RefusedLine.error":
+		if e.ComplexityRoot.RefusedLine.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefusedLine.Error(childComplexity), true
+	case "RefusedLine.handle":
+		if e.ComplexityRoot.RefusedLine.Handle == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefusedLine.Handle(childComplexity), true
+	case "RefusedLine.line":
+		if e.ComplexityRoot.RefusedLine.Line == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RefusedLine.Line(childComplexity), true
 
 	case "RelateOutcome.changed":
 		if e.ComplexityRoot.RelateOutcome.Changed == nil {
@@ -4033,6 +4085,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.AccountsFile(childComplexity, args["kind"].(model.AccountsKind), args["after"].(*string)), true
+	case "Viewer.accountsImports":
+		if e.ComplexityRoot.Viewer.AccountsImports == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.AccountsImports(childComplexity), true
 	case "Viewer.activity":
 		if e.ComplexityRoot.Viewer.Activity == nil {
 			break
@@ -4797,14 +4855,21 @@ type Mutation {
   """
   Does what a file of accounts says that another network has exported, Mastodon or Kith (` + "`" + `accountsFile` + "`" + `): the viewer follows, blocks or
   mutes its users, or puts them on lists, which are made where there are none of these names. An address a line, with or without an @
-  before and a host behind, at most 500 lines and 20 lists. A user is found by the handle alone. Outcomes as of ` + "`" + `followMany` + "`" + `.
+  before and a host behind, at most 5,000 lines. A user is found by the handle alone. The first 50 lines are done at once, the others in
+  the background, as fast as the viewer may write: ` + "`" + `viewer { accountsImports }` + "`" + ` tells how far it is. A viewer has at most 5 imports, of
+  which the oldest that is done makes room: LIMIT_REACHED if none is.
   """
   importAccounts(
     "What the file is of."
     kind: AccountsKind!
-    "The text of the file, at most 64 KiB."
+    "The text of the file, at most 192 KiB."
     file: String!
-  ): ImportAccountsPayload @semanticNonNull
+  ): AccountsImportPayload @semanticNonNull
+  "Forgets an import; what it has done stays. NOT_FOUND is not told: ` + "`" + `changed` + "`" + ` is false."
+  removeAccountsImport(
+    "` + "`" + `id` + "`" + ` of the import."
+    importId: ID!
+  ): AccountsImportPayload @semanticNonNull
   "The user no longer follows the viewer, or waits to."
   removeFollower(
     "The other user."
@@ -5139,36 +5204,51 @@ enum AccountsKind {
   LISTS
 }
 
-"The result of a file of accounts."
-type ImportAccountsPayload {
+"The result of a change of an import of accounts."
+type AccountsImportPayload {
+  "False if nothing had to change."
+  changed: Boolean!
   "The viewer, as it is now."
   viewer: Viewer @semanticNonNull
-  "One for each line that names somebody, in their order."
-  outcomes: [ImportOutcome!]!
+  "The import that was made, as it is now; null after ` + "`" + `removeAccountsImport` + "`" + `."
+  accountsImport: AccountsImport
+  "The id of the import that is gone."
+  removedImportId: ID
 }
 
-"The result of one line of a file of accounts."
-type ImportOutcome {
+"A file of accounts that is worked on, line by line. It is gone after seven days, whether it is done or not."
+type AccountsImport {
+  "Names it among the imports of its user."
+  id: ID!
+  "What the file is of."
+  kind: AccountsKind!
+  "When it came."
+  createdAt: DateTime!
+  "How many lines name somebody."
+  lineCount: Int!
+  "How many of them are done, which are the first unless a part of the data could not be reached."
+  doneCount: Int!
+  "How many of these have changed something."
+  changedCount: Int!
+  "How many of these were refused."
+  refusedCount: Int!
+  "When it goes on; null if it is done."
+  continuesAt: DateTime
+  "Lines that were refused, in their order, at most 100."
+  refused(
+    "Only those behind this line."
+    afterLine: Int! = 0
+  ): [RefusedLine!]!
+}
+
+"A line of a file of accounts that was refused."
+type RefusedLine {
   "The number of the line, from 1."
   line: Int!
   "The handle that was looked for, in small letters."
   handle: String!
-  "False if nothing had to change, or it was refused."
-  changed: Boolean!
-  "Null if there is no such user."
-  user: User
-  "The new edge in the viewer's followings; null if none was made."
-  followingEdge: FollowEdge
-  "The request to follow a locked user, in the viewer's requests; null if none was made."
-  requestEdge: RequestEdge
-  "The new edge in the users whom the viewer blocks; null if none was made."
-  blockEdge: BlockEdge
-  "The new edge in the users whom the viewer mutes in this scope; null if none was made."
-  muteEdge: UserEdge
-  "The new edge in the members of the list; null if none was made."
-  memberEdge: UserEdge
-  "Why it was refused, NOT_FOUND if there is no such user; null if it was not."
-  error: FollowError
+  "Why; NOT_FOUND if there is no such user."
+  error: FollowError!
 }
 
 "The result of one of many follows or requests, or of one of many users who are put on a list or taken out."
@@ -6129,6 +6209,8 @@ enum ErrorReason {
   TOO_MANY_FRIEND_REQUESTS
   "A user has as many identities as it may."
   TOO_MANY_IDENTITIES
+  "None of the imports that the viewer has is done."
+  TOO_MANY_IMPORTS
   "Wait for ` + "`" + `extensions.retryAfter` + "`" + ` seconds."
   TOO_MANY_WRITES
   "There were too many attempts, or too many at once."
@@ -6668,6 +6750,8 @@ type Viewer {
     "` + "`" + `endCursor` + "`" + ` of the page before."
     after: String
   ): AccountsFile @semanticNonNull @cacheControl(scope: PRIVATE)
+  "What ` + "`" + `importAccounts` + "`" + ` works on or has done, newest first."
+  accountsImports: [AccountsImport!] @semanticNonNull @cacheControl(scope: PRIVATE)
   "The viewer's lists that a user is on whom the viewer may see, newest first."
   lists(
     "The user."
@@ -6758,6 +6842,44 @@ func (ec *executionContext) childFields_AccountsFile(ctx context.Context, field 
 		return ec.fieldContext_AccountsFile_endCursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AccountsFile", field.Name)
+}
+
+func (ec *executionContext) childFields_AccountsImport(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_AccountsImport_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_AccountsImport_kind(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_AccountsImport_createdAt(ctx, field)
+	case "lineCount":
+		return ec.fieldContext_AccountsImport_lineCount(ctx, field)
+	case "doneCount":
+		return ec.fieldContext_AccountsImport_doneCount(ctx, field)
+	case "changedCount":
+		return ec.fieldContext_AccountsImport_changedCount(ctx, field)
+	case "refusedCount":
+		return ec.fieldContext_AccountsImport_refusedCount(ctx, field)
+	case "continuesAt":
+		return ec.fieldContext_AccountsImport_continuesAt(ctx, field)
+	case "refused":
+		return ec.fieldContext_AccountsImport_refused(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AccountsImport", field.Name)
+}
+
+func (ec *executionContext) childFields_AccountsImportPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_AccountsImportPayload_changed(ctx, field)
+	case "viewer":
+		return ec.fieldContext_AccountsImportPayload_viewer(ctx, field)
+	case "accountsImport":
+		return ec.fieldContext_AccountsImportPayload_accountsImport(ctx, field)
+	case "removedImportId":
+		return ec.fieldContext_AccountsImportPayload_removedImportId(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AccountsImportPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Activity(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7162,42 +7284,6 @@ func (ec *executionContext) childFields_FollowerAdded(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type FollowerAdded", field.Name)
 }
 
-func (ec *executionContext) childFields_ImportAccountsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "viewer":
-		return ec.fieldContext_ImportAccountsPayload_viewer(ctx, field)
-	case "outcomes":
-		return ec.fieldContext_ImportAccountsPayload_outcomes(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type ImportAccountsPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_ImportOutcome(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "line":
-		return ec.fieldContext_ImportOutcome_line(ctx, field)
-	case "handle":
-		return ec.fieldContext_ImportOutcome_handle(ctx, field)
-	case "changed":
-		return ec.fieldContext_ImportOutcome_changed(ctx, field)
-	case "user":
-		return ec.fieldContext_ImportOutcome_user(ctx, field)
-	case "followingEdge":
-		return ec.fieldContext_ImportOutcome_followingEdge(ctx, field)
-	case "requestEdge":
-		return ec.fieldContext_ImportOutcome_requestEdge(ctx, field)
-	case "blockEdge":
-		return ec.fieldContext_ImportOutcome_blockEdge(ctx, field)
-	case "muteEdge":
-		return ec.fieldContext_ImportOutcome_muteEdge(ctx, field)
-	case "memberEdge":
-		return ec.fieldContext_ImportOutcome_memberEdge(ctx, field)
-	case "error":
-		return ec.fieldContext_ImportOutcome_error(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type ImportOutcome", field.Name)
-}
-
 func (ec *executionContext) childFields_LinkedIdentity(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "issuer":
@@ -7502,6 +7588,18 @@ func (ec *executionContext) childFields_ReconcileStatus(ctx context.Context, fie
 		return ec.fieldContext_ReconcileStatus_oldestUnpairedSeconds(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ReconcileStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_RefusedLine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "line":
+		return ec.fieldContext_RefusedLine_line(ctx, field)
+	case "handle":
+		return ec.fieldContext_RefusedLine_handle(ctx, field)
+	case "error":
+		return ec.fieldContext_RefusedLine_error(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RefusedLine", field.Name)
 }
 
 func (ec *executionContext) childFields_RelateOutcome(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7946,6 +8044,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_dismissedUsers(ctx, field)
 	case "accountsFile":
 		return ec.fieldContext_Viewer_accountsFile(ctx, field)
+	case "accountsImports":
+		return ec.fieldContext_Viewer_accountsImports(ctx, field)
 	case "lists":
 		return ec.fieldContext_Viewer_lists(ctx, field)
 	case "identities":
@@ -8081,6 +8181,20 @@ func (ec *executionContext) childFields___Type(ctx context.Context, field graphq
 // endregion ************************** internal!.gotpl ***************************
 
 // region    ***************************** args.gotpl *****************************
+
+func (ec *executionContext) field_AccountsImport_refused_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "afterLine",
+		func(ctx context.Context, v any) (int32, error) {
+			return ec.unmarshalNInt2int32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["afterLine"] = arg0
+	return args, nil
+}
 
 func (ec *executionContext) field_List_has_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
@@ -8755,6 +8869,20 @@ func (ec *executionContext) field_Mutation_relate_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["attributes"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_removeAccountsImport_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "importId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["importId"] = arg0
 	return args, nil
 }
 
@@ -10721,6 +10849,344 @@ func (ec *executionContext) _AccountsFile_endCursor(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_AccountsFile_endCursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AccountsFile", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_id(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_kind(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.AccountsKind) graphql.Marshaler {
+			return ec.marshalNAccountsKind2kithᚋgraphᚋmodelᚐAccountsKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type AccountsKind does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_createdAt(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_lineCount(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_lineCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.LineCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_lineCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_doneCount(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_doneCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DoneCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_doneCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_changedCount(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_changedCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ChangedCount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_changedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_refusedCount(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_refusedCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RefusedCount(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_refusedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_continuesAt(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_continuesAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ContinuesAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_continuesAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImport_refused(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImport_refused(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return obj.Refused(fc.Args["afterLine"].(int32)), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.RefusedLine) graphql.Marshaler {
+			return ec.marshalNRefusedLine2ᚕᚖkithᚋgraphᚋmodelᚐRefusedLineᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImport_refused(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AccountsImport",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RefusedLine(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_AccountsImport_refused_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AccountsImportPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImportPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImportPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImportPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImportPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _AccountsImportPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImportPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImportPayload_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImportPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AccountsImportPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AccountsImportPayload_accountsImport(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImportPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImportPayload_accountsImport(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.AccountsImport, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountsImport) graphql.Marshaler {
+			return ec.marshalOAccountsImport2ᚖkithᚋgraphᚋmodelᚐAccountsImport(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImportPayload_accountsImport(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AccountsImportPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccountsImport(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AccountsImportPayload_removedImportId(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImportPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AccountsImportPayload_removedImportId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.RemovedImportID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_AccountsImportPayload_removedImportId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("AccountsImportPayload", field, false, false, errors.New("field of type ID does not have child fields"))
 }
 
 func (ec *executionContext) _Activity_id(ctx context.Context, field graphql.CollectedField, obj *model.Activity) (ret graphql.Marshaler) {
@@ -13834,363 +14300,6 @@ func (ec *executionContext) fieldContext_FollowerAdded_viewer(_ context.Context,
 	return fc, nil
 }
 
-func (ec *executionContext) _ImportAccountsPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.ImportAccountsPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportAccountsPayload_viewer(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Viewer, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
-			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportAccountsPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportAccountsPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Viewer(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportAccountsPayload_outcomes(ctx context.Context, field graphql.CollectedField, obj *model.ImportAccountsPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportAccountsPayload_outcomes(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Outcomes, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowOutcome) graphql.Marshaler {
-			return ec.marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐFollowOutcomeᚄ(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ImportAccountsPayload_outcomes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportAccountsPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ImportOutcome(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportOutcome_line(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_line(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Line, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
-			return ec.marshalNInt2int32(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_line(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type Int does not have child fields"))
-}
-
-func (ec *executionContext) _ImportOutcome_handle(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_handle(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Handle, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_handle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _ImportOutcome_changed(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_changed(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Changed, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ImportOutcome", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _ImportOutcome_user(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_user(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.User, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportOutcome",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportOutcome_followingEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_followingEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.FollowingEdge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_followingEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportOutcome",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportOutcome_requestEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_requestEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.RequestEdge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.RequestEdge) graphql.Marshaler {
-			return ec.marshalORequestEdge2ᚖkithᚋgraphᚋmodelᚐRequestEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_requestEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportOutcome",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_RequestEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportOutcome_blockEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_blockEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.BlockEdge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_blockEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportOutcome",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BlockEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportOutcome_muteEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_muteEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.MuteEdge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_muteEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportOutcome",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportOutcome_memberEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_memberEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.MemberEdge, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_memberEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportOutcome",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _ImportOutcome_error(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ImportOutcome_error(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Error, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
-			return ec.marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ImportOutcome_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ImportOutcome",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowError(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _LinkedIdentity_issuer(ctx context.Context, field graphql.CollectedField, obj *model.LinkedIdentity) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15690,8 +15799,8 @@ func (ec *executionContext) _Mutation_importAccounts(ctx context.Context, field 
 			return ec.Resolvers.Mutation().ImportAccounts(ctx, fc.Args["kind"].(model.AccountsKind), fc.Args["file"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ImportAccountsPayload) graphql.Marshaler {
-			return ec.marshalOImportAccountsPayload2ᚖkithᚋgraphᚋmodelᚐImportAccountsPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountsImportPayload) graphql.Marshaler {
+			return ec.marshalOAccountsImportPayload2ᚖkithᚋgraphᚋmodelᚐAccountsImportPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -15704,7 +15813,7 @@ func (ec *executionContext) fieldContext_Mutation_importAccounts(ctx context.Con
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ImportAccountsPayload(ctx, field)
+			return ec.childFields_AccountsImportPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -15715,6 +15824,50 @@ func (ec *executionContext) fieldContext_Mutation_importAccounts(ctx context.Con
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_importAccounts_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_removeAccountsImport(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_removeAccountsImport(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RemoveAccountsImport(ctx, fc.Args["importId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountsImportPayload) graphql.Marshaler {
+			return ec.marshalOAccountsImportPayload2ᚖkithᚋgraphᚋmodelᚐAccountsImportPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_removeAccountsImport(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccountsImportPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_removeAccountsImport_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -19604,6 +19757,84 @@ func (ec *executionContext) _ReconcileStatus_oldestUnpairedSeconds(ctx context.C
 }
 func (ec *executionContext) fieldContext_ReconcileStatus_oldestUnpairedSeconds(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ReconcileStatus", field, false, false, errors.New("field of type Float does not have child fields"))
+}
+
+func (ec *executionContext) _RefusedLine_line(ctx context.Context, field graphql.CollectedField, obj *model.RefusedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RefusedLine_line(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Line, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RefusedLine_line(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RefusedLine", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _RefusedLine_handle(ctx context.Context, field graphql.CollectedField, obj *model.RefusedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RefusedLine_handle(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Handle, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RefusedLine_handle(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RefusedLine", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _RefusedLine_error(ctx context.Context, field graphql.CollectedField, obj *model.RefusedLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RefusedLine_error(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Error, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
+			return ec.marshalNFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_RefusedLine_error(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RefusedLine",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowError(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _RelateOutcome_id(ctx context.Context, field graphql.CollectedField, obj *model.RelateOutcome) (ret graphql.Marshaler) {
@@ -24259,6 +24490,38 @@ func (ec *executionContext) fieldContext_Viewer_accountsFile(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Viewer_accountsImports(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_accountsImports(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().AccountsImports(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.AccountsImport) graphql.Marshaler {
+			return ec.marshalOAccountsImport2ᚕᚖkithᚋgraphᚋmodelᚐAccountsImportᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_accountsImports(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccountsImport(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Viewer_lists(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -26056,6 +26319,137 @@ func (ec *executionContext) _AccountsFile(ctx context.Context, sel ast.Selection
 	return out
 }
 
+var accountsImportImplementors = []string{"AccountsImport"}
+
+func (ec *executionContext) _AccountsImport(ctx context.Context, sel ast.SelectionSet, obj *model.AccountsImport) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, accountsImportImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "AccountsImport")
+		case "id":
+			out.Values[i] = ec._AccountsImport_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "kind":
+			out.Values[i] = ec._AccountsImport_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "createdAt":
+			out.Values[i] = ec._AccountsImport_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "lineCount":
+			out.Values[i] = ec._AccountsImport_lineCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "doneCount":
+			out.Values[i] = ec._AccountsImport_doneCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "changedCount":
+			out.Values[i] = ec._AccountsImport_changedCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "refusedCount":
+			out.Values[i] = ec._AccountsImport_refusedCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "continuesAt":
+			out.Values[i] = ec._AccountsImport_continuesAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "refused":
+			out.Values[i] = ec._AccountsImport_refused(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var accountsImportPayloadImplementors = []string{"AccountsImportPayload"}
+
+func (ec *executionContext) _AccountsImportPayload(ctx context.Context, sel ast.SelectionSet, obj *model.AccountsImportPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, accountsImportPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "AccountsImportPayload")
+		case "changed":
+			out.Values[i] = ec._AccountsImportPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._AccountsImportPayload_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "accountsImport":
+			out.Values[i] = ec._AccountsImportPayload_accountsImport(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removedImportId":
+			out.Values[i] = ec._AccountsImportPayload_removedImportId(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var activityImplementors = []string{"Activity"}
 
 func (ec *executionContext) _Activity(ctx context.Context, sel ast.SelectionSet, obj *model.Activity) graphql.Marshaler {
@@ -27601,132 +27995,6 @@ func (ec *executionContext) _FollowerAdded(ctx context.Context, sel ast.Selectio
 	return out
 }
 
-var importAccountsPayloadImplementors = []string{"ImportAccountsPayload"}
-
-func (ec *executionContext) _ImportAccountsPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ImportAccountsPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, importAccountsPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "ImportAccountsPayload")
-		case "viewer":
-			out.Values[i] = ec._ImportAccountsPayload_viewer(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "outcomes":
-			out.Values[i] = ec._ImportAccountsPayload_outcomes(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var importOutcomeImplementors = []string{"ImportOutcome"}
-
-func (ec *executionContext) _ImportOutcome(ctx context.Context, sel ast.SelectionSet, obj *model.FollowOutcome) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, importOutcomeImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = typeName(ctx, "ImportOutcome")
-		case "line":
-			out.Values[i] = ec._ImportOutcome_line(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "handle":
-			out.Values[i] = ec._ImportOutcome_handle(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "changed":
-			out.Values[i] = ec._ImportOutcome_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "user":
-			out.Values[i] = ec._ImportOutcome_user(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "followingEdge":
-			out.Values[i] = ec._ImportOutcome_followingEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "requestEdge":
-			out.Values[i] = ec._ImportOutcome_requestEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "blockEdge":
-			out.Values[i] = ec._ImportOutcome_blockEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "muteEdge":
-			out.Values[i] = ec._ImportOutcome_muteEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "memberEdge":
-			out.Values[i] = ec._ImportOutcome_memberEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "error":
-			out.Values[i] = ec._ImportOutcome_error(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var linkedIdentityImplementors = []string{"LinkedIdentity"}
 
 func (ec *executionContext) _LinkedIdentity(ctx context.Context, sel ast.SelectionSet, obj *model.LinkedIdentity) graphql.Marshaler {
@@ -28582,6 +28850,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "importAccounts":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_importAccounts(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "removeAccountsImport":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_removeAccountsImport(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -29888,6 +30163,54 @@ func (ec *executionContext) _ReconcileStatus(ctx context.Context, sel ast.Select
 			}
 		case "oldestUnpairedSeconds":
 			out.Values[i] = ec._ReconcileStatus_oldestUnpairedSeconds(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var refusedLineImplementors = []string{"RefusedLine"}
+
+func (ec *executionContext) _RefusedLine(ctx context.Context, sel ast.SelectionSet, obj *model.RefusedLine) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, refusedLineImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = typeName(ctx, "RefusedLine")
+		case "line":
+			out.Values[i] = ec._RefusedLine_line(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "handle":
+			out.Values[i] = ec._RefusedLine_handle(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "error":
+			out.Values[i] = ec._RefusedLine_error(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -32414,6 +32737,44 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "accountsImports":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_accountsImports(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "lists":
 			field := field
 
@@ -33168,22 +33529,6 @@ func (ec *executionContext) marshalNID2string(ctx context.Context, sel ast.Selec
 	return res
 }
 
-func (ec *executionContext) marshalNImportOutcome2ᚕᚖkithᚋgraphᚋmodelᚐFollowOutcomeᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.FollowOutcome) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNImportOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) unmarshalNInt2int32(ctx context.Context, v any) (int32, error) {
 	res, err := graphql.UnmarshalInt32(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -33408,6 +33753,22 @@ func (ec *executionContext) marshalNReconcileStatus2ᚕᚖkithᚋgraphᚋmodel�
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalNReconcileStatus2ᚖkithᚋgraphᚋmodelᚐReconcileStatus(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNRefusedLine2ᚕᚖkithᚋgraphᚋmodelᚐRefusedLineᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.RefusedLine) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNRefusedLine2ᚖkithᚋgraphᚋmodelᚐRefusedLine(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -33740,6 +34101,25 @@ func (ec *executionContext) marshalN__TypeKind2string(ctx context.Context, sel a
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) marshalOAccountsImport2ᚕᚖkithᚋgraphᚋmodelᚐAccountsImportᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.AccountsImport) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNAccountsImport2ᚖkithᚋgraphᚋmodelᚐAccountsImport(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOActivityKind2ᚕkithᚋgraphᚋmodelᚐActivityKindᚄ(ctx context.Context, v any) ([]model.ActivityKind, error) {
