@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kith/accounts"
 	"kith/graph/apierr"
-	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
@@ -20,67 +18,8 @@ import (
 	"kith/storage"
 )
 
-// listsAtOnce is how many lists one file names, or a page of one holds: each takes a statement or two.
+// listsAtOnce is how many lists a part or a page of a file is of: each takes a statement or two.
 const listsAtOnce = 20
-
-func (r mutations) ImportAccounts(ctx context.Context, of model.AccountsKind, file string) (*model.ImportAccountsPayload, error) {
-	kind := social.AccountsKind(of)
-	var lines []social.Account
-	names := make(map[string]bool)
-	for line := range social.ReadAccounts(kind, file) {
-		lines, names[line.List] = append(lines, line), true
-		if len(lines) > limits.MaxIDs {
-			return nil, apierr.TooLong.Error("the file names more than %d users", limits.MaxIDs).In("file")
-		}
-		if len(names) > listsAtOnce {
-			return nil, apierr.TooLong.Error("the file names more than %d lists", listsAtOnce).In("file")
-		}
-	}
-	viewer, err := r.actorOf(ctx, len(lines))
-	if err != nil {
-		return nil, err
-	}
-	handles := storage.Each(lines, func(a social.Account) string { return a.Handle })
-	find := usersByHandle(ctx, handles)
-	list := prefetch.ParseInputs(storage.Indexes(len(lines)), func(i int) (id storage.UserID, err error) {
-		if kind == social.AccountLists {
-			lines[i].List, err = accounts.CheckName("file", lines[i].List, 1, storage.MaxListName)
-		}
-		if err == nil {
-			id, err = find(handles[i])
-		}
-		return id, err
-	})
-	good := make([]social.Account, len(list.Good))
-	for i := range good {
-		good[i] = lines[list.Index(i)]
-	}
-	changed, stale, err := r.Relations.Bring(ctx, loaders.For(ctx).Reader(), r.Writes, viewer, kind, good, list.Good)
-	if err != nil {
-		return nil, viewerGone(err)
-	}
-	var outcomes []*model.FollowOutcome
-	var self *model.Viewer
-	switch kind {
-	case social.AccountFollows, social.AccountBlocks:
-		for i := range changed {
-			if kind == social.AccountBlocks {
-				changed[i].Err = blockError(changed[i].Err)
-			}
-		}
-		outcomes, self = r.followed(ctx, viewer, "file", list, handles, changed, stale)
-	default:
-		for i := range changed {
-			changed[i].Err = relationError(changed[i].Err)
-		}
-		r.await(ctx, done{token: consistency.Beside(viewer), stale: stale}, false) // nobody reads the inverse side of these
-		outcomes, self = r.outcomes(ctx, viewer, "file", list, handles, changed, madeBy(changed))
-	}
-	for i, o := range outcomes {
-		o.Line, o.Handle = int32(lines[i].Line), abridged(handles[i])
-	}
-	return &model.ImportAccountsPayload{Viewer: self, Outcomes: outcomes}, nil
-}
 
 // accountSource is one list of which a file of accounts is made. before and behind are the columns beside the address.
 type accountSource struct {

@@ -85,6 +85,7 @@ type API struct {
 	t      T
 	url    string
 	header http.Header // of every request
+	root   *resolvers.Resolver
 }
 
 // headerViewer is how tests sign in.
@@ -190,7 +191,7 @@ func New(t T, store storage.Store, o Options) *API {
 		},
 	})))
 	t.Cleanup(server.Close)
-	return &API{t: t, url: server.URL + "/graphql"}
+	return &API{t: t, url: server.URL + "/graphql", root: root}
 }
 
 // cacheOf stands for the caches of a store. They hear of a change when subscriptions do, so these must not read from them.
@@ -251,11 +252,21 @@ func (a *API) With(name, value string) *API {
 		header = http.Header{}
 	}
 	header.Set(name, value)
-	return &API{a.t, a.url, header}
+	return &API{a.t, a.url, header, a.root}
 }
 
 // For is the same API, but its failures are those of another test.
-func (a *API) For(t T) *API { return &API{t, a.url, a.header} }
+func (a *API) For(t T) *API { return &API{t, a.url, a.header, a.root} }
+
+// WorkOnImports does what is due of imports of accounts.
+func (a *API) WorkOnImports() {
+	a.t.Helper()
+	for shard := range a.root.Writes.(storage.ShardAnswerer).Shards() {
+		if err := a.root.WorkOnImports(context.Background(), shard, func() bool { return true }); err != nil {
+			a.t.Errorf("imports of shard %d: %v", shard, err)
+		}
+	}
+}
 
 // Ask sends a query. A response that is not a GraphQL answer fails the test; errors in the answer
 // do not.
