@@ -73,11 +73,6 @@ func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
 			{`mute(userId: "$D", scope: POSTS)`, "#", "muteEdge", user, "viewer { mutedUsers(scope: POSTS, # }"},
 			{`relate(kind: SUBSCRIBES, ids: ["x", "7"])`, "outcomes { # }", "edge", related, "viewer { user { list: edges(kind: SUBSCRIBES, # } }"},
 			{`relate(kind: WORKS_WITH, ids: ["x", "$1", "$A"])`, "outcomes { # }", "edge", related, "viewer { user { list: edges(kind: WORKS_WITH, # } }"},
-			{`importAccounts(kind: FOLLOWS, file: "nobody\nu$1")`, "outcomes { # }", "followingEdge", followed, "viewer { user { followings# } }"},
-			{`importAccounts(kind: FOLLOWS, file: "nobody\nu$3")`, "outcomes { # }", "requestEdge", requested, "viewer { requests(kind: FOLLOW, direction: SENT, # }"},
-			{`importAccounts(kind: MUTES, file: "nobody\nu$1,false")`, "outcomes { # }", "muteEdge", user, "viewer { mutedUsers(scope: POSTS, # }"},
-			{`importAccounts(kind: LISTS, file: "list,nobody\nlist,u$1")`, "outcomes { # }", "memberEdge", user, `node(id: "$L") { ... on List { members# } }`},
-			{`importAccounts(kind: BLOCKS, file: "nobody\nu$2")`, "outcomes { # }", "blockEdge", "cursor blockedAt node { id handle }", "viewer { blockedUsers# }"},
 		} {
 			do := func() any {
 				return found(ask("mutation { "+one.mutation+" { "+strings.ReplaceAll(one.payload, "#", one.field+" { "+one.selected+" }")+" } }"), one.field)

@@ -123,7 +123,7 @@ func TestMutesEnd(t *testing.T) {
 			Store: store, Relations: relations, Now: later,
 			HiddenUsers: accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), later),
 		}
-		sweeper := &accounts.Sweeper{States: states, Leaser: store, Shards: store.Shards}
+		sweeper := &accounts.Sweeper{States: states, Leaser: store, Shards: store.Shards, Due: []func(context.Context, int, func() bool) error{relations.EndDue}}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { sweeper.Run(ctx); close(ended) }()

@@ -412,7 +412,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 			}
 			same(t, viewer, fmt.Sprintf(`mutation { followMany(userIds: [%d, 6]) { outcomes { changed user { %s } followingEdge { node { id } } requestEdge { node { id } } relationship { status } error { reason } } } }`, id, user), nil)
 			same(t, viewer, fmt.Sprintf(`mutation { reportUser(userId: %d, reason: "x") { changed } again: reportUser(userId: %[1]d, reason: "x") { changed } }`, id), nil)
-			same(t, viewer, fmt.Sprintf(`mutation { importAccounts(kind: FOLLOWS, file: "u%d\nu6") { outcomes { changed user { %s } followingEdge { node { id } } requestEdge { node { id } } error { reason } } } }`, id, user), nil)
+			same(t, viewer, fmt.Sprintf(`mutation { importAccounts(kind: FOLLOWS, file: "u%d\nu6") { accountsImport { changedCount refused { line error { reason } } } viewer { user { %s } } } }`, id, user), nil)
 			same(t, viewer, fmt.Sprintf(`mutation { relate(kind: BOOKMARKS, ids: [%d, 6]) { outcomes { changed edge { endId until node { %s } } error { reason } } } }`, id, user), nil)
 		}
 		for _, post := range []string{"6_6", "6_56", "7_7", "8_8"} {
@@ -434,7 +434,7 @@ func equalAnswers(t *testing.T, one, other *twinWorld) {
 		for _, id := range []int{4, 5, 6, 7, 8} { // last: who is blocked is seen by nothing else
 			for _, file := range []string{`FOLLOWS, file: "u%d\nu6"`, `LISTS, file: "One,u%d\nTwo,u6"`, `MUTES, file: "u%d\nu6,false"`, `BLOCKS, file: "u%d\nu6"`} {
 				kind, _, _ := strings.Cut(file, ",")
-				same(t, viewer, fmt.Sprintf(`mutation { importAccounts(kind: `+file+`) { outcomes { changed user { %s } blockEdge { node { id } } muteEdge { node { %[2]s } } memberEdge { node { %[2]s } } error { reason } } } }`, id, user), nil)
+				same(t, viewer, fmt.Sprintf(`mutation { importAccounts(kind: `+file+`) { accountsImport { changedCount refused { line error { reason } } } viewer { user { %s } accountsImports { doneCount changedCount refusedCount } } } }`, id, user), nil)
 				same(t, viewer, `{ viewer { accountsFile(kind: `+kind+`) { text endCursor } } }`, nil)
 				same(t, viewer, fmt.Sprintf(`{ viewer { lists(with: %d) { name memberCount } } }`, id), nil)
 			}

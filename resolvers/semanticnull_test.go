@@ -39,7 +39,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{5, `requestFriend(userId: 1)`}, {1, `requestFriend(userId: 6)`}, {7, `requestFriend(userId: 1)`}, {8, `requestFriend(userId: 1)`}, {1, `requestFriend(userId: 9)`},
 		{1, `acceptRequest(kind: FRIEND, userId: 8)`}, {9, `declineRequest(kind: FRIEND, userId: 1)`}, {1, `withdrawRequest(kind: FRIEND, userId: 6)`}, {1, `removeFriend(userId: 8)`},
 		{1, `requestFriend(userId: 10)`}, {11, `requestFriend(userId: 1)`}, {4, `requestFriend(userId: 1)`},
-		{1, `follow(userId: 2)`}, {1, `follow(userId: 2)`}, {1, `unfollow(userId: 3)`}, {1, `followMany(userIds: [3, 4, 99])`}, {1, `importAccounts(kind: MUTES, file: "u3")`}, {1, `removeFollower(userId: 4)`},
+		{1, `follow(userId: 2)`}, {1, `follow(userId: 2)`}, {1, `unfollow(userId: 3)`}, {1, `followMany(userIds: [3, 4, 99])`}, {1, `importAccounts(kind: MUTES, file: "u3")`}, {1, `removeAccountsImport(importId: "5")`}, {1, `removeFollower(userId: 4)`},
 		{1, `setFollowMark(userId: 2, special: true, remark: "a friend")`}, {1, `mute(userId: 2)`}, {1, `unmute(userId: 2)`}, {1, `createList(name: "l")`}, {1, `updateList(listId: "list_1_5", name: "m")`},
 		{1, `addToList(listId: "list_1_5", userIds: [2, 3])`}, {1, `followList(listId: "list_1_5")`}, {1, `removeFromList(listId: "list_1_5", userIds: [3])`}, {1, `deleteList(listId: "list_1_6")`}, {1, `dismissSuggestion(userId: 12)`}, {1, `undismissSuggestion(userId: 12)`},
 		{1, `block(userId: 6)`}, {1, `block(userId: 12)`}, {1, `unblock(userId: 12)`}, {9, `block(userId: 1)`},

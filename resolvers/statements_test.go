@@ -481,7 +481,7 @@ func TestEqualAliasesAreOneAnswer(t *testing.T) {
 		{"%s", `user(by: {id: 2}) { name }`}, {"%s", `users(by: {ids: [2, 3]}) { name }`}, {"%s", `node(id: 2) { id ... on User { name } }`},
 		{"%s", `nodes(ids: [2, 3]) { id ... on User { name } }`}, {"%s", `relationship(from: 2, to: 3) { status muted remark }`},
 		{"%s", `relationships(from: [1], to: [2, 3]) { status muted special }`}, {"%s", `_entities(representations: [{__typename: "User", id: 2}]) { ... on User { name } }`},
-		{"viewer { %s }", `accountsFile(kind: FOLLOWS) { text }`}, {"viewer { %s }", `accountsFile(kind: LISTS) { text }`}, {"viewer { %s }", `lists(with: 3) { name }`},
+		{"viewer { %s }", `accountsFile(kind: FOLLOWS) { text }`}, {"viewer { %s }", `accountsFile(kind: LISTS) { text }`}, {"viewer { %s }", `lists(with: 3) { name }`}, {"viewer { %s }", `accountsImports { refused(afterLine: 1) { line } }`},
 		{"viewer { %s }", `feedSeenUpTo`}, {"viewer { %s }", `standing { state }`}, {"viewer { %s }", `identities { subject }`}, {"viewer { %s }", `blockedUsers(first: 1) { totalCount }`},
 		{"viewer { %s }", `requests(kind: FRIEND, direction: RECEIVED, state: EXPIRED) { totalCount nodes { id } }`},
 		{"viewer { %s }", `feed(first: 2) { nodes { text } complete }`}, {"viewer { %s }", `feed(only: {special: true}) { unseen { count } pageInfo { endCursor } }`},
