@@ -1,6 +1,7 @@
 package resolvers_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,14 +13,16 @@ import (
 	"kith/storage/sqlstore"
 )
 
+var named = flag.Int("named", 50_000, "users that BenchmarkNames makes")
+
 // BenchmarkNames finds users by name on MariaDB, among 50,000 users of whom 3,000 follow user 1, and 20,000 user 2; the viewer is user 1.
 // Every second user is found by `s`, every hundredth by `sota`, every thousandth by `sota yilmaz` or by 太郎, a third by 郎. It reports the statements of a request, too.
 //
-//	go test ./resolvers -run '^$' -bench BenchmarkNames
+//	go test ./resolvers -run '^$' -bench BenchmarkNames -named 50000
 func BenchmarkNames(b *testing.B) {
 	databases := testenv.SharedMariaDB(b, 2).FreshDatabases(b, 2)
 	store := apitest.Open(b, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous})
-	fillNames(b, store, 50_000)
+	fillNames(b, store, *named)
 	for _, reads := range []struct {
 		name string
 		api  *apitest.API
