@@ -206,7 +206,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 		return Session{}, err
 	}
 	if !matches {
-		return Session{}, errWrongPassword
+		return Session{}, apierr.All(errWrongPassword, apierr.In("new", identity.CheckPassword(next)))
 	}
 	a.Limits.SignedIn(address, key)
 	made, err := a.Passwords.Hash(ctx, next)

@@ -136,6 +136,10 @@ func TestChangePassword(t *testing.T) {
 	}
 	_, err = a.ChangePassword(ctx, s.User, "wrong horse", "battery staple")
 	wantCode(t, "wrong current password", err, apierr.CodeForbidden)
+	_, err = a.ChangePassword(ctx, s.User, "wrong horse", "x")
+	if all, _ := errors.AsType[apierr.Refusals](err); len(all) != 2 {
+		t.Errorf("both are wrong: %v", err)
+	}
 	_, err = a.ChangePassword(ctx, s.User, "correct horse", "x")
 	wantCode(t, "short new password", err, apierr.CodeBadInput)
 	if _, err := a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {

@@ -190,10 +190,13 @@ func handleTaken(handle string) error {
 
 // CheckIdentity checks both texts of an identity.
 func CheckIdentity(who storage.Identity) error {
-	if !who.Valid() {
-		return apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
+	check := func(argument, text string) error {
+		if storage.ValidIdentityText(text) {
+			return nil
+		}
+		return apierr.IdentityMalformed.Error("%s has 1 to %d bytes, and no control characters", argument, storage.MaxIdentityText).In(argument)
 	}
-	return nil
+	return apierr.All(check("issuer", who.Issuer), check("subject", who.Subject))
 }
 
 // LinkIdentity makes an identity of a provider, which has been checked, stand for a user. Doing it again changes nothing.

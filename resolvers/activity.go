@@ -27,7 +27,7 @@ var activityKinds = [...]model.ActivityKind{
 
 func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32, _ *string, kinds []model.ActivityKind) (*model.ActivityConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
-	args, badPage := prefetch.ParsePart(ctx, f, cursor.Activity)
+	args, badPage := prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: cursor.Activity})
 	var after activityPart
 	var badMark error
 	after.mark, badMark = r.activityMark("after", args.Text)

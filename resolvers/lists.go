@@ -42,7 +42,7 @@ func plainList(side storage.Side) *listField {
 		if order, _ := f.Argument(ctx, "orderBy").(string); len(filter) > 0 || order != string(model.ListOrderRecent) {
 			if a.choice, err = choiceOf(ctx, f); a.choice != nil {
 				a.isPart = true
-				page, badPage := prefetch.ParsePart(ctx, f, cursor.Selected)
+				page, badPage := prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: cursor.Selected})
 				a.PageArguments = page
 				return a, apierr.All(err, badPage)
 			}

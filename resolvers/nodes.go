@@ -175,8 +175,8 @@ func pairsOf(from, to []string) (prefetch.Inputs[storage.Pair], error) {
 		first, wrong := parseUserID("from", text)
 		for j, id := range second {
 			err := wrong
-			if err == nil && id == 0 {
-				err = notUserID("to", to[j])
+			if id == 0 {
+				err = apierr.All(wrong, notUserID("to", to[j]))
 			}
 			pairs.Add(i*len(to)+j, storage.Pair{From: first, To: id}, err)
 		}

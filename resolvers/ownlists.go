@@ -97,7 +97,7 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 // readUsers answers the running field by a page of the users on the list, whom it reads.
 func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors prefetch.Cursors) (*model.UserConnection, error) {
 	f := prefetch.Running(ctx)
-	args, err := prefetch.ParsePart(ctx, f, cursors.Kind)
+	args, err := prefetch.ParsePart(ctx, f, cursors)
 	if err != nil {
 		return nil, err
 	}

@@ -28,11 +28,11 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err == nil {
 		err = filter.Check()
 	}
-	args, badPage := prefetch.ParsePart(ctx, f, cursor.People)
+	cursors := prefetch.Cursors{Kind: cursor.People, To: []int64{prefetch.Hash(filter.String())}, What: "filter"}
+	args, badPage := prefetch.ParsePart(ctx, f, cursors.If(err))
 	if err := apierr.All(filterError(err), badPage); err != nil {
 		return nil, err
 	}
-	cursors := prefetch.Cursors{Kind: cursor.People, To: []int64{prefetch.Hash(filter.String())}, What: "filter"}
 	if open, err := prefetch.ReadOpen(ctx, filter.Lists()); err != nil || slices.Contains(open, false) {
 		return nil, err
 	}
@@ -165,12 +165,12 @@ func (r *Resolver) filterOf(where model.PeopleFilter, level int) (social.Filter,
 
 func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
-	args, badPage := prefetch.ParsePart(ctx, f, cursor.RankedSearch)
 	words, badText := wordsOf("text", text)
+	cursors := prefetch.Cursors{Kind: cursor.RankedSearch, To: []int64{prefetch.Hash(strings.Join(words, " "))}, What: "search"}
+	args, badPage := prefetch.ParsePart(ctx, f, cursors.If(badText))
 	if err := apierr.All(badPage, badText); err != nil {
 		return nil, err
 	}
-	cursors := prefetch.Cursors{Kind: cursor.RankedSearch, To: []int64{prefetch.Hash(strings.Join(words, " "))}, What: "search"}
 	var near, followers, id int64
 	if err := cursors.Read(ctx, "after", args.Text, &near, &followers, &id); err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 	f := prefetch.Running(ctx)
 	kind, badKind := r.kindOf(value)
 	end, badEnd := parseEnd("id", kind, text)
-	args, badPage := prefetch.ParsePart(ctx, f, cursor.Edges)
+	args, badPage := prefetch.ParsePart(ctx, f, relationCursors(storage.RelationInbox, end, kind.Number).If(cmp.Or(badKind, badEnd)))
 	if err := apierr.All(badKind, badEnd, badPage); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
-	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
@@ -80,7 +79,9 @@ func (r mutations) AcceptRequests(ctx context.Context, kind model.RequestKind, _
 	if err != nil {
 		return nil, err
 	}
-	args, err := prefetch.ParsePart(ctx, prefetch.Running(ctx), cursor.Requests)
+	list := r.requestList(viewer, kind, model.RequestDirectionReceived, model.RequestStatePending)
+	cursors := requestCursors(list.side, model.RequestStatePending)
+	args, err := prefetch.ParsePart(ctx, prefetch.Running(ctx), cursors)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +89,7 @@ func (r mutations) AcceptRequests(ctx context.Context, kind model.RequestKind, _
 	if err != nil {
 		return nil, err
 	}
-	list := r.requestList(viewer, kind, model.RequestDirectionReceived, model.RequestStatePending)
-	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, requestCursors(list.side, model.RequestStatePending), prefetch.PageNeeds{Rows: true})
+	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeeds{Rows: true})
 	if err != nil {
 		return nil, err
 	}
@@ -245,20 +245,21 @@ func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at
 
 func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind model.RequestKind, direction model.RequestDirection, state model.RequestState, _ *int32, _ *string) (*model.RequestConnection, error) {
 	f := prefetch.Running(ctx)
-	args, badPage := prefetch.ParsePart(ctx, f, cursor.Requests)
 	var badState error
 	if kind == model.RequestKindFollow && state != model.RequestStatePending {
 		badState = apierr.InvalidValue.Error("such requests are not kept").In("state")
 	}
+	list := r.requestList(obj.User.UserID, kind, direction, state)
+	cursors := requestCursors(list.side, state)
+	args, badPage := prefetch.ParsePart(ctx, f, cursors.If(badState))
 	if err := apierr.All(badPage, badState); err != nil {
 		return nil, err
 	}
-	list := r.requestList(obj.User.UserID, kind, direction, state)
 	audience, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, requestCursors(list.side, state), prefetch.PageNeedsOf(f))
+	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, cursors, prefetch.PageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func setOfBoth(kind cursor.Kind, lists func(user storage.UserID) social.MatchQue
 			kind = cursor.Selected
 		}
 		a.isPart = true
-		a.PageArguments, err = prefetch.ParsePart(ctx, f, kind)
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: kind})
 		return a, apierr.All(badChoice, err)
 	}
 	return setOf(parse, nil, func(q setQuestion, ctx context.Context) (userPage, error) {
@@ -108,7 +108,7 @@ func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends
 var followersYouKnow = setOf(
 	func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 		a.choice, a.isPart = &choice{order: social.Closest}, true
-		a.PageArguments, err = prefetch.ParsePart(ctx, f, cursor.Selected)
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: cursor.Selected})
 		return a, err
 	},
 	func(_ context.Context, level *prefetch.Level, _ setArguments, _ []storage.UserID) {

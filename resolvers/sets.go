@@ -79,7 +79,7 @@ type setArguments struct {
 // parsePart reads the arguments of a page with cursors of a kind, if there are no others.
 func parsePart(kind cursor.Kind) func(context.Context, *selections.Field) (setArguments, error) {
 	return func(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-		a.PageArguments, err = prefetch.ParsePart(ctx, f, kind)
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: kind})
 		return a, err
 	}
 }
@@ -204,7 +204,7 @@ func commonList(side storage.Side) *setField[storage.UserID] {
 			kind, a.isPart = commonKinds[side].recent, true
 		}
 		var badPage, badOther error
-		a.PageArguments, badPage = prefetch.ParsePart(ctx, f, kind)
+		a.PageArguments, badPage = prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: kind})
 		a.other, badOther = parseUserID("with", strings.Join(texts(ctx, f, "with"), ""))
 		return a, apierr.All(badPage, badOther)
 	}

@@ -25,7 +25,7 @@ var followSuggestions = setOf(
 		if a.best = f.Argument(ctx, "orderBy") == model.SuggestionOrderBest.String(); a.best {
 			kind = cursor.BestSuggestions
 		}
-		a.PageArguments, err = prefetch.ParsePart(ctx, f, kind)
+		a.PageArguments, err = prefetch.ParsePart(ctx, f, prefetch.Cursors{Kind: kind})
 		return a, err
 	},
 	func(_ context.Context, level *prefetch.Level, args setArguments, users []storage.UserID) {

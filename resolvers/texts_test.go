@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/graph/cursor"
 	"kith/internal/apitest"
 )
 
@@ -80,7 +81,7 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			`addToList(listId: "x", userIds: [` + strings.Repeat("1 ", 501) + `])`:               {"listId ID_MALFORMED", "userIds TOO_LONG"},
 			`followList(listId: "x", after: "y")`:                                                {"after CURSOR_MALFORMED", "listId ID_MALFORMED"},
 			`suspendUser(userId: "x", reason: "", until: "2001-01-01T00:00:00Z")`:                {"reason TEXT_LENGTH", "until OUT_OF_RANGE", "userId ID_MALFORMED"},
-			`linkIdentity(userId: "x", issuer: "", subject: "y")`:                                {"subject IDENTITY_MALFORMED", "userId ID_MALFORMED"},
+			`linkIdentity(userId: "x", issuer: "", subject: "y")`:                                {"issuer IDENTITY_MALFORMED", "userId ID_MALFORMED"},
 			`createUser(id: "x", handle: "", name: "")`:                                          {"handle HANDLE_MALFORMED", "id ID_MALFORMED", "name TEXT_LENGTH"},
 			`relate(kind: WORKS_WITH, ids: [` + strings.Repeat("1 ", 101) + `], until: "2101-01-01T00:00:00Z", attributes: {since: "\u202e"})`: {"ids TOO_LONG", "since TEXT_INVISIBLE", "until INVALID_VALUE"},
 			`relate(kind: SUBSCRIBES, ids: [1], until: "2001-01-01T00:00:00Z", attributes: {since: "\u202e"})`:                                 {"since TEXT_INVISIBLE", "until OUT_OF_RANGE"},
@@ -105,6 +106,7 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 
 		// So are the arguments of lists, at the place of each.
 		long, foreign := strings.Repeat("x", 401), "HAEB" // a cursor of another kind
+		cursorOf := func(kind cursor.Kind) string { return (*cursor.Sealer)(nil).Encode(kind, 1, 2, 3, 4, 5) }
 		told := map[string][]string{}
 		for _, query := range []string{
 			`user(by: {id: 1}) { followings(first: -1, last: 101, after: "x", before: "y") { totalCount } edges(kind: WORKS_WITH, first: 101, after: "` + foreign + `") { totalCount } }`,
@@ -115,6 +117,10 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			`edgesTo(kind: WORKS_WITH, id: "x", first: 101, after: "y") { totalCount } searchUsers(text: "` + long + `", first: 101, after: "x") { complete }
 				people(where: {followedBy: "x"}, first: 101, after: "y") { totalCount }`,
 			`moderationLog(userId: "x", first: 101, after: "y") { edges { cursor } }`,
+			// These are cursors of the kind, and of another list.
+			`viewer { mutedUsers(first: 101, after: "` + cursorOf(cursor.Edges) + `") { totalCount } sent: requests(kind: FOLLOW, first: 101, after: "` + cursorOf(cursor.Requests) + `") { totalCount } }
+				search: searchUsers(text: "ada", first: 101, after: "` + cursorOf(cursor.RankedSearch) + `") { complete } all: people(where: {followedBy: 1}, first: 101, after: "` + cursorOf(cursor.People) + `") { totalCount }
+				to: edgesTo(kind: WORKS_WITH, id: 1, first: 101, after: "` + cursorOf(cursor.Edges) + `") { totalCount }`,
 		} {
 			by := v.api.As(v.a)
 			if strings.HasPrefix(query, "moderationLog") {
@@ -132,6 +138,7 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			"viewer.feed": {"first", "newerThan"}, "viewer.requests": {"after", "first", "state"}, "viewer.activity": {"after", "first"}, "viewer.blockedUsers": {"after", "first"},
 			"viewer.dismissedUsers": {"after", "first"}, "viewer.edge": {"id"}, "edgesTo": {"after", "first", "id"}, "searchUsers": {"after", "first", "text"},
 			"people": {"after", "first", "where"}, "moderationLog": {"after", "first", "userId"},
+			"viewer.mutedUsers": {"after", "first"}, "viewer.sent": {"after", "first"}, "search": {"after", "first"}, "all": {"after", "first"}, "to": {"after", "first"},
 		} {
 			if slices.Sort(told[at]); !slices.Equal(told[at], want) {
 				t.Errorf("%s: %v, want %v", at, told[at], want)

@@ -65,7 +65,7 @@ func seenLists(ctx context.Context, ids []storage.ListID) []storage.Result[stora
 func listOf(ctx context.Context, argument, text string) (*storage.UserList, error) {
 	id, err := parseListID(argument, text)
 	if err != nil {
-		return nil, err
+		return &storage.UserList{}, err
 	}
 	list := seenLists(ctx, []storage.ListID{id})[0]
 	if list.Err == nil && !list.Found {
@@ -356,8 +356,8 @@ func (r mutations) FollowList(ctx context.Context, id string, _ *string) (*model
 		return nil, err
 	}
 	list, badList := listOf(ctx, "listId", id)
-	args, badAfter := prefetch.PageArguments{Size: followedAtOnce}, error(nil)
-	args.Text, badAfter = prefetch.ParseCursor(ctx, prefetch.Running(ctx), cursor.Edges, "after")
+	args, badAfter, l := prefetch.PageArguments{Size: followedAtOnce}, error(nil), membersOf(list.ListID)
+	args.Text, badAfter = prefetch.ParseCursor(ctx, prefetch.Running(ctx), l.cursorsOf().If(badList), "after")
 	if err := apierr.All(badList, badAfter); err != nil {
 		return nil, err
 	}
@@ -365,7 +365,6 @@ func (r mutations) FollowList(ctx context.Context, id string, _ *string) (*model
 	if err != nil {
 		return nil, err
 	}
-	l := membersOf(list.ListID)
 	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursorsOf(), prefetch.PageNeeds{Rows: true})
 	if err != nil {
 		return nil, err

@@ -50,11 +50,11 @@ func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, u
 // DismissedUsers is a part of a list of at most [storage.MaxDismissals], which is read whole: it comes by id.
 func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
-	args, err := prefetch.ParsePart(ctx, f, cursor.Dismissed)
+	cursors := prefetch.Cursors{Kind: cursor.Dismissed, To: []int64{int64(viewer)}, What: "list"}
+	args, err := prefetch.ParsePart(ctx, f, cursors)
 	if err != nil {
 		return nil, err
 	}
-	cursors := prefetch.Cursors{Kind: cursor.Dismissed, To: []int64{int64(viewer)}, What: "list"}
 	var after int64
 	if err := cursors.Read(ctx, "after", args.Text, &after); err != nil {
 		return nil, err

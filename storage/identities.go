@@ -24,12 +24,12 @@ const MaxIdentities = 32
 // Valid reports whether the identity may be stored. It must not contain control characters, so that
 // files can hold every identity.
 func (i Identity) Valid() bool {
-	for _, text := range []string{i.Issuer, i.Subject} {
-		if text == "" || len(text) > MaxIdentityText || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-			return false
-		}
-	}
-	return true
+	return ValidIdentityText(i.Issuer) && ValidIdentityText(i.Subject)
+}
+
+// ValidIdentityText reports whether a text may be the issuer or the subject of an identity.
+func ValidIdentityText(text string) bool {
+	return text != "" && len(text) <= MaxIdentityText && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // Digest stands for the identity: 176 bits of SHA-256 as 30 characters. The identity is found by

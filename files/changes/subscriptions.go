@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -29,17 +30,26 @@ type Subscriptions struct {
 func (s *Subscriptions) Run(ctx context.Context, after *string, kinds []model.ChangeKind, give func(*model.ChangeEvent) error) error {
 	defer s.open.Add(-1)
 	cfg := Config{Store: s.Store, Kinds: storage.Each(kinds, func(k model.ChangeKind) Kind { return Kind(strings.ToLower(string(k))) }), Logger: s.Logger}
-	switch {
-	case s.open.Add(1) > MaxSubscriptions:
+	if s.open.Add(1) > MaxSubscriptions {
 		return apierr.TooManySubscriptions.Error("a gateway has at most %d subscriptions to changes", MaxSubscriptions)
+	}
+	var badKinds, badAfter error
+	switch {
 	case kinds != nil && len(kinds) == 0:
-		return apierr.InvalidValue.Error("the list of kinds is empty: leave it out for all kinds").In("kinds")
+		badKinds = apierr.InvalidValue.Error("the list of kinds is empty: leave it out for all kinds").In("kinds")
 	case len(kinds) > len(Kinds()):
-		return apierr.TooLong.Error("there are %d kinds, and %d are given", len(Kinds()), len(kinds)).In("kinds")
-	case after != nil:
-		if cfg.After = *after; *after == "" {
-			return apierr.CursorMalformed.Error("the cursor is empty: leave it out to begin now").In("after")
+		badKinds = apierr.TooLong.Error("there are %d kinds, and %d are given", len(Kinds()), len(kinds)).In("kinds")
+	case slices.Contains(cfg.Kinds, Counts) && s.Store.HasLog():
+		badKinds = apierr.InvalidValue.Error("%s", ErrKind).In("kinds")
+	}
+	if after != nil {
+		cfg.After = *after
+		if _, err := parse(*after, s.Store.UUID()); err != nil {
+			badAfter = apierr.CursorMalformed.Error("%s", ErrCursor).In("after")
 		}
+	}
+	if err := apierr.All(badAfter, badKinds); err != nil {
+		return err
 	}
 	err := Run(ctx, cfg, func(e Event) error { return give(e.change()) })
 	lost, stopped := (*SnapshotNeeded)(nil), (*binlog.StopError)(nil)
@@ -47,10 +57,6 @@ func (s *Subscriptions) Run(ctx context.Context, after *string, kinds []model.Ch
 	switch {
 	case errors.As(err, &lost):
 		shown = apierr.SnapshotNeeded.Error("the store does not have all that came after the cursor: make a new export, and go on from its cursor")
-	case errors.Is(err, ErrCursor):
-		shown = apierr.CursorMalformed.Error("%s", ErrCursor).In("after")
-	case errors.Is(err, ErrKind):
-		shown = apierr.InvalidValue.Error("%s", ErrKind).In("kinds")
 	case errors.Is(err, ErrNoLog):
 		shown = apierr.NotPossible.Error("%s", ErrNoLog)
 	case errors.As(err, &stopped):

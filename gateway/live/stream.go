@@ -83,7 +83,9 @@ func (s *Server) run(ctx context.Context, op documents.Operation, on *quota.Slot
 		case gone, response == nil && ctx.Err() != nil:
 			return exchange.Canceled
 		case response == nil && ending.Err() != nil:
-			_ = to.fail(&graphql.Response{Errors: gqlerror.List{s.Present(graphql.WithOperationContext(ctx, op.OperationContext), ending.Err())}})
+			ctx := graphql.WithResponseContext(graphql.WithOperationContext(ctx, op.OperationContext), s.Present, graphql.DefaultRecover)
+			graphql.AddError(ctx, ending.Err())
+			_ = to.fail(&graphql.Response{Errors: graphql.GetErrors(ctx)})
 			return exchange.Error
 		case response == nil:
 			return exchange.OK

@@ -133,9 +133,12 @@ func (s *Sealer) seal(kind Kind, numbers []int64) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// Check refuses a text that is no cursor of a kind, as Decode does. Its numbers may be wrong.
-func (s *Sealer) Check(kind Kind, text string) error {
-	_, _, err := s.open(kind, text)
+// Begin reads the first numbers of a cursor of a kind, as Decode does. Those behind them may be wrong.
+func (s *Sealer) Begin(kind Kind, text string, numbers ...*int64) error {
+	b, _, err := s.open(kind, text)
+	if err == nil && !readNumbers(b, numbers) {
+		err = notCursor(text)
+	}
 	return err
 }
 

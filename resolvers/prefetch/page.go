@@ -84,11 +84,11 @@ func ParsePage(ctx context.Context, f *selections.Field, kind cursor.Kind) (p Pa
 	return p, err
 }
 
-// ParsePart reads the arguments of a page whose cursors an answer reads: here they are only of its kind.
-func ParsePart(ctx context.Context, f *selections.Field, kind cursor.Kind) (p PageArguments, err error) {
+// ParsePart reads the arguments of a page whose cursors an answer reads: here they are of its kind, and belong to what is known of it.
+func ParsePart(ctx context.Context, f *selections.Field, cursors Cursors) (p PageArguments, err error) {
 	var badAfter, badBefore error
-	p.Text, badAfter = ParseCursor(ctx, f, kind, "after")
-	p.TextBefore, badBefore = ParseCursor(ctx, f, kind, "before")
+	p.Text, badAfter = ParseCursor(ctx, f, cursors, "after")
+	p.TextBefore, badBefore = ParseCursor(ctx, f, cursors, "before")
 	err = p.parseSizes(ctx, f, badAfter, badBefore)
 	return p, err
 }
@@ -122,16 +122,21 @@ func ParseSize(ctx context.Context, f *selections.Field, name string) (n int, gi
 	return int(size), given, nil
 }
 
-// ParseCursor reads a cursor of a kind that is no place; empty: it is not given.
-func ParseCursor(ctx context.Context, f *selections.Field, kind cursor.Kind, name string) (string, error) {
+// ParseCursor reads a cursor that is no place; empty: it is not given.
+func ParseCursor(ctx context.Context, f *selections.Field, cursors Cursors, name string) (string, error) {
 	text, given := f.Argument(ctx, name).(string)
 	if !given {
 		return "", nil
 	}
-	if err := OperationOf(ctx).Cursors.Check(kind, text); err != nil {
+	belongs := make([]int64, len(cursors.To))
+	into := make([]*int64, len(belongs))
+	for i := range into {
+		into[i] = &belongs[i]
+	}
+	if err := OperationOf(ctx).Cursors.Begin(cursors.Kind, text, into...); err != nil {
 		return "", apierr.In(name, err)
 	}
-	return text, nil
+	return text, cursors.belong(name, text, belongs, cursors.To)
 }
 
 // ParsePlace reads a cursor that is a place; zero: it is not given.
@@ -194,10 +199,23 @@ func (c Cursors) Read(ctx context.Context, argument, text string, numbers ...*in
 	if err := OperationOf(ctx).Cursors.Decode(c.Kind, text, into...); err != nil {
 		return apierr.In(argument, err)
 	}
-	if !slices.Equal(belongs, slices.Concat(c.To, c.Also)) {
+	return c.belong(argument, text, belongs, slices.Concat(c.To, c.Also))
+}
+
+// belong refuses a cursor that belongs to something else.
+func (c Cursors) belong(argument, text string, to, want []int64) error {
+	if !slices.Equal(to, want) {
 		return apierr.CursorForeign.Error("the cursor %q belongs to another %s", apierr.Shortened(text, 40), c.What).In(argument)
 	}
 	return nil
+}
+
+// If is these cursors, or, if what they belong to has not been given rightly, those of the kind.
+func (c Cursors) If(bad error) Cursors {
+	if bad != nil {
+		c.To = nil
+	}
+	return c
 }
 
 // Hash binds cursors to a text, such as that of a filter: a positive number.
