@@ -131,11 +131,15 @@ func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.Rel
 }
 
 func (r mutations) UndismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	return r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
+	payload, err := r.changeTowards(ctx, id, func(ctx context.Context, viewer, other storage.UserID) (social.Outcome, error) {
 		if viewer == other {
 			return social.Outcome{}, social.ErrSelf
 		}
 		ended, _ := r.Relations.Unrelate(ctx, viewer, storage.Dismissals, []storage.UserID{other})
 		return outcomeOf(ended[0], false)
 	})
+	if err == nil && payload.Changed {
+		payload.UndismissedUserID = &id
+	}
+	return payload, err
 }

@@ -19,6 +19,11 @@ func cursorOf(side storage.Side, e storage.Edge) string {
 
 var blockCursors = prefetch.Cursors{Kind: cursor.Blocked}
 
+// dismissedCursors are those of the users whom one has dismissed.
+func dismissedCursors(viewer storage.UserID) prefetch.Cursors {
+	return prefetch.Cursors{Kind: cursor.Dismissed, To: []int64{int64(viewer)}, What: "list"}
+}
+
 // requestCursors are those of a user's requests in a state that are on a side.
 func requestCursors(side storage.Side, state model.RequestState) prefetch.Cursors {
 	return prefetch.Cursors{Kind: cursor.Requests, To: []int64{int64(side), requestStates[state].number}, What: "list"}
@@ -40,6 +45,8 @@ func listedEdge(side storage.Side, e storage.Edge, node *model.User) *model.User
 	spell := func(c prefetch.Cursors) string { return spelled(c, side, e) }
 	edge := &model.UserEdge{Node: node, Since: e.UpdateTime.Time()}
 	switch {
+	case side == storage.Relations && isDismissal(e.Post):
+		edge.Cursor = dismissedCursors(e.From).Spell(prefetch.Unsealed, int64(e.To))
 	case side == storage.Relations:
 		edge.Cursor = spell(relationCursors(side, e.From, e.Post))
 	case e.Type == storage.Blocking:

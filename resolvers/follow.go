@@ -191,7 +191,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	token := tokenOf(relations)
 	rememberRelations(ctx, relations)
 	var waiting []model.RequestRow
-	if kind := tie.Value.Row.Type; kind == storage.Requested || kind == storage.Denied && tie.Value.Changed {
+	if kind := tie.Value.Row.Type; kind == storage.Requested || kind.HasEnded() && tie.Value.Waited {
 		waiting = []model.RequestRow{{Edge: tie.Value.Row, Kind: model.RequestKindFollow}}
 	}
 	p := r.payload(ctx, s, done{

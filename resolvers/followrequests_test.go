@@ -105,7 +105,7 @@ func TestRequestsToFollowAreNodes(t *testing.T) {
 		for _, end := range []struct {
 			by, other    storage.UserID
 			field, state string
-		}{{v.b, v.a, "declineRequest FOLLOW", "DECLINED"}, {v.b, v.a, "removeFollower", "DECLINED"}, {v.a, v.b, "withdrawRequest FOLLOW", "WITHDRAWN"}, {v.b, v.a, "acceptRequest FOLLOW", "ACCEPTED"}} {
+		}{{v.b, v.a, "declineRequest FOLLOW", "DECLINED"}, {v.b, v.a, "removeFollower", "DECLINED"}, {v.a, v.b, "withdrawRequest FOLLOW", "WITHDRAWN"}, {v.a, v.b, "unfollow", "WITHDRAWN"}, {v.b, v.a, "acceptRequest FOLLOW", "ACCEPTED"}} {
 			request(v.a, "follow", v.b, is("PENDING"))
 			request(v.a, "follow", v.b, is("PENDING"))
 			seen(v.a, waits)

@@ -71,6 +71,7 @@ func TestWhatAMutationMakesIsTheFirstEdgeOfItsList(t *testing.T) {
 			{`block(userId: "$B")`, "#", "blockEdge", "cursor blockedAt node { id handle }", "viewer { blockedUsers# }"},
 			{`mute(userId: "$C")`, "#", "muteEdge", user, "viewer { mutedUsers# }"},
 			{`mute(userId: "$D", scope: POSTS)`, "#", "muteEdge", user, "viewer { mutedUsers(scope: POSTS, # }"},
+			{`dismissSuggestion(userId: "$D")`, "#", "dismissedEdge", user, "viewer { dismissedUsers# }"},
 			{`relate(kind: SUBSCRIBES, ids: ["x", "7"])`, "outcomes { # }", "edge", related, "viewer { user { list: edges(kind: SUBSCRIBES, # } }"},
 			{`relate(kind: WORKS_WITH, ids: ["x", "$1", "$A"])`, "outcomes { # }", "edge", related, "viewer { user { list: edges(kind: WORKS_WITH, # } }"},
 		} {
@@ -112,8 +113,8 @@ func TestOnlyEdgesThatAreMadeAreAnswered(t *testing.T) {
 		is(v.c, `requestFriend(userId: "`+a+`") { `+edges+`}`, a, a)
 		is(v.c, `mute(userId: "`+a+`") { `+edges+`}`, "", "")
 		const until = `until: "2030-01-02T03:04:05Z") { `
-		v.api.As(v.c).Ask(`mutation { mute(userId: "`+a+`", `+until+`changed muteEdge { cursor } } dismissSuggestion(userId: "`+a+`") { changed muteEdge { cursor } } }`, nil).
-			Is(`{"mute": {"changed": true, "muteEdge": null}, "dismissSuggestion": {"changed": true, "muteEdge": null}}`)
+		v.api.As(v.c).Ask(`mutation { mute(userId: "`+a+`", `+until+`changed muteEdge { cursor } } dismissSuggestion(userId: "`+a+`") { changed muteEdge { cursor } undismissedUserId } }`, nil).
+			Is(`{"mute": {"changed": true, "muteEdge": null}, "dismissSuggestion": {"changed": true, "muteEdge": null, "undismissedUserId": null}}`)
 		const outcome = `outcomes { changed edge { endId } error { reason } } }`
 		v.api.As(v.c).Ask(`mutation { a: relate(kind: SUBSCRIBES, ids: [7]) { `+outcome+` b: relate(kind: SUBSCRIBES, ids: [7, 8], `+until+outcome+` c: unrelate(kind: SUBSCRIBES, ids: [7]) { `+outcome+` }`, nil).
 			Is(`{"a": {"outcomes": [{"changed": true, "edge": {"endId": "7"}, "error": null}]},
@@ -128,11 +129,13 @@ func TestOnlyEdgesThatAreMadeAreAnswered(t *testing.T) {
 // What is deleted is named by its id, once.
 func TestWhatIsDeletedIsNamed(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		post := publish(t, v.api, v.a, "x", "1")
+		post, dismissed := publish(t, v.api, v.a, "x", "1"), v.c.String()
+		v.does(v.a, "dismissSuggestion", v.c)
 		for _, gone := range [][3]string{
 			{`deleteComment(commentId: $id)`, "deletedCommentId", comment(t, v.api, v.b, post, "y")},
 			{`deletePost(postId: $id)`, "deletedPostId", post},
 			{`deleteList(listId: $id)`, "deletedListId", v.createList(v.a, false)},
+			{`undismissSuggestion(userId: $id)`, "undismissedUserId", dismissed},
 		} {
 			do := func() any {
 				return found(any(v.api.As(v.a).Ask(`mutation($id: ID!) { `+gone[0]+` { changed `+gone[1]+` } }`, apitest.Vars{"id": gone[2]}).Whole().Data), gone[1])

@@ -49,7 +49,7 @@ type commonFields struct {
 	user         *model.User
 	relationship *model.Relationship
 
-	followingEdge, followerEdge, blockEdge, muteEdge *model.UserEdge
+	followingEdge, followerEdge, blockEdge, muteEdge, dismissedEdge *model.UserEdge
 
 	request     *model.Request
 	requestEdge *model.RequestEdge
@@ -106,6 +106,7 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...pre
 		followerEdge:  s.madeEdge(ctx, followerEdge, d),
 		blockEdge:     s.madeEdge(ctx, blockEdge, d),
 		muteEdge:      s.madeEdge(ctx, muteEdge, d),
+		dismissedEdge: s.madeEdge(ctx, dismissedEdge, d),
 		requestEdge:   s.requestEdges(ctx, d.viewer, [][]storage.Row{d.made}, prefetch.Here(ctx))[0],
 	}
 	if len(d.requests) > 0 {
@@ -124,6 +125,7 @@ type edgeField struct {
 
 func isListed(item int64) bool { _, is := storage.ListOf(0, item); return is }
 func isMute(item int64) bool   { return item == storage.Mutes.Number || item == storage.PostMutes.Number }
+func isDismissal(i int64) bool { return i == storage.Dismissals.Number }
 
 var (
 	followingEdge = edgeField{name: "followingEdge", side: storage.Forward, kind: storage.Following}
@@ -131,12 +133,13 @@ var (
 	blockEdge     = edgeField{name: "blockEdge", side: storage.Forward, kind: storage.Blocking}
 	muteEdge      = edgeField{"muteEdge", storage.Relations, storage.Related, isMute}
 	memberEdge    = edgeField{"memberEdge", storage.Relations, storage.Related, isListed}
+	dismissedEdge = edgeField{"dismissedEdge", storage.Relations, storage.Related, isDismissal}
 )
 
 // userObjects are other users, and what the payload, or each of its outcomes, selects of them.
 func (s selection) userObjects(others ...storage.UserID) prefetch.Users {
 	w := prefetch.Users{IDs: others, Exist: s.has("user"), On: s.of("user")}
-	for _, f := range []edgeField{followingEdge, followerEdge, blockEdge, muteEdge, memberEdge} {
+	for _, f := range []edgeField{followingEdge, followerEdge, blockEdge, muteEdge, memberEdge, dismissedEdge} {
 		edge := s.below(f.name)
 		w.Exist, w.On = w.Exist || edge.has("node"), append(w.On, edge.of("node")...)
 	}
@@ -177,7 +180,7 @@ func madeOne[E any](s selection, field string, made bool, show func(on selection
 func (p commonFields) towards(changed bool) *model.RelationshipPayload {
 	return &model.RelationshipPayload{
 		Changed: changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
-		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge, BlockEdge: p.blockEdge, MuteEdge: p.muteEdge,
+		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge, BlockEdge: p.blockEdge, MuteEdge: p.muteEdge, DismissedEdge: p.dismissedEdge,
 		Request: p.request, RequestEdge: p.requestEdge,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"kith/accounts/identity"
-	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -50,7 +49,7 @@ func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, u
 // DismissedUsers is a part of a list of at most [storage.MaxDismissals], which is read whole: it comes by id.
 func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
-	cursors := prefetch.Cursors{Kind: cursor.Dismissed, To: []int64{int64(viewer)}, What: "list"}
+	cursors := dismissedCursors(viewer)
 	args, err := prefetch.ParsePart(ctx, f, cursors)
 	if err != nil {
 		return nil, err

@@ -146,6 +146,7 @@ type Changed struct {
 	Changed bool
 	Inverse bool // the Inverse side was written too
 	Kept    bool // the edge was there already: only what is stored with it has changed
+	Waited  bool // it was a request to follow until now
 
 	// Also is what followed from the change: a pending request that a block has cancelled and, with
 	// [ChangeOptions.Inverse], the consequences on the other side (see [EdgeWriter]).

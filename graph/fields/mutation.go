@@ -75,7 +75,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 
 // Payloads hold what their mutations have made.
 var (
-	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge", "muteEdge", "request", "requestEdge")
+	relationshipPayload   = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "followingEdge", "followerEdge", "blockEdge", "muteEdge", "dismissedEdge", "undismissedUserId", "request", "requestEdge")
 	acceptRequestsPayload = with(made("AcceptRequestsPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 100}})
 	followManyPayload     = made("FollowManyPayload", "viewer", "outcomes")
 	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")

@@ -577,16 +577,18 @@ type ComplexityRoot struct {
 	}
 
 	RelationshipPayload struct {
-		BlockEdge     func(childComplexity int) int
-		Changed       func(childComplexity int) int
-		FollowerEdge  func(childComplexity int) int
-		FollowingEdge func(childComplexity int) int
-		MuteEdge      func(childComplexity int) int
-		Relationship  func(childComplexity int) int
-		Request       func(childComplexity int) int
-		RequestEdge   func(childComplexity int) int
-		User          func(childComplexity int) int
-		Viewer        func(childComplexity int) int
+		BlockEdge         func(childComplexity int) int
+		Changed           func(childComplexity int) int
+		DismissedEdge     func(childComplexity int) int
+		FollowerEdge      func(childComplexity int) int
+		FollowingEdge     func(childComplexity int) int
+		MuteEdge          func(childComplexity int) int
+		Relationship      func(childComplexity int) int
+		Request           func(childComplexity int) int
+		RequestEdge       func(childComplexity int) int
+		UndismissedUserID func(childComplexity int) int
+		User              func(childComplexity int) int
+		Viewer            func(childComplexity int) int
 	}
 
 	ReportPayload struct {
@@ -3331,6 +3333,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.Changed(childComplexity), true
+	case "RelationshipPayload.dismissedEdge":
+		if e.ComplexityRoot.RelationshipPayload.DismissedEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.DismissedEdge(childComplexity), true
 	case "RelationshipPayload.followerEdge":
 		if e.ComplexityRoot.RelationshipPayload.FollowerEdge == nil {
 			break
@@ -3367,6 +3375,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.RequestEdge(childComplexity), true
+	case "RelationshipPayload.undismissedUserId":
+		if e.ComplexityRoot.RelationshipPayload.UndismissedUserID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.UndismissedUserID(childComplexity), true
 	case "RelationshipPayload.user":
 		if e.ComplexityRoot.RelationshipPayload.User == nil {
 			break
@@ -5168,6 +5182,10 @@ type RelationshipPayload {
   blockEdge: BlockEdge
   "The new edge at the head of the users whom the viewer mutes in this scope, if the mutation has made one; else null."
   muteEdge: UserEdge
+  "The new edge in the viewer's ` + "`" + `dismissedUsers` + "`" + `, if the mutation has made one; else null."
+  dismissedEdge: UserEdge
+  "The user who is no longer in the viewer's ` + "`" + `dismissedUsers` + "`" + `; null if the mutation has taken none out."
+  undismissedUserId: ID
   "The request that was made, answered or withdrawn, as it is now; null if there is none."
   request: Request
   "The new edge at the head of the viewer's ` + "`" + `requests` + "`" + `, if the mutation has made one; else null."
@@ -7734,6 +7752,10 @@ func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context,
 		return ec.fieldContext_RelationshipPayload_blockEdge(ctx, field)
 	case "muteEdge":
 		return ec.fieldContext_RelationshipPayload_muteEdge(ctx, field)
+	case "dismissedEdge":
+		return ec.fieldContext_RelationshipPayload_dismissedEdge(ctx, field)
+	case "undismissedUserId":
+		return ec.fieldContext_RelationshipPayload_undismissedUserId(ctx, field)
 	case "request":
 		return ec.fieldContext_RelationshipPayload_request(ctx, field)
 	case "requestEdge":
@@ -21107,6 +21129,61 @@ func (ec *executionContext) fieldContext_RelationshipPayload_muteEdge(_ context.
 	return fc, nil
 }
 
+func (ec *executionContext) _RelationshipPayload_dismissedEdge(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipPayload_dismissedEdge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DismissedEdge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
+			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipPayload_dismissedEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationshipPayload_undismissedUserId(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipPayload_undismissedUserId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UndismissedUserID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipPayload_undismissedUserId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("RelationshipPayload", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _RelationshipPayload_request(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -30743,6 +30820,16 @@ func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.Se
 			}
 		case "muteEdge":
 			out.Values[i] = ec._RelationshipPayload_muteEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "dismissedEdge":
+			out.Values[i] = ec._RelationshipPayload_dismissedEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "undismissedUserId":
+			out.Values[i] = ec._RelationshipPayload_undismissedUserId(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

@@ -582,6 +582,10 @@ type RelationshipPayload struct {
 	BlockEdge *UserEdge `json:"blockEdge,omitempty"`
 	// The new edge at the head of the users whom the viewer mutes in this scope, if the mutation has made one; else null.
 	MuteEdge *UserEdge `json:"muteEdge,omitempty"`
+	// The new edge in the viewer's `dismissedUsers`, if the mutation has made one; else null.
+	DismissedEdge *UserEdge `json:"dismissedEdge,omitempty"`
+	// The user who is no longer in the viewer's `dismissedUsers`; null if the mutation has taken none out.
+	UndismissedUserID *string `json:"undismissedUserId,omitempty"`
 	// The request that was made, answered or withdrawn, as it is now; null if there is none.
 	Request *Request `json:"request,omitempty"`
 	// The new edge at the head of the viewer's `requests`, if the mutation has made one; else null.

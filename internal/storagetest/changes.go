@@ -31,7 +31,7 @@ func (s changes) AnyTypeMayComeAfterAnother(t *testing.T) {
 				becomes = storage.None
 			}
 			if becomes != old && !(old == storage.Following && becomes == storage.Requested) { // see followRequests
-				want = storage.Changed{Row: storage.Edge{From: from, To: to, Type: becomes, UpdateTime: at(2)}, Changed: true}
+				want = storage.Changed{Row: storage.Edge{From: from, To: to, Type: becomes, UpdateTime: at(2)}, Changed: true, Waited: old == storage.Requested}
 			}
 			what := fmt.Sprintf("from %d to %d", old, ch.Type)
 			wantAnswer(t, "answer "+what, s.change(t, from, ch)[0], want)

@@ -43,7 +43,7 @@ func (s followRequests) EveryChangeFromEveryType(t *testing.T) {
 		if c.refused {
 			wantIs(t, result.Err, storage.ErrForbidden)
 		} else {
-			wantAnswer(t, what, result.Value, storage.Changed{Row: row, Changed: c.becomes != c.was})
+			wantAnswer(t, what, result.Value, storage.Changed{Row: row, Changed: c.becomes != c.was, Waited: c.was == request && c.becomes != c.was})
 		}
 		wantEqual(t, "row: "+what, s.edgeOf(t, storage.Forward, row.Pair()), row)
 		following := int64(0)

@@ -54,6 +54,7 @@ func (j *Judge) Change(side storage.Side, by *Actor, ch storage.EdgeChange, o st
 	changed := storage.Changed{Side: side, Row: c.old, Changed: len(written) > 0}
 	if changed.Changed {
 		changed.Kept = side.HasItem() && c.old.Type == ch.Type
+		changed.Waited = side == storage.Forward && c.old.Type == storage.Requested
 		written = j.propagate(written)
 		changed.Row, changed.Inverse, changed.Also = written[0].Edge, written[0].Inverse, written[1:]
 		isOwn := ch.Type != storage.Denied && (ch.Type != storage.Following || ch.Ends != storage.Requested) // otherwise it is accepted
