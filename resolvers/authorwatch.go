@@ -31,8 +31,9 @@ type authorNews[K comparable, R, A any] interface {
 	keyOf(e events.Event) (K, bool)
 	// read reads rows, without those that no longer exist.
 	read(ctx context.Context, keys []K) ([]R, error)
-	// newest reads the newest rows of some posts, at most maxFirst of each.
-	newest(ctx context.Context, posts []storage.PostID) ([]R, error)
+	// stored is what the rows are in the list of what concerns an author, and named is the key of one of them.
+	stored() storage.ReactionKind
+	named(author storage.UserID, r storage.Reaction) K
 	// facts says what a row is.
 	facts(row R) facts[K]
 	// onUsers is the selection on the users.
@@ -68,19 +69,22 @@ func authorSubscribes[K comparable, R any, A watch.Sent](ctx context.Context, r 
 type authorWatch[K comparable, R, A any] struct {
 	viewer storage.UserID
 	news   authorNews[K, R, A]
-	began  storage.Micros
+	began  storage.Micros // rows that are not newer are known
 	latest storage.Micros // time of the newest row that was sent
 	missed []K            // rows that a gap has hidden and that have not been looked at yet, oldest first
 }
 
-// missedPosts is how many of the viewer's posts, the newest, are examined for what a gap has hidden:
-// there is no list of what was done with all posts of an author.
-const missedPosts = 100
+// maxMissed is how many rows that a gap has hidden are sent, the newest.
+const maxMissed = 1000
 
-func (w *authorWatch[K, R, A]) Begin(context.Context) ([]R, error) {
-	w.began = storage.MicrosOf(time.Now())
-	w.latest = w.began
-	return nil, nil
+// Begin reads the rows of the last minute, as that of [edgeNews] does.
+func (w *authorWatch[K, R, A]) Begin(ctx context.Context) (known []R, err error) {
+	w.began = storage.MicrosOf(time.Now()) - watch.InFlight
+	keys, err := w.miss(ctx)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	return w.news.read(ctx, keys)
 }
 
 func (w *authorWatch[K, R, A]) Read(ctx context.Context, e events.Event) (rows []R, more bool, err error) {
@@ -114,26 +118,16 @@ func (w *authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
 // oldest is the time of the oldest rows that may be news.
 func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.latest-watch.Unheard) }
 
-// miss reads what may have been done with the viewer's newest posts since the newest row that was sent.
-func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
-	page := loaders.Of(loaders.For(ctx), storage.PostPageLookups).Get(storage.PostsQuery{Author: w.viewer, Limit: missedPosts})
-	if page.Err != nil || len(page.Value) == 0 {
-		return nil, page.Err
-	}
-	posts := storage.Each(page.Value, func(p storage.Post) storage.PostID { return p.PostID })
-	rows, err := w.news.newest(ctx, posts)
-	if err != nil {
-		return nil, err
-	}
-	var all []facts[K]
-	for _, row := range rows {
-		if f := w.news.facts(row); f.at >= w.oldest() {
-			all = append(all, f)
+// miss lists what may have been done with the viewer's posts since the newest row that was sent, oldest first.
+func (w *authorWatch[K, R, A]) miss(ctx context.Context) (keys []K, err error) {
+	query := storage.ReactionsQuery{User: w.viewer, Kind: w.news.stored(), Limit: maxMissed}
+	page := loaders.Of(loaders.For(ctx), storage.ReactionLookups).Get(query)
+	for _, r := range slices.Backward(page.Value) {
+		if r.CreatedAt >= w.oldest() {
+			keys = append(keys, w.news.named(w.viewer, r))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b facts[K]) int { return cmp.Compare(a.at, b.at) })
-	keys := storage.Each(all, func(f facts[K]) K { return f.key })
-	return keys, nil
+	return keys, page.Err
 }
 
 // shown reads rows. It leaves out rows that the viewer itself has written, and
@@ -150,7 +144,7 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 	rows = slices.DeleteFunc(rows, func(row R) bool {
 		f := w.news.facts(row)
 		// If a writer sends a comment again, it is reported again.
-		isOld := !f.late && f.at < w.began-watch.InFlight
+		isOld := !f.late && f.at < w.began
 		return isOld || f.by == w.viewer || a.Hides(f.by)
 	})
 	posts, users := make([]storage.PostID, len(rows)), make([]storage.UserID, len(rows))
@@ -206,11 +200,10 @@ func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []stora
 	return rows, err
 }
 
-func (newFavorites) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Edge, err error) {
-	queries := storage.Each(posts, func(id storage.PostID) storage.PageQuery {
-		return storage.PageQuery{Owner: id.Author, Post: id.Number, Limit: prefetch.MaxFirst}
-	})
-	return joinPages(loaders.Of(loaders.For(ctx), storage.PageLookups[storage.FavoriteInbox]).Fetch(queries))
+func (newFavorites) stored() storage.ReactionKind { return storage.PostFavorites }
+
+func (newFavorites) named(author storage.UserID, r storage.Reaction) storage.Pair {
+	return storage.Pair{From: r.By, To: author, Post: r.Post}
 }
 
 func (newFavorites) facts(e storage.Edge) facts[storage.Pair] {
@@ -246,11 +239,10 @@ func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []s
 	return rows, err
 }
 
-func (newComments) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Comment, err error) {
-	queries := storage.Each(posts, func(id storage.PostID) storage.CommentsQuery {
-		return storage.CommentsQuery{Post: id, Limit: prefetch.MaxFirst}
-	})
-	return joinPages(loaders.Of(loaders.For(ctx), storage.CommentPageLookups).Fetch(queries))
+func (newComments) stored() storage.ReactionKind { return storage.PostComments }
+
+func (newComments) named(author storage.UserID, r storage.Reaction) storage.CommentID {
+	return storage.CommentID{Author: author, Number: r.Number}
 }
 
 func (newComments) facts(c storage.Comment) facts[storage.CommentID] {
@@ -272,12 +264,4 @@ func (newComments) convert(ctx context.Context, s selection, rows []storage.Comm
 		list[i] = &model.CommentAdded{Edge: &edge, Post: posts[i], Viewer: viewer}
 	}
 	return list
-}
-
-// joinPages joins pages that have all been read.
-func joinPages[R any](pages []storage.Result[[]R]) (rows []R, err error) {
-	for _, page := range pages {
-		rows, err = append(rows, page.Value...), cmp.Or(err, page.Err)
-	}
-	return rows, err
 }

@@ -37,7 +37,7 @@ var deeds = []struct {
 		},
 		func(v *village, by storage.UserID, post string) events.Event {
 			id := v.postID(post)
-			at := storage.MicrosOf(time.Now())
+			at := v.now()
 			c, _, err := v.store.AddComment(v.t.Context(), storage.NewComment{Post: id, Number: int64(at), By: by, Key: fmt.Sprint(at), Text: "x", At: at})
 			if err != nil {
 				v.t.Fatal(err)
@@ -69,13 +69,18 @@ func (v *village) postID(text string) (id storage.PostID) {
 func (v *village) writeFavorite(by storage.UserID, post string, kind storage.EdgeType) storage.Row {
 	v.t.Helper()
 	id := v.postID(post)
-	row := storage.Edge{From: by, To: id.Author, Post: id.Number, Type: kind, UpdateTime: storage.MicrosOf(time.Now())}
+	row := storage.Edge{From: by, To: id.Author, Post: id.Number, Type: kind, UpdateTime: v.now()}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		if r := v.store.Apply(v.t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
 			v.t.Fatalf("%+v: %v", r.Value, r.Err)
 		}
 	}
 	return storage.Row{Side: storage.Favorites, Edge: row}
+}
+
+// now is the time by the village's clock.
+func (v *village) now() storage.Micros {
+	return storage.MicrosOf(time.Now().Add(time.Duration(v.later.Load())))
 }
 
 // hears waits until an answer is about a user and a post. Before that answer, only answers about others may come.
@@ -192,5 +197,34 @@ func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What a gateway whose clock is behind has written in the first minute is sent after a gap, too, and nothing that was there before.
+func TestAuthorsHearOfWhatASlowClockHasWritten(t *testing.T) {
+	for _, deed := range deeds {
+		t.Run(deed.field[:10], func(t *testing.T) {
+			v := settle(t, oracle.New(), apitest.Options{})
+			post := publish(t, v.api, v.a, "x", "1")
+			const before, first, slow, last = 30, 31, 32, 33
+			v.later.Store(-int64(20 * time.Second))
+			deed.written(v, before, post)
+			v.later.Store(0)
+			answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
+			until(t, answers, func(i int) {
+				if i%2 == 1 && strings.HasPrefix(deed.field, "favoriteAdded") {
+					v.favorites(first, "unfavorite", post)
+					return
+				}
+				deed.does(v, first, post)
+			})
+			v.later.Store(-int64(30 * time.Second))
+			deed.written(v, slow, post)
+			v.later.Store(0)
+			v.hub.Publish(events.Event{Kind: events.Gap})
+			hears(t, answers, slow, post, first)
+			deed.does(v, last, post)
+			hears(t, answers, last, post, first)
+		})
 	}
 }
