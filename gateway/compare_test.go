@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -39,17 +40,22 @@ func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	}
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Hub: hub}).As(viewer)
 	watched := publishAll(t, store, hub, viewer)
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
 	input, err := json.Marshal(map[string]any{
-		"url": api.URL(), "events": firstEvents(t, api), "sdl": text, "viewer": fmt.Sprint(viewer), "watched": watched, "queries": queries, "subscriptions": subscriptions, "seed": 2,
+		"url": api.URL(), "events": firstEvents(t, api, stop), "sdl": text, "viewer": fmt.Sprint(viewer), "watched": watched, "queries": queries, "subscriptions": subscriptions, "seed": 2,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare := exec.CommandContext(t.Context(), "node", "audit/compare.mjs")
+	compare := exec.CommandContext(ctx, "node", "audit/compare.mjs")
 	compare.Stdin = bytes.NewReader(input)
 	var complaint bytes.Buffer
 	compare.Stderr = &complaint
 	out, err := compare.Output()
+	if cause := context.Cause(ctx); cause != nil {
+		t.Fatal(cause)
+	}
 	if err != nil {
 		t.Fatalf("compare: %v: %s", err, complaint.String())
 	}
@@ -126,8 +132,12 @@ func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer stora
 	return watched
 }
 
-// firstEvents serves the first event of a subscription as an answer of one request, at an address for each transport.
-func firstEvents(t *testing.T, api *apitest.API) (addresses []string) {
+// eventPatience is how long the first event of a subscription may take: one comes all the time.
+const eventPatience = 30 * time.Second
+
+// firstEvents serves the first event of a subscription as an answer of one request, at an address for each transport. If none comes, it
+// stops everything: all others would be waited for, too.
+func firstEvents(t *testing.T, api *apitest.API, stop func(error)) (addresses []string) {
 	for _, over := range apitest.Transports {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var of struct {
@@ -141,11 +151,14 @@ func firstEvents(t *testing.T, api *apitest.API) (addresses []string) {
 			for name, value := range of.Variables {
 				vars[name] = value
 			}
-			ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(r.Context(), eventPatience)
 			defer cancel()
 			if answer, ok := <-api.Subscribe(ctx, over, of.Query, vars); ok {
 				fmt.Fprint(w, answer)
 				return
+			}
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				stop(fmt.Errorf("after %v nothing has come over %s of %s with %s", eventPatience, over, of.Query, vars))
 			}
 			fmt.Fprintf(w, `{"errors": [{"extensions": {"code": "INTERNAL: no event over %s"}}]}`, over)
 		}))
