@@ -45,7 +45,7 @@ func listedEdge(side storage.Side, e storage.Edge, node *model.User) *model.User
 	spell := func(c prefetch.Cursors) string { return spelled(c, side, e) }
 	edge := &model.UserEdge{Node: node, Since: e.UpdateTime.Time()}
 	switch {
-	case side == storage.Relations && isDismissal(e.Post):
+	case side == storage.Relations && e.Post == storage.Dismissals.Number:
 		edge.Cursor = dismissedCursors(e.From).Spell(prefetch.Unsealed, int64(e.To))
 	case side == storage.Relations:
 		edge.Cursor = spell(relationCursors(side, e.From, e.Post))

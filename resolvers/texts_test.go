@@ -121,6 +121,8 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			`viewer { mutedUsers(first: 101, after: "` + cursorOf(cursor.Edges) + `") { totalCount } sent: requests(kind: FOLLOW, first: 101, after: "` + cursorOf(cursor.Requests) + `") { totalCount } }
 				search: searchUsers(text: "ada", first: 101, after: "` + cursorOf(cursor.RankedSearch) + `") { complete } all: people(where: {followedBy: 1}, first: 101, after: "` + cursorOf(cursor.People) + `") { totalCount }
 				to: edgesTo(kind: WORKS_WITH, id: 1, first: 101, after: "` + cursorOf(cursor.Edges) + `") { totalCount }`,
+			`of: user(by: {id: 2}) { friends(first: 101, after: "` + cursorOf(cursor.Friends) + `") { totalCount } edges(kind: WORKS_WITH, first: 101, after: "` + cursorOf(cursor.Edges) + `") { totalCount }
+					followers(first: 101, before: "` + cursorOf(cursor.Selected) + `", filter: {match: "x"}) { totalCount } followSuggestions(first: 101, after: "` + cursorOf(cursor.RankedSuggestions) + `") { complete } }`,
 		} {
 			by := v.api.As(v.a)
 			if strings.HasPrefix(query, "moderationLog") {
@@ -139,6 +141,7 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 			"viewer.dismissedUsers": {"after", "first"}, "viewer.edge": {"id"}, "edgesTo": {"after", "first", "id"}, "searchUsers": {"after", "first", "text"},
 			"people": {"after", "first", "where"}, "moderationLog": {"after", "first", "userId"},
 			"viewer.mutedUsers": {"after", "first"}, "viewer.sent": {"after", "first"}, "search": {"after", "first"}, "all": {"after", "first"}, "to": {"after", "first"},
+			"of.friends": {"after", "first"}, "of.edges": {"after", "first"}, "of.followers": {"before", "first"}, "of.followSuggestions": {"after", "first"},
 		} {
 			if slices.Sort(told[at]); !slices.Equal(told[at], want) {
 				t.Errorf("%s: %v, want %v", at, told[at], want)

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/accounts/identity"
+	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/limits"
 	"kith/graph/selections"
@@ -159,7 +160,15 @@ type arguments[T any] struct {
 // Parsed is what [selections.Read.Parse] returns: the arguments, or the error in them.
 func Parsed[T any](value T, err error) any { return &arguments[T]{value, err} }
 
-func (p *arguments[T]) failed() error { return p.err }
+// failed is what is wrong with the arguments of a list of somebody: also that a cursor is of another one's.
+func (p *arguments[T]) failed(ctx context.Context, of storage.PostID) error {
+	if page, is := any(p.value).(interface {
+		ofAnother(context.Context, storage.PostID) error
+	}); is && p.err != nil {
+		return apierr.All(p.err, page.ofAnother(ctx, of))
+	}
+	return p.err
+}
 
 // ArgumentsOf are the arguments of a field of the plan, as they have been parsed; zero if it has none. An error in them is
 // reported when the field is resolved.

@@ -36,6 +36,7 @@ type PageArguments struct {
 	After, Before storage.Place // zero: not given
 	// `after` and `before`, if they are not places; empty: not given
 	Text, TextBefore string
+	kind             cursor.Kind // of these
 }
 
 // IsWhole reports whether the page of an answer that is worked out is taken out of the whole answer: all others are continued forward.
@@ -87,6 +88,7 @@ func ParsePage(ctx context.Context, f *selections.Field, kind cursor.Kind) (p Pa
 // ParsePart reads the arguments of a page whose cursors an answer reads: here they are of its kind, and belong to what is known of it.
 func ParsePart(ctx context.Context, f *selections.Field, cursors Cursors) (p PageArguments, err error) {
 	var badAfter, badBefore error
+	p.kind = cursors.Kind
 	p.Text, badAfter = ParseCursor(ctx, f, cursors, "after")
 	p.TextBefore, badBefore = ParseCursor(ctx, f, cursors, "before")
 	err = p.parseSizes(ctx, f, badAfter, badBefore)
@@ -128,15 +130,21 @@ func ParseCursor(ctx context.Context, f *selections.Field, cursors Cursors, name
 	if !given {
 		return "", nil
 	}
-	belongs := make([]int64, len(cursors.To))
-	into := make([]*int64, len(belongs))
-	for i := range into {
-		into[i] = &belongs[i]
+	if err := cursors.check(ctx, name, text); err != nil {
+		return "", err
 	}
-	if err := OperationOf(ctx).Cursors.Begin(cursors.Kind, text, into...); err != nil {
-		return "", apierr.In(name, err)
+	return text, nil
+}
+
+// ofAnother refuses cursors of a list of another owner, once it is known whose list is asked for.
+func (p PageArguments) ofAnother(ctx context.Context, of storage.PostID) error {
+	var refused [2]error
+	for i, text := range []string{p.Text, p.TextBefore} {
+		if text != "" {
+			refused[i] = Cursors{Kind: p.kind, To: []int64{int64(of.Author)}, What: "list"}.check(ctx, [...]string{"after", "before"}[i], text)
+		}
 	}
-	return text, cursors.belong(name, text, belongs, cursors.To)
+	return apierr.All(refused[:]...)
 }
 
 // ParsePlace reads a cursor that is a place; zero: it is not given.
@@ -200,6 +208,19 @@ func (c Cursors) Read(ctx context.Context, argument, text string, numbers ...*in
 		return apierr.In(argument, err)
 	}
 	return c.belong(argument, text, belongs, slices.Concat(c.To, c.Also))
+}
+
+// check refuses a cursor of another kind, and one that begins with something else.
+func (c Cursors) check(ctx context.Context, argument, text string) error {
+	belongs := make([]int64, len(c.To))
+	into := make([]*int64, len(belongs))
+	for i := range into {
+		into[i] = &belongs[i]
+	}
+	if err := OperationOf(ctx).Cursors.Begin(c.Kind, text, into...); err != nil {
+		return apierr.In(argument, err)
+	}
+	return c.belong(argument, text, belongs, c.To)
 }
 
 // belong refuses a cursor that belongs to something else.
@@ -306,7 +327,9 @@ func Counted(n int) storage.Result[int64] { return storage.Result[int64]{Value: 
 func Answer[R any](ctx context.Context, of storage.PostID) (f *selections.Field, p *Page[R], err error) {
 	f, request := Running(ctx), RequestOf(ctx)
 	if f.Index >= 0 {
-		if err := request.arguments[f.Index].(interface{ failed() error }).failed(); err != nil {
+		if err := request.arguments[f.Index].(interface {
+			failed(context.Context, storage.PostID) error
+		}).failed(ctx, of); err != nil {
 			return f, p, err
 		}
 	}
