@@ -61,7 +61,7 @@ func asksAboutX() []string {
 		anyPayload + ` followingEdge { node { id } } followerEdge { node { id } } blockEdge { node { id } } muteEdge { node { id } }`:                     `follow unfollow removeFollower block unblock mute unmute`,
 		anyPayload + ` request { id state from { id } to { id } } requestEdge { node { id } } followingEdge { node { id } } followerEdge { node { id } }`: `requestFriend removeFriend`,
 		anyPayload + ` request { id kind state from { id } to { id } } followerEdge { node { id } } `:                                                     "acceptRequest declineRequest withdrawRequest",
-		`viewer { user { id } } user { id }`: `dismissSuggestion undismissSuggestion`,
+		`viewer { user { id } } user { id } dismissedEdge { node { id } }`:                                                                                `dismissSuggestion undismissSuggestion`,
 	} {
 		for field := range strings.FieldsSeq(mutations) {
 			kinds := []string{field}

@@ -41,6 +41,10 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 			t.Errorf("%s is answered %s, want %s", query, answer.Text, want)
 		}
 	}
+	both := `query($b: ID = 1) { relationship(from: $b, to: $b) { id } }`
+	if refused := api.Ask(both, apitest.Vars{"b": nil}).Errors; len(refused) != 2 || refused[0].Argument() == refused[1].Argument() {
+		t.Errorf("%s is refused with %v", both, refused)
+	}
 	if strings.Contains(log.String(), "panic") || strings.Contains(log.String(), "masked") {
 		t.Error(log.String())
 	}

@@ -34,12 +34,13 @@ func Argument(f *ast.Field, name string, vars map[string]any) any {
 // CheckNulls refuses the arguments of a field (section 6.4.1) if a variable is null where null may not be: one that may be null is
 // valid there if it has a default. gqlgen would read null as "null", 0 or an empty list.
 func CheckNulls(f *ast.Field, vars map[string]any) error {
+	var refused []error
 	for _, a := range f.Arguments {
 		if v := wrongNull(a.Value, vars); v != nil {
-			return apierr.InvalidValue.Error("argument %q: $%s is null, and %s takes no null", a.Name, v.Raw, v.ExpectedType).In(a.Name)
+			refused = append(refused, apierr.InvalidValue.Error("argument %q: $%s is null, and %s takes no null", a.Name, v.Raw, v.ExpectedType).In(a.Name))
 		}
 	}
-	return nil
+	return apierr.All(refused...)
 }
 
 func wrongNull(v *ast.Value, vars map[string]any) *ast.Value {
