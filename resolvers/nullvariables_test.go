@@ -45,6 +45,10 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 	if refused := api.Ask(both, apitest.Vars{"b": nil}).Errors; len(refused) != 2 || refused[0].Argument() == refused[1].Argument() {
 		t.Errorf("%s is refused with %v", both, refused)
 	}
+	types := `query($a: ID!, $b: Int, $c: Int) { user(by: {id: $a}) { followings(first: $b, last: $c) { totalCount } } }`
+	if answer := api.Ask(types, apitest.Vars{"b": "x", "c": 1}); len(answer.Errors) != 2 || answer.Data != nil {
+		t.Errorf("%s is answered %s", types, answer.Text)
+	}
 	if strings.Contains(log.String(), "panic") || strings.Contains(log.String(), "masked") {
 		t.Error(log.String())
 	}

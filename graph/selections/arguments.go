@@ -62,9 +62,10 @@ func wrongNull(v *ast.Value, vars map[string]any) *ast.Value {
 // Variables coerces the variables of an operation (section 6.1.2). Afterwards a value has one form, as have arguments: int64 for Int,
 // float64 for Float, string for String, ID and enums, bool, []any for lists, map[string]any for input objects. Other scalars stay as
 // they were given. Variables that the operation does not define are left out.
-// Errors are [apierr.Error] and quote no value: it may be a password.
+// Errors are [apierr.Error], of all variables, and quote no value: it may be a password.
 func Variables(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
 	values := make(map[string]any, len(op.VariableDefinitions))
+	var refused []error
 	for _, d := range op.VariableDefinitions {
 		value, ok := given[d.Variable]
 		if !ok && d.DefaultValue != nil {
@@ -76,11 +77,11 @@ func Variables(schema *ast.Schema, op *ast.OperationDefinition, given map[string
 		}
 		value, err := coerced(schema, d.Type, value)
 		if err != nil {
-			return nil, apierr.InvalidValue.Error("variable $%s%s", d.Variable, err)
+			refused = append(refused, apierr.InvalidValue.Error("variable $%s%s", d.Variable, err))
 		}
 		values[d.Variable] = value
 	}
-	return values, nil
+	return values, apierr.All(refused...)
 }
 
 // mistake is what is wrong with a value, and where it is in a variable.
