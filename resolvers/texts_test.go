@@ -147,6 +147,10 @@ func TestAllArgumentsThatAreRefused(t *testing.T) {
 				t.Errorf("%s: %v, want %v", at, told[at], want)
 			}
 		}
+		long = strings.Repeat("x", 8001)
+		if errs := v.api.As(v.a).Ask(`mutation { addComment(postId: "`+long+`", text: "`+long+`", clientKey: "`+long+`") { changed } }`, nil).Errors; len(errs) != 3 {
+			t.Errorf("of three arguments that are too long, %v are told of", errs)
+		}
 		v.api.Ask(`{ user(by: {id: `+v.a.String()+`}) { locked } }`, nil).Is(`{"user": {"locked": false}}`)
 
 		outcomes := v.api.As(v.a).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { error { reason argument retryAfter } } } }`, apitest.Vars{"ids": []any{v.a, "x"}}).Whole()

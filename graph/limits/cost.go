@@ -119,7 +119,7 @@ func (a amount) plus(b amount) amount {
 func (r rules) costOf(op *ast.OperationDefinition, vars map[string]any) (uint64, error) {
 	w := costWalk{rules: r, vars: vars}
 	total := w.set(op.SelectionSet)
-	return sum(total.once, total.perItem), w.err
+	return sum(total.once, total.perItem), apierr.All(w.tooLong...)
 }
 
 type costWalk struct {
@@ -127,7 +127,7 @@ type costWalk struct {
 	vars      map[string]any
 	fragments map[*ast.FragmentDefinition]amount
 	variables map[variableUse]uint64
-	err       error // of the first argument that is too long
+	tooLong   []error // of arguments, one of each name
 }
 
 func (w *costWalk) set(set ast.SelectionSet) amount {

@@ -228,8 +228,9 @@ func (in *input) below(name string) *input {
 }
 
 func (w *costWalk) text(in *input, text string) uint64 {
-	if in.most > 0 && len(text) > in.most && w.err == nil {
-		w.err = apierr.TooLong.Error("argument %q: a text of %d bytes is given, %d is the most", in.name, len(text), in.most).In(in.name)
+	told := func(err error) bool { known, _ := apierr.Of(err); return known.Argument == in.name }
+	if in.most > 0 && len(text) > in.most && !slices.ContainsFunc(w.tooLong, told) {
+		w.tooLong = append(w.tooLong, apierr.TooLong.Error("argument %q: a text of %d bytes is given, %d is the most", in.name, len(text), in.most).In(in.name))
 	}
 	return uint64(len(text) / bytesAUnit)
 }
