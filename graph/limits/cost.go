@@ -119,7 +119,10 @@ func (a amount) plus(b amount) amount {
 func (r rules) costOf(op *ast.OperationDefinition, vars map[string]any) (uint64, error) {
 	w := costWalk{rules: r, vars: vars}
 	total := w.set(op.SelectionSet)
-	return sum(total.once, total.perItem), apierr.All(w.tooLong...)
+	if w.tooLong != nil {
+		return 0, apierr.All(w.tooLong...)
+	}
+	return sum(total.once, total.perItem), nil
 }
 
 type costWalk struct {

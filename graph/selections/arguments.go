@@ -40,6 +40,9 @@ func CheckNulls(f *ast.Field, vars map[string]any) error {
 			refused = append(refused, apierr.InvalidValue.Error("argument %q: $%s is null, and %s takes no null", a.Name, v.Raw, v.ExpectedType).In(a.Name))
 		}
 	}
+	if refused == nil {
+		return nil
+	}
 	return apierr.All(refused...)
 }
 
@@ -81,7 +84,10 @@ func Variables(schema *ast.Schema, op *ast.OperationDefinition, given map[string
 		}
 		values[d.Variable] = value
 	}
-	return values, apierr.All(refused...)
+	if refused != nil {
+		return nil, apierr.All(refused...)
+	}
+	return values, nil
 }
 
 // mistake is what is wrong with a value, and where it is in a variable.
