@@ -21,7 +21,7 @@ var wrongValues = map[string]string{
 	"after": `"x"`, "before": `"x"`, "newerThan": `"x"`, "upTo": `"x"`, "first": "101", "last": "101",
 	"id": `"x"`, "userId": `"x"`, "postId": `"x"`, "commentId": `"x"`, "listId": `"x"`, "with": `"x"`, "from": `"x"`, "to": `"x"`,
 	"ids": "[" + strings.Repeat("1 ", 2001) + "]", "userIds": "[" + strings.Repeat("1 ", 501) + "]", "relationships.from": `["x"]`, "relationships.to": `["x"]`,
-	"text": `"\u202e` + strings.Repeat("x", 500) + `"`, "reason": `""`, "remark": `"\u202e"`, "message": `"\u202e"`, "clientKey": `""`, "file": `"` + strings.Repeat(`x\n`, 501) + `"`,
+	"text": `"\u202e` + strings.Repeat("x", 500) + `"`, "reason": `""`, "remark": `"\u202e"`, "message": `"\u202e"`, "clientKey": `""`, "file": `""`, "importId": `"x"`,
 	"handle": `""`, "name": `""`, "bio": `"\u202e"`, "avatarUrl": `"x"`, "website": `"x"`, "password": `"x"`, "current": `"x"`, "new": `"x"`,
 	"issuer": `""`, "subject": `""`, "until": `"2001-01-01T00:00:00Z"`, "media": `[{url: "x", kind: IMAGE}]`, "attributes": `{since: "\u202e"}`,
 	"where": `{followedBy: "x"}`, "changes.kinds": "[]", "requests.state": "DECLINED",
@@ -29,7 +29,7 @@ var wrongValues = map[string]string{
 	"unlinkIdentity.issuer": "", "unlinkIdentity.subject": "", "filter": "", // a text of any length there is measured with the query
 	"register.handle": "", "register.name": "", "register.password": "", "changePassword.current": "", "changePassword.new": "", // see the tests of accounts: nobody signs in here with a password
 	"kind": "", "kinds": "", "direction": "", "scope": "", "orderBy": "", "only": "", "public": "", "special": "", "locked": "", "discoverable": "", "listVisibility": "",
-	"representations": "", "by": "",
+	"representations": "", "by": "", "afterLine": "",
 }
 
 // With two or more arguments that are wrong, every field of the schema tells of all of them at once.
