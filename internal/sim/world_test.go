@@ -200,16 +200,16 @@ func (w *world) do(s step) {
 	w.mu.Lock()
 	g := w.gateways[s.gateway]
 	w.mu.Unlock()
-	a := &attempt{users: []storage.UserID{s.user, s.other}, refuse: s.refuse, doubt: s.doubt, late: s.late, at: map[key]int{}}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), attemptKey{}, a), requestTime)
-	defer cancel()
-	began := time.Now()
 	if side, answers := map[string]storage.Side{accept: storage.Inbox, decline: storage.Inbox, withdraw: storage.Requests}[s.what]; answers {
 		q := storage.PageQuery{Owner: s.user, Type: storage.Pending, Limit: 1}
 		for _, e := range storage.PageLookups[side].Read(context.Background(), w.shards, q)[0].Value {
 			s.other = side.Peer(e.Pair())
 		}
 	}
+	a := &attempt{users: []storage.UserID{s.user, s.other}, refuse: s.refuse, doubt: s.doubt, late: s.late, at: map[key]int{}}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), attemptKey{}, a), requestTime)
+	defer cancel()
+	began := time.Now()
 	defer w.mayLose(g, s)()
 	one := []storage.UserID{s.other}
 	change := func(changed []storage.Result[storage.Changed], _ bool, err error) {
