@@ -167,9 +167,11 @@ func (r *Resolver) WorkOnImports(ctx context.Context, shard int, may func() bool
 			return fmt.Errorf("read imports that are due: %w", err)
 		}
 		for _, p := range due {
-			switch q.After = p; {
-			case ctx.Err() != nil || !may():
+			if ctx.Err() != nil || !may() {
 				return failed
+			}
+			var err error
+			switch {
 			case p.Done || storage.Micros(p.Number).Time().Add(importsKept).Before(now):
 				_, err = r.Writes.RemoveImport(ctx, p.ImportID)
 			case !waits[p.Owner]:
@@ -184,7 +186,9 @@ func (r *Resolver) WorkOnImports(ctx context.Context, shard int, may func() bool
 				failed = cmp.Or(err, failed)
 			}
 		}
-		more = len(due) == importsAtOnce
+		if more = len(due) == importsAtOnce; more {
+			q.After = due[len(due)-1]
+		}
 	}
 	return failed
 }
