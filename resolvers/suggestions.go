@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"kith/graph/cursor"
@@ -73,7 +72,7 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 		if err := cmp.Or(err, failed, fails); err != nil {
 			return userPage{}, err
 		}
-		query.Dismissed, query.LeftOut = dismissed, slices.Sorted(slices.Values(slices.Concat(muted, asked)))
+		query.Dismissed, query.Muted, query.Asked = dismissed, muted, asked
 	}
 	s, err := q.graph.Suggest(ctx, query)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"kith/graph/why"
 	"kith/storage"
 )
 
@@ -101,6 +102,7 @@ type Activity struct {
 	ActivityOf
 	store   storage.Answerer
 	hides   func(storage.UserID) bool
+	notice  func(hides bool, rule why.Rule, id storage.UserID) bool
 	streams []*activityStream
 	groups  []ActivityGroup
 	reached ActivityMark // no group that has not been read is ahead of it
@@ -121,7 +123,7 @@ func (g *Graph) Activity(ctx context.Context, of ActivityOf) (*Activity, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &Activity{ActivityOf: of, store: g.store, reached: of.After}
+	a := &Activity{ActivityOf: of, store: g.store, notice: g.audience.notice, reached: of.After}
 	a.Left = cmp.Or(of.Left, new(Allowance))
 	a.hides = func(id storage.UserID) bool { return id == of.User || g.audience.leavesOut(id, muted) }
 	for _, kind := range of.Kinds {
@@ -295,7 +297,7 @@ func (a *Activity) onPosts(ctx context.Context, groups []ActivityGroup) ([]Activ
 			r, failed := posts[0], reached[0]
 			posts, reached = posts[1:], reached[1:]
 			switch {
-			case errors.Is(failed, storage.ErrPostUnknown):
+			case a.notice(errors.Is(failed, storage.ErrPostUnknown), why.Locked, g.Actors[0]):
 				continue
 			case cmp.Or(r.Err, failed) != nil:
 				return nil, cmp.Or(r.Err, failed)

@@ -46,9 +46,20 @@ func (a *Audience) Noticing(noticed Noticed) *Audience {
 	return &Audience{Viewer: a.Viewer, noticed: noticed, absent: a.absent, blocks: a.blocks}
 }
 
+// asked reports whether somebody asks whom the audience does not see.
+func (a *Audience) asked() bool { return a != nil && a.noticed != nil }
+
+// quiet is the same audience where what it hides is not of the answer, or is noticed later.
+func (a *Audience) quiet() *Audience {
+	if a.asked() {
+		return a.Noticing(nil)
+	}
+	return a
+}
+
 // notice tells that a rule, if it does so, hides a user.
 func (a *Audience) notice(hides bool, rule why.Rule, id storage.UserID) bool {
-	if hides && a != nil && a.noticed != nil {
+	if hides && a.asked() {
 		a.noticed(rule, id)
 	}
 	return hides
@@ -208,13 +219,17 @@ func (a *Audience) shownOf(dir *idset.Directory, t idset.Term) idset.Term {
 		shown.All = []idset.Term{t}
 	}
 	for _, hidden := range a.hiddenIn(dir) {
-		if a.noticed != nil {
-			ids, _ := idset.Select(idset.Term{All: []idset.Term{t, {Set: hidden}}}, 0, why.Most)
-			a.showing(ids)
-		}
 		shown.All = append(shown.All, idset.Term{Set: hidden, Not: true})
 	}
 	return shown
+}
+
+// noticeOn tells which users of a term are hidden, where they are only counted.
+func (a *Audience) noticeOn(t idset.Term) {
+	if a.asked() {
+		ids, _ := idset.Select(idset.Term{All: []idset.Term{t, {Set: idset.Of(a.Hidden())}}}, 0, why.Most)
+		a.showing(ids)
+	}
 }
 
 // hiddenOn counts the users of a list who are hidden.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
 // A plain list is a range of an index, newest first, of which hidden users are left
@@ -168,6 +169,7 @@ func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.U
 			size.Err = l.err
 		} else if l.set != nil {
 			size.Value.Total = max(0, size.Value.Total-int64(g.hiddenOn(l.set)))
+			g.audience.noticeOn(idset.Term{Set: l.set})
 		}
 	}
 	g.subtractProbed(ctx, side, owners, probed, sizes)
@@ -195,7 +197,7 @@ func (g *Graph) subtractProbed(ctx context.Context, side storage.Side, owners []
 		switch {
 		case r.Err != nil:
 			size.Err = r.Err
-		case r.Found && r.Value.Type == storage.Following:
+		case r.Found && r.Value.Type == storage.Following && g.audience.Hides(hidden[k%len(hidden)]):
 			size.Value.Total = max(0, size.Value.Total-1)
 		}
 	}

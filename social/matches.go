@@ -207,6 +207,7 @@ func (c *matches) inSets(base, other *neededList) {
 // countSets counts all matches: a user of the base who is not common to both is absent from the other list.
 func (c *matches) countSets(base, other *idset.Set) int {
 	both := idset.Term{All: []idset.Term{{Set: base}, {Set: other}}}
+	c.graph.audience.noticeOn(idset.Term{All: []idset.Term{{Set: base}, {Set: other, Not: c.Absent}}})
 	if a := c.graph.audience; a.HidesAtMost() > 0 {
 		both = a.shownOf(base.Directory(), both)
 	}

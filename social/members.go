@@ -241,15 +241,19 @@ func (g *Graph) isOn(ctx context.Context, l List, ids []storage.UserID) ([]bool,
 // namedFirst reads the first rows of the index of words whose users the audience may be shown; all reports that there are no others.
 // Hidden users take no places among them, as long as they are less than three times as many as all places.
 func (g *Graph) namedFirst(ctx context.Context, word string) (shown []storage.UserID, all bool, err error) {
-	most := g.sizes.maxNamed
+	most, quiet := g.sizes.maxNamed, g.audience.quiet()
 	for limit := most; ; limit *= 2 {
 		rows, err := storage.WordLookups.Get(ctx, g.store, storage.WordQuery{Prefix: word, Limit: limit})
 		if err != nil {
 			return nil, false, err
 		}
-		shown := g.audience.showing(rows)
+		shown := quiet.showing(rows)
 		if all = len(rows) < limit && len(shown) < most; all || len(shown) >= most || limit >= 4*most {
-			return shown[:min(most, len(shown))], all, nil
+			shown = shown[:min(most, len(shown))]
+			if g.audience.asked() { // others are left out by what follows, which notices it
+				shown = slices.Concat(shown, slices.DeleteFunc(slices.Clone(rows), func(id storage.UserID) bool { return !quiet.Hides(id) }))
+			}
+			return shown, all, nil
 		}
 	}
 }

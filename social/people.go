@@ -262,6 +262,7 @@ func (q *peopleQuery) page() Common {
 		return q.pageOf(behind(shown, q.From.After), len(shown))
 	}
 	if a.HidesAtMost() > 0 {
+		a.noticeOn(term)
 		term = a.shownOf(dir, term)
 	}
 	for n := q.First + 1; ; n *= 2 {

@@ -63,11 +63,11 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 		if err != nil {
 			return nil, false, err
 		}
-		shown := g.audience.showing(storage.Each(popular, func(p storage.PopularUser) storage.UserID { return p.User }))
-		if shown, err = g.haveWords(ctx, distinct(shown), q.Words); err != nil {
+		named, err := g.haveWords(ctx, distinct(storage.Each(popular, func(p storage.PopularUser) storage.UserID { return p.User })), q.Words)
+		if err != nil {
 			return nil, false, err
 		}
-		ids = append(ids, shown...)
+		ids = append(ids, named...)
 	}
 	if g.viewer() != 0 {
 		near, _, err = g.among(ctx, MemberQuery{List: List{storage.Forward, g.viewer()}, Words: q.Words}, ids, complete)
@@ -76,14 +76,13 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 		}
 	}
 	followed := distinct(storage.Each(near, func(m Member) storage.UserID { return m.ID }))
-	ids = distinct(append(ids, followed...))
+	var muted []storage.UserID
 	if g.viewer() != 0 {
-		muted, err := g.LeftOut(ctx, g.viewer(), storage.SearchAnswers)
-		if err != nil {
+		if muted, err = g.LeftOut(ctx, g.viewer(), storage.SearchAnswers); err != nil {
 			return nil, false, err
 		}
-		ids = slices.DeleteFunc(ids, func(id storage.UserID) bool { return has(muted, id) })
 	}
+	ids = slices.DeleteFunc(distinct(append(ids, followed...)), func(id storage.UserID) bool { return g.audience.leavesOut(id, muted) })
 	found = make([]Found, len(ids))
 	others := len(ids) // whom the viewer does not follow
 	for i, r := range storage.CountLookups.Read(ctx, g.store, ids...) {
@@ -111,6 +110,7 @@ func (g *Graph) addFriendsOfFriends(ctx context.Context, found []Found) error {
 	}
 	few := *g
 	few.budget, few.request, few.sizes.maxPool = min(g.budget, 2*foafRows), nil, firstPool // a pool takes half
+	few.audience = g.audience.quiet()                                                      // who recommends whom is not in the answer
 	p, err := few.poolOf(ctx, SuggestionQuery{User: g.viewer()})
 	if err != nil {
 		return err

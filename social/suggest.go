@@ -70,8 +70,8 @@ type SuggestionQuery struct {
 	// Active reports which users are known to be active; nil: of nobody. It is asked for Best only.
 	Active func(context.Context, []storage.UserID) []bool
 
-	// Dismissed are never suggested, nor are LeftOut, who are not counted. Both ascend.
-	Dismissed, LeftOut []storage.UserID
+	// Dismissed are never suggested, nor are those who are muted, or asked already, who are not counted. All ascend.
+	Dismissed, Muted, Asked []storage.UserID
 	// Popular lists the suggestions for a user without followings, most followed first;
 	// nil: nobody.
 	Popular func(context.Context) ([]storage.PopularUser, error)

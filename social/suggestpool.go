@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"kith/graph/why"
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
@@ -154,7 +155,7 @@ func (g *Graph) opened(ctx context.Context, users []recommender, followed bool) 
 		}
 	}
 	return slices.DeleteFunc(users, func(r recommender) bool {
-		return g.audience.Hides(r.id) || !g.audience.Opens(List{storage.Forward, r.id}, r.owner(), follows(r.id))
+		return g.audience.Hides(r.id) || g.audience.notice(!g.audience.Opens(List{storage.Forward, r.id}, r.owner(), follows(r.id)), why.Closed, r.id)
 	}), nil
 }
 

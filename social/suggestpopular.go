@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/graph/why"
 	"kith/storage"
 )
 
@@ -29,12 +30,13 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 		c := Suggestion{ID: p.User, Score: p.Followers}
 		switch {
 		case p.User == q.User:
-		case g.audience.InBlock(p.User):
+		case g.audience.notice(g.audience.InBlock(p.User), why.Block, p.User):
 			out.Excluded.Blocked++
 		case g.audience.Hides(p.User):
-		case has(q.Dismissed, p.User):
+		case g.audience.notice(has(q.Dismissed, p.User), why.NotSuggested, p.User):
 			out.Excluded.Dismissed++
-		case has(q.LeftOut, p.User):
+		case g.audience.notice(has(q.Muted, p.User), why.Mute, p.User):
+		case g.audience.notice(has(q.Asked, p.User), why.NotSuggested, p.User):
 		case q.From.ID == 0 || better(c, behind) > 0:
 			candidates = append(candidates, c)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"kith/graph/why"
 	"kith/storage"
 )
 
@@ -65,8 +66,8 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 			case len(kept) == want:
 			case edges[i] == storage.Following:
 				s.followedOutside++
-			case edges[i] == storage.Requested && rows[i].Value.Locked && s.isOwn(): // others do not learn of it
-			case !rows[i].Value.Undiscoverable:
+			case s.graph.audience.notice(edges[i] == storage.Requested && rows[i].Value.Locked && s.isOwn(), why.NotSuggested, c.ID): // others do not learn of it
+			case !s.graph.audience.notice(rows[i].Value.Undiscoverable, why.NotSuggested, c.ID):
 				kept = append(kept, c)
 			}
 		}

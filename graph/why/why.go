@@ -15,14 +15,15 @@ type Rule string
 
 // The rules.
 const (
-	Block  Rule = "block"       // between the viewer and a user
-	Closed Rule = "closed list" // the user does not show it to the viewer
-	Locked Rule = "locked"      // the user shows everything to followers only
-	Hidden Rule = "hidden"      // the user is deactivated, suspended or deleted
-	Mute   Rule = "mute"        // the viewer has muted the user
-	Budget Rule = "budget"      // of the rows that one answer may examine
-	Shard  Rule = "dead shard"  // it does not answer
-	Limit  Rule = "limit"       // of cost, size, time or rate
+	Block        Rule = "block"         // between the viewer and a user
+	Closed       Rule = "closed list"   // the user does not show it to the viewer
+	Locked       Rule = "locked"        // the user shows everything to followers only
+	Hidden       Rule = "hidden"        // the user is deactivated, suspended or deleted
+	Mute         Rule = "mute"          // the viewer has muted the user
+	NotSuggested Rule = "not suggested" // the user does not want to be, or the viewer has dismissed it or waits for its answer
+	Budget       Rule = "budget"        // of the rows that one answer may examine
+	Shard        Rule = "dead shard"    // it does not answer
+	Limit        Rule = "limit"         // of cost, size, time or rate
 )
 
 // Reason is a rule that has kept something out of what is at a path, or below it. About is the user whom it concerns, if there is one.

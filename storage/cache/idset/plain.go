@@ -139,7 +139,7 @@ func (p TopK) countPlain(top *topList, excluded []int) {
 		for _, id := range ids {
 			if v := b.slotOf(id); v.Count > 0 {
 				v.Count = 0
-				excluded[i]++
+				p.exclude(i, id, excluded)
 			}
 		}
 	}

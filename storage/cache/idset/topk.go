@@ -24,6 +24,8 @@ type TopK struct {
 
 	// Except are users to leave out, in any order.
 	Except [][]storage.UserID
+	// Excluded is told who is left out for which of Except; nil: nobody is.
+	Excluded func(of int, id storage.UserID)
 	// Hides reports more users to leave out, who are not counted; nil: nobody. It is asked about
 	// the best only.
 	Hides func(storage.UserID) bool
@@ -63,14 +65,17 @@ func (p TopK) countNumbered(dir *Directory, top *topList, excluded []int) {
 		boosted = boosted.In(dir)
 	}
 	countPages(dir, iterators, func(b *pageCounts, page uint32) {
+		users := b.view.pages[page].ids
 		for i, rest := range except {
 			rest = rest[gallop(rest, 0, ordinal(page<<pageBits)):]
 			for ; len(rest) > 0 && rest[0].page() == page; rest = rest[1:] {
-				excluded[i] += b.exclude(rest[0].slot())
+				if slot := rest[0].slot(); b.counts[slot] > 0 {
+					b.counts[slot] = 0
+					p.exclude(i, users[slot], excluded)
+				}
 			}
 			except[i] = rest
 		}
-		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
 			// Most users are skipped before they are looked at themselves.
 			n := int(b.counts[slot])
@@ -118,13 +123,11 @@ func (p TopK) iterators(dir *Directory) []iterator {
 	return iterators
 }
 
-// exclude removes a user's counts, and returns 1 if there were any.
-func (b *pageCounts) exclude(slot uint16) int {
-	if b.counts[slot] == 0 {
-		return 0
+// exclude counts a user whose counts have been removed.
+func (p TopK) exclude(of int, id storage.UserID, excluded []int) {
+	if excluded[of]++; p.Excluded != nil {
+		p.Excluded(of, id)
 	}
-	b.counts[slot] = 0
-	return 1
 }
 
 // topList is the best so far, best first.
