@@ -254,8 +254,9 @@ func (s *server) withCost(ctx context.Context, response *graphql.Response) *grap
 }
 
 // ruleOf is the rule that an error stands for.
-var ruleOf = map[apierr.Code]why.Rule{
-	apierr.CodeUnavailable: why.Shard, apierr.CodeTooCostly: why.Limit, apierr.CodeLimitReached: why.Limit, apierr.CodeRateLimited: why.Limit, apierr.CodeTimeout: why.Limit,
+var ruleOf = map[any]why.Rule{
+	string(apierr.CodeUnavailable): why.Shard, string(apierr.CodeTooCostly): why.Limit, string(apierr.CodeLimitReached): why.Limit,
+	string(apierr.CodeRateLimited): why.Limit, string(apierr.CodeTimeout): why.Limit, string(apierr.Blocked): why.Block, string(apierr.Blocking): why.Block,
 }
 
 // withReasons adds to an answer why something is not in it, if [server.Prepare] has let the request ask that.
@@ -265,9 +266,10 @@ func withReasons(ctx context.Context, response *graphql.Response) *graphql.Respo
 		return response
 	}
 	for _, err := range response.Errors {
-		code, _ := err.Extensions["code"].(string)
-		if rule, known := ruleOf[apierr.Code(code)]; known {
-			reasons.Add(err.Path, rule, 0)
+		for _, name := range []any{err.Extensions["code"], err.Extensions["reason"]} {
+			if rule, known := ruleOf[name]; known {
+				reasons.Add(err.Path, rule, 0)
+			}
 		}
 	}
 	if response.Extensions == nil {

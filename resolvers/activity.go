@@ -11,6 +11,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -54,6 +55,9 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 	groups, more, end, err := a.Page(ctx, args.Size)
 	if err != nil {
 		return nil, err
+	}
+	if more && len(groups) < args.Size || slices.ContainsFunc(groups, func(g social.ActivityGroup) bool { return !g.Complete }) {
+		prefetch.AccessOf(ctx).Notice(why.Budget, 0)
 	}
 	cursors := storage.Each(groups, func(g social.ActivityGroup) string { return spellActivity(prefetch.Unsealed, g.ActivityMark) })
 	var next func(*cursor.Sealer) string

@@ -105,7 +105,7 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 	f, stale, err := change(ctx, viewer, post)
 	switch {
 	case errors.Is(err, storage.ErrPostUnknown):
-		return nil, errNoPost
+		return nil, noPost(ctx, post)
 	case err != nil:
 		return nil, clientError(err)
 	}

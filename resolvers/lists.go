@@ -137,7 +137,9 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 		isOpen, err := access.IsOpen(social.List{Side: p.side, Owner: name.Of.Author})
 		one.Err, one.IsClosed, one.Why = err, !isOpen, reasons
 		if one.Needs.Total && isOpen {
-			owners.Add(name.Of.Author, len(owners.Keys()))
+			if owners.Add(name.Of.Author, len(owners.Keys())); reasons != nil { // below, lists are counted together
+				social.New(level.Loaders.Reader(), level.Budget, noticing).Sizes(ctx, p.side, []storage.UserID{name.Of.Author})
+			}
 		}
 		if !one.Needs.Rows {
 			continue
@@ -146,9 +148,7 @@ func (p *listsOfSide) Show(ctx context.Context, level *prefetch.Level, a *social
 			names, open = append(names, name), append(open, results[k])
 			queries, ahead = append(queries, p.queries[k]), append(ahead, p.ahead[k])
 			if reasons != nil {
-				for _, e := range results[k].Value {
-					noticing.Hides(p.side.Peer(e.Pair()))
-				}
+				social.New(level.Loaders.Reader(), level.Budget, noticing).Show(ctx, p.side, p.queries[k:k+1], p.ahead[k:k+1], results[k:k+1])
 			}
 		}
 		k++

@@ -176,7 +176,7 @@ func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social
 		if e.Err != nil {
 			return size, e.Err
 		}
-		if e.Found && l.holds(e.Value) {
+		if e.Found && l.holds(e.Value) && a.Hides(l.side.Peer(e.Value.Pair())) {
 			n--
 		}
 	}

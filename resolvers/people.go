@@ -12,6 +12,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/limits"
 	"kith/graph/model"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -255,6 +256,9 @@ func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 	found, err := graph.EdgesAmong(ctx, ids.Keys(), mostAmong, visible)
 	if err != nil {
 		return nil, err
+	}
+	if !found.Complete {
+		prefetch.AccessOf(ctx).Notice(why.Budget, 0)
 	}
 	answer := &model.EdgesAmong{Followings: make([][]int32, len(texts)), Complete: found.Complete}
 	for i := range answer.Followings {

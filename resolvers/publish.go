@@ -134,8 +134,8 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 	}
 	comment, added, err := r.Posts.Comment(ctx, loaders.For(ctx).Reader(), viewer, post, key, text)
 	switch {
-	case errors.Is(err, storage.ErrForbidden): // by a block: the viewer does not see the post
-		return nil, errNoPost
+	case errors.Is(err, storage.ErrForbidden), errors.Is(err, storage.ErrPostUnknown): // by a block: the viewer does not see the post
+		return nil, noPost(ctx, post)
 	case err != nil:
 		return nil, postError(err)
 	}
@@ -211,6 +211,14 @@ func (r *Resolver) actorAndPost(ctx context.Context, text string, objects int, m
 }
 
 var errNoPost = apierr.PostNotFound.Error("there is no such post")
+
+// noPost says that there is no such post for the viewer, and notices why, if somebody asks.
+func noPost(ctx context.Context, post storage.PostID) error {
+	if a, err := prefetch.AudienceOf(ctx); err == nil && prefetch.AccessOf(ctx).IsAsked() {
+		_ = prefetch.AccessOf(ctx).FetchShown(a, []storage.UserID{post.Author})
+	}
+	return errNoPost
+}
 
 // postError turns the refusal of a change of a post into the client's error.
 func postError(err error) error {

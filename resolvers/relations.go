@@ -104,6 +104,7 @@ func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storag
 // seesEdges reports whether the viewer may see the edges of a kind that leave a user.
 func (r *Resolver) seesEdges(ctx context.Context, kind storage.Kind, from storage.UserID) (bool, error) {
 	if !prefetch.IsViewer(ctx, from) && kind.Seen != storage.ByEveryone {
+		prefetch.AccessOf(ctx).Notice(why.Closed, from)
 		return false, nil
 	}
 	return r.isOpenToRelate(ctx, from)

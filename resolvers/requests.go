@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -229,6 +230,9 @@ func requestsOn(e *prefetch.Access, side storage.Side, requests []storage.Pair) 
 func showRequestNode(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
 	var rows []model.RequestRow
 	e, kind := prefetch.AccessOf(ctx), id.requestKind()
+	if p := id.pair(); p.From != e.Viewer && p.To != e.Viewer {
+		e.Notice(why.Closed, p.From)
+	}
 	for _, side := range requestSides[kind] {
 		for _, p := range requestsOn(e, side, []storage.Pair{id.pair()}) {
 			r := loaders.Of(e.Loaders, storage.EdgeLookups[side]).Load(p)

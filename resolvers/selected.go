@@ -7,6 +7,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/graph/why"
 	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
@@ -99,6 +100,7 @@ func (q setQuestion) selected(ctx context.Context, side storage.Side, areFriends
 		query.Other, query.Absent = &other, !*s.mutual
 	}
 	if s.special != nil && q.Viewer != q.user {
+		q.Notice(why.Closed, q.user)
 		return closed, nil
 	}
 	return q.members(ctx, query, s, areFriends)

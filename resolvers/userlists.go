@@ -49,16 +49,21 @@ func seenLists(ctx context.Context, ids []storage.ListID) []storage.Result[stora
 	for i, read := range loaders.Of(loaders.For(ctx), storage.ListLookups).Fetch(storage.Each(ids, oneList)) {
 		lists[i].Err = cmp.Or(err, read.Err)
 		for _, l := range read.Value {
-			switch {
-			case lists[i].Err != nil || l.ListID != ids[i] || a.Hides(l.Owner):
-			case l.Public || prefetch.IsViewer(ctx, l.Owner):
+			if lists[i].Err == nil && l.ListID == ids[i] && !a.Hides(l.Owner) && isListOpen(prefetch.AccessOf(ctx), l) {
 				lists[i] = storage.Result[storage.UserList]{Value: l, Found: true}
-			default:
-				prefetch.AccessOf(ctx).Notice(why.Closed, l.Owner)
 			}
 		}
 	}
 	return lists
+}
+
+// isListOpen reports whether the viewer may see a list, whose owner is not hidden.
+func isListOpen(e *prefetch.Access, l storage.UserList) bool {
+	open := l.Public || l.Owner == e.Viewer
+	if !open {
+		e.Notice(why.Closed, l.Owner)
+	}
+	return open
 }
 
 // listOf is the list that an argument names; errNoList if the viewer does not see it.
@@ -101,13 +106,13 @@ var userLists = prefetch.PlaceList[storage.UserID, storage.ListsQuery, storage.U
 	Kind: cursor.Lists, Of: userName, Pages: storage.ListLookups,
 	Place: func(l storage.UserList) storage.Place { return storage.Place{CreatedAt: storage.Micros(l.Number)} },
 	Query: func(e *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.ListsQuery {
-		q := storage.ListsQuery{Owner: of.Author, UpTo: int64(after.CreatedAt) - 1, Public: of.Author != e.Viewer, Limit: limit}
+		q := storage.ListsQuery{Owner: of.Author, UpTo: int64(after.CreatedAt) - 1, Public: of.Author != e.Viewer && !e.IsAsked(), Limit: limit}
 		if after == (storage.Place{}) {
 			q.UpTo = math.MaxInt64
 		}
 		return q
 	},
-	Shows: func(*prefetch.Access, *social.Audience, storage.UserList) bool { return true },
+	Shows: func(e *prefetch.Access, _ *social.Audience, l storage.UserList) bool { return isListOpen(e, l) },
 	Below: func(_ context.Context, _ *social.Audience, rows []storage.UserList, on []*selections.Object) prefetch.Objects {
 		return prefetch.RowsOn(rows, on)
 	},

@@ -43,7 +43,7 @@ func usersOf(ctx context.Context, w prefetch.Users, at prefetch.Paths) []*model.
 		users[i] = u
 	}
 	if needs&fields.Friends != 0 {
-		addFriendCounts(e, users)
+		addFriendCounts(e, users, at)
 	}
 	prefetch.ShowParts(ctx, users, w.On, at)
 	return users
@@ -63,11 +63,12 @@ func (r *Resolver) absolute(avatarURL string) string {
 }
 
 // addFriendCounts adds how many friends users have, whose lists are both open.
-func addFriendCounts(e *prefetch.Access, users []*model.User) {
-	for _, u := range users {
+func addFriendCounts(e *prefetch.Access, users []*model.User, at prefetch.Paths) {
+	for i, u := range users {
 		if u == nil {
 			continue
 		}
+		e.At(at, i)
 		n, open := int32(u.Counts.Value.Friend), true
 		for _, list := range bothLists(u.UserID) {
 			if is, err := e.IsOpen(list); err != nil || !is {

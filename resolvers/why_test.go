@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/storagetest/oracle"
 	"kith/storage"
+	"kith/storage/sqlstore"
 )
 
 // reasonsOf asks why something is not in an answer: each as "path: rule about". An answer without the scope has none.
@@ -73,7 +75,9 @@ func TestWhySomebodySeesNothing(t *testing.T) {
 						t.Errorf("lists of visibility %d, %s: %s is null to %s, and not because of %s: %q", visibility, s.what, at, l.name, want, reasons)
 					}
 				}
-				if !hidden && l.id != blocker && slices.ContainsFunc(reasons, func(r string) bool { return !strings.HasPrefix(r, "user.edges") }) {
+				if !hidden && l.id != blocker && slices.ContainsFunc(reasons, func(r string) bool {
+					return !strings.HasPrefix(r, "user.edges") && r != "user.followSuggestions: closed list 6" // from the followings of the friend
+				}) {
 					t.Errorf("lists of visibility %d, %s: all is shown to %s, and %q told", visibility, s.what, l.name, reasons)
 				}
 			}
@@ -113,5 +117,118 @@ func TestWhy(t *testing.T) {
 	few := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: 1})
 	if answer, got := reasonsOf(t, few, 1, `{ user(by: {id: 1}) { followSuggestions { complete nodes { id } } } }`); !slices.Contains(got, "user.followSuggestions: budget") {
 		t.Errorf("%s: %q", answer.Text, got)
+	}
+}
+
+// TestWhyOfEveryKind has a row for each rule and kind of place. The viewer, 1, follows 6, 7 and 16. Of whom 7 follows, 2 blocks 1, 3 is muted, 4 is
+// deactivated, 5 is locked, 8 is undiscoverable, 9 is dismissed, 10 has been asked; nobody sees whom 6 follows, and who follows it.
+// An answer is the same if somebody asks why.
+func TestWhyOfEveryKind(t *testing.T) {
+	for _, isWarm := range []bool{false, true} {
+		sql := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), StatementTimeout: generous})
+		var store storage.Store = sql
+		if isWarm {
+			store = newWarmStore(t, sql)
+		}
+		apitest.Users(t, store, 400)
+		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Declared: declare(t, someKinds)})
+		does := func(by storage.UserID, mutation string) apitest.Answer {
+			return api.As(by).Ask("mutation { "+mutation+" }", nil).Whole()
+		}
+		for _, author := range []storage.UserID{2, 3, 4, 5, 8} {
+			does(author, `publishPost(text: "@u1", clientKey: "k") { changed }`)
+		}
+		mine := apitest.Into[string](does(1, `publishPost(text: "x", clientKey: "k") { post { id } }`), "publishPost.post.id")
+		apitest.Follow(t, store, 7, 1, 2, 3, 4, 5, 8, 9, 10, 12)
+		for _, by := range []storage.UserID{2, 3, 4, 6, 9, 12} { // who follows 7, and is followed by it, or is not
+			apitest.Follow(t, store, by, 7)
+		}
+		for _, follow := range []storage.UserID{6, 7, 16} {
+			apitest.Follow(t, store, 1, follow)
+		}
+		many := []storage.UserID{2, 4} // lists so long that whoever is hidden is only counted
+		for by := storage.UserID(52); by < 400; by++ {
+			many = append(many, by)
+			apitest.Follow(t, store, by, 17)
+		}
+		apitest.Follow(t, store, 4, 17)
+		apitest.Follow(t, store, 17, many...)
+		apitest.Follow(t, store, 18, many...)
+		for _, by := range []storage.UserID{2, 3, 4} { // after 1 has followed: of what concerns it
+			does(by, fmt.Sprintf(`favorite(postId: %q) { changed } addComment(postId: %q, text: "x", clientKey: "k") { changed }`, mine, mine))
+		}
+		members := `"2", "3", "4", "8"`
+		public := apitest.Into[string](does(7, `createList(name: "public", public: true, userIds: [`+members+`]) { list { id } }`), "createList.list.id")
+		private := apitest.Into[string](does(7, `createList(name: "private", userIds: ["8"]) { list { id } }`), "createList.list.id")
+		does(7, `relate(kind: ADMIRES, ids: ["8"]) { outcomes { changed } }`)
+		does(8, `follow(userId: 9) { changed } requestFriend(userId: 9) { changed }`)
+		for _, one := range []struct {
+			by       storage.UserID
+			mutation string
+		}{
+			{1, `mute(userId: 15) { changed }`}, {1, `mute(userId: 3) { changed }`}, {1, `dismissSuggestion(userId: 9) { changed }`}, {1, `requestFriend(userId: 10) { changed }`},
+			{8, `updateProfile(discoverable: false) { changed }`}, {6, `updateProfile(listVisibility: {followings: NOBODY, followers: NOBODY}) { changed }`},
+			{2, `block(userId: 1) { changed }`}, {16, `mute(userId: 3) { changed } block(userId: 8) { changed } dismissSuggestion(userId: 5) { changed }`}, {4, `deactivateAccount { changed }`}, {5, `updateProfile(locked: true) { changed }`},
+		} {
+			does(one.by, one.mutation)
+		}
+		api.Admin().Ask(`mutation { suspendUser(userId: 15, reason: "x") { changed } }`, nil).Whole()
+		all := func(path string) []string { return []string{path + ": block 2", path + ": hidden 4"} }
+		for _, row := range []struct {
+			what, query string
+			want        []string
+		}{
+			{"mutes in a search", `{ searchUsers(text: "u", first: 50) { nodes { id } } }`, []string{"searchUsers: block 2", "searchUsers: hidden 4", "searchUsers: mute 15", "searchUsers: mute 3"}},
+			{"a search of two words finds none of the others", `{ searchUsers(text: "user 7") { nodes { id } } }`, nil},
+			{"in each alias", `{ a: searchUsers(text: "u3") { nodes { id } } b: searchUsers(text: "u3") { nodes { id } } }`, []string{"a: mute 3", "b: mute 3"}},
+			{"a filter of a list", `{ user(by: {id: 7}) { followings(filter: {match: "u"}) { nodes { id } } } }`, all("user.followings")},
+			{"suggestions", `{ user(by: {id: 1}) { followSuggestions(first: 50) { nodes { id } } } }`, []string{
+				"user.followSuggestions: block 2", "user.followSuggestions: closed list 6", "user.followSuggestions: hidden 4", "user.followSuggestions: mute 3",
+				"user.followSuggestions: not suggested 10", "user.followSuggestions: not suggested 8", "user.followSuggestions: not suggested 9",
+			}},
+			{"similar users", `{ user(by: {id: 12}) { similarUsers { nodes { id } } } }`, append(all("user.similarUsers"), "user.similarUsers: not suggested 8")},
+			{"a total alone", `{ user(by: {id: 7}) { followings { totalCount } followers { totalCount } } }`, append(all("user.followers"), all("user.followings")...)},
+			{"a total beside a page", `{ user(by: {id: 7}) { followings(first: 1) { totalCount nodes { id } } } }`, all("user.followings")},
+			{"a total of friends", `{ user(by: {id: 7}) { friends(first: 0) { totalCount } } }`, all("user.friends")},
+			{"a total of whom it does not follow back", `{ user(by: {id: 7}) { notFollowedBack { totalCount } } }`, nil},
+			{"a total of whom does not follow back", `{ user(by: {id: 7}) { notFollowingBack { totalCount } } }`, nil},
+			{"a total of a common list", `{ people(where: {and: [{followedBy: 7}, {followersOf: 7}]}, first: 0) { totalCount } }`, all("people")},
+			{"a total of a long list", `{ user(by: {id: 17}) { followings { totalCount } } }`, all("user.followings")},
+			{"a total of a long common list", `{ user(by: {id: 17}) { commonFollowings(with: 18) { totalCount } } }`, all("user.commonFollowings")},
+			{"totals of long matches", `{ user(by: {id: 17}) { friends(first: 0) { totalCount } notFollowingBack(first: 0) { totalCount } } }`, []string{"user.friends: hidden 4", "user.notFollowingBack: block 2"}},
+			{"a total of an own list", `{ viewer { mutedUsers { totalCount } } }`, []string{"viewer.mutedUsers: hidden 15"}},
+			{"totals of a list that a user has made", fmt.Sprintf(`{ node(id: %q) { ... on List { memberCount a: members { totalCount } b: members { nodes { id } } } } }`, public),
+				append(append(all("node.a"), all("node.b")...), all("node.memberCount")...)},
+			{"whether somebody is on it", fmt.Sprintf(`{ node(id: %q) { ... on List { has(userId: 4) } } }`, public), []string{"node.has: hidden 4"}},
+			{"private lists", `{ user(by: {id: 7}) { lists { nodes { id } } } }`, []string{"user.lists: closed list 7"}},
+			{"a private list", fmt.Sprintf(`{ nodes(ids: [%q]) { id } people(where: {list: %q}) { totalCount } }`, private, private), []string{"nodes: closed list 7", "people: closed list 7"}},
+			{"posts by its members", fmt.Sprintf(`{ viewer { feed(only: {list: %q}) { nodes { id } } } }`, public), append(all("viewer.feed"), "viewer.feed: mute 3")},
+			{"edges that are for both ends", `{ people(where: {relatedTo: {kind: ADMIRES, userId: 7}}) { totalCount } }`, []string{"people: closed list 7"}},
+			{"the special follows of others", `{ user(by: {id: 7}) { followings(filter: {special: true}) { totalCount } } }`, []string{"user.followings: closed list 7"}},
+			{"a request between others", `{ node(id: "req_8_9") { id } }`, []string{"node: closed list 8"}},
+			{"the count of friends of one of two", `{ users(by: {ids: [6, 7]}) { friendCount } }`, []string{"users.0: closed list 6"}},
+			{"activity", `{ viewer { activity { nodes { kind } } } }`, append(all("viewer.activity"), "viewer.activity: locked 5", "viewer.activity: mute 3")},
+			{"a post that is refused", `mutation { favorite(postId: "post_5_4") { changed } }`, []string{"favorite: locked 5"}},
+			{"a comment that is refused", `mutation { addComment(postId: "post_2_1", text: "x", clientKey: "c") { changed } }`, []string{"addComment: block 2"}},
+			{"a follow that is refused", `mutation { follow(userId: 2) { changed } }`, []string{"follow: block"}},
+		} {
+			api.As(1).Ask(row.query, nil) // caches have it now
+			api.As(1).Ask(row.query, nil)
+			answer, got := reasonsOf(t, api, 1, row.query)
+			if slices.Sort(row.want); !slices.Equal(got, row.want) {
+				t.Errorf("%s, warm: %t: %s\n%.300s\n got %q,\nwant %q", row.what, isWarm, row.query, answer.Text, got, row.want)
+			}
+			if plain := api.Admin().As(1).Ask(row.query, nil); !reflect.DeepEqual(plain.Data, answer.Data) {
+				t.Errorf("%s: if somebody asks why, %v is %v", row.query, plain.Data, answer.Data)
+			}
+		}
+		const popular = `{ user(by: {id: 16}) { f: followSuggestions(first: 50) { nodes { id } } } }`
+		if _, got := reasonsOf(t, api, 16, popular); !slices.Equal(got, []string{"user.f: block 8", "user.f: hidden 4", "user.f: mute 3", "user.f: not suggested 5"}) {
+			t.Errorf("suggestions to whoever follows nobody, warm: %t: %q", isWarm, got)
+		}
+		few := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: 1})
+		if _, got := reasonsOf(t, few, 1, `{ edgesAmong(ids: [7, 2, 3, 12]) { complete } }`); !isWarm && !slices.Contains(got, "edgesAmong: budget") {
+			t.Errorf("edges left out for the budget: %q", got)
+		}
 	}
 }

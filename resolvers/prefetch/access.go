@@ -103,6 +103,9 @@ func (r *Request) Join(name PageName, page any, with func(before any) any) {
 // run in turn, and none may wait for another: they share by [Keep].
 func Shared[T any](ctx context.Context, key any, work func() (T, error)) (T, error) {
 	request := RequestOf(ctx)
+	if request.why != nil { // each alias has its reasons
+		return work()
+	}
 	request.mu.Lock()
 	request.shared.Add(key, sync.OnceValues(work))
 	answer, _ := request.shared.Get(key)
@@ -116,7 +119,7 @@ func Keep[T any](ctx context.Context, key any, work func() (T, error)) (T, error
 	request.mu.Lock()
 	known, ok := request.shared.Get(key)
 	request.mu.Unlock()
-	if ok {
+	if ok && request.why == nil {
 		return known.(func() (T, error))()
 	}
 	value, err := work()
@@ -232,6 +235,9 @@ func (e *Access) At(paths func(i int) []ast.Path, i int) {
 		}
 	}
 }
+
+// IsAsked reports whether somebody asks for reasons.
+func (e *Access) IsAsked() bool { return e.Request.why != nil }
 
 // Notice notices that something about a user is refused by a rule.
 func (e *Access) Notice(rule why.Rule, about storage.UserID) {
