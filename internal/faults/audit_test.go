@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/wire"
 )
 
 // auditor is `kith reconcile watch`, which audits the gateways of a deployment.
@@ -140,6 +143,76 @@ func TestAnswersAreAudited(t *testing.T) {
 	}
 	for _, want := range []string{"level=ERROR", a.urls[0], a.urls[1], "somebody else", "kind=feeds"} {
 		until(t, "the log has "+want, func() bool { return strings.Contains(a.Stderr(), want) })
+	}
+}
+
+// damageRedis gives users another name, and empties lists, in what Redis keeps of them.
+func (d *cachedDeployment) damageRedis(t testing.TB) (damaged map[string]int) {
+	t.Helper()
+	client := d.admin(t)
+	keys, err := client.Keys(t.Context(), "*{*}:*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged = map[string]int{}
+	for _, key := range keys {
+		held, err := client.HGetAll(t.Context(), key).Result()
+		if err != nil {
+			continue // it is no value of a user
+		}
+		_, rest, _ := strings.Cut(key, "{")
+		owner, kind, _ := strings.Cut(rest, "}:")
+		id, _ := strconv.ParseInt(owner, 10, 64)
+		version, _ := strconv.ParseInt(held["v"], 10, 64)
+		for field, value := range held {
+			form, isValue := strings.CutPrefix(field, "d")
+			if !isValue {
+				continue
+			}
+			wrong := string(binary.AppendUvarint(binary.AppendUvarint([]byte{0}, 1000), 0)) // a whole list, of nobody
+			if kind == "user" {
+				p, err := wire.ParseProfile(storage.UserID(id), value, held["c"+form], version)
+				if err != nil || !p.Exists {
+					continue
+				}
+				p.User.Name = "somebody else"
+				wrong = string(wire.AppendProfile(nil, p))
+			}
+			if err := client.HSet(t.Context(), key, field, wrong).Err(); err != nil {
+				t.Fatal(err)
+			}
+			damaged[kind]++
+		}
+	}
+	return damaged
+}
+
+// TestDamagedRedisIsFound: values that are wrong in Redis only, in a gateway that has kept nothing yet. The others, which have kept them
+// before, answer as the tables do.
+func TestDamagedRedisIsFound(t *testing.T) {
+	t.Parallel()
+	d := deployCached(t, testenv.SharedMariaDB(t, 2), testenv.Redis(t), "binlog", everybodyThere)
+	d.haveWritten(t)
+	first := d.audits(t, "--window", "3s", "--max-load", "0.2")
+	first.compares(t, 200) // the caches are filled
+	if wrong := first.counts(t, "kith_audit_differed_total"); sum(wrong) != 0 {
+		t.Fatalf("differed: %v\n%s", wrong, first.Stderr())
+	}
+	first.Kill(t)
+	if damaged := d.damageRedis(t); damaged["user"] == 0 || damaged["following"] == 0 || damaged["follower"] == 0 {
+		t.Fatalf("damaged: %v", damaged)
+	}
+	fresh := d.serving("gateway 2", "--no-replicate", "--max-cost", "10000000")
+	fresh.start(t)
+	d.gateways = append(d.gateways, fresh)
+	d.ready(t)
+	a := d.audits(t, "--window", "3s", "--max-load", "0.2")
+	for _, kind := range []string{"users", "lists"} {
+		until(t, "wrong "+kind+" are found", func() bool { return a.counts(t, "kith_audit_differed_total")[kind] > 0 })
+	}
+	until(t, "the name is told", func() bool { return strings.Contains(a.Stderr(), "somebody else") })
+	if text := a.Stderr(); !strings.Contains(text, "of="+a.urls[2]) {
+		t.Errorf("the log does not name %s: %s", a.urls[2], text)
 	}
 }
 
