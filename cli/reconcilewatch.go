@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -29,7 +31,7 @@ import (
 
 // ReconcileWatchCmd is `kith reconcile watch`.
 type ReconcileWatchCmd struct {
-	Gateways  []string      `arg:"" name:"url" help:"Gateways to ask, such as http://10.0.0.5:8080."`
+	Gateways  []string      `arg:"" name:"url" help:"Gateways to ask, such as http://10.0.0.5:8080. All addresses of a name are asked."`
 	Window    time.Duration `bound:"positive" default:"75s" help:"How long an answer may be older than the tables. Default: ${default}."`
 	MaxLoad   float64       `bound:"share" default:"0.01" placeholder:"SHARE" help:"Share of a core that it may use. Default: ${default}."`
 	AdminAddr string        `basic:"" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Private address for /metrics, /healthz and /debug/pprof/. Default: none."`
@@ -70,21 +72,38 @@ func (c *ReconcileWatchCmd) Run(ctx context.Context, settings *Settings, store *
 		return Misset("store", err)
 	}
 	defer cluster.InBackground(func(ctx context.Context) { hidden.Run(ctx, events.NewHub(nil)) })()
-	gateways := map[string]reconcile.Asker{}
-	for _, at := range c.Gateways {
-		gateways[at] = asking(at, func() (string, error) {
-			return who.Issuer.IssueTo("kith reconcile watch", identity.ScopeAdmin, identity.ScopeActAs)
-		})
+	token := func() (string, error) {
+		return who.Issuer.IssueTo("kith reconcile watch", identity.ScopeAdmin, identity.ScopeActAs)
 	}
 	return reconcile.NewWatch(reconcile.WatchConfig{
-		Store: store, Gateways: gateways, Tables: tables(store, hidden, logger), Hidden: hidden.IDs,
+		Store: store, Gateways: c.gateways(net.DefaultResolver.LookupHost, token), Tables: tables(store, hidden, logger), Hidden: hidden.IDs,
 		Window: c.Window, CPU: processorTime, Share: c.MaxLoad, Metrics: registry, Logger: logger,
 	}).Run(ctx)
 }
 
-// asking asks a gateway.
-func asking(at string, token func() (string, error)) reconcile.Asker {
+// gateways looks for those behind the names each time: they come and go. A certificate is for a name, which is asked itself.
+func (c *ReconcileWatchCmd) gateways(lookup func(context.Context, string) ([]string, error), token func() (string, error)) func(context.Context) map[string]reconcile.Asker {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableCompression: true}} // not by way of a proxy
+	return func(ctx context.Context) map[string]reconcile.Asker {
+		now := map[string]reconcile.Asker{}
+		for _, at := range c.Gateways {
+			u, _ := url.Parse(at)
+			hosts, err := lookup(ctx, u.Hostname())
+			if err != nil || u.Scheme == "https" {
+				hosts = []string{u.Hostname()}
+			}
+			for _, host := range hosts {
+				one := *u
+				one.Host = net.JoinHostPort(host, cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
+				now[one.String()] = asking(client, one.String(), u.Host, token)
+			}
+		}
+		return now
+	}
+}
+
+// asking asks a gateway by its address. host is what it is called.
+func asking(client *http.Client, at, host string, token func() (string, error)) reconcile.Asker {
 	return func(ctx context.Context, q reconcile.Question) ([]byte, error) {
 		request, err := watchRequest(ctx, strings.TrimSuffix(at, "/")+"/graphql", q)
 		if err != nil {
@@ -94,6 +113,7 @@ func asking(at string, token func() (string, error)) reconcile.Asker {
 		if err != nil {
 			return nil, err
 		}
+		request.Host = host
 		request.Header.Set("Authorization", "Bearer "+signed)
 		if q.Viewer != 0 {
 			request.Header.Set("Kith-Viewer", q.Viewer.String())

@@ -47,12 +47,12 @@ type WatchStore interface {
 // WatchConfig is what a [Watch] needs.
 type WatchConfig struct {
 	Store    WatchStore
-	Gateways map[string]Asker        // by their addresses
-	Tables   Asker                   // answers from the tables alone
-	Hidden   func() []storage.UserID // who is hidden, by the tables
-	Window   time.Duration           // how long an answer may be older than the tables
-	CPU      func() time.Duration    // that the process has used
-	Share    float64                 // of a core that it may use
+	Gateways func(context.Context) map[string]Asker // those that there are now, by their addresses
+	Tables   Asker                                  // answers from the tables alone
+	Hidden   func() []storage.UserID                // who is hidden, by the tables
+	Window   time.Duration                          // how long an answer may be older than the tables
+	CPU      func() time.Duration                   // that the process has used
+	Share    float64                                // of a core that it may use
 	Metrics  prometheus.Registerer
 	Logger   *slog.Logger
 }
@@ -72,6 +72,7 @@ type Watch struct {
 type suspect struct {
 	question      Question
 	name          string // of the gateway
+	ask           Asker
 	answer, truth []byte
 	versions      []int64
 	since, due    time.Time
@@ -107,10 +108,10 @@ func NewWatch(cfg WatchConfig) *Watch {
 func (w *Watch) Run(ctx context.Context) error {
 	began, used, rest := time.Now(), w.CPU(), time.Duration(0)
 	for ctx.Err() == nil {
-		for name := range w.Gateways {
+		for name, ask := range w.Gateways(ctx) {
 			w.settle(ctx)
 			if len(w.suspects) < mostSuspects {
-				w.round(ctx, name)
+				w.round(ctx, name, ask)
 			}
 			now, cpu := time.Now(), w.CPU() // all that the process has used, also meanwhile
 			rest = max(0, rest+time.Duration(float64(cpu-used)/w.Share)-now.Sub(began))
@@ -122,7 +123,7 @@ func (w *Watch) Run(ctx context.Context) error {
 }
 
 // round asks a gateway about some users.
-func (w *Watch) round(ctx context.Context, name string) {
+func (w *Watch) round(ctx context.Context, name string, ask Asker) {
 	w.fill(ctx)
 	if len(w.pool) == 0 {
 		return
@@ -141,7 +142,7 @@ func (w *Watch) round(ctx context.Context, name string) {
 		{Kind: ofRelations, Query: queryOfRelations, From: w.some(10), To: slices.Clone(newest)},
 		{Kind: ofFeeds, Query: queryOfFeeds, Viewer: viewer},
 	} {
-		w.compare(ctx, name, q)
+		w.compare(ctx, name, ask, q)
 	}
 }
 
@@ -171,8 +172,8 @@ func (w *Watch) some(n int) []storage.UserID {
 }
 
 // compare compares two answers, and suspects the elements that differ.
-func (w *Watch) compare(ctx context.Context, name string, q Question) {
-	answer, err := w.Gateways[name](ctx, q)
+func (w *Watch) compare(ctx context.Context, name string, ask Asker, q Question) {
+	answer, err := ask(ctx, q)
 	truth, failed := w.Tables(ctx, q)
 	if err == nil && failed == nil && bytes.Equal(answer, truth) && bytes.HasPrefix(truth, []byte(`{"data"`)) {
 		w.compared.WithLabelValues(q.Kind).Add(q.size(truth))
@@ -188,7 +189,7 @@ func (w *Watch) compare(ctx context.Context, name string, q Question) {
 			w.compared.WithLabelValues(q.Kind).Add(q.element(i).size(truths[i]))
 			continue
 		}
-		one := suspect{question: q.element(i), name: name, answer: answers[i], truth: truths[i], since: time.Now()}
+		one := suspect{question: q.element(i), name: name, ask: ask, answer: answers[i], truth: truths[i], since: time.Now()}
 		one.versions, one.due = w.versions(ctx, one.question), one.since.Add(min(time.Second, w.Window))
 		w.suspects = append(w.suspects, one)
 	}
@@ -212,7 +213,7 @@ func (w *Watch) settle(ctx context.Context) {
 // isSettled asks about a suspect again. If anything about it has changed, its window begins anew.
 func (w *Watch) isSettled(ctx context.Context, one *suspect, now time.Time) bool {
 	q := one.question
-	answer, err := first(w.Gateways[one.name](ctx, q))
+	answer, err := first(one.ask(ctx, q))
 	truth, failed := first(w.Tables(ctx, q))
 	versions := w.versions(ctx, q)
 	switch {
