@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,18 +47,24 @@ func kithServices(t *testing.T, compose document) map[string]started {
 func TestComposeStartsWhatItSays(t *testing.T) {
 	compose := documents(t, "compose.yaml")[0]
 	services := kithServices(t, compose)
-	if len(services) != 3 {
+	if len(services) != 4 {
 		t.Fatalf("%d services run Kith", len(services))
 	}
-	gateways, replicators := targets(t, "gateways"), targets(t, "replicators")
+	gateways, replicators, auditors := targets(t, "gateways"), targets(t, "replicators"), targets(t, "auditors")
+	var audited, asked []string
 	for name, s := range services {
 		service := document(compose.at("services", name).(map[string]any))
 		p := s.parsed(t)
 		if p.Redundancy != "auto" || !strings.Contains(p.Store, ";") || !strings.Contains(p.Store, "tcp(mariadb-1:3306)") || compose.at("services", "redis") == nil {
 			t.Errorf("%s: %s on %s", s.where, p.Redundancy, p.Store)
 		}
-		if len(s.args) > 0 { // the replicator
+		switch {
+		case slices.Equal(s.args, []string{"replicate"}):
 			wantTarget(t, replicators, name, p.Replicate.AdminAddr)
+			continue
+		case len(s.args) > 0: // the auditor
+			wantTarget(t, auditors, name, p.Reconcile.Watch.AdminAddr)
+			audited = p.Reconcile.Watch.Gateways
 			continue
 		}
 		wantTarget(t, gateways, name, p.Serve.AdminAddr)
@@ -72,6 +79,10 @@ func TestComposeStartsWhatItSays(t *testing.T) {
 				t.Errorf("%s publishes %s, and listens on %s", name, published, p.Serve.Addr)
 			}
 		}
+		asked = append(asked, "http://"+name+":"+port)
+	}
+	if slices.Sort(asked); !slices.Equal(asked, audited) {
+		t.Errorf("the auditor asks %v, not %v", audited, asked)
 	}
 }
 

@@ -90,6 +90,13 @@ func TestManifestsStartWhatTheySay(t *testing.T) {
 	stopsInTime(t, "gateway.yaml", p, d, err)
 	portsAgree(t, gateway, p.Serve.AdminAddr, p.Serve.Addr)
 	portsAgree(t, replicator, inPod(all, "Deployment kith-replicator").parsed(t).Replicate.AdminAddr)
+	auditor := inPod(all, "Deployment kith-auditor").parsed(t).Reconcile.Watch
+	portsAgree(t, all["Deployment kith-auditor"], auditor.AdminAddr)
+	each := all["Service kith-gateways"]
+	if _, port, _ := net.SplitHostPort(p.Serve.Addr); !slices.Equal(auditor.Gateways, []string{"http://kith-gateways:" + port}) || each.at("spec", "clusterIP") != "None" ||
+		fmt.Sprint(each.at("spec", "selector")) != fmt.Sprint(pod(gateway).at("metadata", "labels")) {
+		t.Errorf("the auditor asks %v, which is %v", auditor.Gateways, each)
+	}
 	if got := all["HorizontalPodAutoscaler kith-gateway"].at("spec", "scaleTargetRef", "name"); got != gateway.at("metadata", "name") || gateway.at("spec", "replicas") != nil {
 		t.Errorf("the autoscaler scales %v, which has %v replicas of its own", got, gateway.at("spec", "replicas"))
 	}

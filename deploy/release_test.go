@@ -147,7 +147,7 @@ func TestReleaseArchives(t *testing.T) {
 
 // packaged are files that every package has.
 var packaged = []string{
-	"/usr/bin/kith", "/etc/kith/kith.env", "/usr/lib/systemd/system/kith.service", "/usr/lib/systemd/system/kith-replicate.service",
+	"/usr/bin/kith", "/etc/kith/kith.env", "/usr/lib/systemd/system/kith.service", "/usr/lib/systemd/system/kith-replicate.service", "/usr/lib/systemd/system/kith-audit.service",
 	"/usr/lib/systemd/system/kith-reconcile.service", "/usr/lib/systemd/system/kith-reconcile.timer", "/usr/share/doc/kith/copyright",
 	"/usr/share/bash-completion/completions/kith",
 }

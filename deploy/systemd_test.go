@@ -28,7 +28,7 @@ func unitEnv(t *testing.T) map[string]string {
 
 func TestUnitsStartWhatTheySay(t *testing.T) {
 	units, err := filepath.Glob("systemd/*.service")
-	if err != nil || len(units) != 4 {
+	if err != nil || len(units) != 5 {
 		t.Fatal(units, err)
 	}
 	for _, unit := range units {
@@ -53,7 +53,7 @@ func TestUnitsStartWhatTheySay(t *testing.T) {
 // which is none of those that Prometheus' exporters have (9090 to 9999; node_exporter's is 9100).
 func TestUnitsGiveUpAndDoNotCollide(t *testing.T) {
 	ports := map[string]string{}
-	for _, unit := range []string{"kith", "kith-replicate"} {
+	for _, unit := range []string{"kith", "kith-replicate", "kith-audit"} {
 		text := read(t, "systemd/"+unit+".service")
 		command := strings.Fields(regexp.MustCompile(`(?m)^ExecStart=` + installed + ` (.*)$`).FindStringSubmatch(text)[1])
 		admin := regexp.MustCompile(`(?m)^Environment=KITH_ADMIN_ADDR=127\.0\.0\.1:(\d+)$`).FindStringSubmatch(text)
@@ -76,7 +76,7 @@ func TestUnitsAreKnownToSystemd(t *testing.T) {
 	folder := t.TempDir()
 	var paths []string
 	units, err := filepath.Glob("systemd/kith*.[st]*r*")
-	if err != nil || len(units) != 5 {
+	if err != nil || len(units) != 6 {
 		t.Fatal(units, err)
 	}
 	for _, unit := range units {

@@ -35,7 +35,7 @@ func TestMakeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, port := t.TempDir(), freePorts(t, 9)
+	folder, port := t.TempDir(), freePorts(t, 10)
 	times := 1
 	if os.Getenv("KITH_TEST_LONG") == "1" {
 		times = 2
@@ -104,7 +104,7 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		return
 	}
-	for query, want := range map[string]int{"up == 1": 3, "kith_build_info": 3, `kith_replication_lag_seconds`: 6} {
+	for query, want := range map[string]int{"up == 1": 4, "kith_build_info": 4, `kith_replication_lag_seconds`: 6, `kith_audit_compared_total > 0`: 4} {
 		up.Until(t, fmt.Sprintf("%d of %s", want, query), func() bool {
 			response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/api/v1/query?query=%s", port+3, strings.ReplaceAll(query, " ", "+")))
 			if err != nil {

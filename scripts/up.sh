@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts what deploy/compose.yaml starts, without Docker: two MariaDB servers, Redis, a replicator, two gateways, and
+# Starts what deploy/compose.yaml starts, without Docker: two MariaDB servers, Redis, a replicator, two gateways, an auditor, and
 # Prometheus if it is installed. Grafana is left out. Prints the addresses, and stops everything on Ctrl-C.
 #
 # FOLDER=…    the folder of the data, which are kept. Default: kith-up in the user's data folder
@@ -126,6 +126,7 @@ start replicator env KITH_ADMIN_ADDR=127.0.0.1:$((port + 2)) "$program" replicat
 gateway=(env KITH_JWT_SECRET="$jwt" KITH_REPLICATE=false KITH_STOP_DELAY=0s)
 start gateway-1 "${gateway[@]}" KITH_ADDR=127.0.0.1:"$port" KITH_ADMIN_ADDR=127.0.0.1:$((port + 7)) "$program" serve
 start gateway-2 "${gateway[@]}" KITH_ADDR=127.0.0.1:$((port + 1)) KITH_ADMIN_ADDR=127.0.0.1:$((port + 8)) "$program" serve
+start auditor env KITH_JWT_SECRET="$jwt" KITH_ADMIN_ADDR=127.0.0.1:$((port + 9)) "$program" reconcile watch http://127.0.0.1:"$port" http://127.0.0.1:$((port + 1))
 
 if command -v prometheus >/dev/null; then
 	mkdir -p "$folder/prometheus"
@@ -133,26 +134,29 @@ if command -v prometheus >/dev/null; then
 	sed -i 's/15s/2s/' "$folder/prometheus/prometheus.yaml"
 	echo "- targets: ['127.0.0.1:$((port + 7))', '127.0.0.1:$((port + 8))']" >"$folder/prometheus/targets/gateways.yaml"
 	echo "- targets: ['127.0.0.1:$((port + 2))']" >"$folder/prometheus/targets/replicators.yaml"
+	echo "- targets: ['127.0.0.1:$((port + 9))']" >"$folder/prometheus/targets/auditors.yaml"
 	start prometheus prometheus --config.file="$folder/prometheus/prometheus.yaml" --storage.tsdb.path="$folder/prometheus/data" \
 		--web.listen-address=127.0.0.1:$((port + 3)) --log.level=warn
 fi
 
-# ready PORT: whether a program of Kith says that it is ready.
+# ready PORT [PATH]: whether a program of Kith says that it is ready.
 ready() {
 	local status
 	exec 8<>"/dev/tcp/127.0.0.1/$1" || return 1
-	printf 'GET /readyz HTTP/1.0\r\n\r\n' >&8
+	printf 'GET %s HTTP/1.0\r\n\r\n' "${2:-/readyz}" >&8
 	read -r -t 1 status <&8 || return 1
 	exec 8>&-
 	[[ $status == *" 200 "* ]]
 }
 for i in 2 7 8; do until_true "port $((port + i))" ready $((port + i)); done
+until_true "port $((port + 9))" ready $((port + 9)) /healthz
 
 cat <<EOF
 up: everything answers
   http://127.0.0.1:$port/            the first gateway, with GraphiQL
   http://127.0.0.1:$((port + 1))/            the second
   http://127.0.0.1:$((port + 2))/metrics     the replicator
+  http://127.0.0.1:$((port + 9))/metrics     the auditor
 EOF
 if command -v prometheus >/dev/null; then echo "  http://127.0.0.1:$((port + 3))/            Prometheus, with the alerts"; fi
 cat <<EOF

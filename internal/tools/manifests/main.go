@@ -80,7 +80,7 @@ func compose(folder string) error {
 	if err != nil {
 		return fmt.Errorf("compose.yaml: %w", err)
 	}
-	if len(project.Services) != 8 {
+	if len(project.Services) != 9 {
 		return fmt.Errorf("compose.yaml: %d services", len(project.Services))
 	}
 	return nil
