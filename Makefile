@@ -37,7 +37,7 @@ run: ## the gateway on the embedded store, with a demo graph (ARGS="--addr HOST:
 	@GOGC=400 go build $(QUICK) -ldflags "$(LDFLAGS) -X 'kith/web.checkout=$(CURDIR)/web/assets'" -o bin/ .
 	@scripts/web.sh & exec bin/kith serve --demo --admin-addr 127.0.0.1:8081 $(ARGS)
 
-up: build ## two gateways, a replicator, two MariaDB, Redis and Prometheus, until Ctrl-C (PORT=8080 of the first, FOLDER= for the data)
+up: build ## two gateways, a replicator, an auditor, two MariaDB, Redis and Prometheus, until Ctrl-C (PORT=8080 of the first, FOLDER= for the data)
 	@exec env PORT='$(PORT)' FOLDER='$(FOLDER)' scripts/up.sh
 
 build: assets ## the program, as bin/kith, and what kith bench needs beside it
