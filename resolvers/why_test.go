@@ -232,3 +232,40 @@ func TestWhyOfEveryKind(t *testing.T) {
 		}
 	}
 }
+
+// TestWhyOfEachEvent: an answer of a subscription has its own reasons, and none of the answers before.
+func TestWhyOfEachEvent(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 9)
+	apitest.Follow(t, store, 5, 3, 4)
+	apitest.Follow(t, store, 6, 3)
+	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+	api.As(4).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+	for _, over := range apitest.Transports {
+		answers := api.Admin().As(9).With("Kith-Why", "1").Subscribe(t.Context(), over, `subscription { f: followerAdded { edge { node { id followings { nodes { id } } } } } }`, nil)
+		follows := func(by storage.UserID, i int) {
+			api.As(by).Ask(fmt.Sprintf(`mutation { %s(userId: 9) { changed } }`, []string{"follow", "unfollow"}[i%2]), nil).Whole()
+		}
+		until(t, answers, func(i int) { follows(5, i) })
+		follows(6, 1)
+		follows(5, 1)
+		follows(5, 0) // whether it followed at last or not, there is one more answer
+		follows(6, 0)
+		seen := map[string]string{}
+		for seen["6"] == "" {
+			select {
+			case text := <-answers:
+				for _, by := range []string{"5", "6"} {
+					if strings.Contains(text, `"node":{"id":"`+by+`"`) {
+						seen[by] = text
+					}
+				}
+			case <-time.After(generous):
+				t.Fatalf("%s: no answer about 6: %v", over, seen)
+			}
+		}
+		if !strings.Contains(seen["5"], `"rule":"hidden","about":"4"`) || !strings.Contains(seen["6"], `"why":[]`) {
+			t.Errorf("%s: %v", over, seen)
+		}
+	}
+}

@@ -44,6 +44,23 @@ func Attach(ctx context.Context, source storage.Bundler, begin func() *Operation
 	return ctx
 }
 
+// Noting keeps what a request notices for its answers, which are made later, if somebody asks. told is called with the context of each.
+func Noting(ctx context.Context) (told func(answer context.Context)) {
+	if ctx.Value(why.Key{}) == nil {
+		return func(context.Context) {}
+	}
+	request, own := RequestOf(ctx), new(why.Reasons)
+	request.why = own
+	return func(answer context.Context) {
+		if request.why, _ = answer.Value(why.Key{}).(*why.Reasons); request.why == nil {
+			return
+		}
+		for _, one := range own.All() {
+			request.why.Add(one.Path, one.Rule, one.About)
+		}
+	}
+}
+
 // OperationOf is the operation of a request that has been attached.
 func OperationOf(ctx context.Context) *Operation { return ctx.Value(operationKey{}).(*Operation) }
 

@@ -17,6 +17,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/subscription"
 	"kith/loaders"
+	"kith/resolvers/prefetch"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -145,6 +146,7 @@ func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], 
 		return &gqlerror.Error{Err: err, Message: err.Error()}
 	}
 	ctx = graphql.WithResponseContext(ctx, keep, graphql.DefaultRecover)
+	told := prefetch.Noting(ctx)
 	list, more, err = s.Answers(ctx, e)
 	below := graphql.GetErrors(ctx)
 	for _, one := range list {
@@ -152,6 +154,7 @@ func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], 
 			for _, e := range below {
 				graphql.AddError(answer, e.Err)
 			}
+			told(answer)
 			return loaders.For(ctx).Continue(answer)
 		})
 	}
