@@ -44,8 +44,8 @@ func Attach(ctx context.Context, source storage.Bundler, begin func() *Operation
 	return ctx
 }
 
-// Noting keeps what a request notices for its answers, which are made later, if somebody asks. told is called with the context of each.
-func Noting(ctx context.Context) (told func(answer context.Context)) {
+// NoticeEach keeps what a request notices for its answers, which are made later, if somebody asks. told is called with the context of each.
+func NoticeEach(ctx context.Context) (told func(answer context.Context)) {
 	if ctx.Value(why.Key{}) == nil {
 		return func(context.Context) {}
 	}

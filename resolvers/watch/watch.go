@@ -146,7 +146,7 @@ func readOnce[T Sent](ctx context.Context, store storage.Bundler, s Watcher[T], 
 		return &gqlerror.Error{Err: err, Message: err.Error()}
 	}
 	ctx = graphql.WithResponseContext(ctx, keep, graphql.DefaultRecover)
-	told := prefetch.Noting(ctx)
+	told := prefetch.NoticeEach(ctx)
 	list, more, err = s.Answers(ctx, e)
 	below := graphql.GetErrors(ctx)
 	for _, one := range list {
