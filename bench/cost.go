@@ -70,7 +70,7 @@ var DearFields = map[string][]string{
 		`feed(first: 1, after: "$p") { nodes { id } }`, `feed(first: 1, newerThan: "$p") { nodes { id } newerThan { count } }`, `feed(first: 1, only: {special: true}, after: "$p") { nodes { id } }`,
 		"blockedUsers(first: $i) { totalCount nodes { id } }", "mutedUsers(first: $i) { totalCount nodes { id } }", "dismissedUsers(first: $i) { totalCount nodes { id } }",
 		"requests(kind: FRIEND, direction: RECEIVED, first: $i) { totalCount nodes { id } }", "requests(kind: FOLLOW, first: $i) { totalCount nodes { id } }",
-		"edge(kind: ADMIRES, id: $o) { since node { id } }", `accountsFile(kind: FOLLOWS, after: "$i.") { text endCursor }`, `accountsFile(kind: LISTS, after: "$i.") { text }`, "lists(with: $o) { name }",
+		"edge(kind: ADMIRES, id: $o) { since node { id } }", `accountsFile(kind: FOLLOWS, after: "$i.") { text endCursor }`, `accountsFile(kind: LISTS, after: "$i.") { text }`, "lists(with: $o) { name }", "accountsImports { id refused(afterLine: 0) { line } }",
 		"activity(first: $i) { unseen { count } nodes { kind actors { id } post { id } } }", "activity(first: $i, kinds: [FOLLOW]) { unseen { count } nodes { kind } }",
 	},
 	"User": {
