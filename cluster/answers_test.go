@@ -22,7 +22,7 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 	const viewer, other = storage.UserID(1), storage.UserID(2)
 	post := storage.PostID{Author: other, Number: 5}
 	pairs := []storage.Pair{{From: viewer, To: other}, {From: other, To: viewer}}
-	favorite := []storage.Pair{{From: viewer, To: other, Post: 5}}
+	favorite := []storage.Pair{{From: viewer, To: other, Item: 5}}
 	found, err := storage.WordLookups.Get(ctx, r, storage.WordQuery{Prefix: "us", Limit: 10})
 	all := map[string]any{
 		"users":      storage.UserLookups.Read(ctx, r, 1, 2, 3),
@@ -32,7 +32,7 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 		"specials":   storage.SpecialLookups.Read(ctx, r, viewer),
 		"messages":   storage.MessageLookups.Read(ctx, r, pairs...),
 		"details":    storage.DetailLookups.Read(ctx, r, storage.Mutes.Pair(viewer, other)),
-		"dismissals": storage.PageLookups[storage.Relations].Read(ctx, r, storage.PageQuery{Owner: viewer, Post: storage.Dismissals.Number, Limit: 9}),
+		"dismissals": storage.PageLookups[storage.Relations].Read(ctx, r, storage.PageQuery{Owner: viewer, Item: storage.Dismissals.Number, Limit: 9}),
 		"favorite":   storage.EdgeLookups[storage.Favorites].Read(ctx, r, favorite...),
 		"favorites":  storage.FavoritePageLookups.Read(ctx, r, storage.FavoritesQuery{User: viewer, Limit: 3}),
 		"posts":      storage.PostPageLookups.Read(ctx, r, storage.PostsQuery{Author: other, Limit: 3}),
@@ -41,7 +41,7 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 	}
 	if storage.PostLookups.Read(ctx, r, post)[0].Found { // others are not asked about
 		all["comments"] = storage.CommentPageLookups.Read(ctx, r, storage.CommentsQuery{Post: post, Limit: 3})
-		all["favorited by"] = storage.PageLookups[storage.FavoriteInbox].Read(ctx, r, storage.PageQuery{Owner: post.Author, Post: post.Number, Limit: 3})
+		all["favorited by"] = storage.PageLookups[storage.FavoriteInbox].Read(ctx, r, storage.PageQuery{Owner: post.Author, Item: post.Number, Limit: 3})
 	}
 	for _, side := range storage.Sides {
 		all["edges "+side.String()] = storage.EdgeLookups[side].Read(ctx, r, pairs...)
@@ -219,7 +219,7 @@ func TestATokenShowsWhatARowDoesNot(t *testing.T) {
 	w.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "B"}})
 	mute := func(in Store, ends storage.Micros) consistency.Token {
 		r := in.ChangeEdges(ctx, storage.Relations, 1, []storage.EdgeChange{
-			{To: 2, Item: pair.Post, Type: storage.Related, At: 100 + ends, Detail: storage.DetailChange{EndsAt: ends}},
+			{To: 2, Item: pair.Item, Type: storage.Related, At: 100 + ends, Detail: storage.DetailChange{EndsAt: ends}},
 		}, storage.ChangeOptions{Inverse: true})[0]
 		if r.Err != nil || !r.Value.Changed {
 			t.Fatalf("%+v", r)

@@ -88,7 +88,7 @@ func publishAll(t *testing.T, store storage.Store, hub *events.Hub, viewer stora
 	post := storage.NewPost{PostID: storage.PostID{Author: 2, Number: 900}, Key: "ahead", Text: "x", At: ahead}
 	comment := storage.NewComment{Post: storage.PostID{Author: viewer, Number: int64(viewer)}, Number: 901, By: 4, Key: "ahead", Text: "x", At: ahead}
 	asks := storage.Edge{From: 5, To: viewer, Type: storage.Pending, UpdateTime: apitest.Epoch}
-	favorite := storage.Edge{From: 4, To: viewer, Post: int64(viewer), Type: storage.Favorited, UpdateTime: apitest.Epoch}
+	favorite := storage.Edge{From: 4, To: viewer, Item: int64(viewer), Type: storage.Favorited, UpdateTime: apitest.Epoch}
 	if _, _, err := store.Publish(t.Context(), post); err != nil {
 		t.Fatal(err)
 	}

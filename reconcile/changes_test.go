@@ -175,7 +175,7 @@ func (w *watched) writeSome(t testing.TB, r *rand.Rand, n int) []storage.Row {
 		case 1:
 			side = storage.Requests
 		case 2:
-			side, e.To, e.Post = storage.Favorites, 1000+to%2, int64(to)
+			side, e.To, e.Item = storage.Favorites, 1000+to%2, int64(to)
 		}
 		if e := w.write(t, side, e, lose); lose {
 			lost = append(lost, storage.Row{Side: side, Edge: e})

@@ -93,14 +93,14 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 	c.unsettled = len(changing)
 	for _, w := range settled {
 		if w.Have-w.Are != f.state.Explained[keyOfCount(which, w)] {
-			c.found = append(c.found, Finding{Kind: WrongCount, Side: countedBy[which], Friends: which == friends, User: w.User, Post: w.Post, Have: w.Have, Are: w.Are})
+			c.found = append(c.found, Finding{Kind: WrongCount, Side: countedBy[which], Friends: which == friends, User: w.User, Post: w.Item, Have: w.Have, Are: w.Are})
 		}
 	}
 	return c, settled, err
 }
 
 func keyOfCount(which int, w storage.WrongCount) count {
-	return count{which, storage.PostID{Author: w.User, Number: w.Post}}
+	return count{which, storage.PostID{Author: w.User, Number: w.Item}}
 }
 
 // wrongCounts reads counts again.
@@ -162,7 +162,7 @@ func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.Wr
 	}
 	c.repaired = map[Kind]int{WrongCount: len(c.found)}
 	for _, w := range still {
-		if slices.ContainsFunc(c.found, func(d Finding) bool { return d.User == w.User && d.Post == w.Post }) {
+		if slices.ContainsFunc(c.found, func(d Finding) bool { return d.User == w.User && d.Post == w.Item }) {
 			c.repaired[WrongCount]--
 		}
 	}
@@ -210,7 +210,7 @@ func (f *full) explain(ctx context.Context, found []Finding) (map[count]int64, e
 			}
 			off[of] += diff
 		case d.Side == storage.Relations:
-			off[count{incoming, storage.PostID{Author: d.Forward.To, Number: d.Forward.Post}}] += diff
+			off[count{incoming, storage.PostID{Author: d.Forward.To, Number: d.Forward.Item}}] += diff
 		}
 	}
 	err := whileAway(ctx, func() error {

@@ -107,7 +107,7 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 		case storage.Relations:
 			made = nil
 			for i, e := range rows[:len(rows)/2] {
-				e.Post, e.Type = 101+int64(i%2), min(e.Type, storage.Related)
+				e.Item, e.Type = 101+int64(i%2), min(e.Type, storage.Related)
 				made = append(made, e)
 			}
 		}
@@ -151,7 +151,7 @@ func (g *graph) write(side storage.Side, edges ...storage.Edge) {
 func reversed(p storage.Pair) storage.Pair { return storage.Pair{From: p.To, To: p.From} }
 
 func byPair(a, b storage.Edge) int {
-	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Post, b.Post))
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Item, b.Item))
 }
 
 func (g *graph) user() storage.UserID { return g.users[g.r.IntN(len(g.users))] }
@@ -173,7 +173,7 @@ func (g *graph) put(side storage.Side, e storage.Edge) {
 			columns, values = ", attributes", ", ''"
 		}
 		g.exec(side.Owner(e.Pair()), "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, "+side.Item()+", type, update_time"+columns+") VALUES (?, ?, ?, ?, ?"+values+")",
-			int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime))
+			int64(e.From), int64(e.To), e.Item, int64(e.Type), int64(e.UpdateTime))
 		return
 	}
 	g.exec(side.Owner(e.Pair()), "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, type, update_time) VALUES (?, ?, ?, ?)",
@@ -184,7 +184,7 @@ func (g *graph) remove(side storage.Side, p storage.Pair) {
 	g.t.Helper()
 	text, args := "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", []any{int64(p.From), int64(p.To)}
 	if side.HasItem() {
-		text, args = text+" AND "+side.Item()+" = ?", append(args, p.Post)
+		text, args = text+" AND "+side.Item()+" = ?", append(args, p.Item)
 	}
 	g.exec(side.Owner(p), text, args...)
 }
@@ -205,7 +205,7 @@ func (g *graph) rows(side storage.Side) []storage.Edge {
 		}
 		for rows.Next() {
 			var e storage.Edge
-			if err := rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Post); err != nil {
+			if err := rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Item); err != nil {
 				g.t.Fatal(err)
 			}
 			if e.Type != storage.None || e.UpdateTime != 0 {
@@ -283,7 +283,7 @@ func tracesOf(found []reconcile.Finding) []trace {
 func compareTraces(a, b trace) int {
 	return cmp.Or(strings.Compare(string(a.kind), string(b.kind)), cmp.Compare(a.pair.From, b.pair.From),
 		cmp.Compare(a.pair.To, b.pair.To), cmp.Compare(a.side, b.side), cmp.Compare(a.user, b.user),
-		cmp.Compare(a.pair.Post, b.pair.Post), cmp.Compare(a.post, b.post), strings.Compare(fmt.Sprint(a.friends), fmt.Sprint(b.friends)))
+		cmp.Compare(a.pair.Item, b.pair.Item), cmp.Compare(a.post, b.post), strings.Compare(fmt.Sprint(a.friends), fmt.Sprint(b.friends)))
 }
 
 // sameTraces fails the test unless exactly the damage was found, each of it once.
@@ -384,7 +384,7 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 		for { // an additional edge
 			e = storage.Edge{From: g.user(), To: g.user(), Type: storage.EdgeType(first + g.r.IntN(kinds)), UpdateTime: 5}
 			if post := g.posts[g.r.IntN(len(g.posts))]; side.HasItem() {
-				e.To, e.Post = post.Author, post.Number
+				e.To, e.Item = post.Author, post.Number
 			}
 			if e.From != e.To && !taken[e.Pair()] {
 				break
@@ -496,7 +496,7 @@ func (g *graph) endsFirst(rows []storage.Edge) []storage.Edge {
 			}
 		}
 		byKey := func(a, b storage.Edge) int {
-			return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.Post, b.Post))
+			return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.Item, b.Item))
 		}
 		ends = append(ends, slices.MinFunc(here, byKey), slices.MaxFunc(here, byKey))
 	}

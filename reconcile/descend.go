@@ -22,7 +22,7 @@ func (s slice) holds(p storage.Pair) bool {
 	if s.parts == 1 {
 		return true
 	}
-	mixed := uint64(p.From)*0x9E3779B97F4A7C15 ^ uint64(p.To)*0xC2B2AE3D27D4EB4F ^ uint64(p.Post)*0xD6E8FEB86659FD93
+	mixed := uint64(p.From)*0x9E3779B97F4A7C15 ^ uint64(p.To)*0xC2B2AE3D27D4EB4F ^ uint64(p.Item)*0xD6E8FEB86659FD93
 	return mixed>>32%s.parts == s.part
 }
 

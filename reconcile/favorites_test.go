@@ -26,7 +26,7 @@ func (g *graph) someFavorites(n int) (favorites []storage.Edge) {
 	seen := make(map[storage.Pair]bool)
 	for len(favorites) < min(n, len(g.users)*len(g.posts)/2) {
 		post := g.posts[g.r.IntN(len(g.posts))]
-		pair := storage.Pair{From: g.user(), To: post.Author, Post: post.Number}
+		pair := storage.Pair{From: g.user(), To: post.Author, Item: post.Number}
 		if !seen[pair] {
 			seen[pair] = true
 			favorites = append(favorites, pair.Edge([]storage.EdgeType{1, 1, 1, 0}[g.r.IntN(4)], storage.Micros(1e15+g.r.Int64N(1e9))))
@@ -101,14 +101,14 @@ func (g *graph) damageFavoriteCounts(times int) (made []trace) {
 func (g *graph) keepFavorites(before, after storage.Edge) {
 	g.t.Helper()
 	row := after
-	if row.Post == 0 {
+	if row.Item == 0 {
 		row = before
 	}
 	diff := int64(after.Type) - int64(before.Type)
 	if diff == 0 || row.To%2 != 0 {
 		return
 	}
-	g.exec(row.To, "UPDATE post_counts SET favorite_count = favorite_count + ? WHERE author_id = ? AND post_id = ?", diff, int64(row.To), row.Post)
+	g.exec(row.To, "UPDATE post_counts SET favorite_count = favorite_count + ? WHERE author_id = ? AND post_id = ?", diff, int64(row.To), row.Item)
 	if !g.isDeleted(row) {
 		g.exec(row.To, "UPDATE user_counts SET total_favorited = total_favorited + ? WHERE user_id = ?", diff, int64(row.To))
 	}

@@ -93,8 +93,8 @@ func (f Finding) String() string {
 			f.Kind, f.Forward.From, f.Forward.To, rowText(f.Forward), rowText(f.Inverse))
 	}
 	to := f.Forward.To.String()
-	if f.Forward.Post != 0 {
-		to = fmt.Sprintf("post %d of %s", f.Forward.Post, to)
+	if f.Forward.Item != 0 {
+		to = fmt.Sprintf("post %d of %s", f.Forward.Item, to)
 	}
 	return fmt.Sprintf("%-11s  %d → %s: %s %s, %s %s", f.Kind, f.Forward.From, to,
 		f.Side, rowText(f.Forward), f.Side.Replica(), rowText(f.Inverse))
@@ -184,7 +184,7 @@ func readRows(ctx context.Context, store storage.Answerer, keys []Key, table fun
 				if r.Err != nil {
 					r.Err = fmt.Errorf("read %s from %d to %d: %w", side, p.From, p.To, r.Err)
 				}
-				r.Value.From, r.Value.To, r.Value.Post = p.From, p.To, p.Post // a missing row lacks them
+				r.Value.From, r.Value.To, r.Value.Item = p.From, p.To, p.Item // a missing row lacks them
 				rows[at[j]] = r
 			}
 		}

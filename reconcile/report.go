@@ -91,7 +91,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 // MarshalJSON writes ids as text, as GraphQL does, and null for rows that do not exist.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	m := map[string]any{"kind": f.Kind}
-	if post := cmp.Or(f.Post, f.Forward.Post); post != 0 {
+	if post := cmp.Or(f.Post, f.Forward.Item); post != 0 {
 		m["post"] = strconv.FormatInt(post, 10)
 	}
 	if f.Kind == WrongCount {

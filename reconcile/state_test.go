@@ -38,13 +38,13 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 		s.Counted[which] = walks()
 	}
 	for range 2 * unsettledAtOnce {
-		s.Unsettled = append(s.Unsettled, Key{storage.Requests, storage.Pair{From: id(), To: id(), Post: int64(id())}})
+		s.Unsettled = append(s.Unsettled, Key{storage.Requests, storage.Pair{From: id(), To: id(), Item: int64(id())}})
 	}
 	for len(s.Explained) < mostExplained {
 		s.Explained[count{ofPosts, storage.PostID{Author: id(), Number: int64(id())}}] = math.MinInt32
 	}
 	for range mostListed {
-		e := storage.Edge{From: id(), To: id(), Post: int64(id()), Type: storage.Following, UpdateTime: storage.Micros(id())}
+		e := storage.Edge{From: id(), To: id(), Item: int64(id()), Type: storage.Following, UpdateTime: storage.Micros(id())}
 		s.Report.Findings = append(s.Report.Findings, Finding{Kind: WrongCount, Side: storage.Requests, Friends: true, Forward: e, Inverse: e, User: id(), Post: int64(id()), Have: int64(id()), Are: int64(id())})
 	}
 	value, err := s.encode()

@@ -49,7 +49,7 @@ func (w *activityWatch) kindOf(e events.Event) (social.ActivityKind, bool) {
 		return social.PostFavorited, e.Edge.To == w.viewer
 	case e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Mentioned:
 		return social.Mentions, e.Edge.To == w.viewer
-	case e.Side == storage.RelationInbox && e.Edge.Post == storage.Acceptances.Number && e.Edge.Type == storage.Related:
+	case e.Side == storage.RelationInbox && e.Edge.Item == storage.Acceptances.Number && e.Edge.Type == storage.Related:
 		return social.FollowAccepted, e.Edge.To == w.viewer
 	}
 	return 0, false

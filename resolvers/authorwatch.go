@@ -203,7 +203,7 @@ func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []stora
 func (newFavorites) stored() storage.ReactionKind { return storage.PostFavorites }
 
 func (newFavorites) named(author storage.UserID, r storage.Reaction) storage.Pair {
-	return storage.Pair{From: r.By, To: author, Post: r.Post}
+	return storage.Pair{From: r.By, To: author, Item: r.Post}
 }
 
 func (newFavorites) facts(e storage.Edge) facts[storage.Pair] {

@@ -69,7 +69,7 @@ func (v *village) postID(text string) (id storage.PostID) {
 func (v *village) writeFavorite(by storage.UserID, post string, kind storage.EdgeType) storage.Row {
 	v.t.Helper()
 	id := v.postID(post)
-	row := storage.Edge{From: by, To: id.Author, Post: id.Number, Type: kind, UpdateTime: v.now()}
+	row := storage.Edge{From: by, To: id.Author, Item: id.Number, Type: kind, UpdateTime: v.now()}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		if r := v.store.Apply(v.t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
 			v.t.Fatalf("%+v: %v", r.Value, r.Err)

@@ -53,7 +53,7 @@ func followsMany(t testing.TB, store storage.Store, others, posts, lists int) (i
 		}
 		for some := range slices.Chunk(edges, 1000) {
 			members := storage.Each(some, func(e storage.Edge) storage.Edge {
-				e.Post, e.Type = id.Kind().Number, storage.Related
+				e.Item, e.Type = id.Kind().Number, storage.Related
 				return e
 			})
 			for _, r := range store.Apply(t.Context(), storage.Relations, members, storage.IfNewer) {

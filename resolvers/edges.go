@@ -45,10 +45,10 @@ func listedEdge(side storage.Side, e storage.Edge, node *model.User) *model.User
 	spell := func(c prefetch.Cursors) string { return spelled(c, side, e) }
 	edge := &model.UserEdge{Node: node, Since: e.UpdateTime.Time()}
 	switch {
-	case side == storage.Relations && e.Post == storage.Dismissals.Number:
+	case side == storage.Relations && e.Item == storage.Dismissals.Number:
 		edge.Cursor = dismissedCursors(e.From).Spell(prefetch.Unsealed, int64(e.To))
 	case side == storage.Relations:
-		edge.Cursor = spell(relationCursors(side, e.From, e.Post))
+		edge.Cursor = spell(relationCursors(side, e.From, e.Item))
 	case e.Type == storage.Blocking:
 		edge.Cursor = spell(blockCursors)
 	default:

@@ -40,7 +40,7 @@ var (
 	favoritedBy = prefetch.PlaceList[storage.Post, storage.PageQuery, storage.Edge]{
 		Kind: cursor.FavoritedBy, Of: postName, Pages: storage.PageLookups[storage.FavoriteInbox], Place: social.FavoritedByPlace,
 		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.PageQuery {
-			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: prefetch.PositionAt(after), Limit: limit}
+			return storage.PageQuery{Owner: of.Author, Item: of.Number, After: prefetch.PositionAt(after), Limit: limit}
 		},
 		Shows: func(_ *prefetch.Access, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
 		Below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) prefetch.Objects {

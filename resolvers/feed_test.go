@@ -361,7 +361,7 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			c.joins()
 			id := storage.Pair{From: v.a, To: author}
 			if c.side == storage.Relations {
-				id.Post = listID(t, list).Kind().Number
+				id.Item = listID(t, list).Kind().Number
 			}
 			publish(t, v.api, author, "new", fmt.Sprint(k))
 			edge := storage.EdgeLookups[c.side].Read(t.Context(), v.store, id)[0].Value

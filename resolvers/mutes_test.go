@@ -129,7 +129,7 @@ func TestMutesEnd(t *testing.T) {
 		go func() { sweeper.Run(ctx); close(ended) }()
 		defer func() { stop(); <-ended }()
 		left := func() []storage.UserID {
-			page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Post: storage.Mutes.Number, Limit: 9})[0]
+			page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Item: storage.Mutes.Number, Limit: 9})[0]
 			return storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
 		}
 		for began := time.Now(); len(left()) == 3 && time.Since(began) < 30*time.Second; time.Sleep(10 * time.Millisecond) {

@@ -55,7 +55,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	var many []storage.Edge
 	for id := storage.UserID(1001); id <= 1230; id++ {
 		users = append(users, storage.User{ID: id, Handle: "many" + id.String(), CreatedAt: apitest.Epoch, UpdatedAt: apitest.Epoch})
-		many = append(many, storage.Pair{From: id, To: 2, Post: 101}.Edge(storage.Related, apitest.Epoch))
+		many = append(many, storage.Pair{From: id, To: 2, Item: 101}.Edge(storage.Related, apitest.Epoch))
 	}
 	apitest.CreateUsers(t, store, users...)
 	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
@@ -93,8 +93,8 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 		}
 		var favorites []storage.Edge
 		for _, viewer := range []storage.UserID{1, 3} {
-			favorites = append(favorites, storage.Edge{From: viewer, To: by, Post: post.Number, Type: storage.Favorited, UpdateTime: apitest.Epoch},
-				storage.Edge{From: by, To: viewer, Post: post.Number, Type: storage.Mentioned, UpdateTime: post.At})
+			favorites = append(favorites, storage.Edge{From: viewer, To: by, Item: post.Number, Type: storage.Favorited, UpdateTime: apitest.Epoch},
+				storage.Edge{From: by, To: viewer, Item: post.Number, Type: storage.Mentioned, UpdateTime: post.At})
 		}
 		for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 			for _, r := range store.Apply(t.Context(), side, favorites, storage.IfNewer) {
@@ -111,7 +111,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	}
 	apitest.Apply(t, store, storage.Edge{From: 9, To: 1, Type: storage.Following, UpdateTime: late})
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-		for _, r := range store.Apply(t.Context(), side, []storage.Edge{{From: 8, To: 1, Post: 1, Type: storage.Favorited, UpdateTime: late}, {From: 8, To: 1, Post: 8, Type: storage.Mentioned, UpdateTime: late}}, storage.IfNewer) {
+		for _, r := range store.Apply(t.Context(), side, []storage.Edge{{From: 8, To: 1, Item: 1, Type: storage.Favorited, UpdateTime: late}, {From: 8, To: 1, Item: 8, Type: storage.Mentioned, UpdateTime: late}}, storage.IfNewer) {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
@@ -123,7 +123,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	// What users 2 and 4 mute, and relate to by kinds that others do not see. Users 1 and 3 ask.
 	relate := func(from, to storage.UserID, kind int64, detail storage.Detail) {
 		for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-			e := storage.Pair{From: from, To: to, Post: kind}.Edge(storage.Related, apitest.Epoch)
+			e := storage.Pair{From: from, To: to, Item: kind}.Edge(storage.Related, apitest.Epoch)
 			if r := store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
 				t.Fatal(r.Err)
 			}
@@ -188,7 +188,7 @@ type news struct {
 func newsOf(viewer storage.UserID) (all []news) {
 	var follows, waits, requests, favorites, comments, posts, mutes []events.Event
 	edge := func(on storage.Side, by storage.UserID, post int64, kind storage.EdgeType) events.Event {
-		return events.Event{Row: storage.Row{Side: on, Edge: storage.Edge{From: by, To: viewer, Post: post, Type: kind, UpdateTime: apitest.Epoch}}}
+		return events.Event{Row: storage.Row{Side: on, Edge: storage.Edge{From: by, To: viewer, Item: post, Type: kind, UpdateTime: apitest.Epoch}}}
 	}
 	for i, by := range []storage.UserID{2, 4, 5, 6, 7, 8, 9, 10, 2} {
 		last := i == 8
@@ -259,7 +259,7 @@ func publishNews(t *testing.T, store storage.Store, viewer storage.UserID) {
 	apply(storage.Forward, ended, storage.IfAbsent)
 	for i, e := range all[3].of {
 		favorite, post := all[2].of[i].Edge, all[4].of[i].Post
-		c := storage.NewComment{Post: storage.PostID{Author: viewer, Number: favorite.Post}, Number: e.Post.Comment, By: favorite.From, Key: fmt.Sprint(i), Text: "x", At: ahead}
+		c := storage.NewComment{Post: storage.PostID{Author: viewer, Number: favorite.Item}, Number: e.Post.Comment, By: favorite.From, Key: fmt.Sprint(i), Text: "x", At: ahead}
 		if _, _, err := store.AddComment(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ type ownList struct {
 
 // query asks for edges behind a position; zero is the beginning.
 func (l ownList) query(after storage.Position, limit int) storage.PageQuery {
-	q := storage.PageQuery{Owner: l.owner, Post: l.item, Type: l.kind, Limit: limit, After: after}
+	q := storage.PageQuery{Owner: l.owner, Item: l.item, Type: l.kind, Limit: limit, After: after}
 	if l.newerThan > 0 {
 		q.Before = storage.Position{UpdateTime: l.newerThan, Peer: math.MaxInt64}
 	}
@@ -168,7 +168,7 @@ func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social
 	hidden := a.Hidden()
 	pairs := storage.Each(hidden, func(id storage.UserID) storage.Pair {
 		pair := l.side.Pair(l.owner, id)
-		pair.Post = l.item
+		pair.Item = l.item
 		return pair
 	})
 	n := all - newer

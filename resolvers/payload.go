@@ -153,7 +153,7 @@ func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.Us
 	for i, rows := range made {
 		for _, row := range rows {
 			pair := row.Edge.Pair()
-			if s.has(f.name) && row.Side == f.side.Truth() && row.Edge.Type == f.kind && (f.has == nil || f.has(pair.Post)) && f.side.Owner(pair) == viewer {
+			if s.has(f.name) && row.Side == f.side.Truth() && row.Edge.Type == f.kind && (f.has == nil || f.has(pair.Item)) && f.side.Owner(pair) == viewer {
 				nodes := usersOf(ctx, prefetch.Users{IDs: []storage.UserID{f.side.Peer(pair)}, Exist: on.has("node"), On: on.of("node")}, at.Of(i))
 				edges[i] = listedEdge(f.side, row.Edge, nodes[0])
 			}

@@ -267,7 +267,7 @@ func visibleComments(ctx context.Context, a *social.Audience, ids []storage.Comm
 // favoriteOf names the viewer's favorite of a post; false if the viewer is not signed in.
 func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
 	viewer, ok := identity.Of(ctx)
-	return storage.Pair{From: viewer.ID, To: post.Author, Post: post.Number}, ok
+	return storage.Pair{From: viewer.ID, To: post.Author, Item: post.Number}, ok
 }
 
 // hasFavorited says whether the viewer has favorited a post, if that has been fetched.

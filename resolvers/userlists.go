@@ -144,7 +144,7 @@ var listHas = prefetch.NewField(
 	})
 
 func memberOf(l storage.UserList, user storage.UserID) storage.Pair {
-	return storage.Pair{From: l.Owner, To: user, Post: l.Kind().Number}
+	return storage.Pair{From: l.Owner, To: user, Item: l.Kind().Number}
 }
 
 func askListNodes(_ context.Context, level *prefetch.Level, nodes []nodeID, on []*selections.Object) {

@@ -322,7 +322,7 @@ func (a *Activity) fill(ctx context.Context, streams []*activityStream) error {
 		} else {
 			of := activityEdges[s.kind]
 			after := storage.Position{UpdateTime: s.after.CreatedAt, Peer: s.after.By}
-			edges[of.side] = append(edges[of.side], storage.PageQuery{Owner: a.User, Type: of.kind, Post: of.item, After: after, Limit: activityRows})
+			edges[of.side] = append(edges[of.side], storage.PageQuery{Owner: a.User, Type: of.kind, Item: of.item, After: after, Limit: activityRows})
 		}
 	}
 	pages := map[storage.Side]*storage.Lookup[storage.PageQuery, []storage.Edge]{}

@@ -47,12 +47,12 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 				if _, _, err := store.Publish(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}
-				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Post: p.Number, Type: storage.Mentioned, UpdateTime: at}}, storage.IfNewer)
+				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Item: p.Number, Type: storage.Mentioned, UpdateTime: at}}, storage.IfNewer)
 				r.Post, r.Number = p.Number, p.Number
 			case taken[[2]int64{int64(by), item}] || by == 1 && kind != PostFavorited:
 				continue
 			case kind == PostFavorited:
-				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Post: post, Type: storage.Favorited, UpdateTime: at}}, storage.IfNewer)
+				store.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{{From: by, To: 1, Item: post, Type: storage.Favorited, UpdateTime: at}}, storage.IfNewer)
 				r.Post, r.Number = post, post
 			default:
 				of := activityEdges[kind]
@@ -60,7 +60,7 @@ func activityWorld(t *testing.T, rows, people int) (store *oracle.Store, all map
 					continue
 				}
 				edge := of.side.Pair(1, by).Edge(of.kind, at)
-				edge.Post = of.item
+				edge.Item = of.item
 				store.Apply(t.Context(), of.side, []storage.Edge{edge}, storage.IfNewer)
 			}
 			taken[[2]int64{int64(by), item}] = true

@@ -66,7 +66,7 @@ func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (
 		rows = append(rows, storage.Each(list, func(e storage.Edge) storage.Row { return storage.Row{Side: q.Side, Edge: e} })...)
 		if len(list) > 0 {
 			last := list[len(list)-1].Pair()
-			q.After, q.Post = q.Side.Peer(last), last.Post
+			q.After, q.Item = q.Side.Peer(last), last.Item
 		}
 		if len(list) < len(r.Value) || len(r.Value) == q.Limit {
 			further = append(further, q)

@@ -37,7 +37,7 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		tie(storage.Requests, 1, 2, storage.Accepted, 13)
 		tie(storage.Requests, 2, 1, storage.Declined, 14)
 		tie(storage.Forward, 2, 3, storage.Following, 15)
-		for n, pair := range []storage.Pair{{From: 1, To: 2, Post: 7}, {From: 2, To: 1, Post: 8}, {From: 2, To: 1, Post: 9}, {From: 1, To: 1, Post: 9}} {
+		for n, pair := range []storage.Pair{{From: 1, To: 2, Item: 7}, {From: 2, To: 1, Item: 8}, {From: 2, To: 1, Item: 9}, {From: 1, To: 1, Item: 9}} {
 			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 				store.Apply(t.Context(), side, []storage.Edge{pair.Edge(storage.Favorited, storage.Micros(16+n))}, storage.IfNewer)
 			}

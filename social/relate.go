@@ -52,7 +52,7 @@ const (
 
 // makeRoom ends the oldest edges of a user, so that there may be others: a hundredth of them, so that it is done rarely.
 func (t *Relations) makeRoom(ctx context.Context, user storage.UserID, kind storage.Kind) error {
-	page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, storage.PageQuery{Owner: user, Post: kind.Number, Limit: int(kind.Max) + surplus})[0]
+	page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, storage.PageQuery{Owner: user, Item: kind.Number, Limit: int(kind.Max) + surplus})[0]
 	if page.Err != nil {
 		return page.Err
 	}
@@ -136,7 +136,7 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 		query.After, more = due[len(due)-1], len(due) == dueAtOnce
 		byUser := make(map[storage.UserID][]storage.EdgeChange)
 		for _, e := range due {
-			byUser[e.From] = append(byUser[e.From], storage.EdgeChange{To: e.To, Item: e.Post, Type: storage.None, At: now, IfDue: true})
+			byUser[e.From] = append(byUser[e.From], storage.EdgeChange{To: e.To, Item: e.Item, Type: storage.None, At: now, IfDue: true})
 		}
 		var written []storage.Written
 		for _, user := range slices.Sorted(maps.Keys(byUser)) {
@@ -172,7 +172,7 @@ func (g *Graph) Asked(ctx context.Context, user storage.UserID, most int, since 
 // Related lists the users at the other ends of a user's edges of kinds, ascending.
 func (g *Graph) Related(ctx context.Context, user storage.UserID, kinds ...storage.Kind) ([]storage.UserID, error) {
 	queries := storage.Each(kinds, func(k storage.Kind) storage.PageQuery {
-		return storage.PageQuery{Owner: user, Post: k.Number, Limit: int(k.Max)}
+		return storage.PageQuery{Owner: user, Item: k.Number, Limit: int(k.Max)}
 	})
 	var ends []storage.UserID
 	for _, r := range storage.PageLookups[storage.Relations].Read(ctx, g.store, queries...) {

@@ -55,7 +55,7 @@ func (k *keeper) relate(t *testing.T, ends ...storage.UserID) (errs []error) {
 
 func (k *keeper) wants(t *testing.T, what string, want ...storage.UserID) []storage.Edge {
 	t.Helper()
-	page := storage.PageLookups[storage.Relations].Read(t.Context(), k.store, storage.PageQuery{Owner: 1, Post: few.Number, Limit: 100})[0]
+	page := storage.PageLookups[storage.Relations].Read(t.Context(), k.store, storage.PageQuery{Owner: 1, Item: few.Number, Limit: 100})[0]
 	got := storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
 	if page.Err != nil || !slices.Equal(got, want) {
 		t.Errorf("%s: %v, %v, want %v", what, got, page.Err, want)
@@ -124,7 +124,7 @@ func TestTheNewestEdgesAreKept(t *testing.T) {
 				})
 			}
 			group.Wait()
-			if page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Post: many.Number, Limit: 1000})[0]; len(page.Value) < 390 || len(page.Value) > 400 {
+			if page := storage.PageLookups[storage.Relations].Read(t.Context(), store, storage.PageQuery{Owner: 1, Item: many.Number, Limit: 1000})[0]; len(page.Value) < 390 || len(page.Value) > 400 {
 				t.Errorf("after many at once there are %d", len(page.Value))
 			}
 		})

@@ -12,7 +12,7 @@ import (
 // OnLists reads who is on lists that users have made, hidden users included.
 func (g *Graph) OnLists(ctx context.Context, lists []storage.ListID) (sets []*idset.Set, err error) {
 	queries := storage.Each(lists, func(id storage.ListID) storage.PageQuery {
-		return storage.PageQuery{Owner: id.Owner, Post: id.Kind().Number, Limit: storage.MaxMembers}
+		return storage.PageQuery{Owner: id.Owner, Item: id.Kind().Number, Limit: storage.MaxMembers}
 	})
 	for i, r := range storage.PageLookups[storage.Relations].Read(ctx, g.store, queries...) {
 		if r.Err != nil {
@@ -31,7 +31,7 @@ const endedAtOnce = 500
 // DeleteList removes a list: first its members, in steps, then the list itself. If it is broken off, the list stays, with fewer members.
 // [storage.ErrListUnknown].
 func (t *Relations) DeleteList(ctx context.Context, lists storage.ListStore, id storage.ListID) error {
-	query := storage.PageQuery{Owner: id.Owner, Post: id.Kind().Number, Limit: endedAtOnce}
+	query := storage.PageQuery{Owner: id.Owner, Item: id.Kind().Number, Limit: endedAtOnce}
 	for range 2 * storage.MaxMembers / endedAtOnce { // others may add members meanwhile
 		page := storage.PageLookups[storage.Relations].Read(ctx, t.Store, query)[0]
 		if page.Err != nil {

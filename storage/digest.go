@@ -66,7 +66,7 @@ func (d Digest) Plus(e Digest) Digest { return Digest{d.Rows + e.Rows, d.Mixed ^
 // factors of small numbers from being small. A post goes into both, rotated in one, so that no other
 // post of another user gives the same.
 func Mix(e Edge) uint64 {
-	from, to, post, at := uint64(e.From), uint64(e.To), uint64(e.Post), uint64(e.UpdateTime)
+	from, to, post, at := uint64(e.From), uint64(e.To), uint64(e.Item), uint64(e.UpdateTime)
 	a := (from ^ to<<21 ^ post<<32 ^ post>>32 ^ at ^ 7640891576956012809) % 4093082899
 	b := (to ^ from<<13 ^ post ^ at<<7 ^ uint64(e.Type)<<50) % 3367900313
 	return a * b

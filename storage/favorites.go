@@ -23,4 +23,4 @@ func Favorite(post PostID, kind EdgeType, at Micros) EdgeChange {
 
 // FavoritePlace is where a favorite is in its user's list: by the time of the favorite, and then by the
 // number of the post.
-func FavoritePlace(e Edge) Place { return Place{e.UpdateTime, e.Post} }
+func FavoritePlace(e Edge) Place { return Place{e.UpdateTime, e.Item} }

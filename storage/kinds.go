@@ -90,4 +90,4 @@ func (k Kind) EndID(end UserID) int64 {
 }
 
 // Pair names the edge of the kind from a user.
-func (k Kind) Pair(from, to UserID) Pair { return Pair{From: from, To: to, Post: k.Number} }
+func (k Kind) Pair(from, to UserID) Pair { return Pair{From: from, To: to, Item: k.Number} }

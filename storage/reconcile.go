@@ -65,7 +65,7 @@ type OwnerRange struct {
 // WrongCount is a count that is not what it should be.
 type WrongCount struct {
 	User      UserID
-	Post      int64 // the item, of WrongItemCounts
+	Item      int64 // of WrongItemCounts
 	Have, Are int64
 }
 

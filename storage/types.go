@@ -212,7 +212,7 @@ const (
 // Edge is one directed relation: between two users, from a user to a post of another, or of a declared kind.
 type Edge struct {
 	From, To   UserID
-	Post       int64 // the item: the number of To's post, or of From's if it is [Mentioned], or of the [Kind]; 0 on the [Sides] of users
+	Item       int64 // the number of To's post, or of From's if it is [Mentioned], or of the [Kind]; 0 on the [Sides] of users
 	Type       EdgeType
 	UpdateTime Micros // moves only when Type changes: the list's sort key and the edge's version
 }
@@ -220,17 +220,17 @@ type Edge struct {
 // Pair names the edge From → To, or from From to a post of To, or of a kind.
 type Pair struct {
 	From, To UserID
-	Post     int64 // the item of an [Edge]
+	Item     int64 // as of an [Edge]
 }
 
 // Pair names the edge.
-func (e Edge) Pair() Pair { return Pair{e.From, e.To, e.Post} }
+func (e Edge) Pair() Pair { return Pair{e.From, e.To, e.Item} }
 
 // Edge is an edge that the pair names.
-func (p Pair) Edge(kind EdgeType, at Micros) Edge { return Edge{p.From, p.To, p.Post, kind, at} }
+func (p Pair) Edge(kind EdgeType, at Micros) Edge { return Edge{p.From, p.To, p.Item, kind, at} }
 
 // PostID names the post of a favorite.
-func (p Pair) PostID() PostID { return PostID{p.To, p.Post} }
+func (p Pair) PostID() PostID { return PostID{p.To, p.Item} }
 
 // Side names one of the tables of edges. Tables come in pairs: the forward table is the source of
 // truth, sharded by the user whom an edge leaves; the inverse table is its pseudo-replica, sharded
@@ -315,7 +315,7 @@ func (s Side) Pair(owner, peer UserID) Pair {
 
 // Compare orders pairs as the key of the side's table does: by owner, then by peer, then by post.
 func (s Side) Compare(a, b Pair) int {
-	return cmp.Or(cmp.Compare(s.Owner(a), s.Owner(b)), cmp.Compare(s.Peer(a), s.Peer(b)), cmp.Compare(a.Post, b.Post))
+	return cmp.Or(cmp.Compare(s.Owner(a), s.Owner(b)), cmp.Compare(s.Peer(a), s.Peer(b)), cmp.Compare(a.Item, b.Item))
 }
 
 // Row is an edge in one of the tables.
@@ -340,7 +340,7 @@ func PositionOf(side Side, e Edge) Position {
 // comparable, so that it can be a loader's key.
 type PageQuery struct {
 	Owner    UserID
-	Post     int64    // of [ItemSides]: only edges that name this item
+	Item     int64    // of [ItemSides]: only edges that name this item
 	Type     EdgeType // of the edges; 0 stands for 1, [Following] or [Pending]
 	Limit    int      // how many edges at most, ≥ 1
 	After    Position // only edges strictly behind it (older), unless zero
@@ -354,7 +354,7 @@ type RowsQuery struct {
 	Side  Side
 	Owner UserID
 	After UserID // only peers with a greater id; 0 starts at the beginning
-	Post  int64  // of [ItemSides]: also those of After with a greater item
+	Item  int64  // of [ItemSides]: also those of After with a greater item
 	Limit int    // how many rows at most, ≥ 1
 }
 

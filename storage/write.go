@@ -192,12 +192,12 @@ func LogOfComment(id CommentID) Row {
 
 // IsEdge reports whether the entry is about an edge; if not, it is about a user, a post or a comment, see [LogOf].
 func (e LogEntry) IsEdge() bool {
-	return e.Row != LogOf(e.Edge.From, e.Edge.Post) && e.Comments() == nil
+	return e.Row != LogOf(e.Edge.From, e.Edge.Item) && e.Comments() == nil
 }
 
 // Comments is the comment that the entry is about, if it is.
 func (e LogEntry) Comments() []CommentID {
-	if id := (CommentID{e.Edge.From, e.Edge.Post}); e.Row == LogOfComment(id) {
+	if id := (CommentID{e.Edge.From, e.Edge.Item}); e.Row == LogOfComment(id) {
 		return []CommentID{id}
 	}
 	return nil
@@ -212,7 +212,7 @@ func (e LogEntry) Change() (c Change) {
 	case e.Comments() != nil:
 	case e.IsEdge():
 		c.Rows = []Row{e.Row}
-	case e.Edge.Post == 0:
+	case e.Edge.Item == 0:
 		c.AddUser(e.Edge.From, Whole|Standing)
 	default:
 		c.AddPost(PostEdited, PostAt{PostID: e.Edge.Pair().PostID()})

@@ -226,7 +226,7 @@ func (d *describer) row(r storage.Row, detail storage.Detail) {
 		data = map[string]string{"relation": string(relation), "from": keys[0], "to": keys[1], "at": string(graphfile.AppendTime(nil, e.UpdateTime))}
 	}
 	if r.Side.HasItem() {
-		keys = append(keys, strconv.FormatInt(e.Post, 10))
+		keys = append(keys, strconv.FormatInt(e.Item, 10))
 	}
 	d.add(kind, e.UpdateTime, data, keys...)
 }

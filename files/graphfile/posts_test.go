@@ -183,7 +183,7 @@ func TestAnyFavoriteSurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.Int64Range(1, 1<<63-1)
 		e := storage.Edge{
-			From: storage.UserID(ids.Draw(t, "user")), To: storage.UserID(ids.Draw(t, "author")), Post: ids.Draw(t, "post"),
+			From: storage.UserID(ids.Draw(t, "user")), To: storage.UserID(ids.Draw(t, "author")), Item: ids.Draw(t, "post"),
 			Type: storage.EdgeType(rapid.IntRange(0, 2).Draw(t, "type")), UpdateTime: storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at")),
 		}
 		record, err := FavoriteFormat.Record(e)
@@ -211,7 +211,7 @@ func TestFavoritesHaveBounds(t *testing.T) {
 	if _, err := FavoriteFormat.Read(good[:4]); err == nil {
 		t.Error("a record without a column is read")
 	}
-	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 1}, {From: 1, To: 2, Post: 3, Type: 3}, {To: 2, Post: 3, Type: 1}, {From: 1, To: 2, Post: 3, UpdateTime: -1}} {
+	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 1}, {From: 1, To: 2, Item: 3, Type: 3}, {To: 2, Item: 3, Type: 1}, {From: 1, To: 2, Item: 3, UpdateTime: -1}} {
 		if record, err := FavoriteFormat.Record(e); err == nil {
 			t.Errorf("%+v is written as %q", e, record)
 		}

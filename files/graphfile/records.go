@@ -72,7 +72,7 @@ var CommentFormat = Format[storage.NewComment]{Comments, func(c *storage.NewComm
 
 // FavoriteFormat is the format of favorites, and of mentions, which are in the same table. What was taken back is of type [storage.None].
 var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []column {
-	return []column{id(&e.From), id(&e.To), number(&e.Post), moment(&e.UpdateTime), word(&e.Type, []string{"false", "true", "mention"})}
+	return []column{id(&e.From), id(&e.To), number(&e.Item), moment(&e.UpdateTime), word(&e.Type, []string{"false", "true", "mention"})}
 }, nil}
 
 // ListFormat is the format of the lists of users. Their members are relations.
@@ -91,11 +91,11 @@ var ListFormat = Format[storage.UserList]{Lists, func(l *storage.UserList) []col
 func RelationFormat(things map[int64]bool) Format[storage.RelationRow] {
 	return Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
 		return []column{
-			id(&r.From), end(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
+			id(&r.From), end(&r.To), number(&r.Item), moment(&r.UpdateTime), word(&r.Type, truths), orEmpty(&r.EndsAt, moment(&r.EndsAt)), text(&r.Attributes, storage.MaxAttributes),
 		}
 	}, func(r *storage.RelationRow) error {
-		toThings, known := things[r.Post]
-		switch known = known || r.Post < storage.FirstDeclared || r.Post > storage.LastDeclared; {
+		toThings, known := things[r.Item]
+		switch known = known || r.Item < storage.FirstDeclared || r.Item > storage.LastDeclared; {
 		case toThings && r.To <= storage.MaxUserID:
 			r.To = storage.Foreign(int64(r.To))
 		case known && !toThings && r.To > storage.MaxUserID:

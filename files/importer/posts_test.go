@@ -60,7 +60,7 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 		}
 	}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-		e := storage.EdgeLookups[side].Read(ctx, k, storage.Pair{From: 1, To: 1, Post: 10})[0].Value
+		e := storage.EdgeLookups[side].Read(ctx, k, storage.Pair{From: 1, To: 1, Item: 10})[0].Value
 		if e.Type != storage.None || e.UpdateTime != 72e6 {
 			t.Errorf("%s: %s has %+v", name, side, e)
 		}

@@ -64,10 +64,10 @@ func appendMarks(b []byte, t Token) []byte {
 			b = append(b, markRequest)
 		case m.Side.Truth() == storage.Favorites:
 			b = append(b, markFavorite)
-			numbers = append(numbers, m.Pair.Post)
+			numbers = append(numbers, m.Pair.Item)
 		case m.Side.Truth() == storage.Relations:
 			b = append(b, markRelation)
-			numbers = append(numbers, m.Pair.Post)
+			numbers = append(numbers, m.Pair.Item)
 		default:
 			b = append(b, markFollowing)
 		}
@@ -111,11 +111,11 @@ func parseMark(b []byte) (Mark, []byte, error) {
 	case markRequest:
 		m.Side, m.Pair.To = storage.Requests, storage.UserID(numbers[1])
 	case markFavorite, markRelation:
-		m.Side, m.Pair.To, m.Pair.Post = storage.Favorites, storage.UserID(numbers[1]), numbers[3]
+		m.Side, m.Pair.To, m.Pair.Item = storage.Favorites, storage.UserID(numbers[1]), numbers[3]
 		if what == markRelation {
 			m.Side = storage.Relations
 		}
-		if m.Pair.Post == 0 {
+		if m.Pair.Item == 0 {
 			return Mark{}, nil, ErrMalformed
 		}
 	case markSpan:
@@ -146,7 +146,7 @@ func markOf(e storage.Edge) Mark {
 
 // Beside is the token of what only one user's own side has: notes on follows, members of lists.
 func Beside(user storage.UserID) Token {
-	return Token{{Side: storage.Relations, Pair: storage.Pair{From: user, To: user, Post: 1}}}
+	return Token{{Side: storage.Relations, Pair: storage.Pair{From: user, To: user, Item: 1}}}
 }
 
 // Followings is the token of many follows of one user, each with the time at which it was written,

@@ -52,7 +52,7 @@ func TestTokensRoundTripAndMerge(t *testing.T) {
 func TestTokensOfFavorites(t *testing.T) {
 	k := tokens(nil)
 	favorite := func(post int64, version storage.Micros) consistency.Mark {
-		return consistency.Mark{Side: storage.Favorites, Pair: storage.Pair{From: 1, To: 2, Post: post}, Version: version}
+		return consistency.Mark{Side: storage.Favorites, Pair: storage.Pair{From: 1, To: 2, Item: post}, Version: version}
 	}
 	got, err := k.Parse(k.Text(consistency.Token{favorite(1<<63-1, 9), mark(1, 2, 10), favorite(3, 9)}) + "," + k.Text(consistency.Token{favorite(3, 8)}))
 	if want := (consistency.Token{mark(1, 2, 10), favorite(3, 9), favorite(1<<63-1, 9)}); err != nil || !slices.Equal(got, want) {

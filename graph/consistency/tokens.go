@@ -94,7 +94,7 @@ func (t *Tokens) Parse(text string) (Token, error) {
 		token = append(token, m)
 	}
 	slices.SortFunc(token, func(a, b Mark) int {
-		return cmp.Or(cmp.Compare(a.Pair.To, b.Pair.To), cmp.Compare(a.Pair.From, b.Pair.From), cmp.Compare(a.Side, b.Side), cmp.Compare(a.Pair.Post, b.Pair.Post), cmp.Compare(a.Since, b.Since))
+		return cmp.Or(cmp.Compare(a.Pair.To, b.Pair.To), cmp.Compare(a.Pair.From, b.Pair.From), cmp.Compare(a.Side, b.Side), cmp.Compare(a.Pair.Item, b.Pair.Item), cmp.Compare(a.Since, b.Since))
 	})
 	token = token.joined()
 	if n := token.spans(); n > maxSpans || len(token) > MaxMarks {

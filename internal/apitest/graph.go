@@ -141,7 +141,7 @@ func Publish(t testing.TB, store storage.Store, n int) {
 			if _, _, err := store.AddComment(t.Context(), c); err != nil && !errors.Is(err, storage.ErrForbidden) {
 				t.Fatalf("comment on post %d: %v", i+1, err)
 			}
-			favorite := storage.Edge{From: by, To: post.Author, Post: post.Number, Type: storage.Favorited, UpdateTime: Epoch + storage.Micros(i+k)}
+			favorite := storage.Edge{From: by, To: post.Author, Item: post.Number, Type: storage.Favorited, UpdateTime: Epoch + storage.Micros(i+k)}
 			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 				if r := store.Apply(t.Context(), side, []storage.Edge{favorite}, storage.IfNewer)[0]; r.Err != nil {
 					t.Fatalf("favorite post %d: %v", i+1, r.Err)

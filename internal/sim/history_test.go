@@ -79,7 +79,7 @@ func look(ctx context.Context, from storage.Answerer, what string, user storage.
 	case follower:
 		side = storage.Inverse
 	case mutes:
-		side, query.Post = storage.Relations, storage.Mutes.Number
+		side, query.Item = storage.Relations, storage.Mutes.Number
 	}
 	edges, err := storage.PageLookups[side].Get(ctx, from, query)
 	texts := map[key]string{}

@@ -24,7 +24,7 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 	pair := storage.Pair{From: user.ID, To: s.id()}
 	s.apply(t, storage.Forward, follow(storage.Forward, pair.From, pair.To, 1))
 	wantList(t, "outcomes", beside(s).add(t, storage.AnnotationMark, storage.Annotation{Pair: pair, Special: true, Attributes: has}), []string{added})
-	relation := storage.Pair{From: user.ID, To: pair.To, Post: oneKind}
+	relation := storage.Pair{From: user.ID, To: pair.To, Item: oneKind}
 	s.apply(t, storage.Relations, relation.Edge(storage.Related, at(1)))
 	found(t, s.store.AddAnnotations(t.Context(), storage.AnnotationDetail, []storage.Annotation{storage.RelationRow{Edge: relation.Edge(storage.Related, at(1)), Detail: storage.Detail{Attributes: string(has)}}.Annotation()}), 1)
 	detail := func() storage.Attributes {
@@ -45,7 +45,7 @@ func (s attributes) attributed(t *testing.T, has storage.Attributes) map[string]
 			return found(t, storage.PostLookups.Read(t.Context(), s.store, n.PostID), 1)[0].Attributes
 		}},
 		"relation": {func(c storage.AttributeChange) (storage.Attributes, bool, error) {
-			change := storage.EdgeChange{To: relation.To, Item: relation.Post, Type: storage.Related, At: at(5), Detail: storage.DetailChange{Attributes: c}}
+			change := storage.EdgeChange{To: relation.To, Item: relation.Item, Type: storage.Related, At: at(5), Detail: storage.DetailChange{Attributes: c}}
 			r := s.store.ChangeEdges(t.Context(), storage.Relations, user.ID, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
 			return detail(), r.Value.Changed, r.Err
 		}, detail},

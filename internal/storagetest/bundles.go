@@ -96,7 +96,7 @@ func (s bundles) AnswersAreOfNow(t *testing.T) {
 	for _, side := range storage.AllSides {
 		pair, back := storage.Pair{From: user, To: other}, storage.Pair{From: other, To: user}
 		if side.HasItem() {
-			pair.Post, back.Post = 1, 1
+			pair.Item, back.Item = 1, 1
 		}
 		ends := storage.Pair{From: keys.users[3], To: other}
 		s.apply(t, side, pair.Edge(storage.Following, at(1000)), back.Edge(storage.Following, at(1000)), ends.Edge(storage.None, at(1000)))
@@ -142,7 +142,7 @@ func identityOf(user storage.UserID) storage.Identity {
 }
 
 func (s bundles) relationOf(users []storage.UserID) storage.Pair {
-	return storage.Pair{From: users[0], To: users[1], Post: 1}
+	return storage.Pair{From: users[0], To: users[1], Item: 1}
 }
 
 func (s bundles) ErrorsAreOfEveryKey(t *testing.T) {
@@ -254,7 +254,7 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 	s.mark(t, storage.Pair{From: users[1].ID, To: users[2].ID}, storage.MarkChange{Special: &special}, storage.EdgeMark{Special: true})
 	s.ask(t, storage.Pair{From: users[2].ID, To: users[4].ID}, 1, "hello")
 	s.apply(t, storage.Inbox, storage.Pair{From: users[2].ID, To: users[4].ID}.Edge(storage.Pending, at(1)))
-	s.apply(t, storage.FavoriteInbox, storage.Pair{From: users[2].ID, To: users[4].ID, Post: 1}.Edge(storage.Favorited, at(1)))
+	s.apply(t, storage.FavoriteInbox, storage.Pair{From: users[2].ID, To: users[4].ID, Item: 1}.Edge(storage.Favorited, at(1)))
 	ids := append(idsOf(users), s.id()) // nobody has the last id
 	for _, id := range ids {
 		keys.users = append(keys.users, id)
@@ -268,7 +268,7 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 		keys.comments = append(keys.comments, s.comment(t, post, s.id(), i).CommentID)
 		for _, by := range users[1:5] { // the user is in a block with one of the others
 			favorites(s).favorite(t, by.ID, favorite(post, i), storage.ChangeOptions{})
-			liked := storage.Pair{From: by.ID, To: post.Author, Post: post.Number}
+			liked := storage.Pair{From: by.ID, To: post.Author, Item: post.Number}
 			s.apply(t, storage.FavoriteInbox, liked.Edge(storage.Favorited, at(i)))
 			some[0] = liked
 		}
@@ -300,7 +300,7 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 		case reflect.TypeFor[storage.Pair]():
 			key = k.pairs[i%len(k.pairs)]
 		case reflect.TypeFor[storage.PageQuery]():
-			key = storage.PageQuery{Owner: user, Post: int64(i % 3), Limit: 2 + i%3, Backward: i%2 == 1}
+			key = storage.PageQuery{Owner: user, Item: int64(i % 3), Limit: 2 + i%3, Backward: i%2 == 1}
 		case reflect.TypeFor[storage.EdgeCountQuery]():
 			key = storage.EdgeCountQuery{Owner: user, Limit: 1 + i%3}
 		case reflect.TypeFor[storage.ListQuery]():

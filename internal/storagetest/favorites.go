@@ -15,7 +15,7 @@ type favorites struct{ *harness }
 func (s favorites) ItIsMadeAndEndedOnce(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	post := s.post(t, users[1], 1).PostID
-	pair := storage.Pair{From: users[0], To: post.Author, Post: post.Number}
+	pair := storage.Pair{From: users[0], To: post.Author, Item: post.Number}
 	for n, want := range []struct {
 		kind    storage.EdgeType
 		time    int
@@ -41,7 +41,7 @@ func (s favorites) ItIsMadeAndEndedOnce(t *testing.T) {
 	}
 	wantEqual(t, "row", s.edgeOf(t, storage.Favorites, pair), pair.Edge(storage.Favorited, at(7)))
 	wantMissing(t, storage.EdgeLookups[storage.FavoriteInbox].Read(t.Context(), s.store, pair), 1)
-	wantMissing(t, storage.EdgeLookups[storage.Favorites].Read(t.Context(), s.store, storage.Pair{From: pair.From, To: pair.To, Post: pair.Post - 1}), 1)
+	wantMissing(t, storage.EdgeLookups[storage.Favorites].Read(t.Context(), s.store, storage.Pair{From: pair.From, To: pair.To, Item: pair.Item - 1}), 1)
 	wantMissing(t, storage.EdgeLookups[storage.Forward].Read(t.Context(), s.store, storage.Pair{From: pair.From, To: pair.To}), 1)
 }
 
@@ -90,7 +90,7 @@ func (s favorites) ADeletedPostIsNotFavorited(t *testing.T) {
 	author := users[0]
 	kept, gone := s.post(t, author, 1).PostID, s.post(t, author, 2).PostID
 	pair := func(user storage.UserID, post storage.PostID) storage.Pair {
-		return storage.Pair{From: user, To: author, Post: post.Number}
+		return storage.Pair{From: user, To: author, Item: post.Number}
 	}
 	s.apply(t, storage.FavoriteInbox, pair(users[1], kept).Edge(storage.Favorited, at(1)), pair(users[1], gone).Edge(storage.Favorited, at(1)),
 		pair(users[2], gone).Edge(storage.Favorited, at(1)))
@@ -110,7 +110,7 @@ func (s favorites) OnlyTheNewerIsApplied(t *testing.T) {
 	author, user := s.newUsers(t, 1)[0].ID, s.id()
 	post := s.post(t, author, 1).PostID
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
-		pair := storage.Pair{From: user, To: author, Post: post.Number}
+		pair := storage.Pair{From: user, To: author, Item: post.Number}
 		newest := pair.Edge(storage.None, at(20))
 		for _, e := range []storage.Edge{pair.Edge(storage.Favorited, at(10)), newest, pair.Edge(storage.Favorited, at(19)), pair.Edge(storage.Favorited, at(20))} {
 			s.apply(t, side, e)
@@ -150,7 +150,7 @@ func (s favorites) NobodyFavoritesNothing(t *testing.T) {
 	for _, user := range []storage.UserID{users[1], s.id()} {
 		_, err := changeFavorite(t.Context(), s.store, user, favorite(post, 1), withInverse)
 		wantIs(t, err, storage.ErrUserUnknown)
-		wantMissing(t, storage.EdgeLookups[storage.Favorites].Read(t.Context(), s.store, storage.Pair{From: user, To: post.Author, Post: post.Number}), 1)
+		wantMissing(t, storage.EdgeLookups[storage.Favorites].Read(t.Context(), s.store, storage.Pair{From: user, To: post.Author, Item: post.Number}), 1)
 	}
 }
 
@@ -187,9 +187,9 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	post := s.post(t, users[0], 1).PostID
 	var by []storage.Edge
 	for i, user := range s.ids(23) {
-		by = append(by, storage.Edge{From: user, To: users[0], Post: post.Number, Type: storage.Favorited, UpdateTime: at(i / 3)})
+		by = append(by, storage.Edge{From: user, To: users[0], Item: post.Number, Type: storage.Favorited, UpdateTime: at(i / 3)})
 		other := by[i]
-		other.Post++
+		other.Item++
 		s.apply(t, storage.FavoriteInbox, by[i], other)
 	}
 	slices.SortFunc(by, func(a, b storage.Edge) int {
@@ -197,7 +197,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	})
 	var got []storage.Edge
 	for after := (storage.Position{}); len(got) < len(by); {
-		page := found(t, storage.PageLookups[storage.FavoriteInbox].Read(t.Context(), s.store, storage.PageQuery{Owner: post.Author, Post: post.Number, After: after, Limit: 5}), 1)[0]
+		page := found(t, storage.PageLookups[storage.FavoriteInbox].Read(t.Context(), s.store, storage.PageQuery{Owner: post.Author, Item: post.Number, After: after, Limit: 5}), 1)[0]
 		if len(page) == 0 {
 			break
 		}
@@ -215,7 +215,7 @@ func (s favorites) AllRowsAreReadInSteps(t *testing.T) {
 		for _, peer := range s.sortedIDs(5) {
 			for post := range int64(5) {
 				pair := side.Pair(owner, peer)
-				pair.Post = post + 1
+				pair.Item = post + 1
 				e := pair.Edge(storage.Favorited, at(int(post)))
 				if s.apply(t, side, e); post == 2 {
 					s.apply(t, side, pair.Edge(storage.None, at(50)))
@@ -234,7 +234,7 @@ func (s favorites) AllRowsAreReadInSteps(t *testing.T) {
 				}
 				got = append(got, page...)
 				last := page[len(page)-1]
-				q.After, q.Post = side.Peer(last.Pair()), last.Post
+				q.After, q.Item = side.Peer(last.Pair()), last.Item
 			}
 			wantList(t, "rows of "+side.String(), got, rows)
 		}
@@ -269,7 +269,7 @@ func (s favorites) CountsAreExactWhereManyWrite(t *testing.T) {
 	for _, id := range ids {
 		var n int64
 		for _, user := range users {
-			pair := storage.Pair{From: user, To: id.Author, Post: id.Number}
+			pair := storage.Pair{From: user, To: id.Author, Item: id.Number}
 			row := s.edgeOf(t, storage.Favorites, pair)
 			wantEqual(t, "both rows", s.edgeOf(t, storage.FavoriteInbox, pair), row)
 			n += int64(row.Type)
@@ -286,7 +286,7 @@ func (s favorites) RepairsAreCounted(t *testing.T) {
 	author, user := s.newUsers(t, 1)[0].ID, s.id()
 	post := s.post(t, author, 1).PostID
 	r := part[storage.Repairer](t, s.harness)
-	want := storage.Edge{From: user, To: author, Post: post.Number, Type: storage.Favorited, UpdateTime: at(5)}
+	want := storage.Edge{From: user, To: author, Item: post.Number, Type: storage.Favorited, UpdateTime: at(5)}
 	done := found(t, r.RepairInverse(t.Context(), []storage.Repair{{Side: storage.Favorites, Pair: want.Pair(), Want: want}}), 1)[0]
 	wantEqual(t, "done", done.Done, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.FavoriteInbox, want.Pair()), want)

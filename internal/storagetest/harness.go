@@ -122,7 +122,7 @@ func edge(side storage.Side, owner, peer storage.UserID, kind storage.EdgeType, 
 		kind = typesOf(side)[2]
 	}
 	if side.HasItem() {
-		pair.Post = math.MaxInt64 - int64(peer)%1000 // of a post that does not exist
+		pair.Item = math.MaxInt64 - int64(peer)%1000 // of a post that does not exist
 	}
 	return pair.Edge(kind, time)
 }

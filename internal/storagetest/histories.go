@@ -265,10 +265,10 @@ func (p *pair) relate(t *rapid.T) {
 				t.Fatalf("counts of kind %d of %d:\ngot  %+v\nwant %+v", kind, owner, g, w)
 			}
 			for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
-				p.comparePages(t, side, []storage.PageQuery{{Owner: owner, Post: kind, Limit: 9}})
+				p.comparePages(t, side, []storage.PageQuery{{Owner: owner, Item: kind, Limit: 9}})
 			}
 			for _, to := range ends {
-				pair := []storage.Pair{{From: owner, To: to, Post: kind}}
+				pair := []storage.Pair{{From: owner, To: to, Item: kind}}
 				if g, w := storage.DetailLookups.Read(t.Context(), p.store, pair...)[0], storage.DetailLookups.Read(t.Context(), p.reference, pair...)[0]; g != w {
 					t.Fatalf("detail of %v:\ngot  %+v\nwant %+v", pair, g, w)
 				}

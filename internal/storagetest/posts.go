@@ -96,7 +96,7 @@ func (s posts) PagesRunNewestFirst(t *testing.T) {
 	_, _, err := s.store.EditPost(t.Context(), one, storage.PostChange{Attributes: values("a", "1"), Media: &media}, at(50))
 	wantIs(t, err, nil)
 	s.comment(t, one, users[1], 51)
-	s.apply(t, storage.FavoriteInbox, storage.Pair{From: users[1], To: one.Author, Post: one.Number}.Edge(storage.Favorited, at(52)))
+	s.apply(t, storage.FavoriteInbox, storage.Pair{From: users[1], To: one.Author, Item: one.Number}.Edge(storage.Favorited, at(52)))
 	all[7] = found(t, storage.PostLookups.Read(t.Context(), s.store, one), 1)[0]
 	newestFirst(all)
 	for _, limit := range []int{1, 7, 30, 31} {
@@ -129,7 +129,7 @@ func (s posts) TheLatestAreOfAllAuthors(t *testing.T) {
 	_, _, err := s.store.EditPost(t.Context(), rich, storage.PostChange{Media: &media, Attributes: storage.AttributeChange{"tone": json.RawMessage("1")}}, at(3_000_000))
 	wantIs(t, err, nil)
 	s.comment(t, rich, s.id(), 1)
-	s.apply(t, storage.FavoriteInbox, storage.Pair{From: s.id(), To: rich.Author, Post: rich.Number}.Edge(storage.Favorited, at(1)))
+	s.apply(t, storage.FavoriteInbox, storage.Pair{From: s.id(), To: rich.Author, Item: rich.Number}.Edge(storage.Favorited, at(1)))
 	for i := range all {
 		all[i] = storage.PostLookups.Read(t.Context(), s.store, all[i].PostID)[0].Value
 	}

@@ -22,16 +22,16 @@ func (s reactions) TheyRunNewestFirst(t *testing.T) {
 		s.comment(t, others, by, 100)
 		m := s.post(t, by, i+10)
 		mentioned = append(mentioned, storage.Reaction{Place: storage.Place{CreatedAt: at(i + 10), Number: m.Number}, By: by, Post: m.Number})
-		s.apply(t, storage.FavoriteInbox, storage.Edge{From: by, To: author, Post: m.Number, Type: storage.Mentioned, UpdateTime: at(i + 10)})
+		s.apply(t, storage.FavoriteInbox, storage.Edge{From: by, To: author, Item: m.Number, Type: storage.Mentioned, UpdateTime: at(i + 10)})
 		if i < 8 { // two of each of four users, all of two times, and on one post
 			favorited = append(favorited, storage.Reaction{Place: storage.Place{CreatedAt: at(100 + i/4), Number: post.Number}, By: by, Post: post.Number})
 			for _, id := range []storage.PostID{post, others} {
-				s.apply(t, storage.FavoriteInbox, storage.Edge{From: by, To: id.Author, Post: id.Number, Type: storage.Favorited, UpdateTime: at(100 + i/4)})
+				s.apply(t, storage.FavoriteInbox, storage.Edge{From: by, To: id.Author, Item: id.Number, Type: storage.Favorited, UpdateTime: at(100 + i/4)})
 			}
 		}
 	}
 	end := favorited[5]
-	s.apply(t, storage.FavoriteInbox, storage.Edge{From: end.By, To: author, Post: end.Post, Type: storage.None, UpdateTime: at(500)})
+	s.apply(t, storage.FavoriteInbox, storage.Edge{From: end.By, To: author, Item: end.Post, Type: storage.None, UpdateTime: at(500)})
 	favorited = slices.Delete(favorited, 5, 6)
 	for _, of := range []struct {
 		kind storage.ReactionKind

@@ -18,7 +18,7 @@ const (
 // A relation keeps its time while its detail changes. The same change a second time changes nothing.
 func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
-	pair := storage.Pair{From: users[0], To: users[1], Post: oneKind}
+	pair := storage.Pair{From: users[0], To: users[1], Item: oneKind}
 	until := storage.DetailChange{EndsAt: at(500), Attributes: values("a", "1")}
 	for n, want := range []struct {
 		change  storage.EdgeChange
@@ -45,7 +45,7 @@ func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
 	}
 	wantEqual(t, "row", s.edgeOf(t, storage.Relations, pair), pair.Edge(storage.Related, at(8)))
 	other := pair
-	other.Post = anotherKind
+	other.Item = anotherKind
 	wantMissing(t, storage.EdgeLookups[storage.Relations].Read(t.Context(), s.store, other), 1)
 	wantMissing(t, storage.EdgeLookups[storage.RelationInbox].Read(t.Context(), s.store, pair), 1)
 	wantEqual(t, "detail", found(t, storage.DetailLookups.Read(t.Context(), s.store, pair), 1)[0], storage.Detail{EndsAt: at(500), Attributes: `{"a":1}`})
@@ -58,13 +58,13 @@ func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 	users := idsOf(s.newUsers(t, 6))
 	var changes []storage.EdgeChange
 	for i, to := range users[1:] {
-		changes = append(changes, s.make(storage.Pair{From: users[0], To: to, Post: oneKind}, i, storage.DetailChange{}))
+		changes = append(changes, s.make(storage.Pair{From: users[0], To: to, Item: oneKind}, i, storage.DetailChange{}))
 	}
 	o := storage.ChangeOptions{MaxItems: 4, Inverse: true}
 	results := s.change(t, users[0], o, changes...)
 	found(t, results[:4], 4)
 	wantIs(t, results[4].Err, storage.ErrLimitReached)
-	found(t, s.change(t, users[0], o, s.make(storage.Pair{From: users[0], To: users[1], Post: anotherKind}, 9, storage.DetailChange{})), 1)
+	found(t, s.change(t, users[0], o, s.make(storage.Pair{From: users[0], To: users[1], Item: anotherKind}, 9, storage.DetailChange{})), 1)
 	for _, r := range results[:4] {
 		if !r.Value.Inverse {
 			s.apply(t, storage.RelationInbox, r.Value.Row)
@@ -74,7 +74,7 @@ func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 	s.wantKind(t, users[0], anotherKind, storage.KindCount{Outgoing: 1})
 	s.wantKind(t, users[1], oneKind, storage.KindCount{Incoming: 1})
 	s.wantKind(t, users[5], oneKind, storage.KindCount{})
-	found(t, s.change(t, users[0], o, s.end(storage.Pair{From: users[0], To: users[1], Post: oneKind}, 30), changes[4]), 2)
+	found(t, s.change(t, users[0], o, s.end(storage.Pair{From: users[0], To: users[1], Item: oneKind}, 30), changes[4]), 2)
 	s.wantKind(t, users[0], oneKind, storage.KindCount{Outgoing: 4})
 	s.wantAllRight(t)
 }
@@ -82,18 +82,18 @@ func (s relations) KindsAreCountedAndBounded(t *testing.T) {
 // What a relation leads to need not be a user: its end has counts of its own.
 func (s relations) TheyLeadAnywhere(t *testing.T) {
 	user, show := s.newUsers(t, 1)[0].ID, storage.Foreign(7)
-	pair := storage.Pair{From: user, To: show, Post: oneKind}
+	pair := storage.Pair{From: user, To: show, Item: oneKind}
 	row := found(t, s.change(t, user, storage.ChangeOptions{}, s.make(pair, 5, storage.DetailChange{})), 1)[0].Row
 	s.apply(t, storage.RelationInbox, row)
 	s.wantKind(t, show, oneKind, storage.KindCount{Incoming: 1})
-	wantList(t, "page", s.page(t, storage.RelationInbox, storage.PageQuery{Owner: show, Post: oneKind, Limit: 5}), []storage.Edge{row})
+	wantList(t, "page", s.page(t, storage.RelationInbox, storage.PageQuery{Owner: show, Item: oneKind, Limit: 5}), []storage.Edge{row})
 	s.wantAllRight(t)
 }
 
 func (s relations) ABlockForbidsThoseOfPeace(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	s.apply(t, storage.Forward, storage.Edge{From: users[0], To: users[1], Type: storage.Blocking, UpdateTime: at(1)})
-	make := s.make(storage.Pair{From: users[0], To: users[1], Post: oneKind}, 5, storage.DetailChange{})
+	make := s.make(storage.Pair{From: users[0], To: users[1], Item: oneKind}, 5, storage.DetailChange{})
 	wantIs(t, s.change(t, users[0], storage.ChangeOptions{Peace: true}, make)[0].Err, storage.ErrForbidden)
 	found(t, s.change(t, users[0], storage.ChangeOptions{}, make), 1)
 }
@@ -106,7 +106,7 @@ func (s relations) PagesAreOfOneKind(t *testing.T) {
 		for i, peer := range s.ids(9) {
 			for _, item := range []int64{oneKind, anotherKind} {
 				pair := side.Pair(owner, peer)
-				pair.Post = item
+				pair.Item = item
 				row := pair.Edge(storage.Related, at(i/2))
 				if s.apply(t, side, row); item == oneKind {
 					rows = append(rows, row)
@@ -115,13 +115,13 @@ func (s relations) PagesAreOfOneKind(t *testing.T) {
 		}
 		position := func(e storage.Edge) storage.Position { return storage.PositionOf(side, e) }
 		slices.SortFunc(rows, func(a, b storage.Edge) int { return position(a).Compare(position(b)) })
-		q := storage.PageQuery{Owner: owner, Post: oneKind, Limit: 4}
+		q := storage.PageQuery{Owner: owner, Item: oneKind, Limit: 4}
 		wantList(t, "first", s.page(t, side, q), rows[:4])
 		q.Backward = true
 		wantList(t, "last", s.page(t, side, q), rows[5:])
 		q.Before = position(rows[5])
 		wantList(t, "before", s.page(t, side, q), rows[1:5])
-		wantList(t, "next", s.page(t, side, storage.PageQuery{Owner: owner, Post: oneKind, Limit: 4, After: position(rows[3])}), rows[4:8])
+		wantList(t, "next", s.page(t, side, storage.PageQuery{Owner: owner, Item: oneKind, Limit: 4, After: position(rows[3])}), rows[4:8])
 	}
 }
 
@@ -130,7 +130,7 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	var pairs []storage.Pair
 	for i, to := range s.ids(3) {
-		pair := storage.Pair{From: user, To: to, Post: oneKind}
+		pair := storage.Pair{From: user, To: to, Item: oneKind}
 		pairs = append(pairs, pair)
 		found(t, s.change(t, user, storage.ChangeOptions{}, s.make(pair, 1, storage.DetailChange{EndsAt: at(100 + 10*i)})), 1)
 	}
@@ -172,7 +172,7 @@ func (s relations) due(t *testing.T, user storage.UserID, limit, upTo int) (due 
 // One edge takes the place of another, in one transaction: if it cannot be made, the other one stays.
 func (s relations) AChangeGoesWithTheOneBefore(t *testing.T) {
 	user, ends := s.newUsers(t, 1)[0].ID, s.ids(2)
-	of := func(kind int64, end int) storage.Pair { return storage.Pair{From: user, To: ends[end], Post: kind} }
+	of := func(kind int64, end int) storage.Pair { return storage.Pair{From: user, To: ends[end], Item: kind} }
 	instead := func(kind, other int64, end, n int) []storage.Result[storage.Changed] {
 		ended := s.end(of(other, end), n)
 		ended.With = true
@@ -195,9 +195,9 @@ func (s relations) AChangeGoesWithTheOneBefore(t *testing.T) {
 // For imports.
 func (s relations) DetailsAreRestoredOnce(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
-	pair := storage.Pair{From: user, To: s.id(), Post: oneKind}
+	pair := storage.Pair{From: user, To: s.id(), Item: oneKind}
 	s.apply(t, storage.Relations, pair.Edge(storage.Related, at(5)))
-	missing := storage.Pair{From: user, To: s.id(), Post: oneKind}
+	missing := storage.Pair{From: user, To: s.id(), Item: oneKind}
 	want := storage.Detail{EndsAt: at(9), Attributes: "x"}
 	restore := func(pair storage.Pair, time int, detail storage.Detail) storage.Result[bool] {
 		row := storage.RelationRow{Edge: pair.Edge(storage.Related, at(time)), Detail: detail}.Annotation()
@@ -215,7 +215,7 @@ func (s relations) CountsAreExactWhereManyWrite(t *testing.T) {
 	users := idsOf(s.newUsers(t, workers))
 	together(func(worker int) {
 		for i := range 12 {
-			pair := storage.Pair{From: users[worker], To: users[(worker+1+i%3)%workers], Post: oneKind + int64(i%2)}
+			pair := storage.Pair{From: users[worker], To: users[(worker+1+i%3)%workers], Item: oneKind + int64(i%2)}
 			change := s.make(pair, i, storage.DetailChange{})
 			if i%4 == 3 {
 				change = s.end(pair, i)
@@ -237,7 +237,7 @@ func (s relations) CountsAreExactWhereManyWrite(t *testing.T) {
 func (s relations) RepairsAreCounted(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	r := part[storage.Repairer](t, s.harness)
-	want := storage.Pair{From: users[0], To: users[1], Post: oneKind}.Edge(storage.Related, at(5))
+	want := storage.Pair{From: users[0], To: users[1], Item: oneKind}.Edge(storage.Related, at(5))
 	done := found(t, r.RepairInverse(t.Context(), []storage.Repair{{Side: storage.Relations, Pair: want.Pair(), Want: want}}), 1)[0]
 	wantEqual(t, "done", done.Done, true)
 	wantEqual(t, "row", s.edgeOf(t, storage.RelationInbox, want.Pair()), want)
@@ -248,11 +248,11 @@ func (s relations) RepairsAreCounted(t *testing.T) {
 }
 
 func (s relations) make(pair storage.Pair, n int, d storage.DetailChange) storage.EdgeChange {
-	return storage.EdgeChange{To: pair.To, Item: pair.Post, Type: storage.Related, At: at(n), Detail: d}
+	return storage.EdgeChange{To: pair.To, Item: pair.Item, Type: storage.Related, At: at(n), Detail: d}
 }
 
 func (s relations) end(pair storage.Pair, n int) storage.EdgeChange {
-	return storage.EdgeChange{To: pair.To, Item: pair.Post, Type: storage.None, At: at(n)}
+	return storage.EdgeChange{To: pair.To, Item: pair.Item, Type: storage.None, At: at(n)}
 }
 
 func (s relations) change(t *testing.T, user storage.UserID, o storage.ChangeOptions, changes ...storage.EdgeChange) []storage.Result[storage.Changed] {

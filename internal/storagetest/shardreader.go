@@ -94,7 +94,7 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 				rows = append(rows, row)
 				for range i % 3 {
 					if side.HasItem() { // an author has several posts
-						row.Post--
+						row.Item--
 						rows = append(rows, row)
 					}
 				}
@@ -126,9 +126,9 @@ func (s shardReader) RelationsHaveTheirDetails(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	want := make(map[storage.Pair]storage.Detail)
 	for i, to := range s.ids(3) {
-		pair := storage.Pair{From: user, To: to, Post: int64(101 + i)}
+		pair := storage.Pair{From: user, To: to, Item: int64(101 + i)}
 		want[pair] = storage.Detail{EndsAt: at(100 * i), Attributes: fmt.Sprintf(`{"a":%d}`, i)}
-		change := storage.EdgeChange{To: to, Item: pair.Post, Type: storage.Related, At: at(1), Detail: storage.DetailChange{EndsAt: want[pair].EndsAt, Attributes: values("a", fmt.Sprint(i))}}
+		change := storage.EdgeChange{To: to, Item: pair.Item, Type: storage.Related, At: at(1), Detail: storage.DetailChange{EndsAt: want[pair].EndsAt, Attributes: values("a", fmt.Sprint(i))}}
 		found(t, s.store.ChangeEdges(t.Context(), storage.Relations, user, []storage.EdgeChange{change}, storage.ChangeOptions{}), 1)
 	}
 	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {

@@ -33,7 +33,7 @@ func (s profiles) AUserComesWithItsCounts(t *testing.T) {
 	post := s.post(t, full.ID, 1).PostID
 	for _, by := range []storage.UserID{full.ID, plain.ID} {
 		favorites(s).favorite(t, by, favorite(post, 1), storage.ChangeOptions{Inverse: s.local(t, by, full.ID)})
-		s.apply(t, storage.FavoriteInbox, storage.Pair{From: by, To: full.ID, Post: post.Number}.Edge(storage.Favorited, at(1)))
+		s.apply(t, storage.FavoriteInbox, storage.Pair{From: by, To: full.ID, Item: post.Number}.Edge(storage.Favorited, at(1)))
 	}
 	got := found(t, storage.ProfileLookups.Read(t.Context(), s.store, full.ID, plain.ID), 2)
 	for i, user := range []storage.User{full, plain} {

@@ -62,16 +62,16 @@ func (s userLists) TheNewestComeFirst(t *testing.T) {
 func (s userLists) MembersNeedAList(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	list := s.createList(t, users[0], 5, "x").ListID
-	member := storage.Pair{From: users[0], To: users[1], Post: list.Kind().Number}
-	found(t, relations(s).change(t, users[0], storage.ChangeOptions{}, storage.EdgeChange{To: member.To, Item: member.Post, Type: storage.Related, At: at(1)}), 1)
+	member := storage.Pair{From: users[0], To: users[1], Item: list.Kind().Number}
+	found(t, relations(s).change(t, users[0], storage.ChangeOptions{}, storage.EdgeChange{To: member.To, Item: member.Item, Type: storage.Related, At: at(1)}), 1)
 	deleted, err := s.store.DeleteList(t.Context(), list)
 	wantIs(t, err, nil)
 	wantEqual(t, "deleted with a member", deleted, false)
-	found(t, relations(s).change(t, users[0], storage.ChangeOptions{}, storage.EdgeChange{To: member.To, Item: member.Post, Type: storage.None, At: at(2)}), 1)
+	found(t, relations(s).change(t, users[0], storage.ChangeOptions{}, storage.EdgeChange{To: member.To, Item: member.Item, Type: storage.None, At: at(2)}), 1)
 	deleted, err = s.store.DeleteList(t.Context(), list)
 	wantIs(t, err, nil)
 	wantEqual(t, "deleted", deleted, true)
-	again := relations(s).change(t, users[0], storage.ChangeOptions{}, storage.EdgeChange{To: member.To, Item: member.Post, Type: storage.Related, At: at(3)})
+	again := relations(s).change(t, users[0], storage.ChangeOptions{}, storage.EdgeChange{To: member.To, Item: member.Item, Type: storage.Related, At: at(3)})
 	wantIs(t, again[0].Err, storage.ErrListUnknown)
 	relations(s).wantAllRight(t)
 }

@@ -35,14 +35,14 @@ var favoriteMistakes = []mistake{
 	}), "favorites/ABlockForbidsThem", promiseOnly},
 	{"anybody favorites", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
 		return storage.Each(changes, func(ch storage.EdgeChange) storage.Result[storage.Changed] {
-			e := storage.Pair{From: user, To: ch.To, Post: ch.Item}.Edge(ch.Type, ch.At)
+			e := storage.Pair{From: user, To: ch.To, Item: ch.Item}.Edge(ch.Type, ch.At)
 			r := s.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
 			return storage.Result[storage.Changed]{Value: storage.Changed{Row: r.Value.Row, Side: side, Changed: r.Value.Changed}, Found: true, Err: r.Err}
 		})
 	}), "favorites/NobodyFavoritesNothing", promiseOnly},
 	{"favorites of one time ascend", answers(func(_ *oracle.Store, _ storage.Side, _ storage.FavoritesQuery, r *storage.Result[[]storage.Edge]) {
 		slices.SortStableFunc(r.Value, func(a, b storage.Edge) int {
-			if a.UpdateTime == b.UpdateTime && a.Post < b.Post {
+			if a.UpdateTime == b.UpdateTime && a.Item < b.Item {
 				return -1
 			}
 			return 0
@@ -50,7 +50,7 @@ var favoriteMistakes = []mistake{
 	}, storage.FavoritePageLookups), "favorites/PagesRunNewestFirst", promiseOnly},
 	{"rows behind a peer are all of others", asks(func(q *storage.RowsQuery) {
 		if q.After > 0 {
-			q.Post = 1<<63 - 1
+			q.Item = 1<<63 - 1
 		}
 	}, storage.RowLookups), "favorites/AllRowsAreReadInSteps", promiseOnly},
 	{"favorites are counted without a lock", func(s *oracle.Store) storage.Store {
@@ -141,7 +141,7 @@ type postlessRepairs struct{ *oracle.Store }
 func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	repairs = slices.Clone(repairs)
 	for i := range repairs {
-		repairs[i].Pair.Post = 0
+		repairs[i].Pair.Item = 0
 	}
 	return s.Store.RepairInverse(ctx, repairs)
 }

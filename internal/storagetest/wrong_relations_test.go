@@ -14,7 +14,7 @@ import (
 var relationMistakes = []mistake{
 	{"a detail is not changed", items(func(ctx context.Context, s *oracle.Store, side storage.Side, user storage.UserID, changes edgeChanges, o options) changeds {
 		for _, ch := range changes {
-			pair := []storage.Pair{{From: user, To: ch.To, Post: ch.Item}}
+			pair := []storage.Pair{{From: user, To: ch.To, Item: ch.Item}}
 			if r := storage.EdgeLookups[side].Read(ctx, s, pair...)[0]; side == storage.Relations && r.Value.Type == ch.Type && !ch.IfDue {
 				return []storage.Result[storage.Changed]{{Value: storage.Changed{Row: r.Value, Side: side}, Found: true}}
 			}
@@ -32,8 +32,8 @@ var relationMistakes = []mistake{
 		return s.ChangeEdges(ctx, side, user, changes, o)
 	}), "relations/ABlockForbidsThoseOfPeace", promiseOnly},
 	{"pages are of all kinds", answers(func(s *oracle.Store, side storage.Side, q storage.PageQuery, r *storage.Result[[]storage.Edge]) {
-		if side == storage.Relations && q.Post == 101 {
-			q.Post = 102
+		if side == storage.Relations && q.Item == 101 {
+			q.Item = 102
 			*r = storage.PageLookups[side].Read(context.Background(), s, q)[0]
 		}
 	}, storage.PageLookups...), "relations/PagesAreOfOneKind", promiseOnly},

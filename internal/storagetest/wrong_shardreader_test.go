@@ -19,8 +19,8 @@ var shardReaderMistakes = []mistake{
 	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
 	{"pages of favorites begin with an author", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair {
-			if p.Post > 0 {
-				p.Post = 1<<63 - 1
+			if p.Item > 0 {
+				p.Item = 1<<63 - 1
 			}
 			return p
 		}

@@ -88,7 +88,7 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 		}
 		total += len(rows)
 		last := rows[len(rows)-1].Edge
-		state.From, state.To, state.Post = last.From, last.To, last.Post
+		state.From, state.To, state.Post = last.From, last.To, last.Item
 		reached := state
 		err = feed.Submit(ctx, replication.Batch{
 			Rows:      rows,
@@ -120,7 +120,7 @@ func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState)
 		var e storage.Edge
 		into := []any{&e.From, &e.To, &e.Type, &e.UpdateTime}
 		if side.HasItem() {
-			into = append(into, &e.Post)
+			into = append(into, &e.Item)
 		}
 		if err := found.Scan(into...); err != nil {
 			return nil, err

@@ -202,7 +202,7 @@ func (r row) edge(of storage.Side) (storage.Edge, error) {
 		return storage.Edge{}, fmt.Errorf("a row of edges has type %d", r[kind].N)
 	}
 	return storage.Edge{
-		Post:       r[post].N,
+		Item:       r[post].N,
 		From:       storage.UserID(r[fromUser].N),
 		To:         storage.UserID(r[toUser].N),
 		Type:       storage.EdgeType(r[kind].N),

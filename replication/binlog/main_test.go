@@ -298,7 +298,7 @@ func (w *world) rows(side storage.Side) (map[storage.Edge]bool, error) {
 	}
 	err := w.each(`SELECT from_user_id, to_user_id, type, update_time, `+post+` FROM `+side.String(), func(r *sql.Rows) error {
 		var e storage.Edge
-		if err := r.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Post); err != nil {
+		if err := r.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Item); err != nil {
 			return err
 		}
 		rows[e] = true

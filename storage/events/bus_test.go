@@ -309,7 +309,7 @@ func TestEveryKindComesOver(t *testing.T) {
 	}
 
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 9}}
-	favorite := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 3, To: 4, Post: 5, Type: storage.Favorited, UpdateTime: 9}}
+	favorite := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 3, To: 4, Item: 5, Type: storage.Favorited, UpdateTime: 9}}
 	counts := storage.Counts{Following: 1, Follower: 2, Friend: 3, Posts: 4, Favorites: 5, Favorited: 6, Version: 7}
 	user := storage.User{ID: 5, Handle: "five", Name: "Five", Locked: true, Attributes: `{"a":1}`, CreatedAt: 8, UpdatedAt: 9}
 	sent := storage.Change{

@@ -77,5 +77,5 @@ func (e Event) concerns() [2]storage.UserID {
 // about is the event reduced to what all events about the same row, user or post share.
 func (e Event) about() Event {
 	users := e.concerns()
-	return Event{Kind: e.Kind, Row: storage.Row{Side: e.Side, Edge: storage.Edge{From: users[0], To: users[1], Post: e.Edge.Post}}, Post: e.Post}
+	return Event{Kind: e.Kind, Row: storage.Row{Side: e.Side, Edge: storage.Edge{From: users[0], To: users[1], Item: e.Edge.Item}}, Post: e.Post}
 }

@@ -36,7 +36,7 @@ func (j *Judge) Change(side storage.Side, by *Actor, ch storage.EdgeChange, o st
 	if ch.With && by.failed != nil {
 		return storage.Result[storage.Changed]{Err: by.failed}
 	}
-	c := &change{Judge: j, Actor: by, EdgeChange: ch, ChangeOptions: o, side: side, pair: storage.Pair{From: by.User, To: ch.To, Post: ch.Item}}
+	c := &change{Judge: j, Actor: by, EdgeChange: ch, ChangeOptions: o, side: side, pair: storage.Pair{From: by.User, To: ch.To, Item: ch.Item}}
 	c.old = j.Now(side, c.pair)
 	judge := c.edge
 	switch {

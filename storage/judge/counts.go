@@ -97,7 +97,7 @@ func (j *Judge) KindDiffs() map[storage.OwnerKind]storage.KindCount {
 		if diffs == nil {
 			diffs = make(map[storage.OwnerKind]storage.KindCount)
 		}
-		of := storage.OwnerKind{Owner: at.side.Owner(at.pair), Kind: at.pair.Post}
+		of := storage.OwnerKind{Owner: at.side.Owner(at.pair), Kind: at.pair.Item}
 		n := diffs[of]
 		if at.side == storage.Relations {
 			n.Outgoing += diff

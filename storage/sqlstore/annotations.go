@@ -190,7 +190,7 @@ func (a *besideAdder) first(row storage.Annotation) (found, added bool, err erro
 
 func (a *besideAdder) detail(row storage.Annotation) (found, added bool, err error) {
 	var old storage.Detail
-	detail, key := storage.Detail{EndsAt: row.EndsAt, Attributes: string(row.Attributes)}, []any{int64(row.From), int64(row.To), row.Post}
+	detail, key := storage.Detail{EndsAt: row.EndsAt, Attributes: string(row.Attributes)}, []any{int64(row.From), int64(row.To), row.Item}
 	found, err = a.readOne(sqlDetailOf, append(key, int64(row.At)), &old.EndsAt, &old.Attributes)
 	if err != nil || !found || old != (storage.Detail{}) || detail == old {
 		return found, false, err

@@ -338,7 +338,7 @@ func edgeArguments(side storage.Side, edges []storage.Edge) []any {
 		p := e.Pair()
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
 		if side.HasItem() {
-			args = append(args, p.Post)
+			args = append(args, p.Item)
 		}
 		args = append(args, int64(e.Type), int64(e.UpdateTime))
 	}

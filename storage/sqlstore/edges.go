@@ -51,7 +51,7 @@ func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text st
 	for _, p := range pairs {
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
 		if side.HasItem() {
-			args = append(args, p.Post)
+			args = append(args, p.Item)
 		}
 	}
 	return db.Listed(s.sql.Text(sqlEdges[side]), len(pairs)), args
@@ -149,7 +149,7 @@ func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {
 	s.row.Scan(rows)
 	p := s.side.Pair(storage.UserID(s.row.At(0)), storage.UserID(s.row.At(1)))
 	if s.side.HasItem() {
-		p.Post = s.row.At(4)
+		p.Item = s.row.At(4)
 	}
 	return p.Edge(storage.EdgeType(s.row.At(2)), storage.Micros(s.row.At(3))), s.row.Err
 }

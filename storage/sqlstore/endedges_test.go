@@ -118,7 +118,7 @@ func tie(t *testing.T, store *sqlstore.Store, user storage.UserID, peers []stora
 	for i, peer := range peers {
 		edges := map[storage.Side][]storage.Edge{
 			storage.Forward:   {{From: user, To: peer, Type: storage.Following, UpdateTime: 1}, {From: peer, To: user, Type: storage.Following, UpdateTime: 1}},
-			storage.Favorites: {{From: user, To: peer, Post: 7, Type: storage.Favorited, UpdateTime: 1}},
+			storage.Favorites: {{From: user, To: peer, Item: 7, Type: storage.Favorited, UpdateTime: 1}},
 		}
 		if i == 0 {
 			edges[storage.Requests] = []storage.Edge{{From: user, To: peer, Type: storage.Declined, UpdateTime: 1}}

@@ -32,13 +32,13 @@ func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []
 		owner: func(q storage.RowsQuery) storage.UserID { return q.Owner },
 		text: func(q storage.RowsQuery, args []any) (string, []any) {
 			if args = append(args, int64(q.Owner), int64(q.After)); q.Side.HasItem() {
-				return sqlAllItems[q.Side], append(args, int64(q.After), q.Post, q.Limit)
+				return sqlAllItems[q.Side], append(args, int64(q.After), q.Item, q.Limit)
 			}
 			return sqlAllRows[q.Side], append(args, q.Limit)
 		},
 		scan: func(rows *sql.Rows, queries []storage.RowsQuery) (i int, e storage.Edge, err error) {
 			var owner, peer storage.UserID
-			err = rows.Scan(&i, &owner, &peer, &e.Type, &e.UpdateTime, &e.Post)
+			err = rows.Scan(&i, &owner, &peer, &e.Type, &e.UpdateTime, &e.Item)
 			pair := queries[i].Side.Pair(owner, peer)
 			e.From, e.To = pair.From, pair.To
 			return i, e, err

@@ -207,13 +207,13 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 	given, by, pairs := make([]storage.FavoritesQuery, len(posts)), make([]storage.PageQuery, len(posts)), make([]storage.Pair, len(posts))
 	for i, id := range posts {
 		given[i] = storage.FavoritesQuery{User: id.Author, After: storage.Place{CreatedAt: 1000, Number: 7}, Limit: 20}
-		by[i] = storage.PageQuery{Owner: id.Author, Post: id.Number, After: storage.Position{UpdateTime: 1000, Peer: 10_500}, Limit: 20}
-		pairs[i] = storage.Pair{From: 1, To: id.Author, Post: id.Number}
+		by[i] = storage.PageQuery{Owner: id.Author, Item: id.Number, After: storage.Position{UpdateTime: 1000, Peer: 10_500}, Limit: 20}
+		pairs[i] = storage.Pair{From: 1, To: id.Author, Item: id.Number}
 	}
 	kinds, details := make([]storage.OwnerKind, len(posts)), make([]storage.Pair, len(posts))
 	for i, id := range posts {
 		kinds[i] = storage.OwnerKind{Owner: id.Author, Kind: int64(101 + i%4)}
-		details[i] = storage.Pair{From: id.Author, To: 10_000, Post: kinds[i].Kind}
+		details[i] = storage.Pair{From: id.Author, To: 10_000, Item: kinds[i].Kind}
 	}
 	storage.KindLookups.Read(t.Context(), s, kinds...)
 	storage.DetailLookups.Read(t.Context(), s, details...)
@@ -222,7 +222,7 @@ func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 		for _, backward := range []bool{false, true} {
 			for _, at := range []storage.Position{{}, {UpdateTime: 50, Peer: 10_050}} {
 				storage.PageLookups[side].Read(t.Context(), s, storage.Each(kinds, func(k storage.OwnerKind) storage.PageQuery {
-					return storage.PageQuery{Owner: k.Owner, Post: k.Kind, Limit: 20, After: at, Backward: backward}
+					return storage.PageQuery{Owner: k.Owner, Item: k.Kind, Limit: 20, After: at, Backward: backward}
 				})...)
 			}
 		}
@@ -269,7 +269,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 			check(nil, r, r.Err)
 		}
 	}
-	pair := storage.Pair{From: author, To: 77_777, Post: 101}
+	pair := storage.Pair{From: author, To: 77_777, Item: 101}
 	for _, r := range s.Apply(t.Context(), storage.Relations, []storage.Edge{pair.Edge(storage.Related, 9)}, storage.IfNewer) {
 		check(nil, r, r.Err)
 	}
@@ -307,7 +307,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 		check(storage.WordLookups.Get(ctx, s, storage.WordQuery{Prefix: prefix, Limit: limit}))
 	}
 	for _, upTo := range []storage.Micros{1, 5000, 1 << 60} {
-		for _, after := range []storage.RelationRow{{}, {Edge: storage.Edge{From: 900, To: 1000, Post: 3}, Detail: storage.Detail{EndsAt: 3000}}} {
+		for _, after := range []storage.RelationRow{{}, {Edge: storage.Edge{From: 900, To: 1000, Item: 3}, Detail: storage.Detail{EndsAt: 3000}}} {
 			check(storage.DueLookups.Get(ctx, s, storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit}, UpTo: upTo}))
 		}
 	}
@@ -489,9 +489,9 @@ func runScans(t *testing.T, s *Store) {
 				check(at.Rows(ctx, storage.Requests, after, limit))
 				check(at.Rows(ctx, storage.Favorites, after, limit))
 				check(at.Relations(ctx, after, limit))
-				after.Post = 101
+				after.Item = 101
 				check(at.Relations(ctx, after, limit))
-				after.Post = 0
+				after.Item = 0
 				for _, kind := range storage.AnnotationKinds {
 					check(at.Annotations(ctx, kind, after, limit))
 				}

@@ -448,7 +448,7 @@ func faultyWrites() map[string]operation {
 			edges := slices.Concat(edgesFrom(side, owner, n, storage.Following), edgesFrom(side, owner+1, n-1, storage.None))
 			if side.HasItem() {
 				for i := range edges {
-					edges[i].Post = int64(i + 1)
+					edges[i].Item = int64(i + 1)
 				}
 			}
 			return errorOf(s.Apply(ctx, side, edges, storage.IfNewer))

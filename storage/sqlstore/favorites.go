@@ -33,7 +33,7 @@ func (s *Store) readFavoritePages(ctx context.Context, queries []storage.Favorit
 
 func scanFavorite[Q any](rows *sql.Rows, _ []Q) (i int, e storage.Edge, err error) {
 	e.Type = storage.Favorited
-	err = rows.Scan(&i, &e.From, &e.To, &e.UpdateTime, &e.Post)
+	err = rows.Scan(&i, &e.From, &e.To, &e.UpdateTime, &e.Item)
 	return i, e, err
 }
 

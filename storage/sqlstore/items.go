@@ -66,7 +66,7 @@ func (s *Store) readDetails(ctx context.Context, pairs []storage.Pair) []storage
 func detailsStatement(dialect *db.Dialect, pairs []storage.Pair) (string, []any) {
 	var args []any
 	for _, p := range pairs {
-		args = append(args, int64(p.From), int64(p.To), p.Post)
+		args = append(args, int64(p.From), int64(p.To), p.Item)
 	}
 	return db.Listed(dialect.Text(sqlDetails), len(pairs)), args
 }
@@ -75,7 +75,7 @@ func eachDetail(take func(storage.Pair, storage.Detail)) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var p storage.Pair
 		var d storage.Detail
-		err := rows.Scan(&p.From, &p.To, &p.Post, &d.EndsAt, &d.Attributes)
+		err := rows.Scan(&p.From, &p.To, &p.Item, &d.EndsAt, &d.Attributes)
 		take(p, d)
 		return err
 	}
@@ -116,10 +116,10 @@ func (s *Store) readDue(ctx context.Context, q storage.DueQuery) ([]storage.Rela
 	after := q.After
 	return ownPage(q.Limit, func(limit int, own func(storage.RelationRow, bool)) error {
 		at, from, to := int64(after.EndsAt), int64(after.From), int64(after.To)
-		args := []any{at, int64(q.UpTo), at, from, from, to, to, after.Post, limit}
+		args := []any{at, int64(q.UpTo), at, from, from, to, to, after.Item, limit}
 		return s.db.Query(ctx, "relations.due", q.Shard, limit, sqlDueRelations, args, func(rows *sql.Rows) error {
 			after.Type = storage.Related
-			err := rows.Scan(&after.From, &after.To, &after.Post, &after.UpdateTime, &after.EndsAt)
+			err := rows.Scan(&after.From, &after.To, &after.Item, &after.UpdateTime, &after.EndsAt)
 			own(after, s.shards.Of(after.From) == q.Shard)
 			return err
 		})
@@ -130,7 +130,7 @@ func (s *Store) readDue(ctx context.Context, q storage.DueQuery) ([]storage.Rela
 func (c *edgeChange) lookItems() error {
 	var pairs, inline, users []storage.Pair
 	for _, j := range c.jobs {
-		pair := storage.Pair{From: j.user, To: j.change.To, Post: j.change.Item}
+		pair := storage.Pair{From: j.user, To: j.change.To, Item: j.change.Item}
 		pairs = append(pairs, pair)
 		if c.inverse && c.isLocal(j.change.To) {
 			inline = append(inline, pair)
@@ -233,7 +233,7 @@ func withDetails(edges []storage.Edge, details map[storage.Pair]storage.Detail) 
 		if e.Type == storage.Related {
 			d = details[e.Pair()]
 		}
-		args = append(args, int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime), int64(d.EndsAt), d.Attributes)
+		args = append(args, int64(e.From), int64(e.To), e.Item, int64(e.Type), int64(e.UpdateTime), int64(d.EndsAt), d.Attributes)
 	}
 	return args
 }

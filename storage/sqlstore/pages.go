@@ -40,7 +40,7 @@ func (s *Store) readPages(ctx context.Context, side storage.Side, queries []stor
 		owner: func(q storage.PageQuery) storage.UserID { return q.Owner },
 		text: func(q storage.PageQuery, args []any) (string, []any) {
 			if args = append(args, int64(q.Owner)); side.HasItem() {
-				args = append(args, q.Post)
+				args = append(args, q.Item)
 			}
 			return pageOf(side, q, sqlPage[side], append(args, int64(kindOf(q))))
 		},
@@ -49,7 +49,7 @@ func (s *Store) readPages(ctx context.Context, side storage.Side, queries []stor
 			var at storage.Micros
 			err = rows.Scan(&i, &peer, &at)
 			e = side.Pair(queries[i].Owner, peer).Edge(kindOf(queries[i]), at)
-			e.Post = queries[i].Post
+			e.Item = queries[i].Item
 			return i, e, err
 		},
 		order: func(q storage.PageQuery, page []storage.Edge) { sortNewestFirst(side, page, q.Backward) },

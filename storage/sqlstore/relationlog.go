@@ -56,7 +56,7 @@ func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
 		args := make([]any, 0, 6*len(chunk))
 		for _, e := range chunk {
-			args = append(args, int64(side), int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime))
+			args = append(args, int64(side), int64(e.From), int64(e.To), e.Item, int64(e.Type), int64(e.UpdateTime))
 		}
 		if _, err := w.Exec(len(chunk), db.Listed(sqlAppendLog, len(chunk)), args...); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) 
 	var entries []storage.LogEntry
 	err := s.db.Query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, func(rows *sql.Rows) error {
 		var e storage.LogEntry
-		err := rows.Scan(&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Post, &e.Edge.Type, &e.Edge.UpdateTime)
+		err := rows.Scan(&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Item, &e.Edge.Type, &e.Edge.UpdateTime)
 		entries = append(entries, e)
 		return err
 	})

@@ -83,7 +83,7 @@ func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair,
 		return err
 	}
 	if side.HasItem() && after.From > 0 {
-		if err := m.Scan(ctx, "shard.rows", sqlRestOfPair[side], []any{int64(after.From), int64(after.To), after.Post, limit}, each); err != nil {
+		if err := m.Scan(ctx, "shard.rows", sqlRestOfPair[side], []any{int64(after.From), int64(after.To), after.Item, limit}, each); err != nil {
 			return nil, err
 		}
 	}

@@ -252,7 +252,7 @@ func (g *grower) checkRows() {
 		var pairs []storage.Pair
 		var kinds []storage.EdgeType
 		g.acknowledged.Range(func(pair, kind any) bool {
-			if p := pair.(storage.Pair); sides[0].HasItem() == (p.Post != 0) {
+			if p := pair.(storage.Pair); sides[0].HasItem() == (p.Item != 0) {
 				pairs, kinds = append(pairs, p), append(kinds, kind.(storage.EdgeType))
 			}
 			return true

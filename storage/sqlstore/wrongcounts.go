@@ -65,7 +65,7 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 
 // The columns of statements that find wrong counts.
 func ofUsers(w *storage.WrongCount) []any { return []any{&w.User, &w.Have, &w.Are} }
-func ofItems(w *storage.WrongCount) []any { return []any{&w.User, &w.Post, &w.Have, &w.Are} }
+func ofItems(w *storage.WrongCount) []any { return []any{&w.User, &w.Item, &w.Have, &w.Are} }
 
 // wrongIn runs statements that find wrong counts of a range of owners.
 func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners storage.OwnerRange, columns func(*storage.WrongCount) []any, texts ...string) ([]storage.WrongCount, error) {
@@ -75,7 +75,7 @@ func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners stor
 			var w storage.WrongCount
 			err := rows.Scan(columns(&w)...)
 			if isOf(owners, w.User) {
-				wrong[storage.PostID{Author: w.User, Number: w.Post}] = w // the last edge may end between the statements
+				wrong[storage.PostID{Author: w.User, Number: w.Item}] = w // the last edge may end between the statements
 			}
 			return err
 		})
@@ -84,7 +84,7 @@ func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners stor
 		}
 	}
 	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int {
-		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Post, b.Post))
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Item, b.Item))
 	}), nil
 }
 

@@ -26,7 +26,7 @@ func AppendEdge(to []byte, e storage.Edge) []byte {
 
 // AppendItem writes an edge that names an item.
 func AppendItem(to []byte, e storage.Edge) []byte {
-	return binary.AppendUvarint(AppendEdge(to, e), uint64(e.Post))
+	return binary.AppendUvarint(AppendEdge(to, e), uint64(e.Item))
 }
 
 // AppendRow writes a row.
@@ -59,7 +59,7 @@ func (r *Decoder) Edge() storage.Edge {
 // Item reads an edge that names an item, whose number is 1 … 2^63−1.
 func (r *Decoder) Item() storage.Edge {
 	e := r.Edge()
-	if e.Post = int64(r.UserID()); r.failed {
+	if e.Item = int64(r.UserID()); r.failed {
 		return storage.Edge{}
 	}
 	return e

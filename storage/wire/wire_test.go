@@ -71,7 +71,7 @@ func TestRowsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := storage.Row{Side: rapid.SampledFrom(storage.AllSides[:]).Draw(t, "side"), Edge: edges().Draw(t, "edge")}
 		if sent.Side.HasItem() {
-			sent.Edge.Post = rapid.Int64Range(1, math.MaxInt64).Draw(t, "post")
+			sent.Edge.Item = rapid.Int64Range(1, math.MaxInt64).Draw(t, "post")
 		}
 		text := wire.AppendRow(nil, sent)
 		if r := wire.NewDecoder(string(text)); r.Row() != sent || r.End() != nil {

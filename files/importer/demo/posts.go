@@ -71,7 +71,7 @@ func Favored(seed uint64, edges []storage.Edge, posts []storage.NewPost) []stora
 	favorites := make([]storage.Edge, 0, Favorites)
 	for len(favorites) < Favorites {
 		post := pick(d, posts)
-		pair := storage.Pair{From: pick(d, followers[post.Author]), To: post.Author, Post: post.Number}
+		pair := storage.Pair{From: pick(d, followers[post.Author]), To: post.Author, Item: post.Number}
 		at := post.At + second*storage.Micros(30+d.under(7200))
 		if !seen[pair] {
 			seen[pair] = true

@@ -25,7 +25,7 @@ func (s *Store) ChangeEdges(ctx context.Context, side storage.Side, user storage
 		return refuse(results, fmt.Errorf("change edges of user %d: %w", user, err))
 	}
 	pairs := storage.Each(changes, func(ch storage.EdgeChange) storage.Pair {
-		return storage.Pair{From: user, To: ch.To, Post: ch.Item}
+		return storage.Pair{From: user, To: ch.To, Item: ch.Item}
 	})
 	j := s.judge(pairs...)
 	j.Details = maps.Clone(s.details)
@@ -82,7 +82,7 @@ func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 	for _, p := range pairs {
 		for _, side := range storage.AllSides {
 			for _, pair := range []storage.Pair{p, {From: p.From, To: p.To}, {From: p.To, To: p.From}} {
-				if e, exists := s.edge(side, pair); exists && side.HasItem() == (pair.Post != 0) {
+				if e, exists := s.edge(side, pair); exists && side.HasItem() == (pair.Item != 0) {
 					j.Know(side, e)
 				}
 			}

@@ -32,7 +32,7 @@ func (s *Store) findKindCounts(k storage.OwnerKind) (storage.KindCount, bool) {
 // itemCount is what is counted of an item on a side: the number of its edges, and what the store has.
 func (s *Store) itemCount(side storage.Side, id storage.PostID) (have, are int64, known bool) {
 	for _, e := range s.tables[side][id.Author] {
-		if e.Post == id.Number {
+		if e.Item == id.Number {
 			are += judge.Counted(e.Type)
 		}
 	}
@@ -64,16 +64,16 @@ func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, _ int, o
 		items[storage.PostID{Author: of.Owner, Number: of.Kind}] = true
 	}
 	for _, e := range s.owned(side, owners) {
-		items[storage.PostID{Author: side.Owner(e.Pair()), Number: e.Post}] = true
+		items[storage.PostID{Author: side.Owner(e.Pair()), Number: e.Item}] = true
 	}
 	var wrong []storage.WrongCount
 	for id := range items {
 		if have, are, known := s.itemCount(side, id); known && isOf(owners, id.Author) && have != are {
-			wrong = append(wrong, storage.WrongCount{User: id.Author, Post: id.Number, Have: have, Are: are})
+			wrong = append(wrong, storage.WrongCount{User: id.Author, Item: id.Number, Have: have, Are: are})
 		}
 	}
 	slices.SortFunc(wrong, func(a, b storage.WrongCount) int {
-		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Post, b.Post))
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Item, b.Item))
 	})
 	return wrong, nil
 }

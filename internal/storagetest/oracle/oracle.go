@@ -103,7 +103,7 @@ type end struct {
 	post int64
 }
 
-func endOf(side storage.Side, pair storage.Pair) end { return end{side.Peer(pair), pair.Post} }
+func endOf(side storage.Side, pair storage.Pair) end { return end{side.Peer(pair), pair.Item} }
 
 // New returns an empty store.
 func New(options ...Option) *Store {

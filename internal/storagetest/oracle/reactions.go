@@ -18,7 +18,7 @@ func (s *Store) findReactions(q storage.ReactionsQuery) (list []storage.Reaction
 		of := map[storage.ReactionKind]storage.EdgeType{storage.PostFavorites: storage.Favorited, storage.PostMentions: storage.Mentioned}
 		for _, e := range s.byPeer(storage.FavoriteInbox, q.User) {
 			if e.Type == of[q.Kind] {
-				list = append(list, storage.Reaction{Place: storage.Place{CreatedAt: e.UpdateTime, Number: e.Post}, By: e.From, Post: e.Post})
+				list = append(list, storage.Reaction{Place: storage.Place{CreatedAt: e.UpdateTime, Number: e.Item}, By: e.From, Post: e.Item})
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func (s *Store) findPages(side storage.Side, q storage.PageQuery) ([]storage.Edg
 // findAllRows answers [storage.RowLookups].
 func (s *Store) findAllRows(q storage.RowsQuery) ([]storage.Edge, bool) {
 	rows := slices.DeleteFunc(s.byPeer(q.Side, q.Owner), func(e storage.Edge) bool {
-		behind := cmp.Or(cmp.Compare(q.Side.Peer(e.Pair()), q.After), cmp.Compare(e.Post, q.Post))
+		behind := cmp.Or(cmp.Compare(q.Side.Peer(e.Pair()), q.After), cmp.Compare(e.Item, q.Item))
 		return e.Type == storage.None || behind <= 0
 	})
 	return rows[:min(q.Limit, len(rows))], true
@@ -88,7 +88,7 @@ func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 	}
 	for _, edge := range s.newestFirst(side, q.Owner, kind) {
 		at := storage.PositionOf(side, edge)
-		if side.HasItem() && edge.Post != q.Post {
+		if side.HasItem() && edge.Item != q.Item {
 			continue
 		}
 		if q.After != (storage.Position{}) && compare(at, q.After) <= 0 {

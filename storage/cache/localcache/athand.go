@@ -43,8 +43,8 @@ func (c *Cache) keeps() {
 
 	c.rows = newAnswers(c, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, c.readShortRows)
 	for _, side := range storage.AllSides {
-		c.pages[side] = keepAnswers(c, storage.PageLookups[side], func(q storage.PageQuery) storage.PostID { return itemOf(side, q.Owner, q.Post) }, lists[storage.Edge]())
-		c.edges[side] = keepAnswers(c, storage.EdgeLookups[side], func(p storage.Pair) storage.PostID { return itemOf(side, side.Owner(p), p.Post) }, values[storage.Edge]())
+		c.pages[side] = keepAnswers(c, storage.PageLookups[side], func(q storage.PageQuery) storage.PostID { return itemOf(side, q.Owner, q.Item) }, lists[storage.Edge]())
+		c.edges[side] = keepAnswers(c, storage.EdgeLookups[side], func(p storage.Pair) storage.PostID { return itemOf(side, side.Owner(p), p.Item) }, values[storage.Edge]())
 		if side != storage.FavoriteInbox { // of a post, the rows are never all read
 			define(c, storage.EdgeLookups[side], answerKind, func(p storage.Pair, r *storage.Result[storage.Edge]) bool { return c.besideEdge(side, p, r) },
 				func(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Edge] {

@@ -84,7 +84,7 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	if cache.AtHand(&b); posts.Open() {
 		t.Error("posts that are kept are not at hand")
 	}
-	favorite := storage.Edge{From: 3, To: one.Author, Post: one.Number, Type: storage.Following, UpdateTime: 5}
+	favorite := storage.Edge{From: 3, To: one.Author, Item: one.Number, Type: storage.Following, UpdateTime: 5}
 	for what, change := range map[string]struct {
 		event events.Event
 		reads int64
@@ -155,7 +155,7 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	cache := newCache(t, inner, 1<<20)
 	count := func() int64 { return storage.PostLookups.Read(t.Context(), cache, one)[0].Value.Counts.Favorites }
 	count()
-	row := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 2, To: 1, Post: 7, Type: storage.Following, UpdateTime: 5}}
+	row := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 2, To: 1, Item: 7, Type: storage.Following, UpdateTime: 5}}
 	if r := inner.Apply(t.Context(), row.Side, []storage.Edge{row.Edge}, storage.IfNewer)[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
