@@ -14,7 +14,7 @@ import (
 	"kith/storage/wire"
 )
 
-// kept is what is in memory. Users, posts, blocks and lists of up to shortList are bytes in blocks that the garbage
+// entries are what is in memory. Users, posts, blocks and lists of up to shortList are bytes in blocks that the garbage
 // collector does not look into. Long lists, which are few and large, are kept as the sets that are used, in a cache of
 // their own, which has half of the memory at most. Values that are too long for a block are in it, too. The blocks have
 // the memory that this cache and the directory leave.
