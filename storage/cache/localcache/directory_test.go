@@ -67,12 +67,8 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 	if err := c.number(t.Context(), brokenLister{store, nil}, 2); err != nil {
 		t.Fatal(err)
 	}
-	c.profiles.end(c, profileKey(2), user, storage.Result[storage.Profile]{Found: true}, func(r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
-		return c.profiles.keep(profileKey(2), r, nil)
-	})
-	c.lists[storage.Forward].end(c, listOf(2), following, storage.Result[*list]{Value: c.makeList(storage.Forward, storage.List{}, 0), Found: true}, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
-		return c.keepList(listOf(2), r, late)
-	})
+	c.profiles.end(c, profileKey(2), user, storage.Result[storage.Profile]{Found: true}, c.profiles.keep)
+	c.lists[storage.Forward].end(c, listOf(2), following, storage.Result[*list]{Value: c.makeList(storage.Forward, storage.List{}, 0), Found: true}, c.keepList)
 	for id := range storage.UserID(2) {
 		if _, kept := get[*said](c, profileKey(id+1)); !kept {
 			t.Errorf("user %d is forgotten", id+1)

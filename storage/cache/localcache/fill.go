@@ -22,8 +22,10 @@ type fill[V any] struct {
 	result  storage.Result[V]
 	outages *storage.Outages // that the read has found
 
-	missed bool           // something changed since the read began: it is not kept
-	late   []storage.Edge // rows that came since then, for the list that is being read
+	missed bool // something changed since the read began: it is not kept
+
+	// Rows that came since the read began, for the list that is being read: those who join then get them, whether it is kept or not.
+	late []storage.Edge
 }
 
 // begin joins the read of a key, or begins one, which the caller must then end.
@@ -80,19 +82,22 @@ func (f *fills[Q, V]) abandonAll() {
 	f.open = nil
 }
 
-// end publishes the result of a read. keep puts it into the cache, unless it may have missed
+// end publishes the result of a read. keep puts it into the cache if it may, which it may not if the read has missed
 // something; the stripe is held meanwhile, so that no change comes in between.
-func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep func(storage.Result[V], []storage.Edge) storage.Result[V]) {
+func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep keeper[V]) {
 	lock := c.stripe(k)
 	lock.Lock()
-	if r.Err == nil && !one.missed && c.Mode() == On {
-		r = keep(r, one.late)
+	if r.Err == nil {
+		r = keep(k, r, one.late, !one.missed && c.Mode() == On)
 	}
 	one.result = r
 	f.leave(k, one)
 	lock.Unlock()
 	close(one.done)
 }
+
+// keeper puts the result of a read into the cache, if it may, and returns it with the rows that came since the read began.
+type keeper[V any] func(k key, r storage.Result[V], late []storage.Edge, may bool) storage.Result[V]
 
 // wait returns the result of a read, or an error once the context ends.
 func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
@@ -122,8 +127,7 @@ type source[Q comparable, V any] struct {
 	known func(key, *storage.Result[V]) bool
 	// read reads ids from the store.
 	read func(context.Context, []Q) []storage.Result[V]
-	// keep puts a result into the cache, with the rows that came since it was read.
-	keep func(key, storage.Result[V], []storage.Edge) storage.Result[V]
+	keep keeper[V]
 	// warming means that no request has asked for the keys.
 	warming bool
 }
@@ -141,9 +145,11 @@ func saying[Q comparable, V any](
 			}
 			return ok
 		},
-		keep: func(k key, r storage.Result[V], _ []storage.Edge) storage.Result[V] {
-			if life := lives(k, r); life != (lifetime{}) {
-				c.set(k, form.said(r, life))
+		keep: func(k key, r storage.Result[V], _ []storage.Edge, may bool) storage.Result[V] {
+			if may {
+				if life := lives(k, r); life != (lifetime{}) {
+					c.set(k, form.said(r, life))
+				}
 			}
 			return r
 		},
@@ -181,7 +187,7 @@ func (from *source[Q, V]) fetch(ctx context.Context, ids []Q) []storage.Result[V
 		one, mine := from.begin(k)
 		if mine {
 			if from.known(k, &results[i]) { // another's read has ended in between
-				from.end(c, k, one, results[i], func(r storage.Result[V], _ []storage.Edge) storage.Result[V] { return r })
+				from.end(c, k, one, results[i], func(_ key, r storage.Result[V], _ []storage.Edge, _ bool) storage.Result[V] { return r })
 				continue
 			}
 			missing = append(missing, missed[Q, V]{id, k, one})
@@ -255,8 +261,7 @@ func (from *source[Q, V]) readAll(ctx context.Context, all []missed[Q, V]) {
 		ids[i], m.fill.outages = m.id, storage.OutagesOf(reading)
 	}
 	for i, r := range from.read(reading, ids) {
-		k := all[i].key
-		from.end(c, k, all[i].fill, r, func(r storage.Result[V], late []storage.Edge) storage.Result[V] { return from.keep(k, r, late) })
+		from.end(c, all[i].key, all[i].fill, r, from.keep)
 		answered++
 	}
 }

@@ -96,10 +96,12 @@ func (c *Cache) readLists(ctx context.Context, from storage.Bundler, side storag
 	return results
 }
 
-// keepList puts a list into the cache, with the rows that came while it was read.
-func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
+// keepList is the [keeper] of lists.
+func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge, may bool) storage.Result[*list] {
 	if !r.Found {
-		c.set(k, &long{c.lives(keep), new(atomic.Int32)})
+		if may {
+			c.set(k, &long{c.lives(keep), new(atomic.Int32)})
+		}
 		return r
 	}
 	now := storage.MicrosOf(c.now())
@@ -109,7 +111,9 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 		}
 		r.Value = r.Value.with(e, now)
 	}
-	c.set(k, r.Value)
+	if may {
+		c.set(k, r.Value)
+	}
 	return r
 }
 
@@ -143,11 +147,8 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 	}()
 	began := time.Now()
 	defer func() {
-		c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
-			if !r.Found {
-				return r // too long to be kept: what is known of it stays
-			}
-			return c.keepList(k, r, late)
+		c.lists[side].end(c, k, one, r, func(k key, r storage.Result[*list], late []storage.Edge, may bool) storage.Result[*list] {
+			return c.keepList(k, r, late, may && r.Found) // if it is too long to be kept, what is known of it stays
 		})
 		if !r.Found {
 			asked.Store(-rebuildAfter)

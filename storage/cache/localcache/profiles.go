@@ -21,11 +21,13 @@ var blocks = lists[storage.UserID]()
 // readUserIDs answers [storage.HandleLookups]. Whose a handle is stays true as long as that user, which is kept as others are, has the
 // handle. That it is nobody's is kept until somebody is created or renamed.
 func (c *Cache) readUserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	keep := func(k key, r storage.Result[storage.UserID], _ []storage.Edge) storage.Result[storage.UserID] {
+	keep := func(k key, r storage.Result[storage.UserID], _ []storage.Edge, may bool) storage.Result[storage.UserID] {
 		if r.Found {
 			k.stamp = 0
 		}
-		c.set(k, &said{c.livesIf(r.Found), binary.NativeEndian.AppendUint64(nil, uint64(r.Value))})
+		if may {
+			c.set(k, &said{c.livesIf(r.Found), binary.NativeEndian.AppendUint64(nil, uint64(r.Value))})
+		}
 		return r
 	}
 	// What is known is found by the handle itself, before there is a key.

@@ -31,8 +31,8 @@ func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []s
 // recommendersBy is where recommenders are read from.
 func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []storage.UserID) []storage.Result[idset.Recommender]) *source[storage.UserID, idset.Recommender] {
 	dir, now := c.directory.Load(), c.now().UnixMicro()
-	keep := func(k key, r storage.Result[idset.Recommender], _ []storage.Edge) storage.Result[idset.Recommender] {
-		if r.Found && c.directory.Load() == dir {
+	keep := func(k key, r storage.Result[idset.Recommender], _ []storage.Edge, may bool) storage.Result[idset.Recommender] {
+		if may && r.Found && c.directory.Load() == dir {
 			c.kept.flat.set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keep).until.UnixMicro())
 		}
 		return r

@@ -1,0 +1,60 @@
+package localcache_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"kith/internal/storagetest/oracle"
+	"kith/storage"
+	"kith/storage/cache/localcache"
+)
+
+// Who asks for a list after a change of it has been acknowledged sees the change, also if it waits for a read that began before, and the
+// list is not kept after all: the cache is turned off meanwhile, or forgets everything.
+func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
+	for name, what := range map[string]func(*localcache.Cache){
+		"it is kept":                   func(*localcache.Cache) {},
+		"the cache forgets":            (*localcache.Cache).Forget,
+		"the cache is turned off":      func(c *localcache.Cache) { c.Switch(localcache.Off) },
+		"the rows are asked for again": func(c *localcache.Cache) { c.RequireRows([]storage.Row{{Edge: storage.Edge{From: 1, To: 3}}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner, reads := oracle.New(), make(chan chan struct{}, 9)
+				inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+				cache := localcache.New(localcache.Config{Bytes: 1 << 20, Store: &slow{Store: inner, hold: func(what string) {
+					if what == "lists" {
+						goOn := make(chan struct{})
+						reads <- goOn
+						<-goOn
+					}
+				}}})
+				defer cache.Close()
+				shown := make(chan int, 2)
+				ask := func() {
+					page := storage.PageLookups[storage.Forward].Read(t.Context(), cache, storage.PageQuery{Owner: 1, Limit: 3})[0]
+					shown <- len(page.Value)
+				}
+				go ask()
+				first := <-reads // it has read that there is nobody
+				row := storage.Row{Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}}
+				inner.Apply(t.Context(), storage.Forward, []storage.Edge{row.Edge}, storage.IfNewer)
+				cache.Apply(t.Context(), storage.ChangedRows(row), true)
+				go ask()
+				synctest.Wait()
+				what(cache)
+				close(first)
+				synctest.Wait()
+				for len(reads) > 0 {
+					close(<-reads)
+					synctest.Wait()
+				}
+				<-shown
+				if n := <-shown; n != 1 {
+					t.Errorf("it has %d followings after an acknowledged follow", n)
+				}
+			})
+		})
+	}
+}
