@@ -331,7 +331,8 @@ func TestFeedItems(t *testing.T) {
 	})
 }
 
-// The event of a follow, or of a list's new member, may come after those of posts that were published later.
+// The event of a follow, or of a list's new member, may come after those of posts that were published later, or not at all: then it is
+// told that something of the viewer was missed.
 func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 	onShards(t, apitest.Options{Redundancy: never{}}, func(t *testing.T, v *village) {
 		v.does(v.a, "follow", v.b)
@@ -343,8 +344,8 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			joins func()
 		}{
 			{`postAdded`, storage.Forward, 0, func() { v.does(v.a, "follow", v.c) }},
+			{`postAdded # missed`, storage.Forward, 0, func() { v.does(v.a, "follow", v.d) }},
 			{`postAdded(only: {special: true})`, storage.Forward, time.Hour, func() {
-				v.does(v.a, "follow", v.d)
 				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, v.d), nil).Whole()
 			}},
 			{fmt.Sprintf(`postAdded(only: {list: %q})`, list), storage.Relations, 0, func() {
@@ -352,11 +353,14 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			}},
 		} {
 			author, known := v.c, v.b
-			if strings.Contains(c.field, "special") {
+			special, missed := strings.Contains(c.field, "special"), strings.Contains(c.field, "missed")
+			if special || missed {
 				author = v.d
+			}
+			if special {
 				v.api.As(v.a).Ask(fmt.Sprintf(`mutation { setFollowMark(userId: "%s", special: true) { changed } }`, known), nil).Whole()
 			}
-			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+c.field+` { edge { node { text } } } }`)
+			answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+c.field+"\n { edge { node { text } } } }")
 			until(t, answers, func(i int) { publish(t, v.api, known, "known", fmt.Sprint(k, "-", i)) })
 			c.joins()
 			id := storage.Pair{From: v.a, To: author}
@@ -366,7 +370,11 @@ func TestPostsAheadOfTheEventOfAFollowAreSent(t *testing.T) {
 			publish(t, v.api, author, "new", fmt.Sprint(k))
 			edge := storage.EdgeLookups[c.side].Read(t.Context(), v.store, id)[0].Value
 			edge.UpdateTime += storage.Micros(c.ahead.Microseconds())
-			v.hub.Publish(events.Event{Row: storage.Row{Side: c.side.Replica(), Edge: edge}})
+			if missed {
+				v.hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: v.a, What: storage.Missed}})
+			} else {
+				v.hub.Publish(events.Event{Row: storage.Row{Side: c.side.Replica(), Edge: edge}})
+			}
 			for got := ""; !strings.Contains(got, `"new"`); { // those of the known author may come late
 				select {
 				case got = <-answers:

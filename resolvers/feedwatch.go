@@ -99,7 +99,7 @@ func (w *feedWatch) Read(ctx context.Context, e events.Event) (rows []storage.Po
 		rows, err = w.post(ctx, e.Post.PostID)
 	} else if only, failed := w.learn(ctx); failed != nil {
 		err = failed
-	} else if e.Kind == events.Gap {
+	} else if e.Kind == events.Gap || e.Has(storage.Missed) { // a follow, too, may have come without its event
 		rows, err = w.missed(ctx, only, w.newest-watch.InFlight)
 	} else if only.Contains(e.Edge.To) { // posts that have come since did not wake the watch; one clock has written it, and others the posts
 		since := min(e.Edge.UpdateTime, storage.MicrosOf(time.Now()))
