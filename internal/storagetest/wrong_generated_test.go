@@ -170,7 +170,7 @@ func harmless(kind, flaw string) bool {
 	case family == "packed":
 		return strings.HasPrefix(side, "friend") || strings.HasPrefix(flaw, "ended contexts")
 	case ofUsers:
-		return strings.Contains(flaw, "Post ")
+		return strings.Contains(flaw, "Item ")
 	}
 	return strings.HasPrefix(flaw, "Type is not")
 }
