@@ -28,7 +28,7 @@ export default [
           suffixes: ["Payload", "Connection", "Edge", "Added", "Changed", "Event", "Outcome"],
           types: [
             "PageInfo", "FollowError", "SuggestionExclusions", "NewerPosts", "UnseenActivity", "ListVisibility", "Media",
-            "Consistency", "ReconcileStatus", "ReconcileKind", "EdgesAmong", "LinkedIdentity", "Standing", "AccountsFile", "ModerationEntry", "_Service",
+            "Consistency", "ReconcileStatus", "ReconcileKind", "EdgesAmong", "LinkedIdentity", "Standing", "AccountsFile", "RefusedLine", "ModerationEntry", "_Service",
           ],
         },
       }],
