@@ -287,14 +287,14 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.Below(selected.Named("relationship")))
 	}
 	edges := func(f edgeField) []*model.UserEdge { return selected.madeEdges(ctx, f, viewer, made, at) }
-	followings, followers, blocks, mutes := edges(followingEdge), edges(followerEdge), edges(blockEdge), edges(muteEdge)
+	followings, followers := edges(followingEdge), edges(followerEdge)
 	members, requests := edges(memberEdge), selected.requestEdges(ctx, viewer, made, at)
 	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
 		outcomes[list.Index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],
-			FollowingEdge: followings[i], FollowerEdge: followers[i], BlockEdge: blocks[i], MuteEdge: mutes[i], MemberEdge: members[i], RequestEdge: requests[i],
+			FollowingEdge: followings[i], FollowerEdge: followers[i], MemberEdge: members[i], RequestEdge: requests[i],
 			Error: followError(argument, tie.Err),
 		}
 	}

@@ -161,19 +161,25 @@ func (r *Resolver) WorkOnImports(ctx context.Context, shard int, may func() bool
 	now := r.Relations.Now()
 	q := storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: importsAtOnce}, UpTo: storage.MicrosOf(now)}
 	waits := make(map[storage.UserID]bool)
+	var removed storage.ImportID // all parts of what is done are due together
 	for more := true; more; {
 		due, err := storage.DueImportLookups.Get(ctx, r.Writes, q)
 		if err != nil {
 			return fmt.Errorf("read imports that are due: %w", err)
 		}
 		for _, p := range due {
+			if p.ImportID == removed {
+				continue
+			}
 			if ctx.Err() != nil || !may() {
 				return failed
 			}
 			var err error
 			switch {
 			case p.Done || storage.Micros(p.Number).Time().Add(importsKept).Before(now):
-				_, err = r.Writes.RemoveImport(ctx, p.ImportID)
+				if _, err = r.Writes.RemoveImport(ctx, p.ImportID); err == nil {
+					removed = p.ImportID
+				}
 			case !waits[p.Owner]:
 				_, _, err = r.workOn(ctx, p)
 			}

@@ -3,6 +3,7 @@ package limits
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ var maxBytes = map[string]int{
 
 	"Subscription.changes(after:)": maxChanges,
 }
+
+// longestText is how long any text may be that a variable holds.
+var longestText = slices.Max(slices.Collect(maps.Values(maxBytes)))
 
 const (
 	maxID       = 64  // rel_ and two ids of 19 digits have 43
@@ -242,7 +246,7 @@ const objectValues = 10
 // CheckVariables bounds the variables of a request before they are used, by [Values], [ValueDepth] and the longest text that an
 // argument takes.
 func CheckVariables(vars map[string]any) error {
-	values, longest := 0, max(maxChanges, 4*storage.MaxPostLength)
+	values, longest := 0, longestText
 	var walk func(v any, depth int) error
 	walk = func(v any, depth int) error {
 		if values++; values > Values {

@@ -269,6 +269,28 @@ type FollowManyPayload struct {
 	Outcomes []*FollowOutcome `json:"outcomes"`
 }
 
+// The result of one of many follows or requests, or of one of many users who are put on a list or taken out.
+type FollowOutcome struct {
+	// As given.
+	UserID string `json:"userId"`
+	// False if nothing had to change, or it was refused.
+	Changed bool `json:"changed"`
+	// Null if there is no such user.
+	User *User `json:"user,omitempty"`
+	// The viewer's relationship with the user; null if there is no such user.
+	Relationship *Relationship `json:"relationship,omitempty"`
+	// The new edge in the viewer's followings; null if none was made.
+	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
+	// The new edge in the viewer's followers; null if none was made.
+	FollowerEdge *UserEdge `json:"followerEdge,omitempty"`
+	// The new edge in the members of the list; null if none was made.
+	MemberEdge *UserEdge `json:"memberEdge,omitempty"`
+	// The request to follow a locked user, in the viewer's requests; null if none was made.
+	RequestEdge *RequestEdge `json:"requestEdge,omitempty"`
+	// Why it was refused; null if it was not.
+	Error *FollowError `json:"error,omitempty"`
+}
+
 // A new follower of the viewer.
 type FollowerAdded struct {
 	// The edge in the viewer's `followers`.
