@@ -197,7 +197,7 @@ func TestChangesAreRefused(t *testing.T) {
 		"no cursor":                 {api, apitest.Vars{"after": "x"}, "BAD_USER_INPUT CURSOR_MALFORMED after"},
 		"a cursor of another store": {api, apitest.Vars{"after": foreign}, "BAD_USER_INPUT CURSOR_MALFORMED after"},
 		"the longest text":          {api, apitest.Vars{"after": strings.Repeat("A", 1<<15)}, "BAD_USER_INPUT CURSOR_MALFORMED after"},
-		"a longer one":              {api, apitest.Vars{"after": strings.Repeat("A", 1<<15+1)}, "BAD_USER_INPUT TOO_LONG "},
+		"a longer one":              {api, apitest.Vars{"after": strings.Repeat("A", 1<<15+1)}, "BAD_USER_INPUT TOO_LONG after"},
 		"no kinds":                  {api, apitest.Vars{"kinds": kinds(0)}, "BAD_USER_INPUT INVALID_VALUE kinds"},
 		"too many kinds":            {api, apitest.Vars{"kinds": kinds(len(model.AllChangeKind) + 1)}, "BAD_USER_INPUT TOO_LONG kinds"},
 		"an unknown kind":           {api, apitest.Vars{"kinds": []string{"PASSWORDS"}}, "BAD_USER_INPUT INVALID_VALUE "},

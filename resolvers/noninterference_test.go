@@ -110,6 +110,10 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 		late = apitest.Epoch + storage.Micros(1000*24*time.Hour/time.Microsecond)
 	}
 	apitest.Apply(t, store, storage.Edge{From: 9, To: 1, Type: storage.Following, UpdateTime: late})
+	// A new follower makes user 1 active, as it raises the count of followers; so it is in both graphs.
+	if err := store.MarkActive(t.Context(), []storage.UserID{1}, storage.DayOf(ahead)); err != nil {
+		t.Fatal(err)
+	}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		for _, r := range store.Apply(t.Context(), side, []storage.Edge{{From: 8, To: 1, Item: 1, Type: storage.Favorited, UpdateTime: late}, {From: 8, To: 1, Item: 8, Type: storage.Mentioned, UpdateTime: late}}, storage.IfNewer) {
 			if r.Err != nil {
