@@ -378,7 +378,9 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	tab.Until("the list says why it is empty", fmt.Sprintf(`document.querySelector(".empty-title")?.textContent === %q`, "You blocked "+name+"."))
 	says(t, tab, "false true false true")
 
+	frame := b.keepAnswer("query Viewer") // who reads it shows at once what one changes on the page
 	tab.Go(s.browser, "/app/blocked")
+	frame.arrives(t)
 	row := fmt.Sprintf(`!!document.querySelector(".row[data-user=%s]")`, handle)
 	tab.Until("the block is listed", row)
 	notes(tab, row)
@@ -386,6 +388,7 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	tab.Press("Unblock: " + name)
 	tab.Until("it shows at once", "!"+row)
 	k.arrives(t)
+	frame.letGo()
 	k.letGo()
 	tab.Sees("You unblocked " + name + ".")
 	tab.Sees("You haven’t blocked anyone.")

@@ -97,10 +97,11 @@ export function graphcache<Resolver>(relayPagination: () => Resolver): {
 };
 /**
  * Adds to these options the answers that Kith will most likely give to changes between the viewer and others (a follow, a block, a favorite, …),
- * which graphcache shows at once, and what they do to the viewer's lists. If a page has rules of its own for a change, it calls these in its own.
+ * which graphcache shows at once, and what they do to the viewer's lists. `viewerId` is the viewer's; without it, only pages that have asked for
+ * `viewer { id user { id } }` show anything at once. If a page has rules of its own for a change, it calls these in its own.
  */
 export function optimistic<Options extends object>(
-  options: Options,
+  options: Options & { viewerId?: string },
 ): Options & {
   keys: Record<string, (data: any) => string | null>;
   optimistic: Record<string, (args: any, cache: any) => any>;

@@ -1,30 +1,38 @@
 // What graphcache shows before Kith has answered: the answer that a change will most likely have. If Kith refuses, graphcache takes all of it back.
 
-// optimistic adds to options of graphcache the expected answers, and what changes do to lists of the viewer. It finds the viewer in
-// the cache: pages ask for `viewer { id user { id } }`.
-export function optimistic(options) {
+// optimistic adds to options of graphcache the expected answers, and what changes do to lists of the viewer, whose id is `viewerId`.
+// Without it, it finds the viewer in the cache as soon as a page has asked for `viewer { id user { id } }`.
+export function optimistic({ viewerId, ...options }) {
+  const viewer = (cache) => {
+    const id = viewerId ?? viewerIn(cache);
+    return id ? { __typename: "Viewer", id: `viewer_${id}`, user: user(id) } : null;
+  };
+  const becomes = (change) => ({ userId }, cache) => changed(cache, viewer(cache), userId, change);
+  // A change of a request, with what it is of one kind alone.
+  const answers = (change, ofFriends, ofFollows) => ({ kind, userId }, cache) =>
+    changed(cache, viewer(cache), userId, { ...change, ...(kind === "FRIEND" ? ofFriends : ofFollows) }, kind);
   return {
     ...options,
     keys: { ...options.keys, FollowEdge: ({ id }) => id ?? null }, // edges that are added here have one
     optimistic: {
       follow({ userId }, cache) {
-        if (cache.resolve(user(userId), "locked")) return changed(cache, userId, { followRequested: true });
-        const payload = changed(cache, userId, { following: true });
+        if (cache.resolve(user(userId), "locked")) return changed(cache, viewer(cache), userId, { followRequested: true });
+        const payload = changed(cache, viewer(cache), userId, { following: true });
         return payload && { ...payload, followingEdge: { __typename: "FollowEdge", cursor: "", followedAt: new Date().toISOString(), node: payload.user } };
       },
       unfollow: becomes({ following: false, followRequested: false }),
       removeFollower: becomes({ followedBy: false }),
       block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
       unblock: becomes({ blocking: false }),
-      mute: ({ userId, scope, until }, cache) => changed(cache, userId, { muted: scope, mutedUntil: until ?? null }),
+      mute: ({ userId, scope, until }, cache) => changed(cache, viewer(cache), userId, { muted: scope, mutedUntil: until ?? null }),
       unmute: becomes({ muted: null, mutedUntil: null }),
-      setFollowMark: ({ userId, ...mark }, cache) => changed(cache, userId, mark),
+      setFollowMark: ({ userId, ...mark }, cache) => changed(cache, viewer(cache), userId, mark),
       dismissSuggestion: () => ({ __typename: "RelationshipPayload", changed: true }),
       acceptRequest: answers({ followedBy: true, received: "ACCEPTED" }, { following: true }, { followRequestedBy: false }),
       declineRequest: answers({ received: "DECLINED" }, {}, { followRequestedBy: false, received: "ENDED" }),
       withdrawRequest: answers({ sent: "WITHDRAWN" }, {}, { followRequested: false, sent: "ENDED" }),
-      favorite: ({ postId }, cache) => favorited(cache, postId, true),
-      unfavorite: ({ postId }, cache) => favorited(cache, postId, false),
+      favorite: ({ postId }, cache) => favorited(cache, viewer(cache), postId, true),
+      unfavorite: ({ postId }, cache) => favorited(cache, viewer(cache), postId, false),
     },
     updates: {
       ...options.updates,
@@ -33,17 +41,17 @@ export function optimistic(options) {
         follow({ follow }, _, cache) {
           if (!follow) return;
           if (follow.followingEdge === undefined) forget(cache, viewer(cache)?.user, "followings");
-          else first(cache, "followings", follow.followingEdge);
+          else first(cache, viewer(cache), "followings", follow.followingEdge);
         },
-        unfollow: ({ unfollow }, { userId }, cache) => unfollow && without(cache, "followings", userId),
-        removeFollower: ({ removeFollower }, { userId }, cache) => removeFollower && without(cache, "followers", userId),
-        block: ({ block }, { userId }, cache) => block && ["followings", "followers", "friends"].forEach((list) => without(cache, list, userId)),
-        dismissSuggestion: ({ dismissSuggestion }, { userId }, cache) => dismissSuggestion && without(cache, "followSuggestions", userId),
+        unfollow: ({ unfollow }, { userId }, cache) => unfollow && without(cache, viewer(cache), "followings", userId),
+        removeFollower: ({ removeFollower }, { userId }, cache) => removeFollower && without(cache, viewer(cache), "followers", userId),
+        block: ({ block }, { userId }, cache) => block && ["followings", "followers", "friends"].forEach((list) => without(cache, viewer(cache), list, userId)),
+        dismissSuggestion: ({ dismissSuggestion }, { userId }, cache) => dismissSuggestion && without(cache, viewer(cache), "followSuggestions", userId),
         undismissSuggestion: (_, __, cache) => forget(cache, viewer(cache)?.user, "followSuggestions"), // Kith alone knows the place
       },
       Subscription: {
         ...options.updates?.Subscription,
-        followerAdded: ({ followerAdded }, _, cache) => first(cache, "followers", followerAdded?.edge),
+        followerAdded: ({ followerAdded }, _, cache) => first(cache, viewer(cache), "followers", followerAdded?.edge),
       },
     },
   };
@@ -51,11 +59,10 @@ export function optimistic(options) {
 
 const user = (id) => ({ __typename: "User", id: String(id) });
 
-// viewer is the viewer, with its user, or null if no page has asked for it.
-function viewer(cache) {
+// viewerIn is the id of the viewer, or null if no page has asked for it.
+function viewerIn(cache) {
   const key = cache.resolve("Query", "viewer");
-  const id = key && cache.resolve(cache.resolve(key, "user"), "id");
-  return id ? { __typename: "Viewer", id: `viewer_${id}`, user: user(id) } : null;
+  return key && cache.resolve(cache.resolve(key, "user"), "id");
 }
 
 // plus is a number of an object, raised by an amount. It is empty if the number is not known, or not shown.
@@ -64,14 +71,8 @@ function plus(cache, entity, field, by) {
   return typeof value === "number" ? { [field]: Math.max(0, value + by) } : {};
 }
 
-const becomes = (change) => (args, cache) => changed(cache, args.userId, change);
-
-// answers is a change of a request, with what it is of one kind alone.
-const answers = (change, ofFriends, ofFollows) => ({ kind, userId }, cache) => changed(cache, userId, { ...change, ...(kind === "FRIEND" ? ofFriends : ofFollows) }, kind);
-
 // changed is the answer of a change of the relationship with a user, with the counts of both.
-function changed(cache, userId, { sent, received, ...change }, kind) {
-  const own = viewer(cache);
+function changed(cache, own, userId, { sent, received, ...change }, kind) {
   if (!own) return null;
   const key = { __typename: "Relationship", id: `rel_${own.user.id}_${userId}` };
   const was = { following: cache.resolve(key, "following"), followedBy: cache.resolve(key, "followedBy") };
@@ -102,8 +103,7 @@ function changed(cache, userId, { sent, received, ...change }, kind) {
   return { __typename: "RelationshipPayload", changed: true, viewer: { ...own, user: counted(own.user, out, back) }, user: other, relationship, request: asked };
 }
 
-function favorited(cache, postId, viewerHasFavorited) {
-  const own = viewer(cache);
+function favorited(cache, own, postId, viewerHasFavorited) {
   const post = { __typename: "Post", id: String(postId) };
   const by = viewerHasFavorited ? 1 : -1;
   return own && {
@@ -115,8 +115,8 @@ function favorited(cache, postId, viewerHasFavorited) {
 }
 
 // pages calls see with each page of a list of the viewer that is in the cache: its key, its edges and its arguments.
-function pages(cache, list, see) {
-  const of = viewer(cache)?.user;
+function pages(cache, own, list, see) {
+  const of = own?.user;
   for (const { fieldName, fieldKey, arguments: args } of of ? cache.inspectFields(of) : []) {
     const page = fieldName === list && cache.resolve(of, fieldKey);
     const edges = page && cache.resolve(page, "edges");
@@ -126,16 +126,16 @@ function pages(cache, list, see) {
 
 const isOf = (cache, userId) => (edge) => cache.resolve(edge, "node") === `User:${userId}`;
 
-function without(cache, list, userId) {
-  pages(cache, list, (page, edges) => cache.link(page, "edges", edges.filter((edge) => !isOf(cache, userId)(edge))));
+function without(cache, own, list, userId) {
+  pages(cache, own, list, (page, edges) => cache.link(page, "edges", edges.filter((edge) => !isOf(cache, userId)(edge))));
 }
 
 // first puts an edge at the head of a list, unless it has an order or a filter of its own.
-function first(cache, list, edge) {
+function first(cache, own, list, edge) {
   if (!edge) return;
   const added = { __typename: "FollowEdge", ...edge, id: `${list}_${edge.node.id}` };
   cache.writeFragment(edgeFragment(Object.keys(edge)), added);
-  pages(cache, list, (page, edges, { after, filter, orderBy }) => {
+  pages(cache, own, list, (page, edges, { after, filter, orderBy }) => {
     if (!after && !filter && !orderBy && !edges.some(isOf(cache, edge.node.id))) cache.link(page, "edges", [`FollowEdge:${added.id}`, ...edges]);
   });
 }

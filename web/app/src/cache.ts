@@ -3,8 +3,6 @@ import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from
 import { graphcache, optimistic } from '../../client';
 import { CommentCountFragmentDoc, WaitingDocument, type ActivityAddedSubscription, type RelationshipChangesSubscription, type RequestKind } from './gql';
 
-const kith = optimistic({ keys: graphcache(() => null).keys });
-
 /** forget lets the cache read some fields of an object again. Pages that show them query them at once. */
 function forget(cache: Cache, entity: Entity, ...names: string[]) {
   for (const field of cache.inspectFields(entity)) {
@@ -37,6 +35,7 @@ const later =
   };
 
 export function cacheOptions(viewerId: string | undefined): Partial<CacheExchangeOpts> {
+  const kith = optimistic({ keys: graphcache(() => null).keys, viewerId });
   const viewer = { __typename: 'User', id: viewerId ?? '' };
   const own = { __typename: 'Viewer', id: `viewer_${viewer.id}` };
   const close = (cache: Cache, userId: unknown) => forget(cache, { __typename: 'User', id: String(userId) }, ...closed);
