@@ -31,6 +31,8 @@ const (
 	importAgain = 10 * time.Second
 	// importsAtOnce is how many parts that are due are read at a time.
 	importsAtOnce = 20
+	// mostRefused is how many lines that were refused are shown at a time.
+	mostRefused = 100
 )
 
 func (r mutations) ImportAccounts(ctx context.Context, kind model.AccountsKind, file string) (*model.AccountsImportPayload, error) {
@@ -99,7 +101,7 @@ func partsOf(kind social.AccountsKind, file string) (parts []storage.ImportPart,
 	end := func() {
 		if len(lines) > 0 {
 			text, _ := json.Marshal(lines) // fails for no such value
-			parts = append(parts, storage.ImportPart{Part: int64(len(parts)), Kind: string(kind), Size: int64(len(lines)), Lines: string(text)})
+			parts = append(parts, storage.ImportPart{Part: int64(len(parts)), Kind: string(kind), Line: int64(lines[0].Line), Size: int64(len(lines)), Lines: string(text)})
 		}
 		lines = nil
 		clear(lists)
@@ -139,20 +141,49 @@ func (r *Resolver) importsOf(ctx context.Context, user storage.UserID) (imports 
 			imports = append(imports, &model.AccountsImport{ID: importID(p.ImportID), Kind: model.AccountsKind(p.Kind), CreatedAt: storage.Micros(p.Number).Time()})
 		}
 		i := imports[len(imports)-1]
+		i.Parts = append(i.Parts, p)
 		i.LineCount += int32(p.Size)
 		i.ChangedCount += int32(p.Made)
+		i.RefusedCount += int32(p.Refused)
 		if p.Done {
-			var refused []*model.RefusedLine
-			if err := json.Unmarshal([]byte(p.Lines), &refused); err != nil {
-				return nil, fmt.Errorf("read import %d of user %s: %w", p.Number, user, err)
-			}
 			i.DoneCount += int32(p.Size)
-			i.All = append(i.All, refused...)
 		} else if at := p.DueAt.Time(); i.ContinuesAt == nil || at.Before(*i.ContinuesAt) {
 			i.ContinuesAt = &at
 		}
 	}
 	return imports, err
+}
+
+// Refused reads the part that the line is in, and the next ones until there are enough.
+func (r importFields) Refused(ctx context.Context, obj *model.AccountsImport, afterLine int32) ([]*model.RefusedLine, error) {
+	parts, enough := obj.Parts, int64(mostRefused)
+	for len(parts) > 1 && parts[1].Line <= int64(afterLine)+1 {
+		parts = parts[1:]
+	}
+	q := storage.RefusedQuery{ImportID: parts[0].ImportID, From: parts[0].Part, To: parts[0].Part}
+	if parts[0].Line > int64(afterLine) {
+		enough -= parts[0].Refused
+	}
+	for _, p := range parts[1:] {
+		if enough <= 0 {
+			break
+		}
+		q.To, enough = p.Part, enough-p.Refused
+	}
+	read, err := prefetch.Shared(ctx, q, func() ([]storage.ImportPart, error) { return storage.RefusedLookups.Get(ctx, r.Store, q) })
+	lines := []*model.RefusedLine{}
+	for _, p := range read {
+		var refused []*model.RefusedLine
+		if err := json.Unmarshal([]byte(p.Lines), &refused); err != nil {
+			return nil, fmt.Errorf("read import %d of user %s: %w", p.Number, p.Owner, err)
+		}
+		for _, l := range refused {
+			if l.Line > afterLine && len(lines) < mostRefused {
+				lines = append(lines, l)
+			}
+		}
+	}
+	return lines, err
 }
 
 // WorkOnImports works on the imports of a shard that are due, if there are any and the caller may, those that wait longest first.
@@ -253,7 +284,7 @@ func (r *Resolver) workOn(ctx context.Context, p storage.ImportPart) (changed []
 	}
 	if p.DueAt = storage.MicrosOf(r.Relations.Now().Add(importAgain)); p.Done {
 		text, _ := json.Marshal(refused) // fails for no such value
-		p.Lines, p.DueAt = string(text), storage.MicrosOf(storage.Micros(p.Number).Time().Add(importsKept))
+		p.Lines, p.Refused, p.DueAt = string(text), int64(len(refused)), storage.MicrosOf(storage.Micros(p.Number).Time().Add(importsKept))
 	}
 	_, err = r.Writes.FinishImport(ctx, p)
 	return changed, stale, err

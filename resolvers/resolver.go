@@ -99,6 +99,7 @@ type (
 	postFields         struct{ *Resolver }
 	relationshipFields struct{ *Resolver }
 	listFields         struct{ *Resolver }
+	importFields       struct{ *Resolver }
 	suggestionFields   struct{ *Resolver }
 )
 
@@ -111,6 +112,7 @@ func (r *Resolver) Viewer() generated.ViewerResolver                 { return vi
 func (r *Resolver) User() generated.UserResolver                     { return userFields{r} }
 func (r *Resolver) Post() generated.PostResolver                     { return postFields{r} }
 func (r *Resolver) Relationship() generated.RelationshipResolver     { return relationshipFields{r} }
+func (r *Resolver) AccountsImport() generated.AccountsImportResolver { return importFields{r} }
 func (r *Resolver) List() generated.ListResolver                     { return listFields{r} }
 func (r *Resolver) SuggestionEdge() generated.SuggestionEdgeResolver { return suggestionFields{r} }
 

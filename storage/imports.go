@@ -22,13 +22,21 @@ type ImportID struct {
 // ImportPart is some lines of an import of accounts, which are worked on together. Stores keep it with its owner, and do not look into it.
 type ImportPart struct {
 	ImportID
-	Part  int64  // from 0
-	Kind  string // of the file
-	Size  int64  // how many lines it has
-	Made  int64  // how many of them have changed something
-	Done  bool
-	Lines string // what is to be done or, if it is done, what was refused
-	DueAt Micros // when it is worked on or, if it is done, removed
+	Part    int64  // from 0
+	Kind    string // of the file
+	Line    int64  // the number of its first line in the file
+	Size    int64  // how many lines it has
+	Made    int64  // how many of them have changed something
+	Refused int64  // how many were refused
+	Done    bool
+	Lines   string // what is to be done or, if it is done, what was refused
+	DueAt   Micros // when it is worked on or, if it is done, removed
+}
+
+// RefusedQuery asks for the parts of an import, From to To, that are done, and of which lines were refused.
+type RefusedQuery struct {
+	ImportID
+	From, To int64
 }
 
 // DueImportsQuery asks for the parts of a shard that are due at a time, by DueAt, Owner, Number and Part.
@@ -39,8 +47,11 @@ type DueImportsQuery struct {
 
 // Kinds of look-ups of imports. Every query is Found. No cache keeps them.
 var (
-	// ImportLookups reads the parts of all imports of an owner, newest import first. Those that are not done come without Lines.
+	// ImportLookups reads the parts of all imports of an owner, newest import first, without Lines.
 	ImportLookups = NewLookupKind[UserID, []ImportPart]("imports", nil)
+
+	// RefusedLookups reads parts in their order, with Lines.
+	RefusedLookups = NewLookupKind[RefusedQuery, []ImportPart]("imports.refused", nil)
 
 	DueImportLookups = NewLookupKind[DueImportsQuery, []ImportPart]("imports.due", nil)
 )
@@ -52,7 +63,7 @@ type ImportStore interface {
 	// none is done.
 	AddImport(ctx context.Context, parts []ImportPart) (ImportID, error)
 
-	// FinishImport writes Made, Done, Lines and DueAt of a part, if it is there and not done.
+	// FinishImport writes Made, Refused, Done, Lines and DueAt of a part, if it is there and not done.
 	FinishImport(ctx context.Context, part ImportPart) (changed bool, err error)
 
 	// DeferImports has all parts of an owner that are not done, and due before a time, be due then.

@@ -81,7 +81,7 @@ var (
 	listPayload           = made("ListPayload", "changed", "list", "viewer", "outcomes", "listEdge", "deletedListId")
 	followListPayload     = with(made("FollowListPayload", "viewer", "pageInfo"), map[string]*Field{"outcomes": {Length: 500}})
 	accountsImportPayload = made("AccountsImportPayload", "changed", "viewer", "accountsImport", "removedImportId")
-	accountsImport        = with(made("AccountsImport", "id", "kind", "createdAt", "lineCount", "doneCount", "changedCount", "refusedCount", "continuesAt"), map[string]*Field{"refused": {Length: 100}})
+	accountsImport        = with(made("AccountsImport", "id", "kind", "createdAt", "lineCount", "doneCount", "changedCount", "refusedCount", "continuesAt"), map[string]*Field{"refused": {Length: 100, Weight: 100}}) // a statement; up to 150 lines
 	refusedLine           = made("RefusedLine", "line", "handle", "error")
 	followOutcome         = made("FollowOutcome", "userId", "changed", "user", "relationship", "followingEdge", "followerEdge", "memberEdge", "requestEdge", "error")
 	followError           = made("FollowError", "code", "reason", "argument", "retryAfter", "message")

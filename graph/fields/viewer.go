@@ -22,7 +22,7 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"requests":        {Needs: Inverse, Weight: pageOfList},
 	"dismissedUsers":  {Weight: pageOfList},
 	"accountsFile":    {Weight: 1000},                                 // 500 users, of up to 20 lists
-	"accountsImports": {Length: storage.MaxImports, Weight: 51_000},   // 25,000 refused lines are 3.6 MB, and take 50 ms
+	"accountsImports": {Length: storage.MaxImports, Weight: 500},      // as many rows
 	"lists":           {Length: storage.MaxLists, Weight: pageOfList}, // as many edges are looked up
 	"standing":        {Weight: 10},                                   // a statement
 	"identities":      {Length: storage.MaxIdentities, Weight: 20},    // every shard is asked

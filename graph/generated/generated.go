@@ -32,6 +32,7 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	AccountsImport() AccountsImportResolver
 	List() ListResolver
 	Mutation() MutationResolver
 	Post() PostResolver
@@ -769,6 +770,9 @@ type ComplexityRoot struct {
 
 // region    ************************** generated!.gotpl **************************
 
+type AccountsImportResolver interface {
+	Refused(ctx context.Context, obj *model.AccountsImport, afterLine int32) ([]*model.RefusedLine, error)
+}
 type ListResolver interface {
 	Owner(ctx context.Context, obj *model.List) (*model.User, error)
 	MemberCount(ctx context.Context, obj *model.List) (int32, error)
@@ -11020,7 +11024,7 @@ func (ec *executionContext) _AccountsImport_refusedCount(ctx context.Context, fi
 			return ec.fieldContext_AccountsImport_refusedCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.RefusedCount(), nil
+			return obj.RefusedCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
@@ -11031,7 +11035,7 @@ func (ec *executionContext) _AccountsImport_refusedCount(ctx context.Context, fi
 	)
 }
 func (ec *executionContext) fieldContext_AccountsImport_refusedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AccountsImport", field, true, false, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("AccountsImport", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _AccountsImport_continuesAt(ctx context.Context, field graphql.CollectedField, obj *model.AccountsImport) (ret graphql.Marshaler) {
@@ -11067,7 +11071,7 @@ func (ec *executionContext) _AccountsImport_refused(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return obj.Refused(fc.Args["afterLine"].(int32)), nil
+			return ec.Resolvers.AccountsImport().Refused(ctx, obj, fc.Args["afterLine"].(int32))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*model.RefusedLine) graphql.Marshaler {
@@ -11082,7 +11086,7 @@ func (ec *executionContext) fieldContext_AccountsImport_refused(ctx context.Cont
 		Object:     "AccountsImport",
 		Field:      field,
 		IsMethod:   true,
-		IsResolver: false,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_RefusedLine(ctx, field)
 		},
@@ -26411,48 +26415,81 @@ func (ec *executionContext) _AccountsImport(ctx context.Context, sel ast.Selecti
 		case "id":
 			out.Values[i] = ec._AccountsImport_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "kind":
 			out.Values[i] = ec._AccountsImport_kind(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "createdAt":
 			out.Values[i] = ec._AccountsImport_createdAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "lineCount":
 			out.Values[i] = ec._AccountsImport_lineCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "doneCount":
 			out.Values[i] = ec._AccountsImport_doneCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "changedCount":
 			out.Values[i] = ec._AccountsImport_changedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "refusedCount":
 			out.Values[i] = ec._AccountsImport_refusedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "continuesAt":
 			out.Values[i] = ec._AccountsImport_continuesAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "refused":
-			out.Values[i] = ec._AccountsImport_refused(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._AccountsImport_refused(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Values[i] = innerFunc(ctx, out)
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}

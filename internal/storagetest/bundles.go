@@ -113,6 +113,10 @@ func (s bundles) AnswersAreOfNow(t *testing.T) {
 	for _, owner := range keys.users[:6] { // on every shard
 		wantIs(t, s.store.DeferImports(t.Context(), owner, at(6000)), nil)
 		imports(s).add(t, imports(s).parts(owner, 2, 1, at(5000)))
+		part := imports(s).parts(owner, 1, 1, at(5000))[0]
+		part.Done, part.Refused = true, 2
+		_, err := s.store.FinishImport(t.Context(), part)
+		wantIs(t, err, nil)
 	}
 	s.post(t, keys.users[0], 2)
 	for _, author := range keys.users[:6] { // on every shard
@@ -276,7 +280,10 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 		relations(s).change(t, u.ID, storage.ChangeOptions{}, relations(s).make(relation, i, storage.DetailChange{EndsAt: at(4000 + i)}))
 		s.apply(t, storage.RelationInbox, relation.Edge(storage.Related, at(i)))
 		userLists(s).createList(t, u.ID, 1, "list")
-		imports(s).add(t, imports(s).parts(u.ID, 1, 2, at(5000+i)))
+		part := imports(s).add(t, imports(s).parts(u.ID, 1, 2, at(5000+i)))[1]
+		part.Done, part.Refused = true, 1
+		_, err := s.store.FinishImport(t.Context(), part)
+		wantIs(t, err, nil)
 	}
 	s.see(t, keys.users, keys.users[0], 1)
 	keys.pairs = append(some, keys.pairs...)
@@ -325,6 +332,8 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.ShardQuery[storage.StatePosition]{Shard: i % k.shards, After: storage.StatePosition{At: at(i % 3)}, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.DueQuery]():
 			key = storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: i % k.shards, Limit: 2 + i%3}, UpTo: at(4000 + 500*(i%3))}
+		case reflect.TypeFor[storage.RefusedQuery]():
+			key = storage.RefusedQuery{ImportID: storage.ImportID{Owner: user, Number: 1}, From: int64(i % 2), To: int64(1 + i%2)}
 		case reflect.TypeFor[storage.DueImportsQuery]():
 			key = storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: i % k.shards, Limit: 2 + i%3}, UpTo: at(5000 + i%3)}
 		case reflect.TypeFor[storage.Identity]():

@@ -16,7 +16,7 @@ type imports struct{ *harness }
 func (s imports) parts(owner storage.UserID, number int64, n int, dueAt storage.Micros) (parts []storage.ImportPart) {
 	for i := range n {
 		parts = append(parts, storage.ImportPart{
-			ImportID: storage.ImportID{Owner: owner, Number: number}, Part: int64(i), Kind: "FOLLOWS", Size: 50, Lines: fmt.Sprint("line ", i), DueAt: dueAt + storage.Micros(i),
+			ImportID: storage.ImportID{Owner: owner, Number: number}, Part: int64(i), Kind: "FOLLOWS", Line: int64(50*i + 2), Size: 50, Lines: fmt.Sprint("line ", i), DueAt: dueAt + storage.Micros(i),
 		})
 	}
 	return parts
@@ -29,13 +29,11 @@ func (s imports) add(t *testing.T, parts []storage.ImportPart) []storage.ImportP
 	return storage.Each(parts, func(p storage.ImportPart) storage.ImportPart { p.ImportID = id; return p })
 }
 
-// want checks all parts of a user, which come without what is to be done.
+// want checks all parts of a user, which come without their lines.
 func (s imports) want(t *testing.T, owner storage.UserID, want ...storage.ImportPart) {
 	t.Helper()
 	for i := range want {
-		if !want[i].Done {
-			want[i].Lines = ""
-		}
+		want[i].Lines = ""
 	}
 	wantList(t, "imports", one(t, s.harness, storage.ImportLookups, owner), want)
 }
@@ -71,7 +69,7 @@ func (s imports) PartsAreDueInTheirOrderUntilTheyAreDone(t *testing.T) {
 	s.wantDue(t, 99, me)
 	s.wantDue(t, 101, me, parts[0], parts[1])
 	done := parts[0]
-	done.Made, done.Done, done.Lines, done.DueAt = 40, true, "refused", 500
+	done.Made, done.Refused, done.Done, done.Lines, done.DueAt = 40, 3, true, "refused", 500
 	for _, want := range []bool{true, false} {
 		changed, err := s.store.FinishImport(t.Context(), done)
 		wantIs(t, err, nil)
@@ -83,6 +81,29 @@ func (s imports) PartsAreDueInTheirOrderUntilTheyAreDone(t *testing.T) {
 	parts[1].DueAt = 102
 	s.wantDue(t, 101, me)
 	s.wantDue(t, 500, me, parts[1], parts[2], done)
+}
+
+func (s imports) RefusedLinesAreReadByPart(t *testing.T) {
+	users := s.newUsers(t, 2)
+	parts := s.add(t, s.parts(users[0].ID, 7, 6, 100))
+	s.add(t, s.parts(users[0].ID, 8, 6, 100))
+	s.add(t, s.parts(users[1].ID, 7, 6, 100))
+	for i := range 5 {
+		if parts[i].Refused = int64(i); i == 3 {
+			continue
+		}
+		parts[i].Made, parts[i].Done, parts[i].Lines = 40, true, fmt.Sprint("refused ", i)
+		_, err := s.store.FinishImport(t.Context(), parts[i])
+		wantIs(t, err, nil)
+	}
+	for _, c := range []struct {
+		from, to int64
+		want     []storage.ImportPart
+	}{
+		{0, 5, []storage.ImportPart{parts[1], parts[2], parts[4]}}, {2, 3, parts[2:3]}, {3, 4, parts[4:5]}, {5, 5, nil}, {2, 1, nil},
+	} {
+		wantList(t, fmt.Sprint(c.from, " to ", c.to), one(t, s.harness, storage.RefusedLookups, storage.RefusedQuery{ImportID: parts[0].ImportID, From: c.from, To: c.to}), c.want)
+	}
 }
 
 func (s imports) NumbersRise(t *testing.T) {

@@ -77,8 +77,9 @@ func changeImports(t *testing.T, s *Store, user storage.UserID) {
 	_, err := storage.ImportLookups.Get(t.Context(), s, user)
 	q := storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: s.shards.Of(user), Limit: 2}, UpTo: 9}
 	_, due := storage.DueImportLookups.Get(t.Context(), s, q)
+	_, lines := storage.RefusedLookups.Get(t.Context(), s, storage.RefusedQuery{ImportID: part.ImportID, To: 99})
 	_, removed := s.RemoveImport(t.Context(), part.ImportID)
-	if err := errors.Join(finished, deferred, err, due, removed); err != nil {
+	if err := errors.Join(finished, deferred, err, lines, due, removed); err != nil {
 		t.Fatal(err)
 	}
 }

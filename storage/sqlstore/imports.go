@@ -13,9 +13,16 @@ import (
 var (
 	// Served by the primary key.
 	sqlImports = db.WithColumns(`
-SELECT {import_part but content}, CASE WHEN done = 1 THEN content ELSE '' END
+SELECT {import_part but content}
 FROM import_part
 WHERE owner = ?`)
+
+	// Served by the primary key.
+	sqlRefusedLines = db.WithColumns(`
+SELECT {import_part}
+FROM import_part
+WHERE owner = ? AND number = ? AND part BETWEEN ? AND ? AND done = 1 AND refused > 0
+ORDER BY part`)
 
 	// Served by idx_import_due.
 	sqlDueImports = db.WithColumns(`
@@ -39,7 +46,7 @@ VALUES ({?})`)
 	// Served by the primary key.
 	sqlFinishImport = `
 UPDATE import_part
-SET made = ?, done = ?, content = ?, due_at = ?
+SET made = ?, refused = ?, done = ?, content = ?, due_at = ?
 WHERE owner = ? AND number = ? AND part = ? AND done = 0`
 
 	// Served by the primary key.
@@ -56,18 +63,31 @@ WHERE owner = ? AND number = ?`
 
 // importColumns are the values of {import_part}.
 func importColumns(p *storage.ImportPart) []any {
-	return []any{&p.Owner, &p.Number, &p.Part, &p.Kind, &p.Size, &p.Made, &p.Done, &p.DueAt, &p.Lines}
+	return []any{&p.Owner, &p.Number, &p.Part, &p.Kind, &p.Line, &p.Size, &p.Made, &p.Refused, &p.Done, &p.DueAt, &p.Lines}
 }
 
 // readImports answers [storage.ImportLookups].
 func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []storage.ImportPart, err error) {
 	err = s.db.Query(ctx, "imports", s.shards.Of(owner), storage.MaxImports*storage.MaxImportParts, sqlImports, []any{int64(owner)}, func(rows *sql.Rows) error {
 		var p storage.ImportPart
-		err := rows.Scan(importColumns(&p)...)
+		columns := importColumns(&p)
+		err := rows.Scan(columns[:len(columns)-1]...)
 		parts = append(parts, p)
 		return err
 	})
 	storage.SortImports(parts)
+	return parts, err
+}
+
+// readRefused answers [storage.RefusedLookups].
+func (s *Store) readRefused(ctx context.Context, q storage.RefusedQuery) (parts []storage.ImportPart, err error) {
+	args := []any{int64(q.Owner), q.Number, q.From, q.To}
+	err = s.db.Query(ctx, "imports.refused", s.shards.Of(q.Owner), storage.MaxImportParts, sqlRefusedLines, args, func(rows *sql.Rows) error {
+		var p storage.ImportPart
+		err := rows.Scan(importColumns(&p)...)
+		parts = append(parts, p)
+		return err
+	})
 	return parts, err
 }
 
@@ -129,7 +149,7 @@ const importsAtOnce = 20
 
 // FinishImport implements [storage.ImportStore].
 func (s *Store) FinishImport(ctx context.Context, p storage.ImportPart) (bool, error) {
-	return s.changeImports(ctx, p.Owner, sqlFinishImport, p.Made, p.Done, p.Lines, int64(p.DueAt), int64(p.Owner), p.Number, p.Part)
+	return s.changeImports(ctx, p.Owner, sqlFinishImport, p.Made, p.Refused, p.Done, p.Lines, int64(p.DueAt), int64(p.Owner), p.Number, p.Part)
 }
 
 // DeferImports implements [storage.ImportStore].

@@ -194,6 +194,7 @@ func (s *Store) answer() {
 	storage.KindLookups.AnsweredBy(a, s.readKindCounts)
 	storage.ListLookups.AnsweredBy(a, s.readUserLists)
 	storage.ImportLookups.AnsweredBy(a, storage.OneByOne(s.readImports))
+	storage.RefusedLookups.AnsweredBy(a, storage.OneByOne(s.readRefused))
 	storage.DueImportLookups.AnsweredBy(a, storage.OneByOne(s.readDueImports))
 	storage.PostLookups.AnsweredBy(a, s.readPosts)
 	storage.PostPageLookups.AnsweredBy(a, s.readPostPages)

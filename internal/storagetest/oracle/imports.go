@@ -13,14 +13,21 @@ func (s *Store) findImports(owner storage.UserID) (parts []storage.ImportPart, f
 	for id, all := range s.imports {
 		if id.Owner == owner {
 			for _, p := range all {
-				if !p.Done {
-					p.Lines = ""
-				}
+				p.Lines = ""
 				parts = append(parts, p)
 			}
 		}
 	}
 	storage.SortImports(parts)
+	return parts, true
+}
+
+func (s *Store) findRefused(q storage.RefusedQuery) (parts []storage.ImportPart, found bool) {
+	for _, p := range s.imports[q.ImportID] {
+		if p.Done && p.Refused > 0 && q.From <= p.Part && p.Part <= q.To {
+			parts = append(parts, p)
+		}
+	}
 	return parts, true
 }
 
@@ -78,7 +85,7 @@ func (s *Store) FinishImport(ctx context.Context, part storage.ImportPart) (bool
 	defer s.write(ctx)()
 	for i, p := range s.imports[part.ImportID] {
 		if p.Part == part.Part && !p.Done {
-			p.Made, p.Done, p.Lines, p.DueAt = part.Made, part.Done, part.Lines, part.DueAt
+			p.Made, p.Refused, p.Done, p.Lines, p.DueAt = part.Made, part.Refused, part.Done, part.Lines, part.DueAt
 			s.imports[part.ImportID][i] = p
 			return true, nil
 		}

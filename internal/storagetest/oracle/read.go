@@ -174,6 +174,7 @@ func (s *Store) answer() {
 	storage.KindLookups.AnsweredBy(a, each(s, s.findKindCounts))
 	storage.ListLookups.AnsweredBy(a, each(s, s.findUserLists))
 	storage.ImportLookups.AnsweredBy(a, each(s, s.findImports))
+	storage.RefusedLookups.AnsweredBy(a, each(s, s.findRefused))
 	storage.DueImportLookups.AnsweredBy(a, each(s, s.findDueImports))
 	storage.PostLookups.AnsweredBy(a, each(s, s.findPosts))
 	storage.PostPageLookups.AnsweredBy(a, each(s, s.findPostPages))

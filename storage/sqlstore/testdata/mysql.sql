@@ -647,8 +647,8 @@ ON DUPLICATE KEY UPDATE
   active_day = GREATEST(active_day, VALUES(active_day))
 
 -- sqlAddImport
-INSERT INTO import_part (owner, number, part, kind, size, made, done, due_at, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO import_part (owner, number, part, kind, line, size, made, refused, done, due_at, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlAddModeration
 INSERT IGNORE INTO moderation_log (owner_id, at, user_id, action, operator, reason, ends_at, number)
@@ -1129,7 +1129,7 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
 -- sqlDueImports. Served by idx_import_due.
-SELECT owner, number, part, kind, size, made, done, due_at, content
+SELECT owner, number, part, kind, line, size, made, refused, done, due_at, content
 FROM import_part
 WHERE due_at >= ? AND due_at <= ? AND (due_at > ? OR owner > ? OR owner = ? AND (number > ? OR number = ? AND part > ?))
 ORDER BY due_at, owner, number, part LIMIT ?
@@ -1287,7 +1287,7 @@ ORDER BY update_time DESC, post_id DESC, from_user_id DESC LIMIT ?
 
 -- sqlFinishImport. Served by PRIMARY.
 UPDATE import_part
-SET made = ?, done = ?, content = ?, due_at = ?
+SET made = ?, refused = ?, done = ?, content = ?, due_at = ?
 WHERE owner = ? AND number = ? AND part = ? AND done = 0
 
 -- sqlFirstOfFollow. Served by PRIMARY.
@@ -1423,7 +1423,7 @@ FROM identities
 WHERE digest IN (?) /*! FOR UPDATE */
 
 -- sqlImports. Served by PRIMARY.
-SELECT owner, number, part, kind, size, made, done, due_at, CASE WHEN done = 1 THEN content ELSE '' END
+SELECT owner, number, part, kind, line, size, made, refused, done, due_at
 FROM import_part
 WHERE owner = ?
 
@@ -1932,6 +1932,12 @@ SELECT author_id, post_id, created_at
 FROM post /*! FORCE INDEX (idx_post_latest) */
 WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR post_id < ?)
 ORDER BY created_at DESC, post_id DESC LIMIT ?
+
+-- sqlRefusedLines. Served by PRIMARY.
+SELECT owner, number, part, kind, line, size, made, refused, done, due_at, content
+FROM import_part
+WHERE owner = ? AND number = ? AND part BETWEEN ? AND ? AND done = 1 AND refused > 0
+ORDER BY part
 
 -- sqlRelease. Served by PRIMARY, idx_lease_owner.
 DELETE FROM kith_leases

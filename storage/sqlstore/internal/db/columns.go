@@ -35,7 +35,7 @@ var Tables = []Table{
 	{"user_words", UserRows, []string{"user_id", "word"}, nil},
 	{"seen", UserRows, []string{"user_id", "kind"}, []string{"seen_at"}},
 	{"user_list", UserRows, []string{"owner", "number"}, []string{"name", "public"}},
-	{"import_part", UserRows, []string{"owner", "number", "part"}, []string{"kind", "size", "made", "done", "due_at", "content"}},
+	{"import_part", UserRows, []string{"owner", "number", "part"}, []string{"kind", "line", "size", "made", "refused", "done", "due_at", "content"}},
 	{"user_states", UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at", "suspended_at"}},
 	{"moderation_log", UserRows, []string{"owner_id", "at"}, []string{"user_id", "action", "operator", "reason", "ends_at", "number"}},
 	{"handles", HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}},
