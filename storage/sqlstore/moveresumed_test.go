@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,35 @@ func (g *grower) rows(plan sqlstore.Move) (n int64) {
 		}
 	}
 	return n
+}
+
+// A move beside writers who are as fast as it says so, and goes on when they are slower.
+func TestAMoveThatStaysBehindEnds(t *testing.T) {
+	grow(t, 120, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		g.preload(6)
+		to, err := g.mover.AddShard(ctx, g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, shard := half(0, to), g.connect(g.mover.Addresses()[0])
+		cfg := sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond, Patience: 50 * time.Millisecond, OnProgress: func(p sqlstore.MoveProgress) {
+			if p.Phase == "switching" {
+				const more = `INSERT INTO kith_moved_rows (kind, owner, peer, handle) SELECT 6, a.user_id, 0, '' FROM users a CROSS JOIN users b LIMIT 12000`
+				if _, err := shard.ExecContext(ctx, more); err != nil {
+					t.Error(err)
+				}
+			}
+		}}
+		if _, err := g.mover.Move(ctx, plan, cfg); err == nil || !strings.Contains(err.Error(), "rows are written as fast as they are copied") {
+			t.Fatalf("beside fast writers: %v", err)
+		}
+		cfg.OnProgress = nil
+		if _, err := g.mover.Move(ctx, plan, cfg); err != nil {
+			t.Fatal(err)
+		}
+		g.checkRows()
+	})
 }
 
 // A move that is cut off in the middle of a table continues there, and copies no row twice, except for rows

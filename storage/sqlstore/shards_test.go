@@ -339,7 +339,8 @@ func (g *grower) checkRows() {
 	}
 }
 
-func (g *grower) owners(address, query string) (ids []storage.UserID) {
+// connect connects to a shard's database by its address.
+func (g *grower) connect(address string) *sql.DB {
 	g.t.Helper()
 	driver := "mysql"
 	if !strings.Contains(address, "(") {
@@ -349,8 +350,13 @@ func (g *grower) owners(address, query string) (ids []storage.UserID) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	defer db.Close()
-	rows, err := db.Query(query)
+	g.t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func (g *grower) owners(address, query string) (ids []storage.UserID) {
+	g.t.Helper()
+	rows, err := g.connect(address).Query(query)
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -401,7 +401,7 @@ VALUES (1, 1)
 ON DUPLICATE KEY UPDATE steps = steps + 1
 
 -- move.sqlNoted. Served by PRIMARY.
-SELECT position, kind, owner, peer, handle
+SELECT position, kind, owner, peer, handle, (SELECT MAX(position) FROM kith_moved_rows)
 FROM kith_moved_rows
 ORDER BY position LIMIT ?
 

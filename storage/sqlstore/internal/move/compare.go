@@ -3,7 +3,6 @@ package move
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 
@@ -152,13 +151,7 @@ func (m *Mover) withoutNote(ctx context.Context, t table, keys []row) ([]row, er
 		return nil, nil
 	}
 	noted := make(map[db.MovedRow]bool)
-	err := side{m.db, m.plan.From}.read(ctx, sqlNoted, []any{math.MaxInt32}, func(rows *sql.Rows) error {
-		var position int64
-		var r db.MovedRow
-		err := rows.Scan(&position, &r.Kind, &r.Owner, &r.Peer, &r.Handle)
-		noted[r] = true
-		return err
-	})
+	err := m.notes(ctx, math.MaxInt32, func(_ int64, r db.MovedRow) { noted[r] = true })
 	return slices.DeleteFunc(keys, func(k row) bool { return noted[t.note(k)] }), err
 }
 

@@ -179,9 +179,9 @@ func (c change) make(tx *db.Tx) error {
 }
 
 const (
-	// Served by the primary key.
+	// The oldest notes, and the position of the newest. Served by the primary key.
 	sqlNoted = `
-SELECT position, kind, owner, peer, handle
+SELECT position, kind, owner, peer, handle, (SELECT MAX(position) FROM kith_moved_rows)
 FROM kith_moved_rows
 ORDER BY position LIMIT ?`
 
@@ -191,20 +191,27 @@ DELETE FROM kith_moved_rows
 WHERE position IN (?)`
 )
 
+// notes calls each with the oldest notes and their positions.
+func (m *Mover) notes(ctx context.Context, most int, each func(position int64, r db.MovedRow)) error {
+	return side{m.db, m.plan.From}.read(ctx, sqlNoted, []any{most}, func(rows *sql.Rows) error {
+		var position, newest int64
+		var r db.MovedRow
+		err := rows.Scan(&position, &r.Kind, &r.Owner, &r.Peer, &r.Handle, &newest)
+		m.left = newest - position
+		each(position, r)
+		return err
+	})
+}
+
 // copyNoted copies the oldest part of the noted rows, or all of them if the buckets are closed. A row that
 // is noted while it is read is copied again later. copyNoted reports whether that was all.
 func (m *Mover) copyNoted(ctx context.Context, closed bool) (all bool, err error) {
 	for {
 		var positions []any
 		noted := make(map[db.RowKind][]db.MovedRow)
-		from := side{m.db, m.plan.From}
-		err := from.read(ctx, sqlNoted, []any{notesAtOnce}, func(rows *sql.Rows) error {
-			var position int64
-			var r db.MovedRow
-			err := rows.Scan(&position, &r.Kind, &r.Owner, &r.Peer, &r.Handle)
+		err := m.notes(ctx, notesAtOnce, func(position int64, r db.MovedRow) {
 			positions = append(positions, position)
 			noted[r.Kind] = append(noted[r.Kind], r)
-			return err
 		})
 		if err != nil || len(positions) == 0 {
 			return err == nil, err

@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -66,12 +67,13 @@ type Config struct {
 	Load       sleep.Throttle // how much of the time statements may run
 	Page       int            // how many rows are read at a time; defaults to 500
 	Keep       time.Duration  // how long the rows stay where they were, for gateways that do not know of the move yet
+	Patience   time.Duration  // how long the rest may become no smaller; defaults to 5 minutes
 	OnProgress func(Progress)
 	Step       func(string) // is called before every step; for tests
 }
 
 func (c Config) withDefaults() Config {
-	c.Page = cmp.Or(c.Page, 500)
+	c.Page, c.Patience = cmp.Or(c.Page, 500), cmp.Or(c.Patience, 5*time.Minute)
 	if c.OnProgress == nil {
 		c.OnProgress = func(Progress) {}
 	}
@@ -98,6 +100,9 @@ const (
 	LookEvery       = time.Second
 	LookEveryMoving = 100 * time.Millisecond
 
+	// switches is how often a move tries to close the buckets.
+	switches = 20
+
 	// closedFor is how long writes may wait for the last rows; then they go on, and the rest is
 	// copied before the next try.
 	closedFor = 700 * time.Millisecond
@@ -115,6 +120,7 @@ type Mover struct {
 	plan   Plan
 	report Report
 	phase  Progress
+	left   int64 // how many notes there are behind the last that was read
 }
 
 // Run moves, or continues the same move if it has begun. When it ends without an error, the plan has
@@ -274,7 +280,7 @@ func (m *Mover) moveOver(ctx context.Context, from, to db.Claim) error {
 	if err := sleep.For(ctx, LookEvery+LookEveryMoving-time.Since(noting)); err != nil {
 		return err
 	}
-	for {
+	for range switches {
 		if err := m.catchUp(ctx); err != nil {
 			return err
 		}
@@ -283,13 +289,25 @@ func (m *Mover) moveOver(ctx context.Context, from, to db.Claim) error {
 			return err
 		}
 	}
+	return fmt.Errorf("%w: the last rows took longer than writes may wait, %d times", errBehind, switches)
 }
+
+// errBehind means that a move cannot end beside those who write.
+var errBehind = errors.New("rows are written as fast as they are copied: go on with a larger --max-load, or when less is written")
 
 // catchUp copies what is noted until little is left.
 func (m *Mover) catchUp(ctx context.Context) error {
+	least, since := int64(math.MaxInt64), time.Now()
 	for {
-		if all, err := m.copyNoted(ctx, false); err != nil || all {
+		all, err := m.copyNoted(ctx, false)
+		if err != nil || all {
 			return err
+		}
+		switch {
+		case m.left < least:
+			least, since = m.left, time.Now()
+		case time.Since(since) > m.cfg.Patience:
+			return fmt.Errorf("%w: %d rows are left, and never were less than %d for %s", errBehind, m.left, least, m.cfg.Patience)
 		}
 	}
 }

@@ -38,8 +38,10 @@ func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (report Report,
 	if err == nil {
 		err = c.each(Comparing, func(m *Mover) error { return m.compare(ctx) })
 	}
-	for again := true; again && err == nil; {
-		if err = c.each(Switching, func(m *Mover) error { return m.catchUp(ctx) }); err == nil {
+	for tries, again := 0, true; again && err == nil; tries++ {
+		if tries == switches {
+			err = fmt.Errorf("%w: the last rows took longer than writes may wait, %d times", errBehind, tries)
+		} else if err = c.each(Switching, func(m *Mover) error { return m.catchUp(ctx) }); err == nil {
 			closed = time.Now()
 			again, err = c.trySwitch(ctx)
 		}
