@@ -135,26 +135,34 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 	const n = 510 // comments of one post: more than one step
 	user := s.newUsers(t, 1)[0].ID
 	others := idsOf(s.newUsers(t, 5))
+	var own []storage.PostRow
+	var comments []storage.NewComment
 	for i := range n {
-		s.comment(t, s.post(t, user, i).PostID, others[0], i)
+		own = append(own, storage.PostRow{NewPost: s.newPost(user, i)})
+		comments = append(comments, s.newComment(own[i].PostID, others[0], i))
 	}
-	own := s.post(t, user, 1)
 	kept := make([]storage.Comment, len(others))
 	posts := make([]storage.PostID, len(others))
 	for i, other := range others {
 		posts[i] = s.post(t, other, i).PostID
 		kept[i] = s.comment(t, posts[i], others[0], 1)
-		s.comment(t, own.PostID, other, i)
-		for k := range 1 + i%2*n {
-			s.comment(t, posts[i], user, k)
+		comments = append(comments, s.newComment(own[0].PostID, other, n+i))
+		s.comment(t, posts[i], user, 0)
+		for k := range i % 2 * n {
+			comments = append(comments, s.newComment(posts[i], user, k))
+		}
+	}
+	for _, r := range append(s.store.RestorePosts(t.Context(), own), s.store.RestoreComments(t.Context(), comments)...) {
+		if r.Err != nil || !r.Value {
+			t.Fatal(r)
 		}
 	}
 	s.setState(t, user, storage.Deleting, 1, true)
 	s.erase(t, user, 20)
-	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, own.PostID), 1)
+	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, own[0].PostID), 1)
 	pages := storage.PostPageLookups.Read(t.Context(), s.store, storage.PostsQuery{Author: user, Limit: 1})
 	wantPosts(t, found(t, pages, 1)[0], nil)
-	below := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.CommentsQuery{Post: own.PostID, Limit: 1}), 1)
+	below := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.CommentsQuery{Post: own[0].PostID, Limit: 1}), 1)
 	wantList(t, "comments below its own", below[0], nil)
 	for i, id := range posts {
 		left := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.CommentsQuery{Post: id, Limit: 10}), 1)

@@ -44,7 +44,7 @@ type grower struct {
 func newGrower(t *testing.T, location, add string, users int) *grower {
 	g := &grower{t: t, mover: open(t, location), add: add, users: users, location: location, pause: 8 * time.Millisecond}
 	if !testenv.AllTests() {
-		g.pause *= 2 // the same data is moved or copied; figures come from the long tests
+		g.pause *= 5 // the same data is moved or copied; figures come from the long tests
 	}
 	var list []storage.User
 	for id := 1; id <= users; id++ {
