@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -33,13 +32,10 @@ func TestLongCrashes(t *testing.T) {
 	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, pauses: 6, neighbours: 3, skewed: true, window: reconcile.DefaultWindow})
 }
 
-// crashes runs a schedule in all redundancy modes, and in some of them once more with the realtime
+// crashes runs a schedule in the redundancy modes that are not simulated, and in some with the realtime
 // mode. (In the mode binlog the realtime mode has nothing to find.)
 func crashes(t *testing.T, watched []string, s schedule) {
-	for _, mode := range modes {
-		if slices.Contains(watched, mode) && testenv.HasBinlog() && !testenv.AllTests() {
-			continue // below, the same is killed and compared
-		}
+	for _, mode := range notSimulated() {
 		t.Run(mode, func(t *testing.T) { t.Parallel(); s.run(t, mode, false) })
 	}
 	for _, mode := range watched {

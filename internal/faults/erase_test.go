@@ -42,7 +42,7 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if c.name == "SQLite, sync" {
+			if c.mode == "sync" && testenv.HasBinlog() {
 				testenv.Long(t) // TestEraseContinuesAfterACrash of sqlstore tests this there
 			}
 			location := c.location(t)

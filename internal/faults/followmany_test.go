@@ -1,6 +1,10 @@
 package faults_test
 
-import "testing"
+import (
+	"testing"
+
+	"kith/internal/testenv"
+)
 
 // TestFollowManyStatements: following 200 users takes as many statements as following 50, a few on
 // each table of each shard.
@@ -8,6 +12,9 @@ func TestFollowManyStatements(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
+			if mode == "stream" && testenv.HasBinlog() {
+				testenv.Long(t) // a gateway writes the same as in the mode binlog
+			}
 			t.Parallel()
 			d := deploy(t, mode, 400)
 			l := d.gateways[0].now.Load()

@@ -37,6 +37,9 @@ func killsBeforeNotifying(t *testing.T, many, few int) {
 		kills int
 	}{{"sync", many}, {"stream", many}, {"binlog", few}, {"sqlite", few}} {
 		t.Run(c.mode, func(t *testing.T) {
+			if c.mode == "stream" || c.mode == "sqlite" {
+				testenv.Long(t) // internal/sim kills gateways there at the same moments
+			}
 			t.Parallel()
 			deployVictims(t, c.mode, c.kills).killAll(t)
 		})

@@ -12,7 +12,7 @@ import (
 // users of every shard through both gateways, in each mode. Then both sides of each edge are as decided, and so are the counts.
 func TestLockedAccounts(t *testing.T) {
 	t.Parallel()
-	for _, mode := range modes {
+	for _, mode := range notSimulated() {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, mode, 100)

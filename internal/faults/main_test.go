@@ -13,3 +13,15 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // modes are the redundancy modes.
 var modes = []string{"sync", "stream", "binlog"}
+
+// notSimulated are the modes in which a schedule runs that internal/sim runs in all others, on virtual time and with faults at every
+// step. The long tests run all modes.
+func notSimulated() []string {
+	switch {
+	case testenv.AllTests():
+		return modes
+	case !testenv.HasBinlog():
+		return []string{"stream"} // so that there is one
+	}
+	return []string{"binlog"}
+}

@@ -37,6 +37,9 @@ func TestLongMoves(t *testing.T) {
 func moves(t *testing.T, s schedule, moverKills, moverPauses int) {
 	testenv.NotOn(t, "a store on TiDB is one shard", "tidb")
 	for _, mode := range []string{"sync", "binlog"} {
+		if mode == "sync" && testenv.HasBinlog() && !testenv.AllTests() {
+			continue // TestMoversAreKilled and TestBucketsMoveUnderLoad of sqlstore move a store without replicators
+		}
 		t.Run(mode, func(t *testing.T) { t.Parallel(); s.runMoves(t, mode, moverKills, moverPauses) })
 	}
 }

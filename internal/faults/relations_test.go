@@ -39,7 +39,7 @@ func TestLongRelations(t *testing.T) {
 const people = 12
 
 func relations(t *testing.T, operations int64, kills int) {
-	for _, mode := range modes {
+	for _, mode := range notSimulated() {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, mode, people)

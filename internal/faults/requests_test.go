@@ -14,7 +14,7 @@ import (
 // through the other, in each mode: also when they are on different shards.
 func TestRequestsAreToldAtTheOtherGateway(t *testing.T) {
 	t.Parallel()
-	for _, mode := range modes {
+	for _, mode := range notSimulated() {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, mode, 20)

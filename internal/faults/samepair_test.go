@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kith/internal/testenv"
 )
 
 // TestSamePair has 16 connections follow and unfollow the same pair at the same time, through both
@@ -17,6 +19,9 @@ func TestSamePair(t *testing.T) {
 	const connections, times = 16, 10
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
+			if mode == "stream" && testenv.HasBinlog() {
+				testenv.Long(t) // a gateway writes the same as in the mode binlog
+			}
 			t.Parallel()
 			d := deploy(t, mode, 100)
 			// If both users share a shard, one transaction locks the counts of both.

@@ -17,16 +17,17 @@ import (
 // writing one in the middle of its writes. The client is notified of every acknowledged follow, favorite and
 // comment, unless its own gateway was down. In that case it asks for them after it has subscribed again. With
 // Redis that is promised in every mode. Without Redis it is promised on SQLite, where gateways read the
-// relation_log, but not for comments.
+// relation_log, but not for comments. What internal/sim runs too (notSimulated, and one database with a Redis) runs here with the long tests.
 func TestSubscriptionsAcrossGateways(t *testing.T) {
 	t.Parallel()
-	for _, mode := range modes {
+	for _, mode := range notSimulated() {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			subscribe(t, prepare(t, testenv.SharedMariaDB(t, 2), mode, listeners)).throughKills(t)
 		})
 	}
 	t.Run("sqlite with Redis", func(t *testing.T) {
+		testenv.Long(t)
 		t.Parallel()
 		subscribe(t, onFile(t, testenv.Redis(t))).throughKills(t)
 	})
@@ -41,7 +42,10 @@ func TestSubscriptionsAcrossGateways(t *testing.T) {
 // subscriptions of what is written through it. (The mode stream refuses to start without Redis.)
 func TestSubscriptionsWithoutRedis(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"sync", "binlog"} {
+	for _, mode := range notSimulated() {
+		if mode == "stream" {
+			continue
+		}
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			servers := testenv.SharedMariaDB(t, 2)

@@ -20,13 +20,14 @@ const followers = `query($id: ID!, $follower: ID!) {
 // TestTokens follows on one gateway, and reads the followers on another with the token, many times.
 // Either the answer shows what was written, or it says that it may be stale. KITH_TEST_LONG=1 does
 // this 1,000 times in each mode.
+// In sync and stream internal/sim does it ("with token" of its properties).
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	times := 60
 	if os.Getenv("KITH_TEST_LONG") == "1" {
 		times = 1000
 	}
-	for _, mode := range modes {
+	for _, mode := range notSimulated() {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, mode, 100)
