@@ -151,6 +151,7 @@ func TestChangesAreToldOverKills(t *testing.T) {
 		go func() { // follows and ends of follows, in turn, whether the gateway lives or not
 			defer close(ended)
 			for i := 0; ; i++ {
+				time.Sleep(5 * time.Millisecond) // or it would take a processor while no gateway lives
 				select {
 				case <-writing:
 					return

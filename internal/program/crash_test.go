@@ -141,7 +141,7 @@ func TestLongKilledImportGoesOn(t *testing.T) {
 
 func killedImport(t *testing.T, g testgraph.Graph) {
 	graph := g.Edges(t)
-	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+	onMariaDB(t, func(t *testing.T, make func(testing.TB, int) []database) {
 		shards := laidOut(t, make(t, 4)...)
 		store := kithtest.Args("--store", location(shards...))
 		start := func() *kithtest.Command {

@@ -49,6 +49,16 @@ func onEachStore(t *testing.T, test func(t *testing.T, make func(t testing.TB, n
 	t.Run("mariadb", func(t *testing.T) { t.Parallel(); test(t, newMariaDB) })
 }
 
+// onMariaDB runs a test on MariaDB, and on SQLite with the long tests: what dies there does so between the same steps, and each step is
+// a transaction on both.
+func onMariaDB(t *testing.T, test func(t *testing.T, make func(t testing.TB, n int) []database)) {
+	if testenv.AllTests() {
+		onEachStore(t, test)
+		return
+	}
+	test(t, newMariaDB)
+}
+
 // location is the setting for a store that consists of the databases.
 func location(shards ...database) string {
 	var addresses []string
