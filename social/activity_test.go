@@ -112,7 +112,7 @@ func TestActivityIsThatOfBruteForce(t *testing.T) {
 	for kind := range ActivityKind(activityKinds) {
 		everything = append(everything, kind)
 	}
-	for _, rows := range []int{30, 700} {
+	for _, rows := range []int{30, 400} {
 		store, all := activityWorld(t, rows, rows)
 		blocked := []storage.UserID{2, 3, 7, 20}
 		g := New(store, 0, NewAudience(1, nil, blocked))

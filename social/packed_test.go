@@ -224,7 +224,7 @@ func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
 // Lists that are long enough for bitmaps, and audiences from whom hundreds are hidden.
 func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	t.Parallel()
-	const users, celebrities = 4000, 4
+	const users, celebrities = 2000, 4
 	r := rand.New(rand.NewPCG(31, 32))
 	store := oracle.New()
 	var edges []storage.Edge

@@ -180,6 +180,7 @@ func mariaDBEngine(mariadbd, installDB, folder string) *engine {
 				"--query-cache-type=0", "--query-cache-size=0",
 				"--performance-schema=OFF",
 				"--gtid-strict-mode=ON",
+				"--innodb-file-per-table=OFF",  // to make and drop the tables of a store takes a fifth less
 				"--innodb-flush-method=nosync", // as below
 			})
 		},

@@ -186,7 +186,7 @@ func survivesKills(t *testing.T, length time.Duration) {
 	var writers sync.WaitGroup
 	for range 4 {
 		writers.Go(func() {
-			for time.Now().Before(end) {
+			for ; time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 				var edges []storage.Edge
 				for range 1 + rand.IntN(20) {
 					e := w.follow(storage.UserID(1+rand.IntN(200)), storage.UserID(1+rand.IntN(200)))

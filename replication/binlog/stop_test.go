@@ -47,7 +47,7 @@ func TestStopsLoudly(t *testing.T) {
 			if name == "replaced" {
 				testenv.NotOn(t, "it has no CREATE OR REPLACE TABLE", "mysql")
 			}
-			w := newWorld(t)
+			w := worldOn(t, testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)...)
 			r := w.replicate(t)
 			r.await(t, binlog.Tailing)
 			w.write(t, w.follow(1, 2), w.follow(1, 3), w.follow(1, 4))
