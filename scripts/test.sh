@@ -23,12 +23,12 @@ slowest='internal/faults internal/program storage/sqlstore resolvers bench/suite
 # How many seconds a package may take on two quiet cores while three others run. All other packages may take 40.
 budgets='bench/suite 110
 gateway 80
-internal/faults 290
-internal/program 280
+internal/faults 200
+internal/program 240
 reconcile 90
 replication/binlog 75
 resolvers 190
-storage/sqlstore 300'
+storage/sqlstore 240'
 
 export GOWORK=off
 what=${1:-all}
