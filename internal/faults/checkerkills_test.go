@@ -16,7 +16,7 @@ import (
 // moments and while they work. In the end nothing is skipped. See [TestLongKilledCheckers].
 func TestKilledCheckers(t *testing.T) {
 	t.Parallel()
-	checkersAreKilled(t, killing{data: testgraph.Generate(t, testgraph.Tiny), damages: 100, scan: 3 * time.Second, perSecond: 100, fullLives: 2, lives: 3})
+	checkersAreKilled(t, killing{data: testgraph.Generate(t, smallest), damages: 100, scan: 3 * time.Second, perSecond: 100, fullLives: 2, lives: 3})
 }
 
 // TestLongKilledCheckers is the same with more than a million edges, 1,000
@@ -78,7 +78,7 @@ func killedFull(t *testing.T, k killing, repair ...string) {
 		c.oneLife(t, k.scan, work(), args...)
 	}
 	left := g.differ(t, damaged)
-	end := c.toItsEnd(t, 1-len(repair), args...)
+	end := c.toItsEnd(t, 1-len(repair), append(args, "--max-load=1")...) // nobody kills it, so it need not take long
 	n := stop()
 	r := reportOf(t, end)
 	t.Logf("killed %d times, then %d rows differed still; the last run took %v; %d writes meanwhile", c.kills, left, end.Took.Round(time.Millisecond), n)
@@ -121,7 +121,7 @@ func (c *checker) canGoOn(t testing.TB) bool {
 // After many killed dry runs, the last one finds exactly the differences. After many killed repairs,
 // the last one has repaired them.
 func killedIncremental(t *testing.T, k killing) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Tiny))
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, smallest))
 	d, c := driftOf(t, g), g.checker(t)
 	dryRun := []string{"incremental", "--output=json", "--list", all, "--window", "200ms"}
 	repair := append(slices.Clone(dryRun), "--repair")
@@ -148,7 +148,7 @@ func killedIncremental(t *testing.T, k killing) {
 // Each run repairs what killed runs before it have left. The incremental mode repairs what was too much
 // for one run.
 func killedRealtime(t *testing.T, k killing) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Tiny))
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, smallest))
 	d, c := driftOf(t, g), g.checker(t)
 	// The mode saves its position every second. With lives and windows of about that length, positions
 	// are saved while edges are waiting.

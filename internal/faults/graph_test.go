@@ -50,7 +50,7 @@ func loadGraph(t testing.TB, servers testenv.Servers, data testgraph.Graph) *gra
 	}
 	g.users = g.ids(t, "SELECT user_id FROM users")
 	var others []storage.User
-	for i := range 2000 {
+	for i := range 1000 {
 		id := storage.UserID(firstOther + i)
 		g.others = append(g.others, id)
 		others = append(others, storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 1, UpdatedAt: 1})

@@ -17,13 +17,16 @@ import (
 	"kith/storage"
 )
 
+// smallest is a graph that is gone over again and again while it is written to: 400 users with some 4,000 edges.
+var smallest = testgraph.Shape{Users: 400, Least: 2, Seed: 1}
+
 // TestDamageIsFoundAndRepaired damages a graph without the store and the binlogs noticing. A full
 // scan finds exactly that damage while others write, and repairs it. Then all known facts about the
 // graph are asked for again over GraphQL.
 // See [TestLongDamageIsFoundAndRepaired].
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	t.Parallel()
-	damageIsFoundAndRepaired(t, testgraph.Generate(t, testgraph.Tiny), 150, 50)
+	damageIsFoundAndRepaired(t, testgraph.Generate(t, smallest), 150, 50)
 }
 
 // TestLongDamageIsFoundAndRepaired is the same with more than a million edges,
@@ -117,7 +120,7 @@ func (g *graph) scanInPieces(t testing.TB) (r reconcile.Report, runs int) {
 			t.Fatal("the scan does not come to its end")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		left := 1 + random.IntN(12)
+		left := 1 + random.IntN(30)
 		cfg := g.fullConfig(reconcile.FullConfig{Owners: len(g.users) / 15, SaveEvery: time.Nanosecond})
 		cfg.OnProgress = func(reconcile.Progress) {
 			if left--; left == 0 {
