@@ -125,7 +125,7 @@ func TestAnswersAreAudited(t *testing.T) {
 	d.gateways[1].kill(t)
 	d.gateways[1].start(t)
 	d.ready(t)
-	a.compares(t, 50)
+	a.compares(t, 20)
 	time.Sleep(4 * time.Second) // what is suspected is asked for again
 	if wrong := a.counts(t, "kith_audit_differed_total"); len(wrong) != 4 || sum(wrong) != 0 {
 		t.Fatalf("differed: %v\n%s", wrong, a.Stderr())
@@ -194,7 +194,7 @@ func TestDamagedRedisIsFound(t *testing.T) {
 	d := deployCached(t, testenv.SharedMariaDB(t, 2), testenv.Redis(t), "binlog", everybodyThere)
 	d.haveWritten(t)
 	first := d.audits(t, "--window", "3s", "--max-load", "0.2")
-	first.compares(t, 60) // the caches are filled
+	first.compares(t, 20) // the caches are filled
 	if wrong := first.counts(t, "kith_audit_differed_total"); sum(wrong) != 0 {
 		t.Fatalf("differed: %v\n%s", wrong, first.Stderr())
 	}

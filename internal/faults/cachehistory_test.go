@@ -16,10 +16,10 @@ import (
 func TestCacheHistory(t *testing.T) {
 	t.Parallel()
 	t.Run("binlog", func(t *testing.T) {
-		cacheHistory{mode: "binlog", shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost, pace: 4 * pace}.run(t)
+		cacheHistory{mode: "binlog", shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 2, late: 5 * lateAtMost, pace: 4 * pace}.run(t)
 	})
 	t.Run("binlog without a Redis", func(t *testing.T) {
-		cacheHistory{mode: "binlog", noRedis: true, shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost, pace: 4 * pace}.run(t)
+		cacheHistory{mode: "binlog", noRedis: true, shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 2, late: 5 * lateAtMost, pace: 4 * pace}.run(t)
 	})
 }
 
