@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"kith/internal/testenv"
-	"kith/storage"
 )
 
 // TestKilledBeforeNotifying kills gateways between the commit of a write and the notification of
@@ -24,8 +22,8 @@ func TestKilledBeforeNotifying(t *testing.T) {
 	killsBeforeNotifying(t, 6, 4)
 }
 
-// TestLongKilledBeforeNotifying is the same with 200 kills in each of the modes that have no log of
-// writes to read.
+// TestLongKilledBeforeNotifying is the same with 200 kills in the mode sync, which has no log of writes to read. In stream and on SQLite,
+// internal/sim kills gateways at the same moments.
 func TestLongKilledBeforeNotifying(t *testing.T) {
 	testenv.Long(t)
 	killsBeforeNotifying(t, 200, 20)
@@ -35,11 +33,8 @@ func killsBeforeNotifying(t *testing.T, many, few int) {
 	for _, c := range []struct {
 		mode  string
 		kills int
-	}{{"sync", many}, {"stream", many}, {"binlog", few}, {"sqlite", few}} {
+	}{{"sync", many}, {"binlog", few}} {
 		t.Run(c.mode, func(t *testing.T) {
-			if c.mode == "stream" || c.mode == "sqlite" {
-				testenv.Long(t) // internal/sim kills gateways there at the same moments
-			}
 			t.Parallel()
 			deployVictims(t, c.mode, c.kills).killAll(t)
 		})
@@ -72,17 +67,9 @@ const victimsAtOnce = 20
 
 func deployVictims(t *testing.T, mode string, kills int) *victims {
 	t.Helper()
-	v := &victims{kills: kills}
-	users := 10 + 2*kills
-	if mode == "sqlite" {
-		d := &deployment{mode: "sync", redis: testenv.Redis(t), inRedis: true, shardMap: storage.NewShardMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
-		d.begin(t, users)
-		v.cachedDeployment = &cachedDeployment{d}
-	} else {
-		v.cachedDeployment = prepareCached(t, mode, 2, users)
-	}
+	v := &victims{kills: kills, cachedDeployment: prepareCached(t, mode, 2, 10+2*kills)}
 	v.gateways = []*node{v.serving("the gateway that goes on", "--no-replicate", "--max-cost", "10000000")}
-	if mode == "stream" || mode == "binlog" {
+	if mode == "binlog" {
 		v.replicators = []*node{v.serving("replicator")}
 	}
 	for _, n := range v.nodes() {
@@ -168,10 +155,8 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	sprung := way.set(changedScript(t), "{"+id(from)+"}:user") // before Redis is notified
 	switch {
 	case i%2 == 0:
-	case v.mode == "sync" || v.mode == "stream" && i%5 == 0:
+	case v.mode == "sync":
 		sprung = way.set("publish") // before the other gateways are notified
-	case v.mode == "stream":
-		sprung = way.set("xadd") // before another process can notify them
 	}
 	answered := make(chan struct{}) // usually because the victim is killed
 	go func() {
@@ -184,7 +169,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	}()
 	select {
 	case <-sprung:
-	case <-answered: // on a very busy machine: what the stream does not take within a second is left to reconcile
+	case <-answered: // on a very busy machine
 		t.Logf("write %d was answered before it could be killed", i)
 	case <-time.After(patience):
 		t.Errorf("write %d: it notified nobody", i)

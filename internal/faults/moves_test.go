@@ -24,7 +24,7 @@ func TestMoves(t *testing.T) {
 // TestLongMoves adds a database on a second server to a store of one database. Half of the buckets are
 // moved there, and some are moved back, while clients write through two gateways. The mover, gateways
 // and both servers are killed at random times, movers and gateways stand still for longer than their leases, and each second mover
-// has slow links: 50 seeds in each mode.
+// has slow links: 50 seeds.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongMoves -v
 func TestLongMoves(t *testing.T) {
@@ -36,25 +36,19 @@ func TestLongMoves(t *testing.T) {
 
 func moves(t *testing.T, s schedule, moverKills, moverPauses int) {
 	testenv.NotOn(t, "a store on TiDB is one shard", "tidb")
-	for _, mode := range []string{"sync", "binlog"} {
-		if mode == "sync" && testenv.HasBinlog() && !testenv.AllTests() {
-			continue // TestMoversAreKilled and TestBucketsMoveUnderLoad of sqlstore move a store without replicators
-		}
-		t.Run(mode, func(t *testing.T) { t.Parallel(); s.runMoves(t, mode, moverKills, moverPauses) })
-	}
+	// TestMoversAreKilled of sqlstore moves a store without replicators.
+	t.Run("binlog", func(t *testing.T) { t.Parallel(); s.runMoves(t, moverKills, moverPauses) })
 }
 
 // runMoves writes, moves and kills until everything is written and moved.
-func (s schedule) runMoves(t *testing.T, mode string, moverKills, moverPauses int) {
+func (s schedule) runMoves(t *testing.T, moverKills, moverPauses int) {
 	servers := ownServers(t)
 	dsns := servers.FreshDatabases(t, 1)
-	d := assemble(t, servers, dsns[:1], nil, mode, s.users)
+	d := assemble(t, servers, dsns[:1], nil, "binlog", s.users)
 	for _, name := range []string{"gateway 0", "gateway 1"} {
 		d.gateways = append(d.gateways, d.serving(name, "--no-replicate"))
 	}
-	if mode == "binlog" {
-		d.replicators = []*node{d.replicating("kith replicate"), d.serving("replicator")}
-	}
+	d.replicators = []*node{d.replicating("kith replicate"), d.serving("replicator")}
 	for _, n := range d.nodes() {
 		n.start(t)
 	}
@@ -91,7 +85,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills, moverPauses in
 	different := h.judge(t, found)
 	r.countsAreExact(t)
 	h.explain(t, found, different)
-	if mode == "binlog" && len(different) > 0 {
+	if len(different) > 0 {
 		t.Errorf("%d of %d edges differ, the first is %v; %s", len(different), len(found.forward), different[0], h.story(t, different[0]))
 	}
 	r.summarize(t, h, found, different, r.faults())

@@ -17,7 +17,7 @@ import (
 // writing one in the middle of its writes. The client is notified of every acknowledged follow, favorite and
 // comment, unless its own gateway was down. In that case it asks for them after it has subscribed again. With
 // Redis that is promised in every mode. Without Redis it is promised on SQLite, where gateways read the
-// relation_log, but not for comments. What internal/sim runs too (notSimulated, and one database with a Redis) runs here with the long tests.
+// relation_log, but not for comments. With Redis, it is left to internal/sim there.
 func TestSubscriptionsAcrossGateways(t *testing.T) {
 	t.Parallel()
 	for _, mode := range notSimulated() {
@@ -26,14 +26,9 @@ func TestSubscriptionsAcrossGateways(t *testing.T) {
 			subscribe(t, prepare(t, testenv.SharedMariaDB(t, 2), mode, listeners)).throughKills(t)
 		})
 	}
-	t.Run("sqlite with Redis", func(t *testing.T) {
-		testenv.Long(t)
-		t.Parallel()
-		subscribe(t, onFile(t, testenv.Redis(t))).throughKills(t)
-	})
 	t.Run("sqlite without Redis", func(t *testing.T) {
 		t.Parallel()
-		subscribe(t, onFile(t, nil)).throughKills(t)
+		subscribe(t, onFile(t)).throughKills(t)
 	})
 }
 
@@ -42,16 +37,12 @@ func TestSubscriptionsAcrossGateways(t *testing.T) {
 // subscriptions of what is written through it. (The mode stream refuses to start without Redis.)
 func TestSubscriptionsWithoutRedis(t *testing.T) {
 	t.Parallel()
-	for _, mode := range notSimulated() {
-		if mode == "stream" {
-			continue
-		}
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			servers := testenv.SharedMariaDB(t, 2)
-			subscribe(t, assemble(t, servers, servers.FreshDatabases(t, 2), nil, mode, listeners)).apart(t)
-		})
+	mode := "binlog"
+	if !testenv.HasBinlog() {
+		mode = "sync"
 	}
+	servers := testenv.SharedMariaDB(t, 2)
+	subscribe(t, assemble(t, servers, servers.FreshDatabases(t, 2), nil, mode, listeners)).apart(t)
 }
 
 // TestSubscriptionHearsOfAKilledWriter kills a gateway that has acknowledged a follow, but has not notified the
@@ -74,9 +65,9 @@ func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
 const listeners = 450
 
 // onFile is a deployment on a SQLite file.
-func onFile(t testing.TB, redis *testenv.RedisServer) *deployment {
+func onFile(t testing.TB) *deployment {
 	t.Helper()
-	d := &deployment{mode: "sync", redis: redis, shardMap: storage.NewShardMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
+	d := &deployment{mode: "sync", shardMap: storage.NewShardMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
 	d.begin(t, listeners)
 	return d
 }
