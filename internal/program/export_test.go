@@ -136,14 +136,10 @@ func onlyProgress(stderr string) bool {
 func TestAnExportIsAnEqualStore(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ from, to func(t *testing.T) []database }{
-		"one file to four":        {func(t *testing.T) []database { return newSQLite(t, 1) }, func(t *testing.T) []database { return newSQLite(t, 4) }},
 		"four files to databases": {func(t *testing.T) []database { return newSQLite(t, 4) }, func(t *testing.T) []database { return newMariaDB(t, 4) }},
 		"databases to three":      {func(t *testing.T) []database { return newMariaDB(t, 4) }, func(t *testing.T) []database { return newSQLite(t, 3) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if name == "one file to four" {
-				testenv.Long(t) // the others read and write files, too
-			}
 			t.Parallel()
 			from, to := peopled(t, testgraph.Tiny, tt.from(t)), tt.to(t)
 			dir := filepath.Join(t.TempDir(), "copy")
