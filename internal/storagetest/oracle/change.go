@@ -103,7 +103,7 @@ func (s *Store) save(j *judge.Judge) {
 			}
 			s.put(side, edge)
 			s.change.AddRow(side, edge)
-			s.log.add(side, edge)
+			s.addToLog(side, edge)
 			if side == storage.Requests {
 				delete(s.messages, edge.Pair())
 			}

@@ -14,7 +14,7 @@ func (s *Store) findDue(q storage.DueQuery) (due []storage.RelationRow, found bo
 	compare := func(a, b storage.RelationRow) int {
 		return cmp.Or(cmp.Compare(a.EndsAt, b.EndsAt), storage.Relations.Compare(a.Pair(), b.Pair()))
 	}
-	for pair, d := range s.details {
+	for pair, d := range on(s, q.Shard, s.details, func(p storage.Pair) storage.UserID { return p.From }) {
 		row := storage.RelationRow{Edge: s.row(storage.Relations, pair), Detail: storage.Detail{EndsAt: d.EndsAt}}
 		if d.EndsAt > 0 && d.EndsAt <= q.UpTo && compare(row, q.After) > 0 {
 			due = append(due, row)
@@ -50,20 +50,20 @@ func (s *Store) itemCount(side storage.Side, id storage.PostID) (have, are int64
 }
 
 // WrongItemCounts implements [storage.Comparer].
-func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	items := make(map[storage.PostID]bool)
-	for id := range s.posts {
+	for id := range on(s, shard, s.posts, authorOf) {
 		items[id] = true
 	}
-	for of := range s.kinds {
+	for of := range on(s, shard, s.kinds, func(k storage.OwnerKind) storage.UserID { return k.Owner }) {
 		items[storage.PostID{Author: of.Owner, Number: of.Kind}] = true
 	}
-	for _, e := range s.owned(side, owners) {
+	for _, e := range s.owned(shard, side, owners) {
 		items[storage.PostID{Author: side.Owner(e.Pair()), Number: e.Item}] = true
 	}
 	var wrong []storage.WrongCount

@@ -15,7 +15,18 @@ type relationLog struct {
 	pruned  int64 // the last position removed
 }
 
-func (l *relationLog) add(side storage.Side, edge storage.Edge) {
+// log is that of a shard.
+func (s *Store) log(shard int) *relationLog {
+	if s.logs[shard] == nil {
+		return &relationLog{}
+	}
+	return s.logs[shard]
+}
+
+func (s *Store) addToLog(side storage.Side, edge storage.Edge) {
+	shard := s.placed.Of(side.Owner(edge.Pair()))
+	l := s.log(shard)
+	s.logs[shard] = l
 	l.last++
 	l.entries = append(l.entries, storage.LogEntry{Position: l.last, Row: storage.Row{Side: side, Edge: edge}})
 }
@@ -24,27 +35,28 @@ func (l *relationLog) add(side storage.Side, edge storage.Edge) {
 func (s *Store) HasLog() bool { return true }
 
 // LastOfLog is the position of the newest entry that the log has ever had, 0 at the beginning.
-func (s *Store) LastOfLog(ctx context.Context, _ int) (int64, error) {
+func (s *Store) LastOfLog(ctx context.Context, shard int) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.log.last, nil
+	return s.log(shard).last, nil
 }
 
 // ReadLog implements [storage.LogReader].
-func (s *Store) ReadLog(ctx context.Context, _ int, after int64, limit int) ([]storage.LogEntry, error) {
+func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if after < s.log.pruned {
+	log := s.log(shard)
+	if after < log.pruned {
 		return nil, fmt.Errorf("read the log behind %d: %w", after, storage.ErrLogPruned)
 	}
 	var entries []storage.LogEntry
-	for _, entry := range s.log.entries {
+	for _, entry := range log.entries {
 		if entry.Position > after && len(entries) < limit {
 			entries = append(entries, entry)
 		}
@@ -53,13 +65,14 @@ func (s *Store) ReadLog(ctx context.Context, _ int, after int64, limit int) ([]s
 }
 
 // PruneLog implements [storage.LogReader].
-func (s *Store) PruneLog(ctx context.Context, _ int, upTo int64) error {
+func (s *Store) PruneLog(ctx context.Context, shard int, upTo int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log.entries = slices.DeleteFunc(s.log.entries, func(e storage.LogEntry) bool { return e.Position <= upTo })
-	s.log.pruned = max(s.log.pruned, min(upTo, s.log.last))
+	log := s.log(shard)
+	log.entries = slices.DeleteFunc(log.entries, func(e storage.LogEntry) bool { return e.Position <= upTo })
+	log.pruned = max(log.pruned, min(upTo, log.last))
 	return nil
 }

@@ -4,7 +4,7 @@
 // Like every engine, it asks package judge what a change of edges may do and what follows from it.
 // The suite's promises prove those rules; a comparison with this engine does not.
 //
-// It has one shard and keeps everything in maps behind one lock. Every read collects and sorts what
+// It keeps everything in maps behind one lock. Every read collects and sorts what
 // it needs, so it is slow by design: nothing in it is an index that could be wrong. Values are kept
 // as they are given, unchecked.
 package oracle
@@ -34,7 +34,7 @@ type Store struct {
 	messages   map[storage.Pair]string         // of requests that are pending
 	details    map[storage.Pair]storage.Detail // of relations
 	kinds      map[storage.OwnerKind]storage.KindCount
-	log        relationLog
+	logs       map[int]*relationLog     // by shard
 	leases     map[string]map[int]lease // kind → slot
 	marks      map[storage.Pair]storage.EdgeMark
 	firsts     map[storage.Pair]storage.Micros // when the first of several follows began
@@ -51,6 +51,8 @@ type Store struct {
 	comments map[storage.CommentID]comment
 
 	requestTTL time.Duration
+	placed     *storage.ShardMap
+	left       []*leftBehind
 	together   func(a, b storage.UserID) bool
 
 	change storage.Change // of the call that holds the lock
@@ -83,8 +85,7 @@ func RequestTTL(ttl time.Duration) Option {
 }
 
 // Together reports whether two users are in one database, so that the other side of their edges can
-// be written in the same call. By default all users are. With a rule of many shards, the store is
-// the oracle of an engine that has them.
+// be written in the same call. By default all users are. It is for tests of what is written; [Placed] makes shards that can be asked.
 func Together(rule func(a, b storage.UserID) bool) Option {
 	return func(s *Store) { s.together = rule }
 }
@@ -122,6 +123,7 @@ func New(options ...Option) *Store {
 		seen:       map[storage.Seen]storage.Micros{},
 		imports:    map[storage.ImportID][]storage.ImportPart{},
 		lists:      map[storage.ListID]storage.UserList{},
+		logs:       map[int]*relationLog{},
 		active:     make(map[storage.UserID]storage.Day),
 		states:     make(map[storage.UserID]storage.StateChange),
 
@@ -131,6 +133,7 @@ func New(options ...Option) *Store {
 		comments: make(map[storage.CommentID]comment),
 
 		requestTTL: storage.DefaultRequestTTL,
+		placed:     storage.NewShardMap(1),
 		together:   func(storage.UserID, storage.UserID) bool { return true },
 	}
 	s.answer()

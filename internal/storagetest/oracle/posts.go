@@ -47,17 +47,27 @@ func (s *Store) readLatestPosts(ctx context.Context, q storage.PostsQuery) ([]st
 	return s.postsBehind(q.After, q.Limit, func(*post) bool { return true }), nil
 }
 
-// readRecentPosts answers [storage.RecentPostLookups].
+// readRecentPosts answers [storage.RecentPostLookups], with posts that have moved away.
 func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) (list []storage.PostAt, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, p := range s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.CreatedAt >= q.Since }) {
-		list = append(list, p.At())
+	for _, p := range s.posts {
+		if !p.deleted && s.placed.Of(p.Author) == q.Shard {
+			list = append(list, p.At())
+		}
 	}
-	return list, nil
+	for _, l := range s.left {
+		for _, p := range l.posts {
+			if p.shard == q.Shard {
+				list = append(list, p.At())
+			}
+		}
+	}
+	list = slices.DeleteFunc(list, func(p storage.PostAt) bool { return p.CreatedAt < q.Since })
+	return pageOf(list, storage.PostAt.Place, q.After, q.Limit), nil
 }
 
 // readLastPosts answers [storage.LastPostLookups].

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -14,12 +13,15 @@ var (
 	_ storage.Repairer = (*Store)(nil)
 )
 
-// Shards implements [storage.Comparer].
-func (s *Store) Shards() int { return 1 }
-
-// Served implements [storage.Comparer]: there is one shard, which has all buckets.
-func (s *Store) Served(ctx context.Context, _ int) (storage.Served, error) {
-	return storage.Served{Epoch: 1, Buckets: bytes.Repeat([]byte{'1'}, storage.Buckets)}, ctx.Err()
+// Served implements [storage.Comparer].
+func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
+	now, buckets := s.placed.Now(), storage.Choose(storage.Buckets, nil)
+	for b := range buckets {
+		if owner, _ := now.Owner(b); owner == shard {
+			buckets[b] = '1'
+		}
+	}
+	return storage.Served{Epoch: now.Epoch(shard) + 1, Buckets: buckets}, ctx.Err()
 }
 
 // isOf reports whether a range has an owner.
@@ -28,13 +30,13 @@ func isOf(r storage.OwnerRange, owner storage.UserID) bool {
 }
 
 // NextOwner implements [storage.Comparer].
-func (s *Store) NextOwner(ctx context.Context, _ int, after storage.UserID, users int) (storage.UserID, bool, error) {
+func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	ids := slices.Sorted(maps.Keys(s.counts))
+	ids := slices.Sorted(maps.Keys(on(s, shard, s.counts, itself)))
 	first, found := slices.BinarySearch(ids, after)
 	if found {
 		first++
@@ -46,14 +48,14 @@ func (s *Store) NextOwner(ctx context.Context, _ int, after storage.UserID, user
 }
 
 // Digests implements [storage.Comparer].
-func (s *Store) Digests(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	digests := make(map[int]storage.Digest)
-	for _, e := range s.owned(side, owners) {
+	for _, e := range s.owned(shard, side, owners) {
 		if e.Type == storage.None && e.UpdateTime == 0 {
 			continue
 		}
@@ -65,10 +67,10 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, _ int, owners st
 	return digests, nil
 }
 
-// owned returns all rows of some owners on a side.
-func (s *Store) owned(side storage.Side, owners storage.OwnerRange) []storage.Edge {
+// owned returns all rows of some owners of a shard on a side.
+func (s *Store) owned(shard int, side storage.Side, owners storage.OwnerRange) []storage.Edge {
 	var rows []storage.Edge
-	for owner, peers := range s.tables[side] {
+	for owner, peers := range on(s, shard, s.tables[side], itself) {
 		if isOf(owners, owner) {
 			rows = slices.AppendSeq(rows, maps.Values(peers))
 		}
@@ -77,12 +79,12 @@ func (s *Store) owned(side storage.Side, owners storage.OwnerRange) []storage.Ed
 }
 
 // GroupRows implements [storage.Comparer].
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.RLock()
-	rows := s.owned(side, owners)
+	rows := s.owned(shard, side, owners)
 	s.mu.RUnlock()
 	for _, e := range rows {
 		if groups.Has(cut.Group(e.Pair())) {
@@ -93,19 +95,19 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, _ int, owners 
 }
 
 // WrongCounts implements [storage.Comparer].
-func (s *Store) WrongCounts(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	are := make(map[storage.UserID]int64)
-	for id := range s.counts {
+	for id := range on(s, shard, s.counts, itself) {
 		if isOf(owners, id) {
 			are[id] = 0
 		}
 	}
-	for _, e := range s.owned(side, owners) {
+	for _, e := range s.owned(shard, side, owners) {
 		are[side.Owner(e.Pair())] += s.counted(side, e)
 	}
 	var wrong []storage.WrongCount

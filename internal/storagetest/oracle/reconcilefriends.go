@@ -9,14 +9,14 @@ import (
 )
 
 // WrongFriends implements [storage.Comparer].
-func (s *Store) WrongFriends(ctx context.Context, _ int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var wrong []storage.WrongCount
-	for _, id := range slices.Sorted(maps.Keys(s.counts)) {
+	for _, id := range slices.Sorted(maps.Keys(on(s, shard, s.counts, itself))) {
 		if have, are := s.counts[id].Friend, s.countFriends(id); isOf(owners, id) && have != are {
 			wrong = append(wrong, storage.WrongCount{User: id, Have: have, Are: are})
 		}

@@ -11,7 +11,7 @@ import (
 
 var _ storage.ShardReader = (*Store)(nil)
 
-// ReadShard implements [storage.ShardReader]: it copies the store.
+// ReadShard implements [storage.ShardReader]: it copies the store, whose only shard this is.
 func (s *Store) ReadShard(ctx context.Context, _ int, read func(storage.ShardMoment) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

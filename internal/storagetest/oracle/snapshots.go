@@ -31,9 +31,9 @@ func (s *Store) findLists(side storage.Side, q storage.ListQuery) (storage.List,
 	return list, true
 }
 
-// findUserIDsAfter answers [storage.UserIDLookups]. All users are on the one shard.
+// findUserIDsAfter answers [storage.UserIDLookups].
 func (s *Store) findUserIDsAfter(q storage.ShardQuery[storage.UserID]) ([]storage.UserID, bool) {
-	ids := slices.Sorted(maps.Keys(s.users))
+	ids := slices.Sorted(maps.Keys(on(s, q.Shard, s.users, itself)))
 	ids = slices.DeleteFunc(ids, func(id storage.UserID) bool { return id <= q.After })
 	return ids[:min(len(ids), q.Limit)], true
 }

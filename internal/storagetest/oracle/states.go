@@ -52,7 +52,7 @@ func (s *Store) findStateChanges(q storage.ShardQuery[storage.StatePosition]) ([
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.User, b.User))
 	}
 	var changes []storage.StateChange
-	for _, change := range s.states {
+	for _, change := range on(s, q.Shard, s.states, itself) {
 		if order(change.StatePosition, q.After) > 0 {
 			changes = append(changes, change)
 		}

@@ -1,0 +1,73 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+
+	"kith/storage"
+)
+
+// Placed has users on the shards that a map names at present, see [Store.Move]. Without it there is one shard.
+func Placed(on *storage.ShardMap) Option {
+	return func(s *Store) {
+		s.placed = on
+		s.together = func(a, b storage.UserID) bool { return on.Of(a) == on.Of(b) }
+	}
+}
+
+// Shards implements [storage.ShardAnswerer].
+func (s *Store) Shards() int { return s.placed.Shards() }
+
+// ShardOf is the shard that has a user at present.
+func (s *Store) ShardOf(user storage.UserID) int { return s.placed.Of(user) }
+
+// Move gives buckets to another shard, or to one that is added, all rows at one moment. The shards that had them still list their posts
+// until removed is called.
+func (s *Store) Move(buckets storage.BucketRange, to int) (removed func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.placed.Now()
+	epochs := make([]int64, max(old.Shards(), to+1))
+	for i := range epochs {
+		epochs[i] = old.Epoch(i) + 1
+	}
+	next := storage.NewAssignment(epochs)
+	for b := range storage.Buckets {
+		owner, state := old.Owner(b)
+		if buckets.Contains(b) {
+			owner = to
+		}
+		next.Assign(storage.BucketRange{First: b, Last: b}, owner, state)
+	}
+	left := &leftBehind{}
+	for id, p := range s.posts {
+		if owner := s.placed.Of(id.Author); owner != to && buckets.Contains(storage.BucketOf(id.Author)) && !p.deleted {
+			left.posts = append(left.posts, shardPost{owner, p.Post})
+		}
+	}
+	s.left = append(s.left, left)
+	s.placed.Set(next)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.left = slices.DeleteFunc(s.left, func(l *leftBehind) bool { return l == left })
+	}
+}
+
+// leftBehind is what is still where it was before a move.
+type leftBehind struct{ posts []shardPost }
+
+type shardPost struct {
+	shard int
+	storage.Post
+}
+
+// on is the rows of a shard, among some of users.
+func on[K comparable, V any](s *Store, shard int, rows map[K]V, owner func(K) storage.UserID) map[K]V {
+	own := maps.Clone(rows)
+	maps.DeleteFunc(own, func(k K, _ V) bool { return s.placed.Of(owner(k)) != shard })
+	return own
+}
+
+func itself(id storage.UserID) storage.UserID   { return id }
+func authorOf(id storage.PostID) storage.UserID { return id.Author }
