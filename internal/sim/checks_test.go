@@ -261,7 +261,7 @@ func (w *world) checkCopies(ctx context.Context, user storage.UserID, repaired b
 func (w *world) isLossy(of storage.Pair) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.one && (w.lossy[of] || w.lossy[storage.Pair{From: of.To, To: of.From}])
+	return w.shards.Shards() > 1 && (w.lossy[of] || w.lossy[storage.Pair{From: of.To, To: of.From}])
 }
 
 // mayLose notes that an edge is being written by a gateway. Until settled is called, the gateway's end may lose its copy, and if

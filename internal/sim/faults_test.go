@@ -30,8 +30,11 @@ var foundBy = map[string]string{
 	"joined-late":       noneMissing,
 	"killed":            answersAgree,
 	"late-row":          ownWrites,
+	"log-unfollowed":    noneMissing,
+	"posts-unread":      everybody,
 	"read-under-way":    ownWrites,
 	"sent-twice":        inOrder,
+	"shard-unread":      hiddenSoon,
 	"token-of-relation": withToken,
 	"tokens-unheard":    tokensEnd,
 }

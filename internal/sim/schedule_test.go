@@ -11,6 +11,8 @@ import (
 const (
 	numberOfUsers = 6
 	gateways      = 3
+	maxShards     = 4
+	allShards     = 3 // in step.only
 )
 
 // step is something that happens at a time after the beginning.
@@ -22,7 +24,7 @@ type step struct {
 	other   storage.UserID
 	key     string        // of a read
 	lasts   time.Duration // of a fault
-	only    int           // the database that is away; 2: both
+	only    int           // the database that is away; 3: all; or to which buckets move
 	refuse  int           // the write of the step that is refused
 	doubt   int           // the write of the step whose commit gets no answer
 	late    time.Duration // how long after that it is executed
@@ -36,7 +38,7 @@ func (s step) String() string {
 	case s.user != 0:
 		text += fmt.Sprintf(" %d → %d", s.user, s.other)
 	}
-	if s.what == away {
+	if s.what == away || s.what == move {
 		text += fmt.Sprintf(" (%d)", s.only)
 	}
 	if s.lasts > 0 {
@@ -78,6 +80,7 @@ const (
 	lose       = "Redis loses what it has"
 	away       = "databases are away"
 	repair     = "reconcile full --repair, which nobody hears of"
+	move       = "buckets move"
 	kill       = "is killed"
 	ahead      = "clock is a quarter of an hour ahead, suspend"
 )
@@ -89,7 +92,7 @@ var weights = []struct {
 }{
 	{follow, 20}, {unfollow, 12}, {mute, 10}, {unmute, 3}, {ask, 8}, {accept, 6}, {decline, 2}, {withdraw, 2}, {rename, 8}, {suspend, 2}, {reinstate, 2}, {deactivate, 2}, {reactivate, 3},
 	{publish, 10}, {unpublish, 2}, {register, 4}, {signOut, 3}, {write, 3}, {read, 100},
-	{cut, 1}, {down, 1}, {hang, 1}, {stall, 1}, {lose, 1}, {away, 1}, {repair, 1}, {kill, 1}, {ahead, 1},
+	{cut, 1}, {down, 1}, {hang, 1}, {stall, 1}, {lose, 1}, {away, 1}, {repair, 1}, {move, 3}, {kill, 1}, {ahead, 1},
 }
 
 // schedule draws steps.
@@ -130,7 +133,11 @@ func schedule(seed uint64, n int) []step {
 			if r.IntN(3) == 0 { // longer than it takes to notice
 				s.lasts *= 4
 			}
-			s.only = r.IntN(3)
+			s.only = r.IntN(allShards + 1)
+		case move:
+			s.user, s.other = user(), user()
+			s.lasts = time.Duration(r.ExpFloat64() * float64(200*time.Millisecond))
+			s.only = r.IntN(maxShards)
 		case read:
 			s.user, s.key = user(), readable[r.IntN(len(readable))]
 		default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,15 +13,25 @@ import (
 )
 
 // handle is the shards as one gateway has opened them. Every call takes its time on the way there and back, so that what is read may be
-// old when it arrives. Users with odd ids are in one database, those with even ids in another.
+// old when it arrives.
 type handle struct {
 	*oracle.Store
 	of     *gateway
 	report func(context.Context, storage.Change)
 }
 
+// newShards puts users with odd ids into one database and those with even ids into another, until they move.
 func newShards(one bool) *oracle.Store {
-	return oracle.New(oracle.Together(func(a, b storage.UserID) bool { return one || a%2 == b%2 }))
+	if one {
+		return oracle.New()
+	}
+	on, at := storage.NewShardMap(2), storage.NewAssignment(make([]int64, 2))
+	at.Assign(storage.BucketRange{Last: storage.Buckets - 1}, 1, storage.BucketOwned)
+	for user := storage.UserID(1); user <= numberOfUsers; user++ {
+		at.Assign(bucketsOf(user, user), int(user%2), storage.BucketOwned)
+	}
+	on.Set(at)
+	return oracle.New(oracle.Placed(on))
 }
 
 // attempt is what happens to the writes of one step, which are counted from 1.
@@ -71,28 +82,35 @@ var (
 	errInDoubt = fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrInDoubt)
 )
 
-// anyone is whoever is in either database.
-const anyone storage.UserID = -1
+// anyShard stands for all of them.
+const anyShard = -1
 
-// awayFor returns for whom the gateway gets no answer from the databases now.
-func (h *handle) awayFor() func(storage.UserID) bool {
+// awayFor returns from which shards the gateway gets no answer now.
+func (h *handle) awayFor() func(shard int) bool {
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
-	var isAway [2]bool
-	for i, until := range h.of.dbAway {
-		isAway[i] = h.of.dead.Load() || time.Now().Before(until)
-	}
-	return func(id storage.UserID) bool {
-		if id == anyone {
-			return isAway[0] || isAway[1]
+	away := h.of.dbAway
+	isAway := func(shard int) bool { return h.of.dead.Load() || time.Now().Before(away[shard]) }
+	return func(shard int) bool {
+		if shard == anyShard {
+			return slices.ContainsFunc(storage.Indexes(len(away)), isAway)
 		}
-		return isAway[id%2]
+		return isAway(shard)
 	}
 }
 
-// write makes a write in the database of a user.
-func (h *handle) write(ctx context.Context, of storage.UserID, write func(context.Context), what ...any) error {
+// isAway reports whether one of the shards of some users is away; with none, of any.
+func (h *handle) isAway(users []storage.UserID) bool {
+	isAway := h.awayFor()
+	return len(users) == 0 && isAway(anyShard) || slices.ContainsFunc(users, func(id storage.UserID) bool { return isAway(h.ShardOf(id)) })
+}
+
+// write makes a write in the databases of some users; of all, if there are none.
+func (h *handle) write(ctx context.Context, of []storage.UserID, write func(context.Context), what ...any) error {
 	h.of.delay(4*time.Millisecond, h.of.name, "to", fmt.Sprint(what...), 0)
+	if h.of.await(ctx, of) != nil {
+		return errRefused
+	}
 	c := &commit{by: h}
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	refuse := false
@@ -102,7 +120,7 @@ func (h *handle) write(ctx context.Context, of storage.UserID, write func(contex
 		refuse, c.inDoubt = a.writes == a.refuse, a.writes == a.doubt
 		a.mu.Unlock()
 	}
-	if refuse || h.awayFor()(of) {
+	if refuse || h.isAway(of) {
 		return errRefused
 	}
 	if c.inDoubt {
@@ -112,12 +130,18 @@ func (h *handle) write(ctx context.Context, of storage.UserID, write func(contex
 				h.of.late[user] = time.Now()
 			}
 		}
+		if a.late > 0 {
+			h.of.executing++
+		}
 		h.of.mu.Unlock()
 	}
 	if c.inDoubt && a.late > 0 { // of which nobody hears
 		h.of.running.Go(func() {
 			time.Sleep(a.late)
 			write(context.WithoutCancel(ctx))
+			h.of.mu.Lock()
+			defer h.of.mu.Unlock()
+			h.of.executing--
 		})
 		doubted := storage.Change{InDoubt: true}
 		for _, user := range a.users {
@@ -135,7 +159,7 @@ func (h *handle) write(ctx context.Context, of storage.UserID, write func(contex
 }
 
 // writeEach makes a write with a result for each of n things.
-func writeEach[T any](ctx context.Context, h *handle, of storage.UserID, n int, write func(context.Context) []storage.Result[T], what ...any) []storage.Result[T] {
+func writeEach[T any](ctx context.Context, h *handle, of []storage.UserID, n int, write func(context.Context) []storage.Result[T], what ...any) []storage.Result[T] {
 	var results []storage.Result[T]
 	if err := h.write(ctx, of, func(ctx context.Context) { results = write(ctx) }, what...); err != nil {
 		results = make([]storage.Result[T], n)
@@ -147,7 +171,7 @@ func writeEach[T any](ctx context.Context, h *handle, of storage.UserID, n int, 
 }
 
 // writeOne makes a write with one result.
-func writeOne[T any](ctx context.Context, h *handle, of storage.UserID, write func(context.Context) (T, bool, error), what ...any) (value T, changed bool, err error) {
+func writeOne[T any](ctx context.Context, h *handle, of []storage.UserID, write func(context.Context) (T, bool, error), what ...any) (value T, changed bool, err error) {
 	var made T
 	var is bool
 	var failed error
@@ -167,25 +191,27 @@ func (h *handle) Bundle(ctx context.Context, b *storage.Bundle) {
 }
 
 // answer answers a bundle, but nothing from databases that are away. What asks for nobody in particular asks both.
-func (h *handle) answer(ctx context.Context, b *storage.Bundle, isAway func(storage.UserID) bool) {
-	if !isAway(anyone) {
+func (h *handle) answer(ctx context.Context, b *storage.Bundle, isAway func(int) bool) {
+	if !isAway(anyShard) {
 		h.Store.Bundle(ctx, b)
 		return
 	}
-	self := func(id storage.UserID) storage.UserID { return id }
-	author := func(id storage.PostID) storage.UserID { return id.Author }
-	from := func(p storage.Pair) storage.UserID { return p.From }
+	self := h.ShardOf
+	author := func(id storage.PostID) int { return h.ShardOf(id.Author) }
+	from := func(p storage.Pair) int { return h.ShardOf(p.From) }
 	var owned storage.Bundle
 	refuse := []func(){
 		part(b, &owned, isAway, storage.ProfileLookups, self), part(b, &owned, isAway, storage.UserLookups, self), part(b, &owned, isAway, storage.CountLookups, self),
 		part(b, &owned, isAway, storage.StateLookups, self), part(b, &owned, isAway, storage.PasswordLookups, self), part(b, &owned, isAway, storage.BlockLookups, self),
 		part(b, &owned, isAway, storage.PostLookups, author), part(b, &owned, isAway, storage.DetailLookups, from), part(b, &owned, isAway, storage.MarkLookups, from),
-		part(b, &owned, isAway, storage.PostPageLookups, func(q storage.PostsQuery) storage.UserID { return q.Author }),
-		part(b, &owned, isAway, storage.RowLookups, func(q storage.RowsQuery) storage.UserID { return q.Owner }),
+		part(b, &owned, isAway, storage.PostPageLookups, func(q storage.PostsQuery) int { return h.ShardOf(q.Author) }),
+		part(b, &owned, isAway, storage.RowLookups, func(q storage.RowsQuery) int { return h.ShardOf(q.Owner) }),
+		part(b, &owned, isAway, storage.RecentPostLookups, func(q storage.RecentQuery) int { return q.Shard }),
+		part(b, &owned, isAway, storage.StateChangeLookups, func(q storage.ShardQuery[storage.StatePosition]) int { return q.Shard }),
 	}
 	for _, side := range storage.AllSides {
-		refuse = append(refuse, part(b, &owned, isAway, storage.EdgeLookups[side], side.Owner),
-			part(b, &owned, isAway, storage.PageLookups[side], func(q storage.PageQuery) storage.UserID { return q.Owner }))
+		refuse = append(refuse, part(b, &owned, isAway, storage.EdgeLookups[side], func(p storage.Pair) int { return h.ShardOf(side.Owner(p)) }),
+			part(b, &owned, isAway, storage.PageLookups[side], func(q storage.PageQuery) int { return h.ShardOf(q.Owner) }))
 	}
 	h.Store.Bundle(ctx, &owned)
 	for _, refuse := range refuse {
@@ -195,7 +221,7 @@ func (h *handle) answer(ctx context.Context, b *storage.Bundle, isAway func(stor
 }
 
 // part puts the look-up of a kind into another bundle too, and returns what takes away the answers from databases that are away.
-func part[K, V any](from, to *storage.Bundle, isAway func(storage.UserID) bool, kind *storage.LookupKind[K, V], owner func(K) storage.UserID) (refuse func()) {
+func part[K, V any](from, to *storage.Bundle, isAway func(int) bool, kind *storage.LookupKind[K, V], shard func(K) int) (refuse func()) {
 	l := kind.In(from)
 	if !l.Open() {
 		return func() {}
@@ -203,7 +229,7 @@ func part[K, V any](from, to *storage.Bundle, isAway func(storage.UserID) bool, 
 	kind.Put(to, l)
 	return func() {
 		for i, k := range l.Keys {
-			if isAway(owner(k)) {
+			if isAway(shard(k)) {
 				l.Results[i] = storage.Result[V]{Err: errRefused}
 			}
 		}
@@ -232,10 +258,11 @@ func (h *handle) AtHand(*storage.Bundle) {}
 
 func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
-	for i := range 2 {
+	owners := storage.Each(edges, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
+	for i := range h.Shards() {
 		var of []int
-		for k, e := range edges {
-			if int(side.Owner(e.Pair())%2) == i {
+		for k, owner := range owners {
+			if h.ShardOf(owner) == i {
 				of = append(of, k)
 			}
 		}
@@ -243,7 +270,7 @@ func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.E
 			continue
 		}
 		own := storage.Chosen(edges, of)
-		applied := writeEach(ctx, h, storage.UserID(i), len(own), func(ctx context.Context) []storage.Result[storage.Applied] {
+		applied := writeEach(ctx, h, storage.Chosen(owners, of), len(own), func(ctx context.Context) []storage.Result[storage.Applied] {
 			return h.Store.Apply(ctx, side, own, rule)
 		}, side, own)
 		for k, at := range of {
@@ -254,33 +281,39 @@ func (h *handle) Apply(ctx context.Context, side storage.Side, edges []storage.E
 }
 
 func (h *handle) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
-	return writeEach(ctx, h, anyone, len(repairs), func(ctx context.Context) []storage.Result[storage.Repaired] {
+	return writeEach(ctx, h, nil, len(repairs), func(ctx context.Context) []storage.Result[storage.Repaired] {
 		return h.Store.RepairInverse(ctx, repairs)
 	}, "repair", repairs)
 }
 
 func (h *handle) ChangeEdges(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
-	return writeEach(ctx, h, user, len(changes), func(ctx context.Context) []storage.Result[storage.Changed] {
+	in := []storage.UserID{user}
+	for _, c := range changes {
+		if o.Inverse && h.ShardOf(c.To) == h.ShardOf(user) {
+			in = append(in, c.To)
+		}
+	}
+	return writeEach(ctx, h, in, len(changes), func(ctx context.Context) []storage.Result[storage.Changed] {
 		return h.Store.ChangeEdges(ctx, side, user, changes, o)
 	}, side, user, storage.Each(changes, func(c storage.EdgeChange) storage.UserID { return c.To }))
 }
 
 func (h *handle) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-	return writeOne(ctx, h, id, func(ctx context.Context) (storage.User, bool, error) {
+	return writeOne(ctx, h, []storage.UserID{id}, func(ctx context.Context) (storage.User, bool, error) {
 		return h.Store.UpdateProfile(ctx, id, change, at)
 	}, "profile", id)
 }
 
 func (h *handle) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	return writeOne(ctx, h, e.User, func(ctx context.Context) (storage.ModerationEntry, bool, error) { return h.Store.Moderate(ctx, e) }, "moderate", e.User)
+	return writeOne(ctx, h, []storage.UserID{e.User}, func(ctx context.Context) (storage.ModerationEntry, bool, error) { return h.Store.Moderate(ctx, e) }, "moderate", e.User)
 }
 
 func (h *handle) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
-	return writeOne(ctx, h, n.Author, func(ctx context.Context) (storage.Post, bool, error) { return h.Store.Publish(ctx, n) }, "publish", n.PostID)
+	return writeOne(ctx, h, []storage.UserID{n.Author}, func(ctx context.Context) (storage.Post, bool, error) { return h.Store.Publish(ctx, n) }, "publish", n.PostID)
 }
 
 func (h *handle) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
-	_, changed, err := writeOne(ctx, h, id.Author, func(ctx context.Context) (any, bool, error) {
+	_, changed, err := writeOne(ctx, h, []storage.UserID{id.Author}, func(ctx context.Context) (any, bool, error) {
 		changed, err := h.Store.DeletePost(ctx, id)
 		return nil, changed, err
 	}, "delete", id)
@@ -288,19 +321,19 @@ func (h *handle) DeletePost(ctx context.Context, id storage.PostID) (bool, error
 }
 
 func (h *handle) Register(ctx context.Context, user storage.User, hash string) error {
-	_, _, err := writeOne(ctx, h, anyone, func(ctx context.Context) (any, bool, error) { return nil, true, h.Store.Register(ctx, user, hash) }, "register", user.ID)
+	_, _, err := writeOne(ctx, h, nil, func(ctx context.Context) (any, bool, error) { return nil, true, h.Store.Register(ctx, user, hash) }, "register", user.ID)
 	return err
 }
 
 func (h *handle) LinkIdentity(ctx context.Context, who storage.Identity, user storage.UserID, at storage.Micros) error {
-	_, _, err := writeOne(ctx, h, anyone, func(ctx context.Context) (any, bool, error) {
+	_, _, err := writeOne(ctx, h, nil, func(ctx context.Context) (any, bool, error) {
 		return nil, true, h.Store.LinkIdentity(ctx, who, user, at)
 	}, "link", who, user)
 	return err
 }
 
 func (h *handle) SetPassword(ctx context.Context, user storage.UserID, change storage.PasswordChange) (storage.Password, error) {
-	now, _, err := writeOne(ctx, h, user, func(ctx context.Context) (storage.Password, bool, error) {
+	now, _, err := writeOne(ctx, h, []storage.UserID{user}, func(ctx context.Context) (storage.Password, bool, error) {
 		now, err := h.Store.SetPassword(ctx, user, change)
 		return now, true, err
 	}, "password", user)
@@ -308,7 +341,7 @@ func (h *handle) SetPassword(ctx context.Context, user storage.UserID, change st
 }
 
 func (h *handle) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	_, changed, err := writeOne(ctx, h, user, func(ctx context.Context) (any, bool, error) {
+	_, changed, err := writeOne(ctx, h, []storage.UserID{user}, func(ctx context.Context) (any, bool, error) {
 		changed, err := h.Store.SetState(ctx, user, state, at)
 		return nil, changed, err
 	}, "state", user)
@@ -337,18 +370,9 @@ func (h *handle) Release(ctx context.Context, kind, owner string, until storage.
 }
 
 // What the engine does not have, and what caches do without.
-func (h *handle) HasLog() bool               { return h.of.one }
-func (h *handle) UUID() string               { return "sim" }
-func (h *handle) ShardOf(storage.UserID) int { return 0 }
-func (h *handle) Addresses() []string        { return nil }
-func (h *handle) Grown(than int) <-chan struct{} {
-	if than >= h.Shards() {
-		return nil
-	}
-	is := make(chan struct{})
-	close(is)
-	return is
-}
+func (h *handle) HasLog() bool        { return h.of.one }
+func (h *handle) UUID() string        { return "sim" }
+func (h *handle) Addresses() []string { return nil }
 
 func (h *handle) Pack(context.Context, storage.Side, storage.UserID) error {
 	return errors.ErrUnsupported

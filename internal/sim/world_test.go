@@ -46,8 +46,12 @@ type world struct {
 	late      map[storage.UserID]time.Time // and was executed later
 	troubled  time.Time                    // when Redis last lost a command or a connection, or a clock was wrong
 	storeAway time.Time                    // until when one of the databases is
-	dbAway    [2]time.Time                 // until when each is
-	repaired  time.Time                    // when gateways have surely forgotten what was before a repair
+	dbAway    [maxShards]time.Time         // until when each is
+	executing int                          // commits in doubt that are still to be executed
+	closed    *storage.BucketRange         // to which nothing is written: they are moving
+	moving    bool
+	grown     [maxShards]chan struct{} // closed once there is the shard
+	repaired  time.Time                // when gateways have surely forgotten what was before a repair
 	writes    map[counted]int
 	asked     map[storage.UserID]int // how often users have written again and again
 	sessions  []session
@@ -128,6 +132,11 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 			doubts: map[storage.UserID]time.Time{}, late: map[storage.UserID]time.Time{},
 		}
 		w.numbers.Store(1000)
+		for i := range w.grown {
+			if w.grown[i] = make(chan struct{}); i < shards.Shards() {
+				close(w.grown[i])
+			}
+		}
 		w.server = newServer(w)
 		shards.OnCommit(w.committed)
 		all := make([]storage.User, numberOfUsers)
@@ -290,11 +299,14 @@ func (w *world) do(s step) {
 		w.mu.Lock()
 		w.storeAway = later(w.storeAway, began.Add(s.lasts))
 		for i := range w.dbAway {
-			if s.only == i || s.only == 2 || w.one {
+			if i == s.only%w.shards.Shards() || s.only == allShards || w.one {
 				w.dbAway[i] = later(w.dbAway[i], began.Add(s.lasts))
 			}
 		}
 		w.mu.Unlock()
+	case move:
+		w.move(s)
+		return
 	case repair:
 		w.repair()
 		return
