@@ -29,7 +29,7 @@ import (
 type HiddenUsers struct {
 	Passwords *PasswordTimes
 
-	store   storage.ShardAnswerer
+	store   hiddenStore
 	metrics *Metrics
 	now     func() time.Time
 
@@ -45,7 +45,16 @@ type HiddenUsers struct {
 	ending  map[storage.UserID]storage.StateChange // of those who are suspended
 	reading sync.Mutex                             // one refresh at a time
 	far     time.Time                              // when a refresh last began at farOverlap
+	lives   []int64                                // of the shards, see [storage.Served]
+	unread  map[storage.UserID]bool                // known users of whom no change has been read since a shard was restored; nil: none was
 	waking  chan struct{}                          // holds one when a refresh is asked for
+}
+
+// hiddenStore is where changes are read from.
+type hiddenStore interface {
+	storage.ShardAnswerer
+
+	Served(ctx context.Context, shard int) (storage.Served, error)
 }
 
 // departure is a deletion that has ended.
@@ -95,7 +104,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 // NewHiddenUsers makes a set that is empty until [HiddenUsers.Refresh].
-func NewHiddenUsers(store storage.ShardAnswerer, metrics *Metrics, now func() time.Time) *HiddenUsers {
+func NewHiddenUsers(store hiddenStore, metrics *Metrics, now func() time.Time) *HiddenUsers {
 	a := &HiddenUsers{
 		Passwords: newPasswordTimes(),
 
@@ -153,11 +162,45 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	back := overlap
 	if now := time.Now(); now.Sub(a.far) >= farEvery {
 		a.far, back = now, farOverlap
+		a.lookBack(ctx, shards)
 	}
 	for i := range shards {
 		all.Go(func() error { return a.refresh(ctx, i, back) })
 	}
-	return all.Wait()
+	err := all.Wait()
+	if err == nil && a.unread != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		var back []storage.StateChange // to where no state is stored
+		for id := range a.unread {
+			if !a.noted[id] {
+				back = append(back, storage.StateChange{StatePosition: storage.StatePosition{User: id}})
+			}
+		}
+		a.apply(back)
+		a.unread = nil
+	}
+	return err
+}
+
+// lookBack has everything read again if a shard has been restored: what had changed since its backup has not, and says nothing.
+func (a *HiddenUsers) lookBack(ctx context.Context, shards int) {
+	a.lives = append(a.lives, make([]int64, shards-len(a.lives))...)
+	for i, known := range a.lives {
+		served, err := a.store.Served(ctx, i)
+		if err != nil || served.Life == known {
+			continue
+		}
+		a.mu.Lock()
+		a.lives[i], a.unread = served.Life, map[storage.UserID]bool{}
+		for j := range a.shards {
+			a.shards[j].last = storage.StatePosition{}
+		}
+		for _, id := range slices.Concat(*a.hidden.Load(), *a.deleted.Load()) {
+			a.unread[id] = true
+		}
+		a.mu.Unlock()
+	}
 }
 
 func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micros) error {
@@ -181,6 +224,9 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micro
 				a.Passwords.Note(c.User, c.PasswordAt)
 			}
 			a.mu.Lock()
+			for _, c := range changes {
+				delete(a.unread, c.User)
+			}
 			a.apply(slices.DeleteFunc(changes, func(c storage.StateChange) bool { return a.noted[c.User] }))
 			a.mu.Unlock()
 		}
@@ -233,7 +279,9 @@ func (a *HiddenUsers) apply(changes []storage.StateChange) {
 		} else if at := min(c.At, now); !known || at < since {
 			a.leaving[c.User] = at
 		}
-		if _, known := a.gone[c.User]; !known && isRecent {
+		if !bury[c.User] {
+			delete(a.gone, c.User)
+		} else if _, known := a.gone[c.User]; !known && isRecent {
 			a.gone[c.User] = departure{at: min(c.At, now)}
 		}
 	}

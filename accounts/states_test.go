@@ -501,3 +501,35 @@ func TestHiddenUsersOfMoreShards(t *testing.T) {
 		t.Errorf("the second shard was asked from %v", store.asked)
 	}
 }
+
+// After a restore, those are hidden whom the backup has hidden, however long ago.
+func TestWhoIsHiddenAfterARestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := oracle.New()
+		hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+		is := func(want ...storage.UserID) {
+			t.Helper()
+			time.Sleep(5 * time.Second)
+			if err := hidden.Refresh(t.Context()); err != nil || !slices.Equal(hidden.IDs(), want) {
+				t.Errorf("%v, want %v: %v", hidden.IDs(), want, err)
+			}
+		}
+		set := func(user storage.UserID, state storage.UserState) {
+			t.Helper()
+			if _, err := store.SetState(t.Context(), user, state, storage.MicrosOf(time.Now())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}, {ID: 3, Handle: "three"}})
+		set(2, storage.Deactivated)
+		set(3, storage.Deactivated)
+		restore := store.Backup(0)
+		time.Sleep(time.Hour)
+		set(1, storage.Deactivated)
+		set(2, storage.Active)
+		is(1, 3)
+		restore()
+		store.Readmit(0)
+		is(2, 3)
+	})
+}

@@ -168,6 +168,9 @@ func (c *Caches) heard(ctx context.Context, w storage.Change) (err error) {
 	return err
 }
 
+// ForgetAll reports that anything may have changed.
+func (c *Caches) ForgetAll(ctx context.Context) error { return c.heard(ctx, storage.Change{Gap: true}) }
+
 // Arrived reports to the caches rows that were read from the store itself: later answers must not be
 // older. It reports each row once: this process may have written the row, and subscriptions may read it again and again.
 func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) { c.arrived(ctx, false, rows) }

@@ -102,7 +102,7 @@ func (d Config) ForgetAll(ctx context.Context, store Store) error {
 	c, close, err := d.connectPeers(ctx, store, events.NewHub(nil))
 	defer close()
 	if c != nil {
-		return c.heard(ctx, storage.Change{Gap: true})
+		return c.ForgetAll(ctx)
 	}
 	if err == nil {
 		appear(ctx, store)

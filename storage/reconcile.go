@@ -52,6 +52,7 @@ type Comparer interface {
 // Served is what a shard has at one moment.
 type Served struct {
 	Epoch   int64  // rises with every change of what follows
+	Life    int64  // rises when the shard was restored from a backup
 	Buckets Choice // whose rows the shard has to read
 	Others  bool   // whether it may hold rows of other buckets, which are on their way from or to another shard
 }

@@ -50,6 +50,8 @@ type UserStanding struct {
 type StateStore interface {
 	// Shards is the number of shards.
 	Shards() int
+	// Served reports what a shard has.
+	Served(ctx context.Context, shard int) (Served, error)
 
 	// SetState changes a user's state at a time, and raises its version. Active and Deactivated
 	// lead to each other and to Deleting; no state leads back from Deleting: [ErrForbidden]. But a user who was made with the id of a

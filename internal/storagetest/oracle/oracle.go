@@ -53,6 +53,7 @@ type Store struct {
 	requestTTL time.Duration
 	placed     *storage.ShardMap
 	left       []*leftBehind
+	lives      map[int]int64 // of shards
 	together   func(a, b storage.UserID) bool
 
 	change storage.Change // of the call that holds the lock
@@ -124,6 +125,7 @@ func New(options ...Option) *Store {
 		imports:    map[storage.ImportID][]storage.ImportPart{},
 		lists:      map[storage.ListID]storage.UserList{},
 		logs:       map[int]*relationLog{},
+		lives:      map[int]int64{},
 		active:     make(map[storage.UserID]storage.Day),
 		states:     make(map[storage.UserID]storage.StateChange),
 

@@ -15,13 +15,15 @@ var (
 
 // Served implements [storage.Comparer].
 func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	now, buckets := s.placed.Now(), storage.Choose(storage.Buckets, nil)
 	for b := range buckets {
 		if owner, _ := now.Owner(b); owner == shard {
 			buckets[b] = '1'
 		}
 	}
-	return storage.Served{Epoch: now.Epoch(shard) + 1, Buckets: buckets}, ctx.Err()
+	return storage.Served{Epoch: now.Epoch(shard) + 1, Life: s.lives[shard], Buckets: buckets}, ctx.Err()
 }
 
 // isOf reports whether a range has an owner.

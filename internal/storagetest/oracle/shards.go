@@ -26,19 +26,6 @@ func (s *Store) ShardOf(user storage.UserID) int { return s.placed.Of(user) }
 func (s *Store) Move(buckets storage.BucketRange, to int) (removed func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.placed.Now()
-	epochs := make([]int64, max(old.Shards(), to+1))
-	for i := range epochs {
-		epochs[i] = old.Epoch(i) + 1
-	}
-	next := storage.NewAssignment(epochs)
-	for b := range storage.Buckets {
-		owner, state := old.Owner(b)
-		if buckets.Contains(b) {
-			owner = to
-		}
-		next.Assign(storage.BucketRange{First: b, Last: b}, owner, state)
-	}
 	left := &leftBehind{}
 	for id, p := range s.posts {
 		if owner := s.placed.Of(id.Author); owner != to && buckets.Contains(storage.BucketOf(id.Author)) && !p.deleted {
@@ -46,12 +33,40 @@ func (s *Store) Move(buckets storage.BucketRange, to int) (removed func()) {
 		}
 	}
 	s.left = append(s.left, left)
-	s.placed.Set(next)
+	s.assign(buckets, to)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.left = slices.DeleteFunc(s.left, func(l *leftBehind) bool { return l == left })
 	}
+}
+
+// assign gives buckets to a shard, whose epoch rises, as do those of the others that had some.
+func (s *Store) assign(buckets storage.BucketRange, to int) {
+	old := s.placed.Now()
+	epochs := make([]int64, max(old.Shards(), to+1))
+	for i := range epochs {
+		epochs[i] = old.Epoch(i)
+	}
+	epochs[to]++
+	next := storage.NewAssignment(epochs)
+	for b := range storage.Buckets {
+		owner, state := old.Owner(b)
+		if buckets.Contains(b) {
+			epochs[owner]++
+			owner = to
+		}
+		next.Assign(storage.BucketRange{First: b, Last: b}, owner, state)
+	}
+	s.placed.Set(next)
+}
+
+// Readmit begins a new life of a shard that has been restored.
+func (s *Store) Readmit(shard int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lives[shard]++
+	s.assign(storage.BucketRange{First: 0, Last: -1}, shard)
 }
 
 // leftBehind is what is still where it was before a move.

@@ -100,7 +100,7 @@ func served(claims []Claim) storage.Choice {
 func (d *DB) Served(ctx context.Context, ordinal int) (storage.Served, error) {
 	epoch, claims, err := d.claimsOf(ctx, d.Shard(ordinal))
 	others := slices.ContainsFunc(claims, func(c Claim) bool { return !c.isServed() })
-	return storage.Served{Epoch: epoch, Buckets: served(claims), Others: others}, err
+	return storage.Served{Epoch: epoch, Life: epoch / newLife, Buckets: served(claims), Others: others}, err
 }
 
 // Refresh reads which shard owns which bucket, and opens shards that have been added. If a shard

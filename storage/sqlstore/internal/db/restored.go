@@ -22,6 +22,9 @@ SELECT id
 FROM kith_admitted
 WHERE id = ?`
 
+	// newLife is how much the epoch rises then.
+	newLife = 1_000_000
+
 	// Programs that were stopped before the restore, and go on after it, know an epoch that this one is above.
 	// Served by the primary key.
 	sqlNewLife = `
