@@ -249,6 +249,9 @@ func (w *world) checkOrder(c *watcher) {
 		if m.what == follower && !slices.ContainsFunc(versions, isVersion) && w.history.find(follows, m.text, time.Time{}, m.at) >= 0 {
 			continue // it ended before it got to this side
 		}
+		if m.what == feed && !slices.ContainsFunc(versions, isVersion) && w.history.fed(m.key, m.at.Add(-hides), m.at) {
+			continue // it was followed before the post
+		}
 		if before, sent := last[m.key]; sent {
 			i = before
 			if m.what != relation { // which may change and change back before it is read
@@ -305,5 +308,5 @@ func (w *world) checkComplete(c *watcher) {
 // isNews reports whether a version is one that is sent.
 func (w *world) isNews(k key, v version) bool {
 	at, _ := w.history.published(storage.PostID{Author: k.other, Number: k.post})
-	return k.what == relation || v.text != "" && (k.what == follower || k.what == requested || at.Equal(v.at))
+	return !v.restored && (k.what == relation || v.text != "" && (k.what == follower || k.what == requested || at.Equal(v.at)))
 }

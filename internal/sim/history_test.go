@@ -139,19 +139,32 @@ func (h *history) feedIn(ctx context.Context, user storage.UserID) map[key]strin
 	return texts
 }
 
+// restored records what a restore has changed.
+func (h *history) restored() {
+	var all storage.Change
+	for user := range storage.UserID(numberOfUsers) {
+		all.AddUser(user+1, storage.Everything)
+	}
+	h.restoring = true
+	h.add(all, nil)
+	h.restoring = false
+}
+
 // version is what a key was from a time on.
 type version struct {
-	at   time.Time
-	text string
+	at       time.Time
+	text     string
+	restored bool // from a backup: that is no news
 }
 
 // history is all that could ever be read.
 type history struct {
 	shards *oracle.Store
 
-	mu       sync.Mutex
-	versions map[key][]version
-	posts    map[storage.PostID]time.Time // when they were published
+	mu        sync.Mutex
+	versions  map[key][]version
+	posts     map[storage.PostID]time.Time // when they were published
+	restoring bool
 }
 
 // add records what a transaction has changed.
@@ -203,7 +216,7 @@ func (h *history) put(k key, text string, a *attempt) {
 	if len(all) > 0 && all[len(all)-1].text == text {
 		return
 	}
-	h.versions[k] = append(all, version{time.Now(), text})
+	h.versions[k] = append(all, version{at: time.Now(), text: text, restored: h.restoring})
 	if a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()

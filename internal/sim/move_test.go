@@ -76,7 +76,8 @@ func (w *world) move(s step) {
 		w.moving = false
 	}
 	to := w.target(s)
-	for !w.close(bucketsOf(s.user, s.other)) { // it needs the lock that each transaction has
+	buckets := bucketsOf(s.user, s.other)
+	for !w.alone(func() { w.closed = &buckets }) { // it needs the lock that each transaction has
 		time.Sleep(100 * time.Millisecond)
 	}
 	time.Sleep(min(s.lasts, mostClosed))
@@ -96,14 +97,14 @@ func (w *world) move(s step) {
 	time.AfterFunc(20*s.lasts, func() { removed(); ended() })
 }
 
-// close has writes to buckets wait; false if some are being executed.
-func (w *world) close(buckets storage.BucketRange) bool {
+// alone changes what may be written; false if something is being executed.
+func (w *world) alone(change func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.executing > 0 {
 		return false
 	}
-	w.closed = &buckets
+	change()
 	return true
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"kith/storage"
@@ -27,7 +28,7 @@ type step struct {
 	only    int           // the database that is away; 3: all; or to which buckets move
 	refuse  int           // the write of the step that is refused
 	doubt   int           // the write of the step whose commit gets no answer
-	late    time.Duration // how long after that it is executed
+	late    time.Duration // how long after that it is executed, or after a backup the database is lost
 }
 
 func (s step) String() string {
@@ -38,7 +39,7 @@ func (s step) String() string {
 	case s.user != 0:
 		text += fmt.Sprintf(" %d → %d", s.user, s.other)
 	}
-	if s.what == away || s.what == move {
+	if slices.Contains([]string{away, move, lost}, s.what) {
 		text += fmt.Sprintf(" (%d)", s.only)
 	}
 	if s.lasts > 0 {
@@ -81,6 +82,7 @@ const (
 	away       = "databases are away"
 	repair     = "reconcile full --repair, which nobody hears of"
 	move       = "buckets move"
+	lost       = "a database is backed up, lost and restored"
 	kill       = "is killed"
 	ahead      = "clock is a quarter of an hour ahead, suspend"
 )
@@ -92,7 +94,7 @@ var weights = []struct {
 }{
 	{follow, 20}, {unfollow, 12}, {mute, 10}, {unmute, 3}, {ask, 8}, {accept, 6}, {decline, 2}, {withdraw, 2}, {rename, 8}, {suspend, 2}, {reinstate, 2}, {deactivate, 2}, {reactivate, 3},
 	{publish, 10}, {unpublish, 2}, {register, 4}, {signOut, 3}, {write, 3}, {read, 100},
-	{cut, 1}, {down, 1}, {hang, 1}, {stall, 1}, {lose, 1}, {away, 1}, {repair, 1}, {move, 3}, {kill, 1}, {ahead, 1},
+	{cut, 1}, {down, 1}, {hang, 1}, {stall, 1}, {lose, 1}, {away, 1}, {repair, 1}, {move, 3}, {lost, 2}, {kill, 1}, {ahead, 1},
 }
 
 // schedule draws steps.
@@ -128,6 +130,10 @@ func schedule(seed uint64, n int) []step {
 		}
 		switch s.what {
 		case cut, lose, repair:
+		case lost:
+			s.lasts = time.Duration(r.ExpFloat64() * float64(30*time.Second))
+			s.late = time.Duration(r.ExpFloat64() * float64(5*time.Second))
+			s.only = r.IntN(allShards)
 		case down, hang, stall, away:
 			s.lasts = time.Duration(r.ExpFloat64() * float64(2*time.Second))
 			if r.IntN(3) == 0 { // longer than it takes to notice

@@ -99,10 +99,16 @@ func (h *handle) awayFor() func(shard int) bool {
 	}
 }
 
-// isAway reports whether one of the shards of some users is away; with none, of any.
+// isAway reports whether one of the shards of some users is away, or takes no writes; with none, any.
 func (h *handle) isAway(users []storage.UserID) bool {
 	isAway := h.awayFor()
-	return len(users) == 0 && isAway(anyShard) || slices.ContainsFunc(users, func(id storage.UserID) bool { return isAway(h.ShardOf(id)) })
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	isEither := func(shard int) bool { return isAway(shard) || h.of.restoring[shard] }
+	if len(users) == 0 {
+		return isAway(anyShard) || slices.Contains(h.of.restoring[:], true)
+	}
+	return slices.ContainsFunc(users, func(id storage.UserID) bool { return isEither(h.ShardOf(id)) })
 }
 
 // write makes a write in the databases of some users; of all, if there are none.

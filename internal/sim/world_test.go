@@ -34,32 +34,35 @@ type world struct {
 	numbers atomic.Int64   // of posts and registered users
 	running sync.WaitGroup // steps, and what they have left behind
 
-	mu        sync.Mutex
-	gateways  []*gateway
-	dead      []*gateway
-	floors    map[floor]int                // the version of a key that a gateway's answers have at least: its own writes
-	acked     []storage.Row                // forward rows of writes that were answered
-	away      time.Time                    // until when Redis has hung or been away
-	cutOff    [2]time.Time                 // from when until when gateways alone were cut off from Redis
-	killed    []time.Time                  // when gateways were
-	doubts    map[storage.UserID]time.Time // when a commit about a user last got no answer
-	late      map[storage.UserID]time.Time // and was executed later
-	troubled  time.Time                    // when Redis last lost a command or a connection, or a clock was wrong
-	storeAway time.Time                    // until when one of the databases is
-	dbAway    [maxShards]time.Time         // until when each is
-	executing int                          // commits in doubt that are still to be executed
-	closed    *storage.BucketRange         // to which nothing is written: they are moving
-	moving    bool
-	grown     [maxShards]chan struct{} // closed once there is the shard
-	repaired  time.Time                // when gateways have surely forgotten what was before a repair
-	writes    map[counted]int
-	asked     map[storage.UserID]int // how often users have written again and again
-	sessions  []session
-	lossy     map[storage.Pair]bool // edges whose copies the mode may have lost
-	wroteAt   map[storage.Pair]time.Time
-	failures  []failure
-	trace     []string
-	steps     int
+	mu         sync.Mutex
+	gateways   []*gateway
+	dead       []*gateway
+	floors     map[floor]int                // the version of a key that a gateway's answers have at least: its own writes
+	acked      []storage.Row                // forward rows of writes that were answered
+	away       time.Time                    // until when Redis has hung or been away
+	cutOff     [2]time.Time                 // from when until when gateways alone were cut off from Redis
+	killed     []time.Time                  // when gateways were
+	doubts     map[storage.UserID]time.Time // when a commit about a user last got no answer
+	late       map[storage.UserID]time.Time // and was executed later
+	troubled   time.Time                    // when Redis last lost a command or a connection, or a clock was wrong
+	storeAway  time.Time                    // until when one of the databases is
+	dbAway     [maxShards]time.Time         // until when each is
+	executing  int                          // commits in doubt that are still to be executed
+	closed     *storage.BucketRange         // to which nothing is written: they are moving
+	moving     bool
+	restored   bool
+	restoring  [maxShards]bool          // nothing is written there until it is readmitted
+	readmitted time.Time                // when one last was
+	grown      [maxShards]chan struct{} // closed once there is the shard
+	repaired   time.Time                // when gateways have surely forgotten what was before a repair
+	writes     map[counted]int
+	asked      map[storage.UserID]int // how often users have written again and again
+	sessions   []session
+	lossy      map[storage.Pair]bool // edges whose copies the mode may have lost
+	wroteAt    map[storage.Pair]time.Time
+	failures   []failure
+	trace      []string
+	steps      int
 
 	simulated time.Duration
 }
@@ -296,14 +299,10 @@ func (w *world) do(s step) {
 		w.isTroubled()
 		w.server.cut(g)
 	case away:
-		w.mu.Lock()
-		w.storeAway = later(w.storeAway, began.Add(s.lasts))
-		for i := range w.dbAway {
-			if i == s.only%w.shards.Shards() || s.only == allShards || w.one {
-				w.dbAway[i] = later(w.dbAway[i], began.Add(s.lasts))
-			}
-		}
-		w.mu.Unlock()
+		w.isStoreAway(s.only, began.Add(s.lasts))
+	case lost:
+		w.restore(s)
+		return
 	case move:
 		w.move(s)
 		return
@@ -355,6 +354,18 @@ func (w *world) do(s step) {
 	}
 	if took := time.Since(began); took > requestTime+time.Second && !g.dead.Load() {
 		w.fail(boundedWait, "%s took %s", s, took)
+	}
+}
+
+// isStoreAway has a shard away until a time, or all of them.
+func (w *world) isStoreAway(shard int, until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.storeAway = later(w.storeAway, until)
+	for i := range w.dbAway {
+		if i == shard%w.shards.Shards() || shard == allShards || w.one {
+			w.dbAway[i] = later(w.dbAway[i], until)
+		}
 	}
 }
 
