@@ -45,6 +45,9 @@ type Redundant struct {
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 
+	// Follow makes what follows the servers' logs. Defaults to binlogs.
+	Follow func(binlog.Config) Logs
+
 	// Replicate runs the replicator of the modes stream and binlog in this process.
 	Replicate bool
 }

@@ -11,16 +11,25 @@ import (
 	"kith/storage"
 )
 
+// Logs follow the logs of a store's servers: what each shows goes, in its order, to the applier and to Changed of their configuration.
+type Logs interface {
+	Run(context.Context) error
+	Status() []binlog.Status
+}
+
+func binlogs(cfg binlog.Config) Logs { return binlog.New(cfg) }
+
 // Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
 // show. If shards are added, it starts over with their servers.
 type Replicator struct {
 	store    Store
+	follow   func(binlog.Config) Logs
 	cfg      binlog.Config
 	applying replication.Config
 
 	mu      sync.Mutex
 	applier *replication.Applier
-	logs    *binlog.Replicator
+	logs    Logs
 	shards  int // that the store had when the parts were made
 }
 
@@ -29,7 +38,10 @@ type Replicator struct {
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	cfg.Changed = func(ctx context.Context, c storage.Change) { _ = with.Caches.heard(ctx, c) }
 	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
-	r := &Replicator{store: with.Store, cfg: cfg, applying: replication.Config{
+	if with.Follow == nil {
+		with.Follow = binlogs
+	}
+	r := &Replicator{store: with.Store, follow: with.Follow, cfg: cfg, applying: replication.Config{
 		Store: with.Store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
 		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
 	}}
@@ -49,10 +61,10 @@ func (r *Replicator) begin() {
 	}
 	r.applier = replication.New(applying)
 	cfg.Applier, r.shards = r.applier, applying.Shards
-	r.logs = binlog.New(cfg)
+	r.logs = r.follow(cfg)
 }
 
-func (r *Replicator) running() (*replication.Applier, *binlog.Replicator) {
+func (r *Replicator) running() (*replication.Applier, Logs) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.applier, r.logs
