@@ -109,6 +109,10 @@ func (w *world) bound(now time.Time) time.Duration {
 		}
 		at = later(at, later(w.away, w.storeAway)) // before, nobody notices
 		switch {
+		case w.Redundancy == cluster.Binlog: // the log reports in its place
+			if now.Before(at.Add(hides)) {
+				bound = max(bound, hides)
+			}
 		case i > 0 && at.Sub(w.killed[i-1]) < time.Minute+12*time.Second && now.Before(at.Add(forgets)):
 			bound = max(bound, forgets)
 		case now.Before(at.Add(12 * time.Second)):
@@ -261,7 +265,8 @@ func (w *world) checkCopies(ctx context.Context, user storage.UserID, repaired b
 func (w *world) isLossy(of storage.Pair) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.shards.Shards() > 1 && (w.restored || w.lossy[of] || w.lossy[storage.Pair{From: of.To, To: of.From}])
+	isLossy := w.shards.Shards() > 1 && w.Redundancy != cluster.Binlog
+	return w.restored || isLossy && (w.lossy[of] || w.lossy[storage.Pair{From: of.To, To: of.From}])
 }
 
 // mayLose notes that an edge is being written by a gateway. Until settled is called, the gateway's end may lose its copy, and if

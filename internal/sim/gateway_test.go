@@ -35,12 +35,13 @@ type deployment struct {
 	one  bool   // there is one database, with a relation_log
 }
 
-// deployments are chosen by the seed. The mode binlog is not among them: its replicator asks MariaDB itself, by no interface.
+// deployments are chosen by the seed.
 var deployments = []deployment{
 	{Config: cluster.Config{Redis: "redis", Redundancy: cluster.Sync}, feed: inbox.Pull},
 	{Config: cluster.Config{Redis: "redis", Redundancy: cluster.Stream}, feed: inbox.Pull},
 	{Config: cluster.Config{Redis: "redis", Redundancy: cluster.Sync, RedisCache: true}, feed: inbox.Push},
 	{Config: cluster.Config{Redis: "redis", Redundancy: cluster.Sync}, feed: inbox.Pull, one: true},
+	{Config: cluster.Config{Redis: "redis", Redundancy: cluster.Binlog}, feed: inbox.Pull},
 }
 
 // gateway is the production code of a gateway, from GraphQL over HTTP down to the store.
@@ -90,7 +91,7 @@ func (w *world) start(name string, ahead time.Duration) *gateway {
 		Store: g.store, Bus: bus, Redis: g.redis, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Replicates: true, Registerer: registry,
 	})
 	g.tokens = consistency.New(consistency.Config{Key: []byte("key"), Store: g.store, Arrived: g.caches.Required})
-	redundancy := w.OpenRedundancy(cluster.Redundant{Store: g.store, Caches: g.caches, Redis: g.redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: true})
+	redundancy := w.OpenRedundancy(cluster.Redundant{Store: g.store, Caches: g.caches, Redis: g.redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: true, Follow: g.follow})
 	serves := make(chan struct{})
 	stopCaches := cluster.InBackground(func(ctx context.Context) {
 		g.caches.Run(ctx, cluster.Hearing{Hub: hub, Logger: logger, Started: func() { close(serves) }})

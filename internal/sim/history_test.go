@@ -213,7 +213,7 @@ func (h *history) put(k key, text string, a *attempt) {
 		all = []version{{}} // before it was published
 		h.versions[k] = all
 	}
-	if len(all) > 0 && all[len(all)-1].text == text {
+	if len(all) > 0 && all[len(all)-1].text == text && !h.restoring { // what says the same may have said something else since the backup
 		return
 	}
 	h.versions[k] = append(all, version{at: time.Now(), text: text, restored: h.restoring})

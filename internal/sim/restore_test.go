@@ -37,6 +37,7 @@ func (w *world) restore(s step) {
 	w.sessions = w.sessions[:sessions]
 	w.restored, w.repaired = true, time.Now().Add(time.Hour)
 	w.history.restored()
+	w.renew(shard)
 	w.note1("%s", s)
 	w.mu.Unlock()
 	time.Sleep(time.Second) // it is read already

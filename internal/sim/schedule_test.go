@@ -82,6 +82,7 @@ const (
 	away       = "databases are away"
 	repair     = "reconcile full --repair, which nobody hears of"
 	move       = "buckets move"
+	purge      = "logs are purged"
 	lost       = "a database is backed up, lost and restored"
 	kill       = "is killed"
 	ahead      = "clock is a quarter of an hour ahead, suspend"
@@ -94,7 +95,7 @@ var weights = []struct {
 }{
 	{follow, 20}, {unfollow, 12}, {mute, 10}, {unmute, 3}, {ask, 8}, {accept, 6}, {decline, 2}, {withdraw, 2}, {rename, 8}, {suspend, 2}, {reinstate, 2}, {deactivate, 2}, {reactivate, 3},
 	{publish, 10}, {unpublish, 2}, {register, 4}, {signOut, 3}, {write, 3}, {read, 100},
-	{cut, 1}, {down, 1}, {hang, 1}, {stall, 1}, {lose, 1}, {away, 1}, {repair, 1}, {move, 3}, {lost, 2}, {kill, 1}, {ahead, 1},
+	{cut, 1}, {down, 1}, {hang, 1}, {stall, 1}, {lose, 1}, {away, 1}, {repair, 1}, {move, 3}, {lost, 2}, {purge, 1}, {kill, 1}, {ahead, 1},
 }
 
 // schedule draws steps.
@@ -129,7 +130,7 @@ func schedule(seed uint64, n int) []step {
 			s.what = read
 		}
 		switch s.what {
-		case cut, lose, repair:
+		case cut, lose, repair, purge:
 		case lost:
 			s.lasts = time.Duration(r.ExpFloat64() * float64(30*time.Second))
 			s.late = time.Duration(r.ExpFloat64() * float64(5*time.Second))

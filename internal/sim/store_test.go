@@ -65,6 +65,7 @@ func (w *world) committed(ctx context.Context, c storage.Change) {
 		a = by.attempt
 	}
 	w.history.add(c, a)
+	w.log(c)
 	if a != nil && a.kills {
 		by.by.of.dead.Store(true)
 		w.mu.Lock()
@@ -378,7 +379,7 @@ func (h *handle) Release(ctx context.Context, kind, owner string, until storage.
 // What the engine does not have, and what caches do without.
 func (h *handle) HasLog() bool        { return h.of.one }
 func (h *handle) UUID() string        { return "sim" }
-func (h *handle) Addresses() []string { return nil }
+func (h *handle) Addresses() []string { return make([]string, h.Shards()) }
 
 func (h *handle) Pack(context.Context, storage.Side, storage.UserID) error {
 	return errors.ErrUnsupported

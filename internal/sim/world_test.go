@@ -48,7 +48,8 @@ type world struct {
 	storeAway  time.Time                    // until when one of the databases is
 	dbAway     [maxShards]time.Time         // until when each is
 	executing  int                          // commits in doubt that are still to be executed
-	closed     *storage.BucketRange         // to which nothing is written: they are moving
+	logs       [maxShards]shardLog
+	closed     *storage.BucketRange // to which nothing is written: they are moving
 	moving     bool
 	restored   bool
 	restoring  [maxShards]bool          // nothing is written there until it is readmitted
@@ -300,6 +301,8 @@ func (w *world) do(s step) {
 		w.server.cut(g)
 	case away:
 		w.isStoreAway(s.only, began.Add(s.lasts))
+	case purge:
+		w.purge()
 	case lost:
 		w.restore(s)
 		return
