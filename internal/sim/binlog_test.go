@@ -209,8 +209,11 @@ func (r *replicator) copy(ctx context.Context, shard int, feed *replication.Feed
 	for from := storage.UserID(1); from <= numberOfUsers; from++ {
 		for to := storage.UserID(1); to <= numberOfUsers; to++ {
 			pair := storage.Pair{From: from, To: to}
-			for side, of := range map[storage.Side]storage.Pair{storage.Forward: pair, storage.Requests: pair, storage.Relations: storage.Mutes.Pair(from, to)} {
-				if is := storage.EdgeLookups[side].Read(ctx, r.of.shards, of)[0]; is.Found && r.of.shards.ShardOf(from) == shard {
+			for _, side := range []storage.Side{storage.Forward, storage.Requests, storage.Relations} {
+				if pair.Item = 0; side.HasItem() {
+					pair = storage.Mutes.Pair(from, to)
+				}
+				if is := storage.EdgeLookups[side].Read(ctx, r.of.shards, pair)[0]; is.Found && r.of.shards.ShardOf(from) == shard {
 					rows = append(rows, storage.Row{Side: side, Edge: is.Value})
 				}
 			}

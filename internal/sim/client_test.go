@@ -104,7 +104,7 @@ func (g *gateway) watch(viewer storage.UserID, what string) {
 			c.head, c.rest, c.got, c.begun = http.Header{}, "", nil, time.Now().Add(time.Second)
 			c.mu.Unlock()
 			g.api.ServeHTTP(c, request(ctx, viewer, "text/event-stream", "subscription { "+watched[what]+" }"))
-			_ = sleep.For(ctx, time.Second)
+			_ = sleep.For(ctx, time.Second+time.Duration(viewer)*time.Millisecond+time.Duration(len(what))*time.Microsecond) // none with another
 		}
 	}()
 	c.stop = func() { stop(); <-ended }
@@ -284,7 +284,7 @@ func (w *world) checkComplete(c *watcher) {
 			if i+1 < len(versions) {
 				end = versions[i+1].at
 			}
-			lasts := end.Sub(v.at) > forgets+20*time.Second
+			lasts := end.Sub(v.at) > forgets+20*time.Second+w.lost
 			if i == 0 || v.at.Before(c.begun) || !lasts || !w.isNews(k, v) || w.history.hidden(k.other, v.at.Add(-2*hides), end) {
 				continue
 			}

@@ -32,7 +32,7 @@ var foundBy = map[string]string{
 	"late-row":          ownWrites,
 	"log-of-new-shard":  copiesAgree,
 	"log-unfollowed":    noneMissing,
-	"log-unreported":    everybody,
+	"log-unreported":    answersAgree,
 	"posts-unread":      answersAgree,
 	"read-under-way":    ownWrites,
 	"restored-unread":   hiddenSoon,

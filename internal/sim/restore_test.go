@@ -35,6 +35,7 @@ func (w *world) restore(s step) {
 	lost := func(r storage.Row) bool { return w.shards.ShardOf(r.Side.Owner(r.Edge.Pair())) == shard }
 	w.acked = append(w.acked[:acked], slices.DeleteFunc(w.acked[acked:], lost)...)
 	w.sessions = w.sessions[:sessions]
+	w.lost += s.lasts
 	w.restored, w.repaired = true, time.Now().Add(time.Hour)
 	w.history.restored()
 	w.renew(shard)

@@ -246,6 +246,8 @@ func part[K, V any](from, to *storage.Bundle, isAway func(int) bool, kind *stora
 // sumOf tells apart bundles of one moment, whatever the order of their keys, which may be that of a map.
 func (w *world) sumOf(b *storage.Bundle) (sum uint64) {
 	sum = keysOf(w, storage.ProfileLookups.In(b)) + keysOf(w, storage.CountLookups.In(b)) + keysOf(w, storage.DetailLookups.In(b)) + keysOf(w, storage.PostLookups.In(b))
+	sum += keysOf(w, storage.StateChangeLookups.In(b)) + keysOf(w, storage.RecentPostLookups.In(b)) + keysOf(w, storage.UserIDLookups.In(b))
+	sum += keysOf(w, storage.UserLookups.In(b)) + keysOf(w, storage.StateLookups.In(b)) + keysOf(w, storage.BlockLookups.In(b)) + keysOf(w, storage.RowLookups.In(b)) + keysOf(w, storage.PostPageLookups.In(b))
 	for _, side := range storage.AllSides {
 		sum += keysOf(w, storage.PageLookups[side].In(b), side) + keysOf(w, storage.EdgeLookups[side].In(b), side)
 	}

@@ -52,6 +52,7 @@ type world struct {
 	closed     *storage.BucketRange // to which nothing is written: they are moving
 	moving     bool
 	restored   bool
+	lost       time.Duration            // how long shards were, until their backups were restored
 	restoring  [maxShards]bool          // nothing is written there until it is readmitted
 	readmitted time.Time                // when one last was
 	grown      [maxShards]chan struct{} // closed once there is the shard
