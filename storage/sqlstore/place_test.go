@@ -124,8 +124,15 @@ func oneDatabase(t *testing.T, driver string, addresses []string, alias string, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	before, err := with.Served(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := with.Readmit(t.Context(), 1); err != nil {
 		t.Fatal(err)
+	}
+	if after, err := with.Served(t.Context(), 1); err != nil || after.Life != before.Life+1 {
+		t.Errorf("life %d after %d, %v", after.Life, before.Life, err)
 	}
 	with.Close()
 	// Before the process learns of it, too, nothing is written to the former database.
