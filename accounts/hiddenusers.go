@@ -37,17 +37,17 @@ type HiddenUsers struct {
 	hidden  atomic.Pointer[[]storage.UserID]
 	deleted atomic.Pointer[[]storage.UserID]
 
-	mu      sync.Mutex
-	shards  []watched
-	noted   map[storage.UserID]bool                // since the refresh under way began
-	leaving map[storage.UserID]storage.Micros      // users who are being deleted, and since when
-	gone    map[storage.UserID]departure           // deleted recently; they are also in hidden
-	ending  map[storage.UserID]storage.StateChange // of those who are suspended
-	reading sync.Mutex                             // one refresh at a time
-	far     time.Time                              // when a refresh last began at farOverlap
-	lives   []int64                                // of the shards, see [storage.Served]
-	unread  map[storage.UserID]bool                // known users of whom no change has been read since a shard was restored; nil: none was
-	waking  chan struct{}                          // holds one when a refresh is asked for
+	mu       sync.Mutex
+	shards   []watched
+	noted    map[storage.UserID]bool                // since the refresh under way began
+	leaving  map[storage.UserID]storage.Micros      // users who are being deleted, and since when
+	gone     map[storage.UserID]departure           // deleted recently; they are also in hidden
+	ending   map[storage.UserID]storage.StateChange // of those who are suspended
+	reading  sync.Mutex                             // one refresh at a time
+	far      time.Time                              // when a refresh last began at farOverlap
+	restored bool                                   // a shard has been, since the refresh under way began
+	unread   map[storage.UserID]bool                // known users of whom no change has been read since a shard was restored; nil: none was
+	waking   chan struct{}                          // holds one when a refresh is asked for
 }
 
 // hiddenStore is where changes are read from.
@@ -68,6 +68,7 @@ type watched struct {
 	last storage.StatePosition
 	at   time.Time // when it last succeeded
 	err  error     // of the last time
+	life int64     // of the shard, see [storage.Served]; -1: not known yet
 }
 
 const (
@@ -155,14 +156,25 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	a.apply(nil) // what the clock says
 	shards := a.store.Shards()
 	for len(a.shards) < shards { // the store has grown
-		a.shards = append(a.shards, watched{})
+		a.shards = append(a.shards, watched{life: -1})
+	}
+	if a.restored { // what had changed since the backup has not, and says nothing: everything is read again
+		a.restored, a.unread = false, map[storage.UserID]bool{}
+		for i := range a.shards {
+			a.shards[i].last = storage.StatePosition{}
+		}
+		for _, id := range slices.Concat(*a.hidden.Load(), *a.deleted.Load()) {
+			a.unread[id] = true
+		}
 	}
 	a.mu.Unlock()
 	var all errgroup.Group
 	back := overlap
 	if now := time.Now(); now.Sub(a.far) >= farEvery {
 		a.far, back = now, farOverlap
-		a.lookBack(ctx, shards)
+		for i := range shards {
+			all.Go(func() error { a.lookBack(ctx, i); return nil })
+		}
 	}
 	for i := range shards {
 		all.Go(func() error { return a.refresh(ctx, i, back) })
@@ -183,23 +195,18 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	return err
 }
 
-// lookBack has everything read again if a shard has been restored: what had changed since its backup has not, and says nothing.
-func (a *HiddenUsers) lookBack(ctx context.Context, shards int) {
-	a.lives = append(a.lives, make([]int64, shards-len(a.lives))...)
-	for i, known := range a.lives {
-		served, err := a.store.Served(ctx, i)
-		if err != nil || served.Life == known {
-			continue
-		}
-		a.mu.Lock()
-		a.lives[i], a.unread = served.Life, map[storage.UserID]bool{}
-		for j := range a.shards {
-			a.shards[j].last = storage.StatePosition{}
-		}
-		for _, id := range slices.Concat(*a.hidden.Load(), *a.deleted.Load()) {
-			a.unread[id] = true
-		}
-		a.mu.Unlock()
+// lookBack has everything read again at once if a shard has been restored.
+func (a *HiddenUsers) lookBack(ctx context.Context, shard int) {
+	served, err := a.store.Served(ctx, shard)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := &a.shards[shard]
+	if err != nil || served.Life == w.life {
+		return
+	}
+	a.restored, w.life = a.restored || w.life >= 0, served.Life
+	if a.restored {
+		a.wake()
 	}
 }
 
@@ -338,14 +345,18 @@ func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
 	for {
 		changes := hub.SubscribeTo(ctx, events.UserChanged, storage.Standing)
 		for range changes.Events() {
-			select {
-			case a.waking <- struct{}{}:
-			default:
-			}
+			a.wake()
 		}
 		if !errors.Is(changes.Err(), events.ErrSlow) {
 			return
 		}
+	}
+}
+
+func (a *HiddenUsers) wake() {
+	select {
+	case a.waking <- struct{}{}:
+	default:
 	}
 }
 

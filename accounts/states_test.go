@@ -510,7 +510,7 @@ func TestWhoIsHiddenAfterARestore(t *testing.T) {
 		is := func(want ...storage.UserID) {
 			t.Helper()
 			time.Sleep(5 * time.Second)
-			if err := hidden.Refresh(t.Context()); err != nil || !slices.Equal(hidden.IDs(), want) {
+			if err := errors.Join(hidden.Refresh(t.Context()), hidden.Refresh(t.Context())); err != nil || !slices.Equal(hidden.IDs(), want) {
 				t.Errorf("%v, want %v: %v", hidden.IDs(), want, err)
 			}
 		}

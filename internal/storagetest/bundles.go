@@ -27,7 +27,7 @@ func (s bundles) KindsTogetherAreAnsweredAsApart(t *testing.T) {
 	keys := s.bundleKeys(t)
 	s.wantBundle(t, keys, 4*len(keys.users), func(int) bool { return true }, nil)
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 40 { // a few kinds with a few keys may be one statement
+	for range 80 { // a few kinds with a few keys may be one statement
 		few := 1 + random.IntN(5)
 		s.wantBundle(t, keys, 1+random.IntN(3), func(int) bool { return random.IntN(15) < few }, random)
 	}
