@@ -46,7 +46,7 @@ func (s *Store) Backup(shard int) (restore func()) {
 	parts = append(parts, func() {
 		ofShard := func(e storage.ModerationEntry) bool { return ofUser(e.Owner) }
 		others := slices.DeleteFunc(slices.Clone(s.moderation), ofShard)
-		s.moderation = append(others, slices.DeleteFunc(slices.Clone(moderation), func(e storage.ModerationEntry) bool { return !ofShard(e) })...)
+		s.moderation = slices.Concat(others, slices.DeleteFunc(slices.Clone(moderation), func(e storage.ModerationEntry) bool { return !ofShard(e) }))
 		maps.DeleteFunc(s.posts, func(id storage.PostID, _ *post) bool { return ofUser(id.Author) })
 		for id, p := range posts {
 			if ofUser(id.Author) {
