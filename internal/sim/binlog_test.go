@@ -91,7 +91,8 @@ func (r *replicator) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for shard := range r.cfg.DSNs {
 		all.Go(func() {
-			for pause := 100 * time.Millisecond; sleep.For(ctx, pause) == nil && !r.of.dead.Load(); {
+			pause := 100*time.Millisecond + time.Duration(r.of.chance("pause", r.of.name, shard)*float64(time.Millisecond)) // no two try at one moment
+			for sleep.For(ctx, pause) == nil && !r.of.dead.Load() {
 				if r.locks(shard) {
 					r.of.note("gateway %s replicates shard %d: %v", r.of.name, shard, r.session(ctx, shard))
 					r.unlock(shard)

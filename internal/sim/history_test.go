@@ -295,7 +295,9 @@ func (h *history) last(k key) version {
 func (v version) String() string { return fmt.Sprintf("%q at %s", v.text, v.at.Format("05.000000")) }
 
 // chance is a number from 0 to 1 that follows from the seed and from what it is for, so that steps that are left out change no others.
-func (w *world) chance(of ...any) float64 { return float64(w.hash(of...)>>11) / (1 << 53) }
+func (w *world) chance(of ...any) float64 { return fraction(w.hash(of...)) }
+
+func fraction(sum uint64) float64 { return float64(sum>>11) / (1 << 53) }
 
 func (w *world) hash(of ...any) uint64 {
 	h := fnv.New64a()
@@ -306,8 +308,10 @@ func (w *world) hash(of ...any) uint64 {
 	return x ^ x>>32
 }
 
-// delay waits for mostly a little, at most a time; never two for the same.
+// delay waits for mostly a little, at most a time; never two for the same. What Go draws before and after it follows from that too.
 func (w *world) delay(most time.Duration, of ...any) {
-	x := w.chance(append(of, time.Since(w.began))...)
-	time.Sleep(1 + time.Duration(x*x*float64(most)))
+	sum := w.hash(append(of, time.Since(w.began))...)
+	drawFrom(sum)
+	time.Sleep(1 + time.Duration(fraction(sum)*fraction(sum)*float64(most)))
+	drawFrom(sum)
 }

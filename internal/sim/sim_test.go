@@ -86,26 +86,28 @@ func report(t *testing.T, seed uint64, steps []step, failed failure) {
 	t.Errorf("seed %d: %q does not hold: %s\nThe shortest schedule that fails:\n%s", seed, failed.property, failed.text, text.String())
 }
 
-// TestOneSeedIsOneHistory runs seeds until a history has come twice, or four times. What Go draws, such as the order of a map, puts
-// two things of one moment into another order: in most histories once, in those of these seeds seldom. All histories of one of them may differ.
+// TestOneSeedIsOneHistory runs seeds twice. Of the first ten, eight or nine have the same history again; without drawFrom, three. What still
+// differs is the order of what happens at one moment: it also depends on caches of Go's that belong to the process.
 func TestOneSeedIsOneHistory(t *testing.T) {
-	others := 0
-	for _, seed := range []uint64{0, 3, 5} {
-		steps, known, again := schedule(seed, stepsOf), map[string]bool{}, false
-		for runs := 0; runs < 4 && !again; runs++ {
-			trace := run(t, seed, steps).trace
-			if len(trace) < stepsOf/2 {
-				t.Fatalf("seed %d has %d lines", seed, len(trace))
-			}
-			slices.Sort(trace) // what happens at the same moment is in no order
-			history := strings.Join(trace, "\n")
-			again, known[history] = known[history], true
+	if drawsAt == 0 {
+		t.Fatal("runtime.m is not as drawFrom needs it")
+	}
+	const seeds = 6
+	var others []uint64
+	for seed := range uint64(seeds) {
+		steps := schedule(seed, stepsOf)
+		first, again := run(t, seed, steps).trace, run(t, seed, steps).trace
+		if len(first) < stepsOf/2 {
+			t.Fatalf("seed %d has %d lines", seed, len(first))
 		}
-		if !again {
-			others++
+		slices.Sort(first) // what happens at the same moment is in no order
+		slices.Sort(again)
+		if !slices.Equal(first, again) {
+			others = append(others, seed)
 		}
 	}
-	if others > 1 {
-		t.Errorf("%d of 3 seeds have another history each time", others)
+	t.Logf("of %d seeds, %v have another history the second time", seeds, others)
+	if len(others) > seeds/2 {
+		t.Errorf("of %d seeds, %v have another history the second time", seeds, others)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
@@ -127,7 +128,8 @@ func (w *world) note1(format string, args ...any) {
 
 // run runs steps in a bubble and returns the world afterwards.
 func run(t *testing.T, seed uint64, steps []step) (w *world) {
-	synctest.Test(t, func(*testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, seed)
 		is := deployments[seed%uint64(len(deployments))]
 		shards := newShards(is.one)
 		w = &world{
@@ -150,6 +152,7 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 		}
 		shards.CreateUsers(context.Background(), all)
 		for i := range gateways {
+			w.delay(10*time.Millisecond, "start", i) // what they do every second is at other moments
 			w.gateways = append(w.gateways, w.start(fmt.Sprint(i), w.clockOf(i)))
 		}
 		time.Sleep(5 * time.Second)
