@@ -22,7 +22,7 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"requests":        {Needs: Inverse, Weight: pageOfList},
 	"dismissedUsers":  {Weight: pageOfList},
 	"accountsFile":    {Weight: 1000},                                 // 500 users, of up to 20 lists
-	"accountsImports": {Length: storage.MaxImports, Weight: 500},      // as many rows
+	"accountsImports": {Length: storage.MaxImports, Weight: 500},      // up to 500 rows
 	"lists":           {Length: storage.MaxLists, Weight: pageOfList}, // as many edges are looked up
 	"standing":        {Weight: 10},                                   // a statement
 	"identities":      {Length: storage.MaxIdentities, Weight: 20},    // every shard is asked

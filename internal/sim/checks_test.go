@@ -287,6 +287,7 @@ func (w *world) mayLose(g *gateway, s step) (settled func()) {
 		}
 		w.wroteAt[pair] = time.Now()
 		inStream := w.Redundancy == cluster.Stream && w.troubled.After(began.Add(-requestTime)) // which may not have taken it
-		w.lossy[pair] = w.lossy[pair] || s.doubt > 0 || inStream || g.dead.Load() && g.writing[pair] > 0
+		// A gateway ends at a commit, and is taken away a moment later: what it was writing may have ended meanwhile.
+		w.lossy[pair] = w.lossy[pair] || s.doubt > 0 || inStream || g.dead.Load()
 	}
 }
