@@ -19,6 +19,9 @@ const (
 	unfitPause  = 30 * time.Second
 )
 
+// endBecomesVisible is how long it may take until others can read what a log ends with.
+const endBecomesVisible = 100 * time.Millisecond
+
 // followLogs has a gateway without a Redis hear of what all processes commit: it follows the binlogs of all servers, as the replicator
 // does, from their present ends. hearing is told whether it hears of everything from that moment on.
 func (c *Caches) followLogs(ctx context.Context, hearing func(bool), logger *slog.Logger) {
@@ -56,18 +59,16 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *
 	var following sync.WaitGroup
 	var heard atomic.Int64
 	for _, log := range reader.Logs() {
-		news := &logNews{caches: c, came: make(chan struct{}, 1)}
-		following.Go(func() { news.pass(ctx) })
 		following.Go(func() {
-			end(log.Follow(ctx, func() {
+			end(log.Follow(ctx, c.store, func() {
 				if heard.Add(1) == int64(len(reader.Logs())) {
 					following.Go(func() {
-						if sleep.For(ctx, becomesVisible) == nil { // what the log ends with may not be visible yet
+						if sleep.For(ctx, endBecomesVisible) == nil {
 							hearing(true)
 						}
 					})
 				}
-			}, news.add))
+			}, func(change storage.Change) { c.bus.Send(ctx, change) }))
 		})
 	}
 	following.Go(func() {
@@ -84,55 +85,4 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *
 		return err
 	}
 	return nil
-}
-
-// logNews is what one log has shown and has not been passed on. A server logs a transaction before others can read what it has
-// written. They become visible in the order of the log: if what the last one leaves can be read, all of them can.
-type logNews struct {
-	caches *Caches
-	came   chan struct{}
-
-	mu   sync.Mutex
-	sum  storage.Change
-	last binlog.Left // by the last transaction
-}
-
-// becomesVisible is how long it may take until what is in the log can be read, if nothing shows that.
-const becomesVisible = 100 * time.Millisecond
-
-// mostNews is how many rows wait. If there are more, all is forgotten instead.
-const mostNews = 1 << 16
-
-func (n *logNews) add(c storage.Change, left binlog.Left) {
-	n.mu.Lock()
-	if n.sum.Add(c); len(n.sum.Rows)+len(n.sum.Users)+len(n.sum.Posts) > mostNews {
-		n.sum = storage.Change{Gap: true}
-	}
-	n.last = left
-	n.mu.Unlock()
-	select {
-	case n.came <- struct{}{}:
-	default:
-	}
-}
-
-// pass passes on all that has come together, until the context is done.
-func (n *logNews) pass(ctx context.Context) {
-	for {
-		select {
-		case <-n.came:
-		case <-ctx.Done():
-			return
-		}
-		n.mu.Lock()
-		sum, last := n.sum, n.last
-		n.sum = storage.Change{}
-		n.mu.Unlock()
-		if last.Author == 0 {
-			_ = sleep.For(ctx, becomesVisible)
-		}
-		for end := time.Now().Add(binlog.AllVisible); !last.Visible(ctx, n.caches.store) && time.Now().Before(end) && sleep.For(ctx, time.Millisecond) == nil; {
-		}
-		n.caches.bus.Send(ctx, sum)
-	}
 }

@@ -21,6 +21,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
 	other := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
 	elsewhere := other.caches.store
+	const held = 100 * time.Millisecond
 	ctx, post := t.Context(), storage.PostID{Author: 1, Number: 5}
 	create := func(user storage.UserID) error {
 		return elsewhere.CreateUsers(ctx, []storage.User{{ID: user, Handle: storage.ImportedHandle(user), Name: "A"}})[0].Err
@@ -37,16 +38,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	// It waits for a replica that does not come, behind the log and before the commit.
-	const held = 100 * time.Millisecond
-	semiSync, replica := "SET GLOBAL rpl_semi_sync_master_", "slave"
-	if testenv.Engine() == "mysql" {
-		semiSync, replica = "SET GLOBAL rpl_semi_sync_source_", "replica"
-		server.Exec(t, "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
-	}
-	for _, setting := range []string{"wait_point = 'AFTER_SYNC'", "timeout = 100", "wait_no_" + replica + " = ON"} {
-		server.Exec(t, semiSync+setting)
-	}
+	hold := server.HoldsCommits(t, held)
 	n := int64(0) // of the attempt
 	textOf := func() *string { text := fmt.Sprint("text ", n); return &text }
 	reader := g.caches.Reader()
@@ -70,8 +62,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 		n = 0
 		for took := time.Duration(0); took < held; { // another commit may have been held in its place
 			n++
-			server.Exec(t, semiSync+"enabled = OFF")
-			server.Exec(t, semiSync+"enabled = ON")
+			hold()
 			done := make(chan error)
 			began := time.Now()
 			go func() { done <- change.write() }()

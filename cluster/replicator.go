@@ -37,7 +37,7 @@ type Replicator struct {
 // and no other field.
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	cfg.Changed = func(ctx context.Context, c storage.Change) { _ = with.Caches.heard(ctx, c) }
-	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
+	cfg.Store, cfg.Checkpoints, cfg.Logger = with.Store, with.Store, with.Logger
 	if with.Follow == nil {
 		with.Follow = binlogs
 	}

@@ -91,7 +91,7 @@ func onServers(t testing.TB, dsns []string) *watched {
 
 	logger := slog.New(slog.DiscardHandler)
 	applier := replication.New(replication.Config{Store: w, Shards: w.Shards(), Publisher: nobody{}, Logger: logger})
-	replicator := binlog.New(binlog.Config{DSNs: dsns, Applier: applier, Checkpoints: w.Store, Logger: logger})
+	replicator := binlog.New(binlog.Config{DSNs: dsns, Applier: applier, Store: w.Store, Checkpoints: w.Store, Logger: logger})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { applier.Run(ctx) })

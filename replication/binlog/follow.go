@@ -26,10 +26,20 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 
 	t := &tail{server: s, feed: feed, progress: p, at: p.at.clone()}
 	defer feed.Silent(time.Time{})
-	pause := firstPause
+	report := func(done *transaction) { t.report(ctx, done) }
+	return onceVisible(ctx, s.cfg.Store, report, func(add func(*transaction) error) error { return t.follow(ctx, add) })
+}
+
+// follow adds all transactions, on as many connections as it takes.
+func (t *tail) follow(ctx context.Context, add func(*transaction) error) error {
+	s, pause := t.server, firstPause
 	t.heard = time.Now()
+	take := func(_ context.Context, done *transaction) error {
+		t.advance(done)
+		return add(done)
+	}
 	for {
-		err := t.connection(ctx, sink{hear: t.hear, rotated: t.rotated, take: t.take})
+		err := t.connection(ctx, sink{hear: t.hear, rotated: t.rotated, take: take})
 		s.alive = t.heard
 		var stop *StopError
 		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, errHistory) {
@@ -42,7 +52,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 		if unread := t.unread(); !unread.IsZero() && unread.Before(silent) {
 			silent = unread
 		}
-		feed.Silent(silent)
+		t.feed.Silent(silent)
 		s.set(Connecting, err)
 		s.log().Warn("replication: reading the binlog was interrupted: reconnecting", "error", err)
 		_ = sleep.For(ctx, pause)
@@ -66,21 +76,17 @@ func (t *tail) rotated(ctx context.Context) error {
 	return t.feed.Submit(ctx, replication.Batch{Done: t.progress.rotated})
 }
 
-// take reports what a transaction has changed, and passes its rows to the applier.
-func (t *tail) take(ctx context.Context, done *transaction) error {
+// report reports what a transaction has changed, and passes its rows to the applier.
+func (t *tail) report(ctx context.Context, done *transaction) {
 	if done.skips > 0 {
 		t.server.log().Warn("replication: skipped what cannot be followed", "transaction", done.gtid.String(), "first", done.skipped, "count", done.skips)
 	}
 	if c := done.change(); !c.IsEmpty() {
 		t.server.cfg.Changed(ctx, c)
 	}
-	err := t.feed.Submit(ctx, replication.Batch{
+	_ = t.feed.Submit(ctx, replication.Batch{ // an error is the end of the context
 		Rows:      done.rows,
 		Committed: done.committed,
 		Done:      func() { t.progress.advance(done) },
 	})
-	if err == nil {
-		t.advance(done)
-	}
-	return err
 }

@@ -163,7 +163,7 @@ func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(
 		Store: to, Shards: len(w.dsns), Publisher: r.witness, Logger: logger,
 	})
 	cfg := binlog.Config{
-		DSNs: w.dsns, Applier: r.applier, Checkpoints: w.store, Changed: r.changed, Logger: logger,
+		DSNs: w.dsns, Applier: r.applier, Store: w.store, Checkpoints: w.store, Changed: r.changed, Logger: logger,
 	}
 	for _, f := range change {
 		f(&cfg)

@@ -38,7 +38,7 @@ func child(dsns []string) int {
 	}
 	applier := replication.New(replication.Config{Store: to, Shards: len(dsns)})
 	go applier.Run(ctx)
-	if err := binlog.New(binlog.Config{DSNs: dsns, Applier: applier, Checkpoints: store}).Run(ctx); err != nil {
+	if err := binlog.New(binlog.Config{DSNs: dsns, Applier: applier, Store: store, Checkpoints: store}).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"kith/replication"
 	"kith/replication/binlog/replica"
@@ -118,41 +117,25 @@ func (l *Log) Changes(ctx context.Context, from storage.Answerer, after, upTo st
 	})
 }
 
-// settle waits until others can read what a transaction has written. What does not come in time has been removed since: then
-// all that the server had logged when the wait began can be read, and is not waited for.
+// settle waits until others can read what a transaction has written. If that does not show, all that the server had logged when the wait began
+// can be read, and is not waited for.
 func (r *reading) settle(ctx context.Context, from storage.Answerer, done *transaction, settled replica.Set) (replica.Set, error) {
 	own := replica.Set{}
 	own.Add(done.gtid)
-	if settled.Contains(own) || done.left.Author != 0 && done.left.Visible(ctx, from) {
+	if settled.Contains(own) {
 		return settled, nil
 	}
 	logged, err := r.server.serverPosition(ctx)
-	for end := time.Now().Add(AllVisible); err == nil && time.Now().Before(end); err = sleep.For(ctx, time.Millisecond) {
-		if done.left.Author != 0 && done.left.Visible(ctx, from) {
-			return settled, nil
-		}
+	if err != nil {
+		return settled, err
+	}
+	if done.left.Author != 0 && done.left.await(ctx, from) {
+		return settled, nil
+	}
+	if done.left.Author == 0 {
+		err = sleep.For(ctx, AllVisible)
 	}
 	return logged, err
-}
-
-// AllVisible is after how long at most, normally, what is in a log can be read by others.
-const AllVisible = time.Second
-
-// Visible reports whether what a transaction has left can be read; so can everything before it in its log. A row that is gone was
-// removed later, unless it is new. If a transaction has left nothing, that is not known, and the answer is true.
-func (left Left) Visible(ctx context.Context, from storage.Answerer) bool {
-	var row storage.Result[int64] // its version
-	switch {
-	case left.Author == 0:
-		return true
-	case left.Number == 0:
-		r := storage.CountLookups.Read(ctx, from, left.Author)[0]
-		row = storage.Result[int64]{Value: r.Value.Version, Found: r.Found, Err: r.Err}
-	default:
-		r := storage.PostLookups.Read(ctx, from, left.PostID)[0]
-		row = storage.Result[int64]{Value: r.Value.Counts.Version, Found: r.Found, Err: r.Err}
-	}
-	return row.Err == nil && (row.Found && row.Value >= left.Version || !row.Found && !left.New)
 }
 
 func (l *Log) read(ctx context.Context, after, upTo string, values bool, take func(*reading, *transaction) error) error {
@@ -204,20 +187,23 @@ func (r *reading) take(_ context.Context, done *transaction) error {
 
 func (r *reading) at() (string, error) { return r.text(r.tail.at) }
 
-// Follow passes what is committed from now on to take, until the context or the connection ends. A transaction is in the log a moment before others can read what it has written:
-// left shows when they can. heard is called once, when the log has been heard: nothing is missed
-// from then on. Its errors are those of Read; it does not return nil.
-func (l *Log) Follow(ctx context.Context, heard func(), take func(c storage.Change, left Left)) error {
+// Follow passes what is committed from now on to take, once others can read it, until the context or the connection ends. heard is called
+// once, when the log has been heard: nothing is missed from then on. Its errors are those of Read; it does not return nil.
+func (l *Log) Follow(ctx context.Context, from storage.Answerer, heard func(), take func(storage.Change)) error {
 	set, err := l.server.serverPosition(ctx)
 	if err != nil {
 		return err
 	}
 	t := &tail{server: l.server, at: position{before: set}, values: true}
-	return t.connection(ctx, sink{hear: sync.OnceFunc(heard), take: func(_ context.Context, done *transaction) error {
-		t.advance(done)
+	pass := func(done *transaction) {
 		if c := done.change(); !c.IsEmpty() {
-			take(c, done.left)
+			take(c)
 		}
-		return nil
-	}})
+	}
+	return onceVisible(ctx, from, pass, func(add func(*transaction) error) error {
+		return t.connection(ctx, sink{hear: sync.OnceFunc(heard), take: func(_ context.Context, done *transaction) error {
+			t.advance(done)
+			return add(done)
+		}})
+	})
 }

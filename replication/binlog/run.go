@@ -20,6 +20,9 @@ type Config struct {
 	// Applier writes the inverse rows. The caller runs it.
 	Applier *replication.Applier
 
+	// Store is what others read from: nothing is applied or reported before it can be read there.
+	Store storage.Answerer
+
 	// Checkpoints stores the positions.
 	Checkpoints storage.Checkpoints
 

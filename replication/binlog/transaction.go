@@ -22,7 +22,7 @@ type transaction struct {
 	inverse     bool                 // it may have rows of follower
 	posts       []storage.ChangedPost
 	comments    []storage.CommentID // that were written, or are gone
-	left        Left
+	left        left
 	tried       []string // databases of which it has a test write, see [server.try]
 	bookkeeping bool     // nothing but checkpoints, leases and the like
 	skipped     string   // the first thing in it that was skipped, as told
@@ -31,14 +31,6 @@ type transaction struct {
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have been read
 	// where they were written.
 	moves bool
-}
-
-// Left is a row that a transaction has written and that shows, by its version, when the transaction can be read: the counts of a post, or
-// those of a user if Number is 0. A transaction may leave none.
-type Left struct {
-	storage.PostID
-	Version int64
-	New     bool // the row was not there before
 }
 
 // ours reports whether the transaction concerns the graph.
@@ -320,7 +312,7 @@ func (a *assembler) value(what replica.Operation, t table, before, is row) {
 	to := a.open
 	id, ok := is[user].N, is[user].OK
 	if v := is.number(version); (t == userCounts || t == postCounts) && (what == replica.Inserted || what == replica.Updated && v != before.number(version)) {
-		to.left = Left{storage.PostID{Author: storage.UserID(cmp.Or(is.number(author), id)), Number: is.number(post)}, v, what == replica.Inserted}
+		to.left = left{storage.PostID{Author: storage.UserID(cmp.Or(is.number(author), id)), Number: is.number(post)}, v, before.number(version) == 0}
 	}
 	switch {
 	case t == postCounts:
