@@ -41,8 +41,12 @@ type Config struct {
 	After    string // a cursor; empty: from now on
 	Kinds    []Kind // empty: all that the engine's log has
 	UntilNow bool   // ends with what is in the logs at the beginning; otherwise when the context does
+	Open     Open   // nil: the logs of the engine
 	Logger   *slog.Logger
 }
+
+// Open opens the logs of all shards; the caller closes them.
+type Open func(context.Context) (logs []Log, closing func(), err error)
 
 var (
 	// ErrKind: the engine's log does not have a kind.
@@ -64,8 +68,8 @@ func (e *SnapshotNeeded) Error() string {
 
 func (e *SnapshotNeeded) Unwrap() error { return e.cause }
 
-// log is one log of a store, see [binlog.Log.Changes].
-type log interface {
+// Log is one log of a store, see [binlog.Log.Changes].
+type Log interface {
 	Name() string
 	Title() string
 	Begin() string
@@ -73,8 +77,8 @@ type log interface {
 	Changes(ctx context.Context, from storage.Answerer, after, upTo string, take func(replication.Changed) error) error
 }
 
-// open opens the logs of all shards; the caller closes them.
-func open(ctx context.Context, store Store, logger *slog.Logger) (logs []log, closing func(), err error) {
+// open is [Open] for the logs of an engine.
+func open(ctx context.Context, store Store, logger *slog.Logger) (logs []Log, closing func(), err error) {
 	switch {
 	case store.HasLog():
 		for i := range store.Shards() {
@@ -111,7 +115,7 @@ func Now(ctx context.Context, store Store, logger *slog.Logger) (string, error) 
 	return cursor{store.UUID(), at}.text()
 }
 
-func ends(ctx context.Context, logs []log) (map[string]json.RawMessage, error) {
+func ends(ctx context.Context, logs []Log) (map[string]json.RawMessage, error) {
 	at := make(map[string]json.RawMessage, len(logs))
 	for _, l := range logs {
 		end, err := l.End(ctx)
@@ -126,7 +130,10 @@ func ends(ctx context.Context, logs []log) (map[string]json.RawMessage, error) {
 // Run passes events to give, one at a time, the first of them a [Position]. It goes on after errors that may pass. Its errors: those of give;
 // [ErrCursor], [ErrKind], [ErrNoLog], *[SnapshotNeeded], [binlog.StopError].
 func Run(ctx context.Context, cfg Config, give func(Event) error) error {
-	s := &stream{Config: cfg, kinds: make(map[Kind]bool), give: give}
+	s := &stream{Config: cfg, kinds: make(map[Kind]bool), turn: make(chan struct{}, 1), give: give}
+	if s.Open == nil {
+		s.Open = func(ctx context.Context) ([]Log, func(), error) { return open(ctx, s.Store, s.Logger) }
+	}
 	if len(s.Kinds) == 0 {
 		s.Kinds = slices.DeleteFunc(Kinds(), func(k Kind) bool { return k == Counts && s.Store.HasLog() })
 	}
@@ -154,7 +161,7 @@ type stream struct {
 	Config
 	kinds map[Kind]bool
 
-	mu   sync.Mutex // what follows has one user at a time: so everything waits for a slow reader
+	turn chan struct{} // is in whoever uses what follows, one at a time: so everything waits for a slow reader
 	give func(Event) error
 	at   cursor
 	told time.Time // when the reader was last given a cursor
@@ -169,7 +176,7 @@ func (s *stream) round(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	grown := s.Store.Grown(s.Store.Shards())
-	logs, closing, err := open(ctx, s.Store, s.Logger)
+	logs, closing, err := s.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -213,7 +220,7 @@ func (s *stream) round(ctx context.Context) error {
 
 // begin gives each log a place: one that the cursor does not have is that of a shard that has been added since, and begins at its own
 // beginning.
-func (s *stream) begin(logs []log, now map[string]json.RawMessage) error {
+func (s *stream) begin(logs []Log, now map[string]json.RawMessage) error {
 	places, first := now, s.told.IsZero()
 	if s.at.Logs != nil {
 		places = make(map[string]json.RawMessage, len(logs))
@@ -242,10 +249,10 @@ type gaveUp struct{ error }
 func (g gaveUp) Unwrap() error { return g.error }
 
 // follow reads one log to a position or, if that is empty, until the context is done.
-func (s *stream) follow(ctx context.Context, l log, upTo string) error {
+func (s *stream) follow(ctx context.Context, l Log, upTo string) error {
 	d := &describer{store: s.Store, source: "/kith/" + s.Store.UUID() + "/" + l.Name(), kinds: s.kinds}
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		err := l.Changes(ctx, s.Store, s.place(l), upTo, func(c replication.Changed) error {
+		err := s.read(ctx, l, upTo, func(c replication.Changed) error {
 			pause = firstPause
 			return s.take(ctx, l, d, c)
 		})
@@ -265,14 +272,33 @@ func (s *stream) follow(ctx context.Context, l log, upTo string) error {
 	}
 }
 
-func (s *stream) place(l log) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return string(s.at.Logs[l.Name()])
+// read reads a log from its place on.
+func (s *stream) read(ctx context.Context, l Log, upTo string, take func(replication.Changed) error) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	place := string(s.at.Logs[l.Name()])
+	leave()
+	return l.Changes(ctx, s.Store, place, upTo, take)
+}
+
+// enter waits for a turn, which ends with leave.
+func (s *stream) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil { // of the two, either may have been chosen
+		<-s.turn
+		return nil, err
+	}
+	return func() { <-s.turn }, nil
 }
 
 // take passes on one transaction, with the cursor after it.
-func (s *stream) take(ctx context.Context, l log, d *describer, c replication.Changed) error {
+func (s *stream) take(ctx context.Context, l Log, d *describer, c replication.Changed) error {
 	events, err := d.describe(ctx, c)
 	if err != nil {
 		return err
@@ -281,11 +307,11 @@ func (s *stream) take(ctx context.Context, l log, d *describer, c replication.Ch
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ctx.Err() != nil {
-		return ctx.Err()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	s.at.Logs[l.Name()], s.news = json.RawMessage(at), true
 	if len(events) == 0 {
 		return s.tell(false)

@@ -125,21 +125,21 @@ func (r *replicator) unlock(shard int) {
 }
 
 // next are the transactions after a place; false if the log does not have them.
-func (r *replicator) next(shard int, after place) (list []storage.Change, grew <-chan struct{}, has bool) {
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	l := &r.of.logs[shard]
+func (w *world) next(shard int, after place) (list []storage.Change, grew <-chan struct{}, has bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := &w.logs[shard]
 	if after.life != l.life || after.entries < l.purged {
 		return nil, nil, false
 	}
 	return l.entries[after.entries:], l.grew, true
 }
 
-// begin is the end of the log.
-func (r *replicator) begin(shard int) place {
-	r.of.mu.Lock()
-	defer r.of.mu.Unlock()
-	l := &r.of.logs[shard]
+// end is that of a log.
+func (w *world) end(shard int) place {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := &w.logs[shard]
 	if l.grew == nil {
 		l.wake()
 	}
@@ -157,8 +157,8 @@ func (r *replicator) session(ctx context.Context, shard int) error {
 	defer feed.Close()
 	var at place
 	_, _ = fmt.Sscan(string(value), &at.life, &at.entries)
-	if _, _, has := r.next(shard, at); !found || !has {
-		at = r.begin(shard)
+	if _, _, has := r.of.next(shard, at); !found || !has {
+		at = r.of.end(shard)
 		r.cfg.Changed(ctx, storage.Change{Gap: true})
 		if err := r.copy(ctx, shard, feed); err != nil {
 			return err
@@ -167,12 +167,13 @@ func (r *replicator) session(ctx context.Context, shard int) error {
 	var mu sync.Mutex
 	applied, saved, last := at, at, time.Now()
 	for {
-		list, grew, has := r.next(shard, at)
+		list, grew, has := r.of.next(shard, at)
 		if !has || r.of.store.awayFor()(shard) {
 			return errRefused
 		}
 		for _, c := range list {
 			r.of.delay(8*time.Millisecond, r.of.name, "log", shard, at.entries)
+			r.of.history.awaitLogged(shard)
 			at.entries++
 			reached := at
 			r.cfg.Changed(ctx, c)
@@ -207,6 +208,7 @@ func (r *replicator) session(ctx context.Context, shard int) error {
 // copy applies all rows of a shard.
 func (r *replicator) copy(ctx context.Context, shard int, feed *replication.Feed) error {
 	var rows []storage.Row
+	r.of.history.awaitLogged(shard) // it takes locks
 	for from := storage.UserID(1); from <= numberOfUsers; from++ {
 		for to := storage.UserID(1); to <= numberOfUsers; to++ {
 			pair := storage.Pair{From: from, To: to}

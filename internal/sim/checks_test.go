@@ -94,6 +94,9 @@ func (w *world) bound(now time.Time) time.Duration {
 	if now.Before(w.repaired) {
 		return time.Hour
 	}
+	if now.Before(w.shown.Add(usualBound)) || w.history.isLogging(anyShard) {
+		bound += mostLogged
+	}
 	if now.Before(w.away.Add(3100 * time.Millisecond)) {
 		bound = 3100*time.Millisecond + bound
 	}
@@ -185,6 +188,7 @@ func (w *world) quiet() {
 	w.checkHidden()
 	w.checkAll(false)
 	w.checkWatchers()
+	w.checkReader()
 	w.repair()
 	time.Sleep(2 * forgets)
 	w.checkAll(true)

@@ -20,8 +20,10 @@ const patience = 10 * time.Minute
 
 // foundBy are the faults of testdata, and the property that each breaks first.
 var foundBy = map[string]string{
+	"added-log-unread":  allTold,
 	"clock-ahead":       hiddenSoon,
 	"connecting":        everybody,
+	"cursor-early":      allTold,
 	"deaf":              everybody,
 	"doubt":             everybody,
 	"gap-unread":        noneMissing,
@@ -30,6 +32,7 @@ var foundBy = map[string]string{
 	"joined-late":       noneMissing,
 	"killed":            answersAgree,
 	"late-row":          ownWrites,
+	"log-ahead":         noneMissing,
 	"log-of-new-shard":  copiesAgree,
 	"log-unfollowed":    noneMissing,
 	"log-unreported":    answersAgree,

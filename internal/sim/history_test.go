@@ -164,6 +164,7 @@ type history struct {
 	mu        sync.Mutex
 	versions  map[key][]version
 	posts     map[storage.PostID]time.Time // when they were published
+	logged    map[int]logged               // by shard
 	restoring bool
 }
 
@@ -171,6 +172,10 @@ type history struct {
 func (h *history) add(c storage.Change, a *attempt) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for _, l := range h.logged {
+		l.show()
+		defer l.hide()
+	}
 	users := map[storage.UserID]bool{}
 	for _, u := range c.Users {
 		users[u.User] = true

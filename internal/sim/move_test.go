@@ -22,17 +22,17 @@ func bucketsOf(a, b storage.UserID) storage.BucketRange {
 	return storage.BucketRange{First: min(first, last), Last: max(first, last)}
 }
 
-// await waits until nothing of some users moves; of all, if there are none.
+// await waits until nothing of some users moves, or is in a log first; of all, if there are none.
 func (w *world) await(ctx context.Context, users []storage.UserID) (err error) {
 	waits := func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, id := range users {
-			if w.closed != nil && w.closed.Contains(storage.BucketOf(id)) {
+			if w.closed != nil && w.closed.Contains(storage.BucketOf(id)) || w.history.isLogging(w.shards.ShardOf(id)) {
 				return true
 			}
 		}
-		return w.closed != nil && len(users) == 0
+		return len(users) == 0 && (w.closed != nil || w.history.isLogging(anyShard))
 	}
 	ctx, cancel := context.WithTimeout(ctx, mostWait)
 	defer cancel()

@@ -55,6 +55,9 @@ type commit struct {
 	by      *handle
 	attempt *attempt
 	inDoubt bool
+
+	logsFirst bool             // it is in the log before others can read it
+	reports   []storage.Change // for the gateway
 }
 
 // committed gets every transaction of the oracle: it is seen from now on.
@@ -72,10 +75,23 @@ func (w *world) committed(ctx context.Context, c storage.Change) {
 		w.killed = append(w.killed, time.Now())
 		w.mu.Unlock()
 	}
-	if by != nil && by.by.report != nil && !by.by.of.dead.Load() {
-		c.InDoubt = by.inDoubt
-		by.by.report(ctx, c)
+	if by == nil || by.by.report == nil {
+		return
 	}
+	c.InDoubt = by.inDoubt
+	if by.reports = append(by.reports, c); !by.logsFirst {
+		by.reportAll(ctx)
+	}
+}
+
+// reportAll reports what a write has changed, when it is answered.
+func (c *commit) reportAll(ctx context.Context) {
+	for _, r := range c.reports {
+		if !c.by.of.dead.Load() {
+			c.by.report(ctx, r)
+		}
+	}
+	c.reports = nil
 }
 
 var (
@@ -155,6 +171,11 @@ func (h *handle) write(ctx context.Context, of []storage.UserID, write func(cont
 			doubted.AddUser(user, storage.Everything)
 		}
 		h.report(ctx, doubted)
+	} else if shard, is := h.logsFirst(of, what...); is {
+		c.logsFirst = true
+		ctx := context.WithValue(ctx, commitKey{}, c)
+		h.logFirst(shard, func() { write(ctx) })
+		c.reportAll(ctx)
 	} else {
 		write(context.WithValue(ctx, commitKey{}, c))
 	}
@@ -378,8 +399,15 @@ func (h *handle) Release(ctx context.Context, kind, owner string, until storage.
 	return h.Store.Release(ctx, kind, owner, until)
 }
 
+// ReadLog reads a file, also while the database does not answer.
+func (h *handle) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
+	h.of.delay(4*time.Millisecond, h.of.name, "log", shard, after)
+	return h.Store.ReadLog(ctx, shard, after, limit)
+}
+
 // What the engine does not have, and what caches do without.
 func (h *handle) HasLog() bool        { return h.of.one }
+func (h *handle) HasBinlog() bool     { return !h.of.one }
 func (h *handle) UUID() string        { return "sim" }
 func (h *handle) Addresses() []string { return make([]string, h.Shards()) }
 

@@ -32,6 +32,7 @@ type world struct {
 	shards  *oracle.Store
 	history *history
 	server  *server
+	reader  *reader        // nil: the stores have no logs
 	numbers atomic.Int64   // of posts and registered users
 	running sync.WaitGroup // steps, and what they have left behind
 
@@ -48,7 +49,8 @@ type world struct {
 	troubled   time.Time                    // when Redis last lost a command or a connection, or a clock was wrong
 	storeAway  time.Time                    // until when one of the databases is
 	dbAway     [maxShards]time.Time         // until when each is
-	executing  int                          // commits in doubt that are still to be executed
+	executing  int                          // commits in doubt that are still to be executed, and those that are in a log first
+	shown      time.Time                    // when one of those was last to be read
 	logs       [maxShards]shardLog
 	closed     *storage.BucketRange // to which nothing is written: they are moving
 	moving     bool
@@ -106,6 +108,7 @@ const (
 	inOrder      = "a subscription sends what has been, in its order, each once"
 	noneMissing  = "a subscription misses nothing that lasts"
 	ratesHold    = "a user writes no more often than allowed, on all gateways together while Redis answers, and may write so often"
+	allTold      = "a reader of the change stream gets every change that lasts, in the order of its log, and each once by its id"
 	handlesAgree = "a handle leads to the user who has it, and an identity to the user whom it has registered"
 )
 
@@ -134,7 +137,7 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 		shards := newShards(is.one)
 		w = &world{
 			deployment: is, seed: seed, began: time.Now(), shards: shards, floors: map[floor]int{},
-			history: &history{shards: shards, versions: map[key][]version{}, posts: map[storage.PostID]time.Time{}},
+			history: &history{shards: shards, versions: map[key][]version{}, posts: map[storage.PostID]time.Time{}, logged: map[int]logged{}},
 			writes:  map[counted]int{}, asked: map[storage.UserID]int{}, lossy: map[storage.Pair]bool{}, wroteAt: map[storage.Pair]time.Time{},
 			doubts: map[storage.UserID]time.Time{}, late: map[storage.UserID]time.Time{},
 		}
@@ -159,6 +162,7 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 		for i := range w.gateways {
 			w.watch(i)
 		}
+		w.startReader()
 		first := time.Now()
 		for _, s := range steps {
 			time.Sleep(time.Until(first.Add(s.at)))
@@ -168,6 +172,9 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 		}
 		w.running.Wait()
 		w.quiet()
+		if w.reader != nil {
+			w.reader.stop()
+		}
 		for _, g := range append(w.gateways, w.dead...) {
 			for _, c := range g.watchers {
 				c.stop()
