@@ -166,6 +166,8 @@ type stream struct {
 	at   cursor
 	told time.Time // when the reader was last given a cursor
 	news bool      // at has changed since then
+
+	gaveUp error // of give
 }
 
 // errGrown means that there are more shards than before.
@@ -212,6 +214,9 @@ func (s *stream) round(ctx context.Context) error {
 		})
 	}
 	reading.Wait()
+	if s.gaveUp != nil {
+		return s.gaveUp
+	}
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -243,10 +248,19 @@ const (
 	longPause  = 5 * time.Second
 )
 
-// gaveUp is an error of the reader, after which nothing is passed to it.
-type gaveUp struct{ error }
+// errGaveUp ends reading after an error of the reader.
+var errGaveUp = errors.New("the reader has given up")
 
-func (g gaveUp) Unwrap() error { return g.error }
+// pass passes an event on. After an error of the reader, nothing is passed to it.
+func (s *stream) pass(e Event) error {
+	if s.gaveUp == nil {
+		s.gaveUp = s.give(e)
+	}
+	if s.gaveUp != nil {
+		return errGaveUp
+	}
+	return nil
+}
 
 // follow reads one log to a position or, if that is empty, until the context is done.
 func (s *stream) follow(ctx context.Context, l Log, upTo string) error {
@@ -256,12 +270,12 @@ func (s *stream) follow(ctx context.Context, l Log, upTo string) error {
 			pause = firstPause
 			return s.take(ctx, l, d, c)
 		})
-		unfit, read := (*binlog.StopError)(nil), gaveUp{}
+		unfit := (*binlog.StopError)(nil)
 		switch {
 		case err == nil && upTo != "", ctx.Err() != nil:
 			return nil //nolint:nilerr // whatever failed did so by the end of the context
-		case errors.As(err, &read):
-			return read.error
+		case errors.Is(err, errGaveUp):
+			return err
 		case errors.Is(err, replication.ErrLost):
 			return &SnapshotNeeded{l.Title(), err}
 		case errors.As(err, &unfit):
@@ -320,8 +334,8 @@ func (s *stream) take(ctx context.Context, l Log, d *describer, c replication.Ch
 		return err
 	}
 	for _, e := range events {
-		if err := s.give(e); err != nil {
-			return gaveUp{err}
+		if err := s.pass(e); err != nil {
+			return err
 		}
 	}
 	s.told, s.news = time.Now(), false
@@ -342,8 +356,8 @@ func (s *stream) tell(now bool) error {
 		return err
 	}
 	id := sha256.Sum256([]byte(text))
-	if err := s.give(Event{SpecVersion: "1.0", ID: hex.EncodeToString(id[:12]), Source: "/kith/" + s.Store.UUID(), Type: Position, Cursor: text}); err != nil {
-		return gaveUp{err}
+	if err := s.pass(Event{SpecVersion: "1.0", ID: hex.EncodeToString(id[:12]), Source: "/kith/" + s.Store.UUID(), Type: Position, Cursor: text}); err != nil {
+		return err
 	}
 	s.told, s.news = time.Now(), false
 	return nil

@@ -1,0 +1,72 @@
+package changes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"kith/files/changes"
+	"kith/internal/storagetest/oracle"
+	"kith/replication"
+	"kith/storage"
+)
+
+// growing is a store that has more shards once the reader of its log has failed.
+type growing struct {
+	*oracle.Store
+	grown chan struct{}
+}
+
+func (g *growing) UUID() string              { return "store" }
+func (g *growing) HasLog() bool              { return false }
+func (g *growing) HasBinlog() bool           { return true }
+func (g *growing) Addresses() []string       { return nil }
+func (g *growing) Grown(int) <-chan struct{} { return g.grown }
+
+// numbered is a log of changes of a user's counts.
+type numbered struct{ ended chan struct{} }
+
+func (n *numbered) Name() string                        { return "log" }
+func (n *numbered) Title() string                       { return "log" }
+func (n *numbered) Begin() string                       { return "0" }
+func (n *numbered) End(context.Context) (string, error) { return "0", nil }
+func (n *numbered) Changes(ctx context.Context, _ storage.Answerer, after, _ string, take func(replication.Changed) error) error {
+	context.AfterFunc(ctx, func() { close(n.ended) })
+	at := 0
+	if _, err := fmt.Sscan(after, &at); err != nil {
+		return err
+	}
+	for {
+		at++
+		c := storage.Change{}
+		c.AddCounts(storage.UserChange{User: 1, Counts: storage.Counts{Version: int64(at)}})
+		position := fmt.Sprint(at)
+		if err := take(replication.Changed{Change: c, ID: position, At: func() (string, error) { return position, nil }}); err != nil {
+			return err
+		}
+	}
+}
+
+// TestAReaderThatFailsIsToldNothingMore, also if the store has more shards just then, and all logs are read anew.
+func TestAReaderThatFailsIsToldNothingMore(t *testing.T) {
+	store := &growing{oracle.New(), make(chan struct{})}
+	log := &numbered{make(chan struct{})}
+	open := func(context.Context) ([]changes.Log, func(), error) { return []changes.Log{log}, func() {}, nil }
+	full, told := errors.New("the disk is full"), 0
+	cfg := changes.Config{Store: store, Open: open, Logger: slog.New(slog.DiscardHandler)}
+	err := changes.Run(t.Context(), cfg, func(e changes.Event) error {
+		if told++; told < 3 {
+			return nil
+		}
+		if told == 3 {
+			close(store.grown)
+			<-log.ended
+		}
+		return full
+	})
+	if !errors.Is(err, full) || told != 3 {
+		t.Errorf("%v after %d events, want the reader's error after 3", err, told)
+	}
+}
