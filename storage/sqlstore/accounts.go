@@ -46,13 +46,6 @@ UPDATE user_counts
 SET version = version + 1, packed_version = packed_version + 1
 WHERE user_id = ?`
 
-	// Changing one's profile counts as being active. Served by the primary key.
-	sqlCountProfileChange = `
-UPDATE user_counts
-SET version = version + 1, packed_version = packed_version + 1,
-  active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
-WHERE user_id = ?`
-
 	// Served by the primary key.
 	sqlSetPasswordHash = `
 UPDATE users
@@ -62,13 +55,14 @@ WHERE user_id = ?`
 
 var (
 	// Locks the counts of a user, and reads the user as it is after the wait. Served by the primary keys.
-	sqlLockUser = db.WithColumns(`
+	sqlLockUsers = db.WithColumns(`
 SELECT user_counts.user_id, {counts}, version, packed,
   {users.times}, {users.choices},
   users.handle, {users.texts}, users.attributes
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
-WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`)
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
 
 	sqlInsertAccount = db.Both(db.WithColumns(`
 INSERT OR IGNORE INTO users (user_id, handle, {texts}, password_hash, {times},
@@ -227,50 +221,69 @@ func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storag
 	return at, err
 }
 
-// UpdateProfile implements [storage.AccountStore].
-func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
-	return made(ctx, s.transactJoined, "profile", id, func(w *writer) (storage.User, bool, error) {
-		user, err := w.lockProfile(id)
-		if err != nil {
-			return user, false, err
-		}
-		before := user
-		if err := change.Apply(&user); err != nil || user == before {
-			return user, false, err
-		}
-		user.UpdatedAt = at
-		text, args := profileStatement(user, change)
-		if _, err := w.Exec(1, text, args...); err != nil {
-			return user, false, err
-		}
-		if change.Name != nil {
-			if err := w.renameWords(user); err != nil {
-				return user, false, err
-			}
-		}
-		w.leaves(id, judge.Diff{}, &user)
-		day := int64(storage.DayOf(at))
-		_, err = w.Exec(1, sqlCountProfileChange, day, day, int64(id))
-		return user, true, err
-	})
+// profileJob is a change of a profile.
+type profileJob struct {
+	id      storage.UserID
+	change  storage.ProfileChange
+	at      storage.Micros
+	user    storage.User
+	changed bool
+	err     error
 }
 
-// lockProfile locks the counts of a user and reads the user.
-func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
-	found := false
-	err = w.readLocked([]storage.UserID{id}, sqlLockUser, []any{int64(id)}, func(rows *sql.Rows) (err error) {
-		found = true
+// UpdateProfile implements [storage.AccountStore].
+func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
+	j := &profileJob{id: id, change: change, at: at}
+	if err := cmp.Or(joinOwn(ctx, s, "profile", id, j, (*writer).updateProfiles), j.err); err != nil {
+		return storage.User{}, false, err
+	}
+	return j.user, j.changed, nil
+}
+
+// updateProfiles makes changes of different users. Changing one's profile counts as being active.
+func (w *writer) updateProfiles(jobs []*profileJob) error {
+	users, err := w.lockProfiles(storage.Each(jobs, func(j *profileJob) storage.UserID { return j.id }))
+	if err != nil {
+		return err
+	}
+	var renamed []storage.User
+	for _, j := range jobs {
+		var found bool
+		if j.user, found = users[j.id]; found {
+			j.err = j.change.Apply(&j.user)
+		} else {
+			j.err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, j.id)
+		}
+		if j.changed = j.err == nil && j.user != users[j.id]; !j.changed {
+			continue
+		}
+		j.user.UpdatedAt = j.at
+		text, args := profileStatement(j.user, j.change)
+		if _, err := w.Exec(1, text, args...); err != nil {
+			return err
+		}
+		if j.change.Name != nil {
+			renamed = append(renamed, j.user)
+		}
+		w.owe(j.id, owed{active: storage.DayOf(j.at), profile: &j.user})
+	}
+	return w.renameWords(renamed)
+}
+
+// lockProfiles locks the counts of users, who ascend, and reads the users.
+func (w *writer) lockProfiles(ids []storage.UserID) (map[storage.UserID]storage.User, error) {
+	users := make(map[storage.UserID]storage.User, len(ids))
+	err := w.readLocked(ids, db.Listed(sqlLockUsers, len(ids)), db.Arguments(ids), func(rows *sql.Rows) (err error) {
+		var user storage.User
 		into := []any{&user.CreatedAt, &user.UpdatedAt, &user.FollowingsVisibility, &user.FollowersVisibility, &user.Undiscoverable, &user.Locked, &user.Handle}
 		for _, text := range user.Texts() {
 			into = append(into, text)
 		}
 		user.ID, err = w.scanLocked(rows, append(into, &user.Attributes)...)
+		users[user.ID] = user
 		return err
 	})
-	if err == nil && !found {
-		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
-	}
-	return user, err
+	return users, err
 }
 
 // profileStatement writes what a change has made of a user.

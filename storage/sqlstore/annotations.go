@@ -129,10 +129,10 @@ func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserI
 		results[i].Found, results[i].Value = found, added
 		changed = changed || added
 	}
-	if !changed {
-		return results, nil
+	if changed {
+		w.raiseVersion(owner)
 	}
-	return results, w.raiseVersion(owner)
+	return results, nil
 }
 
 // besideAdder adds rows of one owner.
@@ -155,7 +155,7 @@ func (a *besideAdder) mark(row storage.Annotation) (found, added bool, err error
 	if mark.Special {
 		a.specials++
 	}
-	return true, true, a.writeMark(row.Pair, mark)
+	return true, true, a.writeMarks([]*markJob{{pair: row.Pair, mark: mark}})
 }
 
 // countSpecials counts them once.

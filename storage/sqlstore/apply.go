@@ -413,17 +413,24 @@ ON CONFLICT (user_id) DO UPDATE SET
 )
 
 // addCounts adds differences to the counts of owners, whose rows are locked, and
-// raises their versions.
+// raises their versions, and those that are owed.
 func (w *writer) addCounts(diffs judge.Diffs) error {
 	if err := w.removeUnneeded(diffs); err != nil {
 		return err
+	}
+	owed := w.owed
+	w.owed = nil
+	for id, o := range owed {
+		d := diffs[id]
+		d.Active = max(d.Active, o.active)
+		diffs[id] = d
 	}
 	text, width := w.store.sql.Text(sqlAddCounts), 5
 	for id, d := range diffs {
 		if d.Favorites != 0 || d.Favorited != 0 {
 			text, width = w.store.sql.Text(sqlAddAllCounts), 7
 		}
-		w.leaves(id, d, nil)
+		w.leaves(id, d, owed[id].profile)
 	}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.MaxRows) {
 		args := make([]any, 0, width*len(chunk))

@@ -12,12 +12,13 @@ import (
 
 // smallWrite is a write that may share a transaction with others of its shard.
 type smallWrite struct {
-	kind     any // those of one kind are made at once; nil: alone
+	kind     any  // those of one kind are made at once
+	apart    bool // but no two of one account, and before edges
 	what     string
 	accounts []storage.UserID // to whose rows it writes
 	job      any
-	run      func(*writer, []*smallWrite) error // if it fails before it writes anything, it has been refused
-	strayed  bool                               // its buckets are about to move
+	run      func(*writer, []*smallWrite) error
+	strayed  error // its buckets are about to move
 	err      error
 }
 
@@ -30,29 +31,27 @@ func together[J any](kind any, what string, accounts []storage.UserID, job J, ru
 
 // groupsAtOnce is how many transactions make small writes on a shard at a time. With as many as there are connections (4), groups are
 // smaller and the mixed load slower; with two, a write to both sides in one call takes a fifth longer at the median; with one, all wait
-// for any write that waits for a lock that another program holds.
-const groupsAtOnce = 3
+// for any write that waits for a lock that another program holds. In SQLite they do so anyway: a file has one writer.
+func groupsAtOnce(d *db.DB) int {
+	if d.IsSQLite() {
+		return 1
+	}
+	return 3
+}
 
-// transactJoined is [Store.transact] for what one user writes of itself, as one of the small writes of the shard.
-func (s *Store) transactJoined(ctx context.Context, what string, user storage.UserID, run func(*writer) error) error {
-	return s.db.Rerouted(ctx, func() error {
-		return s.join(ctx, s.shards.Of(user), &smallWrite{
-			what: what, accounts: []storage.UserID{user}, run: func(w *writer, _ []*smallWrite) error { return run(w) },
-		})
-	})
+// joinOwn makes what a user writes of itself together with the same of others.
+func joinOwn[J any](ctx context.Context, s *Store, what string, user storage.UserID, job J, run func(*writer, []J) error) error {
+	write := together(what, what, []storage.UserID{user}, job, run)
+	write.apart = true
+	return s.db.Rerouted(ctx, func() error { return s.join(ctx, s.shards.Of(user), write) })
 }
 
 // join makes a small write, together with the others on the shard that wait, see [db.GroupCommit].
 func (s *Store) join(ctx context.Context, shard int, job *smallWrite) error {
 	err := s.smallWrites.Do(ctx, shard, job.accounts, job, func(ctx context.Context, jobs []*smallWrite) {
 		err := s.transactOn(ctx, jobs[0].what, shard, func(w *writer) error { return w.writeTogether(jobs) })
-		if err == nil {
-			return
-		}
 		for _, j := range jobs {
-			if !j.strayed {
-				j.err = err
-			}
+			j.err = cmp.Or(j.strayed, err)
 		}
 	})
 	if err != nil {
@@ -61,39 +60,43 @@ func (s *Store) join(ctx context.Context, shard int, job *smallWrite) error {
 	return job.err
 }
 
-// writeTogether is the transaction of several small writes: kind by kind and, within one, in the order of their accounts. A write that
-// is refused, or has to wait for its buckets, leaves the others alone.
+// writeTogether is the transaction of several small writes: kind by kind and, within one, in the order of their accounts. A write that has to
+// wait for its buckets leaves the others alone. Edges come last: their counts are written with those of the others, see [writer.owe].
 func (w *writer) writeTogether(jobs []*smallWrite) error {
-	jobs = slices.DeleteFunc(slices.Clone(jobs), w.strays)
-	left := slices.SortedStableFunc(slices.Values(jobs), func(a, b *smallWrite) int { return cmp.Compare(a.accounts[0], b.accounts[0]) })
-	for i, first := range left {
-		if first == nil {
-			continue
+	left := slices.SortedStableFunc(slices.Values(jobs), func(a, b *smallWrite) int {
+		switch {
+		case a.apart == b.apart:
+			return cmp.Compare(a.accounts[0], b.accounts[0])
+		case a.apart:
+			return -1
 		}
-		some := []*smallWrite{first}
-		for k, other := range left[i+1:] {
-			if first.kind != nil && other != nil && other.kind == first.kind {
-				some, left[i+1+k] = append(some, other), nil
+		return 1
+	})
+	left = slices.DeleteFunc(left, w.strays)
+	for len(left) > 0 {
+		first := left[0]
+		var some, others []*smallWrite
+		for _, j := range left {
+			if j.kind == first.kind && !(j.apart && len(some) > 0 && some[len(some)-1].accounts[0] == j.accounts[0]) {
+				some = append(some, j)
+			} else {
+				others = append(others, j)
 			}
 		}
 		w.Label(first.what)
-		before := w.Effects()
 		if err := first.run(w, some); err != nil {
-			if len(jobs) == 1 || len(some) > 1 || w.Effects() != before {
-				return err
-			}
-			first.err = err // it has been refused, and the effects are as they were before it
+			return err
 		}
+		left = others
 	}
 	return nil
 }
 
 // strays reports whether a write has to wait until its buckets have moved, or goes to another shard.
 func (w *writer) strays(j *smallWrite) bool {
-	j.err = nil
+	j.strayed = nil
 	for _, id := range j.accounts {
-		j.err = cmp.Or(j.err, w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: id}))
+		j.strayed = cmp.Or(j.strayed, w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: id}))
 	}
-	j.strayed = j.err != nil
-	return j.strayed
+	return j.strayed != nil
 }

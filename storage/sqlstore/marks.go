@@ -1,9 +1,11 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -79,15 +81,15 @@ FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
 
-	// Locks the counts of a user, and reads its follow of another and the mark, see rowsOf. Served by
-	// the primary keys.
-	sqlLockMark = db.WithColumns(`
+	// Locks the counts of users, and reads which of some others they follow, with the marks. Served by the primary keys.
+	sqlLockMarks = db.WithColumns(`
 SELECT user_counts.user_id, {counts}, version, packed,
-  f.type, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+  COALESCE(f.to_user_id, 0), COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
-LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
-WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`)
+LEFT JOIN following f /*! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id IN (?) AND f.type = 1
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`)
 
 	// Served by the primary key or idx_special: both begin with the user.
 	sqlRemoveMark = `
@@ -151,52 +153,105 @@ func (s *Store) readSpecials(ctx context.Context, users []storage.UserID) []stor
 	})
 }
 
+// markJob is a change of a mark.
+type markJob struct {
+	pair    storage.Pair
+	change  storage.MarkChange
+	mark    storage.EdgeMark
+	changed bool
+	err     error
+}
+
 // SetMark implements [storage.AnnotationWriter]. When a follow ends, its mark is removed under the same
 // lock, so that no mark is left without a follow.
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-	return made(ctx, s.transactJoined, "mark", pair.From, func(w *writer) (storage.EdgeMark, bool, error) {
-		old, err := w.lockMark(pair)
-		if err != nil {
-			return old, false, err
-		}
-		mark, err := judge.Mark(pair.From, old, change, func() (int, error) { return w.countSpecials(pair.From) })
-		if err != nil || mark == old {
-			return mark, false, err
-		}
-		if err := w.writeMark(pair, mark); err != nil {
-			return mark, false, err
-		}
-		return mark, true, w.raiseVersion(pair.From)
-	})
+	j := &markJob{pair: pair, change: change}
+	if err := cmp.Or(joinOwn(ctx, s, "mark", pair.From, j, (*writer).setMarks), j.err); err != nil {
+		return storage.EdgeMark{}, false, err
+	}
+	return j.mark, j.changed, nil
 }
 
-// lockMark locks the counts of From and reads the mark as it is.
-func (w *writer) lockMark(pair storage.Pair) (old storage.EdgeMark, err error) {
-	follows := false
-	args := []any{int64(pair.To), int64(pair.To), int64(pair.From)}
-	err = w.readLocked([]storage.UserID{pair.From}, sqlLockMark, args, func(rows *sql.Rows) error {
-		var kind sql.NullInt64
-		_, err := w.scanLocked(rows, &kind, &old.Special, &old.Remark, &old.Attributes, &old.FirstAt)
-		follows = storage.EdgeType(kind.Int64) == storage.Following
+// setMarks makes changes of different users.
+func (w *writer) setMarks(jobs []*markJob) error {
+	for some := range slices.Chunk(jobs, marksAtOnce) {
+		old, err := w.lockMarks(some)
+		if err != nil {
+			return err
+		}
+		var set []*markJob
+		for _, j := range some {
+			if err := w.judgeMark(j, old); err != nil {
+				return err
+			}
+			if j.changed {
+				set = append(set, j)
+				w.raiseVersion(j.pair.From)
+			}
+		}
+		if err := w.writeMarks(set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// marksAtOnce is of how many users the marks are locked by one statement, which asks for all their pairs with all of their peers.
+const marksAtOnce = 8
+
+// lockMarks locks the counts of the users who change marks, and reads the marks of those pairs that are follows.
+func (w *writer) lockMarks(jobs []*markJob) (map[storage.Pair]storage.EdgeMark, error) {
+	users := storage.Each(jobs, func(j *markJob) storage.UserID { return j.pair.From })
+	peers := storage.Each(jobs, func(j *markJob) storage.UserID { return j.pair.To })
+	marks := make(map[storage.Pair]storage.EdgeMark, len(jobs))
+	args := append(db.Arguments(peers), db.Arguments(users)...)
+	err := w.readLocked(users, db.Listed(sqlLockMarks, len(jobs)), args, func(rows *sql.Rows) error {
+		var to storage.UserID
+		var m storage.EdgeMark
+		from, err := w.scanLocked(rows, &to, &m.Special, &m.Remark, &m.Attributes, &m.FirstAt)
+		if to != 0 {
+			marks[storage.Pair{From: from, To: to}] = m
+		}
 		return err
 	})
-	if err == nil && !follows { // a user without counts follows nobody
-		err = fmt.Errorf("%w: %s → %s", storage.ErrNotFollowing, pair.From, pair.To)
+	return marks, err
+}
+
+// judgeMark decides a change. If it is refused, the job has the error.
+func (w *writer) judgeMark(j *markJob, marks map[storage.Pair]storage.EdgeMark) (err error) {
+	old, follows := marks[j.pair]
+	if j.changed = false; !follows { // a user without counts follows nobody
+		j.err = fmt.Errorf("%w: %s → %s", storage.ErrNotFollowing, j.pair.From, j.pair.To)
+		return nil
 	}
-	return old, err
+	j.mark, j.err = judge.Mark(j.pair.From, old, j.change, func() (n int, _ error) {
+		n, err = w.countSpecials(j.pair.From)
+		return n, err
+	})
+	j.changed = j.err == nil && j.mark != old
+	return err
+}
+
+// writeMarks writes marks, and removes those that say nothing.
+func (w *writer) writeMarks(jobs []*markJob) error {
+	var args []any
+	for _, j := range jobs {
+		w.touchMark(j.pair)
+		if j.mark != (storage.EdgeMark{FirstAt: j.mark.FirstAt}) {
+			args = append(args, int64(j.pair.From), int64(j.pair.To), j.mark.Special, j.mark.Remark, string(j.mark.Attributes))
+		} else if _, err := w.Exec(1, sqlRemoveMark, int64(j.pair.From), int64(j.pair.To)); err != nil {
+			return err
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	n := len(args) / 5
+	_, err := w.Exec(n, db.Listed(w.store.sql.Text(sqlWriteMark), n), args...)
+	return err
 }
 
 func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
 	_, err = w.readOne(sqlCountSpecials, []any{int64(user)}, &n)
 	return n, err
-}
-
-func (w *writer) writeMark(pair storage.Pair, mark storage.EdgeMark) error {
-	w.touchMark(pair)
-	if mark == (storage.EdgeMark{FirstAt: mark.FirstAt}) {
-		_, err := w.Exec(1, sqlRemoveMark, int64(pair.From), int64(pair.To))
-		return err
-	}
-	_, err := w.Exec(1, w.store.sql.Text(sqlWriteMark), int64(pair.From), int64(pair.To), mark.Special, mark.Remark, string(mark.Attributes))
-	return err
 }

@@ -30,7 +30,7 @@ WHERE user_id IN (?) AND word >= ? AND word < ?`
 	// Served by the primary key.
 	sqlRemoveWords = `
 DELETE FROM user_words
-WHERE user_id = ?`
+WHERE user_id IN (?)`
 )
 
 // behindWords comes behind every character of a word.
@@ -100,10 +100,14 @@ func (w *writer) writeWords(users ...storage.User) error {
 	return nil
 }
 
-// renameWords replaces the words of a user.
-func (w *writer) renameWords(user storage.User) error {
-	if _, err := w.Exec(1, sqlRemoveWords, int64(user.ID)); err != nil {
+// renameWords replaces the words of users.
+func (w *writer) renameWords(users []storage.User) error {
+	if len(users) == 0 {
+		return nil
+	}
+	ids := storage.Each(users, func(u storage.User) storage.UserID { return u.ID })
+	if _, err := w.Exec(len(ids), db.Listed(sqlRemoveWords, len(ids)), db.Arguments(ids)...); err != nil {
 		return err
 	}
-	return w.writeWords(user)
+	return w.writeWords(users...)
 }

@@ -19,6 +19,7 @@ type writer struct {
 	packed packed.Flags
 	locked map[storage.UserID]storage.Counts // of the owners locked so far
 	made   []storage.UserID                  // owners whose counts lockCounts has made
+	owed   map[storage.UserID]owed           // see owe
 	change storage.Change                    // for [Store.OnCommit]
 
 	comments []storage.CommentID // written or deleted
@@ -63,6 +64,9 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 	err := s.db.Transact(ctx, what, shard, func(tx *db.Tx) error {
 		w = &writer{Tx: tx, store: s, locked: make(map[storage.UserID]storage.Counts)}
 		if err := write(w); err != nil {
+			return err
+		}
+		if err := w.payOwed(); err != nil {
 			return err
 		}
 		return w.logBeside()
@@ -113,18 +117,40 @@ func (w *writer) unchanged(diffs judge.Diffs) {
 		return
 	}
 	for owner, n := range w.locked {
-		if _, changed := diffs[owner]; !changed {
+		_, changed := diffs[owner]
+		if _, owes := w.owed[owner]; !changed && !owes {
 			w.change.AddCounts(storage.UserChange{User: owner, Counts: n, Before: n.Version})
 		}
 	}
 }
 
+// owed is what is to be written to the counts of a user.
+type owed struct {
+	active  storage.Day   // it was active on
+	profile *storage.User // if that has changed
+}
+
+// owe has the version of a user raised, whose counts are locked and stay as they are: by the statement that writes the next counts of the
+// transaction, or at its end.
+func (w *writer) owe(user storage.UserID, o owed) {
+	if w.owed == nil {
+		w.owed = make(map[storage.UserID]owed)
+	}
+	w.owed[user] = o
+}
+
+// payOwed writes what is still owed.
+func (w *writer) payOwed() error {
+	if len(w.owed) == 0 {
+		return nil
+	}
+	return w.addCounts(make(judge.Diffs))
+}
+
 // raiseVersion raises the version of a user, whose counts are locked, because something beside its edges has changed.
-func (w *writer) raiseVersion(user storage.UserID) error {
-	w.leaves(user, judge.Diff{}, nil)
+func (w *writer) raiseVersion(user storage.UserID) {
 	w.change.AddUser(user, storage.Beside)
-	_, err := w.Exec(1, sqlRaiseVersion, int64(user))
-	return err
+	w.owe(user, w.owed[user])
 }
 
 // leaves notes that the transaction leaves an owner, whose counts are locked, with its counts

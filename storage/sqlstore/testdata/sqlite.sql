@@ -810,12 +810,6 @@ SET post_count = post_count + ?, total_favorited = total_favorited + ?, version 
   active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?
 
--- sqlCountProfileChange. Served by PRIMARY.
-UPDATE user_counts
-SET version = version + 1, packed_version = packed_version + 1,
-  active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
-WHERE user_id = ?
-
 -- sqlCountSpecials. Served by idx_special.
 SELECT COUNT(*)
 FROM edge_marks /*! FORCE INDEX (idx_special) */
@@ -1585,13 +1579,14 @@ FROM user_counts
 WHERE user_id IN (?)
 ORDER BY user_id /*! FOR UPDATE */
 
--- sqlLockMark. Served by PRIMARY.
+-- sqlLockMarks. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+  COALESCE(f.to_user_id, 0), COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM user_counts
-LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
-LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
-WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
+LEFT JOIN following f /*! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id IN (?) AND f.type = 1
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
 
 -- sqlLockOneCounts. Served by PRIMARY.
 SELECT user_id
@@ -1611,13 +1606,14 @@ LEFT JOIN user_states ON user_states.user_id = user_counts.user_id
 LEFT JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
 
--- sqlLockUser. Served by PRIMARY.
+-- sqlLockUsers. Served by PRIMARY.
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable, users.locked,
   users.handle, users.name, users.bio, users.avatar_url, users.website, users.attributes
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
-WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
 
 -- sqlLockVersions. Served by PRIMARY.
 SELECT user_id, version
@@ -1968,7 +1964,7 @@ WHERE owner = ? AND number = ?
 
 -- sqlRemoveWords. Served by PRIMARY.
 DELETE FROM user_words
-WHERE user_id = ?
+WHERE user_id IN (?)
 
 -- sqlRestHandle. Served by PRIMARY.
 UPDATE handles

@@ -23,7 +23,6 @@ type Tx struct {
 	what     string
 	assigned *storage.Assignment // as long as the transaction lasts, as far as this shard is concerned
 	leaving  []MovedRow          // those written whose buckets are being copied to another shard
-	effects  int                 // statements that have written, or have failed
 	strayed  error               // why a row may not be written: [ErrMoved] or [ErrCopied]
 }
 
@@ -188,7 +187,6 @@ func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	t.effects++
 	n, err := result.RowsAffected()
 	return int(n), err
 }
@@ -196,13 +194,6 @@ func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 // Label says what the statements that follow are for, where several writes share the transaction.
 func (t *Tx) Label(what string) { t.what = what }
 
-// Effects is how many statements of the transaction have written, or have failed: as long as it stays the same, the
-// transaction can be committed as if nothing had happened meanwhile.
-func (t *Tx) Effects() int { return t.effects }
-
 func (t *Tx) observe(keys, rows int, began time.Time, err error, text string, args []any) {
-	if err != nil {
-		t.effects++
-	}
 	t.DB.observe(t.ctx, Statement{t.what, t.Shard, keys, rows, time.Since(began), err, text, args})
 }
