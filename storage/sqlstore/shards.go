@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/sleep"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/move"
 )
@@ -114,16 +113,12 @@ func AskShards(ctx context.Context, cfg Config) (status StoreStatus, err error) 
 
 // Watch keeps the map fresh until the context is done.
 func (s *Store) Watch(ctx context.Context) {
-	for {
-		every := move.LookEvery
+	s.db.Watch(ctx, move.LookEveryMoving, func() time.Duration {
 		if s.shards.Now().Moving() {
-			every = move.LookEveryMoving
+			return move.LookEveryMoving
 		}
-		if sleep.For(ctx, every) != nil {
-			return
-		}
-		_ = s.db.Refresh(ctx) // a shard that does not answer is reported by its look-ups
-	}
+		return move.LookEvery
+	})
 }
 
 // Grown is closed once the store has more shards than a number.

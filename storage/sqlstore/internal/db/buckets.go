@@ -1,14 +1,18 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // Which shard owns a bucket is data: every shard records which buckets it has (kith_buckets), and
@@ -121,31 +125,81 @@ func (d *DB) Refresh(ctx context.Context) error {
 // readClaims reads the buckets of all shards, and makes the map from them.
 func (d *DB) readClaims(ctx context.Context) error {
 	shards := d.All()
-	d.claims = append(d.claims, make([][]Claim, len(shards)-len(d.claims))...)
-	epochs := make([]int64, len(shards))
-	for i := range epochs {
-		if was := d.Map.Now(); i < was.Shards() {
-			epochs[i] = was.Epoch(i)
-		}
+	failed := EveryShard(len(shards), func(i int) error { return d.learn(ctx, shards[i]) })
+	if failed != nil && !d.mapped.Load() {
+		return failed // at the start, when no map is known
 	}
-	failed := EveryShard(len(shards), func(i int) error {
-		epoch, claims, err := d.claimsOf(ctx, shards[i])
-		if err == nil {
-			epochs[i], d.claims[i] = epoch, seenSince(d.claims[i], claims)
-		}
+	d.learning.Lock()
+	defer d.learning.Unlock()
+	return cmp.Or(failed, d.remap())
+}
+
+// known is what was last read of a shard's buckets.
+type known struct {
+	asked  time.Time
+	epoch  int64
+	claims []Claim
+}
+
+// learn reads the buckets of a shard. If there is a map, they are in it at once: another shard may not answer.
+func (d *DB) learn(ctx context.Context, n *Shard) error {
+	asked := time.Now()
+	epoch, claims, err := d.claimsOf(ctx, n)
+	if err != nil {
 		return err
-	})
-	a, err := assignmentOf(epochs, d.claims)
-	if failed != nil || err != nil {
-		if failed != nil {
-			err = failed
+	}
+	d.learning.Lock()
+	defer d.learning.Unlock()
+	d.known = append(d.known, make([]known, len(d.All())-len(d.known))...)
+	was := d.known[n.Ordinal]
+	if asked.Before(was.asked) {
+		return nil // somebody has asked later, and got the answer before
+	}
+	d.known[n.Ordinal] = known{asked, epoch, seenSince(was.claims, claims)}
+	if epoch != was.epoch && d.mapped.Load() {
+		err = d.remap()
+	}
+	return err
+}
+
+// remap makes the map from what is known.
+func (d *DB) remap() error {
+	d.known = append(d.known, make([]known, len(d.All())-len(d.known))...)
+	a, err := assignmentOf(storage.Each(d.known, func(k known) int64 { return k.epoch }), storage.Each(d.known, func(k known) []Claim { return k.claims }))
+	if err == nil {
+		d.Map.Set(a)
+		d.mapped.Store(true)
+	}
+	return err
+}
+
+// Watch keeps the map fresh until the context is done: it looks at all shards every so often, which is a number of ticks. While a shard does not
+// answer, the others are looked at all the same.
+func (d *DB) Watch(ctx context.Context, tick time.Duration, every func() time.Duration) {
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	var refreshing atomic.Bool
+	look := func(is *atomic.Bool, look func(context.Context) error) bool {
+		begins := is.CompareAndSwap(false, true)
+		if begins {
+			looking.Go(func() {
+				defer is.Store(false)
+				_ = look(ctx) // a shard that does not answer is reported by its look-ups
+			})
 		}
-		if d.refreshed.IsZero() || a == nil {
-			return err // at the start, when no map is known
+		return begins
+	}
+	for last := time.Now(); sleep.For(ctx, tick) == nil; {
+		if time.Since(last) < every() {
+			continue
+		}
+		if last = time.Now(); look(&refreshing, d.Refresh) {
+			continue
+		}
+		for _, n := range d.All() {
+			look(&n.asked, func(ctx context.Context) error { return d.learn(ctx, n) })
 		}
 	}
-	d.Map.Set(a)
-	return err
 }
 
 // seenSince notes since when claims have been as they are. No clock of another machine is used.
@@ -172,7 +226,7 @@ func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Clai
 		return d.Query(ctx, "buckets", n.Ordinal, 1, sqlReadBuckets, nil, claimScan(&epoch, &claims))
 	}
 	if err = read(); err == nil && epoch == 0 {
-		if !d.refreshed.IsZero() {
+		if d.mapped.Load() {
 			return 0, nil, fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, ErrRestored) // it had an epoch at the start
 		}
 		if err = d.beginEpoch(ctx, n); err != nil {
@@ -283,7 +337,7 @@ func assignmentOf(epochs []int64, claims [][]Claim) (*storage.Assignment, error)
 
 // Claims is what every shard records, as last read.
 func (d *DB) Claims() [][]Claim {
-	d.refreshing.Lock()
-	defer d.refreshing.Unlock()
-	return append([][]Claim(nil), d.claims...)
+	d.learning.Lock()
+	defer d.learning.Unlock()
+	return storage.Each(d.known, func(k known) []Claim { return k.claims })
 }

@@ -71,9 +71,11 @@ type DB struct {
 	grown   chan struct{} // closed when a shard is added; nil if nobody waits
 
 	refreshing sync.Mutex
-	refreshed  time.Time // when the map was last read
-	claims     [][]Claim // of each shard, as last read
-	laidOut    int       // how many shards the store had at first
+	refreshed  time.Time   // when the map was last read
+	mapped     atomic.Bool // there is a map
+	learning   sync.Mutex
+	known      []known // of the shards
+	laidOut    int     // how many shards the store had at first
 }
 
 // All is all shards, in the order of their ordinals. It may grow, see [DB.Refresh].
@@ -94,6 +96,7 @@ type Shard struct {
 
 	listed   string      // where the store has it, if it was added, as last read
 	replaced atomic.Bool // the store has another database for it, see [errReplaced]
+	asked    atomic.Bool // [DB.Watch] asks for its buckets, beside a refresh
 
 	dialect    *Dialect
 	migrations *sql.DB // without the writes' time limit; on SQLite it is Write

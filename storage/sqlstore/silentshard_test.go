@@ -1,0 +1,43 @@
+package sqlstore_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// TestMovesAreNoticedWhileAShardIsSilent: a program that hears nothing of one shard reads no longer where users were that have moved between
+// others.
+func TestMovesAreNoticedWhileAShardIsSilent(t *testing.T) {
+	t.Parallel()
+	testenv.NotOn(t, "buckets do not move there", "tidb")
+	servers := testenv.SharedMariaDB(t, 1)
+	dsns := servers.FreshDatabases(t, 3)
+	silent := testenv.NewBreakable(t, servers[0].Addr())
+	mover := open(t, mysql(dsns))
+	reader := open(t, mysql([]string{dsns[0], dsns[1], strings.Replace(dsns[2], servers[0].Addr(), silent.Addr, 1)}))
+	go reader.Watch(t.Context())
+	defer silent.Silence()()
+
+	user := storage.UserID(1)
+	for mover.ShardOf(user) != 0 {
+		user++
+	}
+	bucket := storage.BucketOf(user)
+	plan := sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: 1}
+	if _, err := mover.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	ended := time.Now()
+	for reader.ShardOf(user) != 1 {
+		if time.Since(ended) > 2*time.Second { // it looks every second
+			t.Fatalf("user %d has moved, and is read on shard %d after %s", user, reader.ShardOf(user), time.Since(ended))
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Logf("noticed %s after the end", time.Since(ended))
+}
