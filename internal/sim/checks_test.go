@@ -146,6 +146,10 @@ func (w *world) boundOf(k key, now time.Time, bound time.Duration) time.Duration
 			bound = max(bound, 20*time.Second)
 		}
 	}
+	// Events of the other side come from the log, which is not read while its database is away: that is the lag of the mode.
+	if w.Redundancy == cluster.Binlog && (k.what == follower || k.what == counts) && now.Before(w.storeAway.Add(time.Second)) {
+		bound = max(bound, time.Minute)
+	}
 	if k.what == feed { // posts of which no event comes are read every 5 s
 		if bound > usualBound || now.Before(w.doubts[k.other].Add(6*time.Second)) {
 			bound = max(bound, 6*time.Second)
