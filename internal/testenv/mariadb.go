@@ -256,18 +256,18 @@ func answersMariaDB(s *Server) error {
 
 // HoldsCommits has a server hold back a commit for a time after it has logged it, as if it waited for a semi-synchronous replica: the next
 // one after each call of hold.
-func (s *MariaDBServer) HoldsCommits(t testing.TB, held time.Duration) (hold func()) {
+func (m *MariaDBServer) HoldsCommits(t testing.TB, held time.Duration) (hold func()) {
 	t.Helper()
 	semiSync, replica := "SET GLOBAL rpl_semi_sync_master_", "slave"
 	if Engine() == "mysql" {
 		semiSync, replica = "SET GLOBAL rpl_semi_sync_source_", "replica"
-		s.Exec(t, "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
+		m.Exec(t, "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'")
 	}
 	for _, setting := range []string{"wait_point = 'AFTER_SYNC'", fmt.Sprint("timeout = ", held.Milliseconds()), "wait_no_" + replica + " = ON"} {
-		s.Exec(t, semiSync+setting)
+		m.Exec(t, semiSync+setting)
 	}
 	return func() {
-		s.Exec(t, semiSync+"enabled = OFF")
-		s.Exec(t, semiSync+"enabled = ON")
+		m.Exec(t, semiSync+"enabled = OFF")
+		m.Exec(t, semiSync+"enabled = ON")
 	}
 }

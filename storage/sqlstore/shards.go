@@ -113,8 +113,13 @@ func AskShards(ctx context.Context, cfg Config) (status StoreStatus, err error) 
 
 // Watch keeps the map fresh until the context is done.
 func (s *Store) Watch(ctx context.Context) {
+	var of *storage.Assignment
+	moving := false
 	s.db.Watch(ctx, move.LookEveryMoving, func() time.Duration {
-		if s.shards.Now().Moving() {
+		if now := s.shards.Now(); now != of {
+			of, moving = now, now.Moving()
+		}
+		if moving {
 			return move.LookEveryMoving
 		}
 		return move.LookEvery
