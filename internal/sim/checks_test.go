@@ -146,8 +146,9 @@ func (w *world) boundOf(k key, now time.Time, bound time.Duration) time.Duration
 			bound = max(bound, 20*time.Second)
 		}
 	}
-	// Events of the other side come from the log, which is not read while its database is away: that is the lag of the mode.
-	if w.Redundancy == cluster.Binlog && (k.what == follower || k.what == counts) && now.Before(w.storeAway.Add(time.Second)) {
+	// What is told of the other side has the lag of the mode: logs are not read while their database is away, and writes wait for moves.
+	isAway := w.Redundancy == cluster.Binlog && now.Before(w.storeAway.Add(time.Second))
+	if isLate := isAway || w.closed != nil || now.Before(w.opened.Add(time.Second)); isLate && (k.what == follower || k.what == counts) {
 		bound = max(bound, time.Minute)
 	}
 	if k.what == feed { // posts of which no event comes are read every 5 s

@@ -111,5 +111,5 @@ func (w *world) alone(change func()) bool {
 func (w *world) open() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.closed = nil
+	w.closed, w.opened = nil, time.Now()
 }

@@ -53,6 +53,7 @@ type world struct {
 	shown      time.Time                    // when one of those was last to be read
 	logs       [maxShards]shardLog
 	closed     *storage.BucketRange // to which nothing is written: they are moving
+	opened     time.Time            // when that last ended
 	moving     bool
 	restored   bool
 	lost       time.Duration            // how long shards were, until their backups were restored
