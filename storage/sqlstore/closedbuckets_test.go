@@ -43,7 +43,7 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 					}
 					written[moves].Add(1)
 					slowest[moves].Store(max(slowest[moves].Load(), time.Since(began).Milliseconds()))
-					time.Sleep(5 * time.Millisecond)
+					time.Sleep(25 * time.Millisecond)
 				}
 			})
 		}
