@@ -42,7 +42,7 @@ func TestConformanceMariaDB(t *testing.T) {
 	// emptied and opened again.
 	var free [][]string
 	fresh := func() []string { // two databases on one server, one on the other; they exist until the suite ends
-		return append(servers[:1].FreshDatabases(t, 2), servers[1:].FreshDatabases(t, 1)...)
+		return append(bySocket(servers[0], servers[:1].FreshDatabases(t, 2)), bySocket(servers[1], servers[1:].FreshDatabases(t, 1))...)
 	}
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		if len(free) == 0 {
@@ -58,6 +58,14 @@ func TestConformanceMariaDB(t *testing.T) {
 		})
 		return open(t, mysql(dsns))
 	})
+}
+
+// bySocket reaches databases of a server without TCP, which takes a sixth of the processor time of many small statements.
+func bySocket(server *testenv.MariaDBServer, dsns []string) (by []string) {
+	for _, dsn := range dsns {
+		by = append(by, strings.Replace(dsn, "tcp("+server.Addr()+")", "unix("+server.Socket()+")", 1))
+	}
+	return by
 }
 
 // empty deletes the rows of all tables except those that say which tables exist, and whose they are.
