@@ -173,8 +173,9 @@ func (w *world) checkHidden() {
 	w.mu.Unlock()
 	for user := storage.UserID(1); user <= numberOfUsers; user++ {
 		v := w.history.last(key{what: hidden, user: user})
+		since := later(v.at, w.history.standing(user))
 		for _, g := range all {
-			if !g.dead.Load() && time.Since(later(v.at, later(g.started, answers))) > hides && fmt.Sprint(g.hidden.Has(user)) != v.text {
+			if !g.dead.Load() && time.Since(later(since, later(g.started, answers))) > hides && fmt.Sprint(g.hidden.Has(user)) != v.text {
 				w.fail(hiddenSoon, "gateway %s does not know that user %d is hidden: %s, since %s", g.name, user, v.text, v.at.Sub(w.began))
 			}
 		}

@@ -165,6 +165,7 @@ type history struct {
 	versions  map[key][]version
 	posts     map[storage.PostID]time.Time // when they were published
 	logged    map[int]logged               // by shard
+	stood     map[storage.UserID]time.Time // when a state last changed, or a suspension: somebody may be hidden for another reason than before
 	restoring bool
 }
 
@@ -178,7 +179,9 @@ func (h *history) add(c storage.Change, a *attempt) {
 	}
 	users := map[storage.UserID]bool{}
 	for _, u := range c.Users {
-		users[u.User] = true
+		if users[u.User] = true; u.What.Has(storage.Standing) {
+			h.stood[u.User] = time.Now()
+		}
 	}
 	for _, r := range c.Rows {
 		users[r.Edge.From], users[r.Edge.To] = true, true
@@ -289,6 +292,13 @@ func (h *history) isUnknown(k key) bool { return k.what == feed && len(h.all(k))
 // hidden reports whether a user was hidden at some moment between two.
 func (h *history) hidden(user storage.UserID, from, to time.Time) bool {
 	return h.find(key{what: hidden, user: user}, "true", from, to) >= 0
+}
+
+// standing is when a user last got another state, or was suspended or reinstated.
+func (h *history) standing(user storage.UserID) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stood[user]
 }
 
 // last returns the last of them.

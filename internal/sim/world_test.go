@@ -138,7 +138,7 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 		shards := newShards(is.one)
 		w = &world{
 			deployment: is, seed: seed, began: time.Now(), shards: shards, floors: map[floor]int{},
-			history: &history{shards: shards, versions: map[key][]version{}, posts: map[storage.PostID]time.Time{}, logged: map[int]logged{}},
+			history: &history{shards: shards, versions: map[key][]version{}, posts: map[storage.PostID]time.Time{}, logged: map[int]logged{}, stood: map[storage.UserID]time.Time{}},
 			writes:  map[counted]int{}, asked: map[storage.UserID]int{}, lossy: map[storage.Pair]bool{}, wroteAt: map[storage.Pair]time.Time{},
 			doubts: map[storage.UserID]time.Time{}, late: map[storage.UserID]time.Time{},
 		}
