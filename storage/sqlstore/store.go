@@ -107,7 +107,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
-	s.smallWrites.AtOnce = groupsAtOnce(d)
+	s.smallWrites.AtOnce = groupsAtOnce
 	s.toPack = packed.Queue{
 		Work: s.packShorts, Most: shortsWaiting, Size: shortsAtOnce,
 		Rest: func() time.Duration { return s.packed.Sizes.Again }, Idle: func() int { return s.packed.Sizes.ShortIdle },
