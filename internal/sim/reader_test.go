@@ -27,7 +27,8 @@ type reader struct {
 	acked   int                             // writes that were acknowledged before the first
 	follows map[storage.Pair]storage.Micros // that the first had
 	ids     map[string]string               // what each event has told
-	newest  map[string]time.Time
+	newest  map[string]time.Time            // of each subject in a log
+	told    map[string]time.Time            // and of what is in the copy
 	stop    func()
 }
 
@@ -81,7 +82,7 @@ func (r *reader) run(ctx context.Context) {
 func (r *reader) export() {
 	r.history.awaitLogged(anyShard)
 	r.copy = r.tables()
-	r.newest = map[string]time.Time{}
+	r.newest, r.told = map[string]time.Time{}, map[string]time.Time{}
 	if r.exports++; r.exports > 1 {
 		return
 	}
@@ -174,7 +175,10 @@ func (r *reader) take(e changes.Event) {
 	default:
 		return
 	}
-	r.copy[name] = is
+	if e.Time.Before(r.told[name]) { // another log has told of it later: its user has moved
+		return
+	}
+	r.copy[name], r.told[name] = is, e.Time
 }
 
 // checkReader compares the copy with the tables when all is quiet.
