@@ -175,7 +175,7 @@ func (r *reader) take(e changes.Event) {
 	default:
 		return
 	}
-	if e.Time.Before(r.told[name]) { // another log has told of it later: its user has moved
+	if e.Type == "kith.follows" && e.Time.Before(r.told[name]) { // another log has told of it later: its user has moved
 		return
 	}
 	r.copy[name], r.told[name] = is, e.Time
