@@ -141,7 +141,8 @@ type known struct {
 	claims []Claim
 }
 
-// learn reads the buckets of a shard. If there is a map, they are in it at once: another shard may not answer.
+// learn reads the buckets of a shard. If there is a map, they are in it at once, because another shard may not answer; unless what is known of
+// the others is of a time before moves that have ended: then the map stays until they have been read, too.
 func (d *DB) learn(ctx context.Context, n *Shard) error {
 	asked := time.Now()
 	epoch, claims, err := d.claimsOf(ctx, n)
@@ -157,12 +158,12 @@ func (d *DB) learn(ctx context.Context, n *Shard) error {
 	}
 	d.known[n.Ordinal] = known{asked, epoch, seenSince(was.claims, claims)}
 	if epoch != was.epoch && d.mapped.Load() {
-		err = d.remap()
+		_ = d.remap()
 	}
-	return err
+	return nil
 }
 
-// remap makes the map from what is known.
+// remap makes the map from what is known. [storage.ErrLayout] if no shard has some bucket.
 func (d *DB) remap() error {
 	d.known = append(d.known, make([]known, len(d.All())-len(d.known))...)
 	a, err := assignmentOf(storage.Each(d.known, func(k known) int64 { return k.epoch }), storage.Each(d.known, func(k known) []Claim { return k.claims }))

@@ -1,0 +1,62 @@
+package db
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// TestMapIsMadeOfShardsReadOneAfterAnother: what is known of a shard may be older than a move of which the other shard no longer knows anything.
+// That is no error, and where the buckets are shows once both have been read.
+func TestMapIsMadeOfShardsReadOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db"), StatementTimeout: 10 * time.Second, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	last := storage.Buckets - 1
+	has := func(ordinal int, claims ...Claim) {
+		t.Helper()
+		err := d.Exclusive(t.Context(), "buckets", ordinal, func(tx *Tx) error {
+			_, err := tx.tx.Exec("DELETE FROM kith_buckets")
+			for _, c := range claims {
+				_, failed := tx.tx.Exec(SQLWriteClaim, c.First, c.Last, int(c.State), c.Other, "", 0)
+				err = errors.Join(err, failed)
+			}
+			_, failed := tx.tx.Exec("UPDATE kith_epoch SET epoch = epoch + 1")
+			return errors.Join(err, failed)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := Claim{BucketRange: storage.BucketRange{First: 0, Last: last}, State: Owned, Other: -1}
+	has(0)
+	has(1, all)
+	if err := d.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has(0, all)
+	has(1)
+	if err := d.learn(t.Context(), d.Shard(1)); err != nil {
+		t.Errorf("one shard has been read: %v", err)
+	}
+	if owner, _ := d.Map.Now().Owner(0); owner != 1 {
+		t.Errorf("shard %d has bucket 0 while shard 0 has not been read", owner)
+	}
+	if err := d.learn(t.Context(), d.Shard(0)); err != nil {
+		t.Error(err)
+	}
+	if owner, _ := d.Map.Now().Owner(0); owner != 0 {
+		t.Errorf("shard %d has bucket 0 at the end", owner)
+	}
+	has(0)
+	if err := d.Refresh(t.Context()); !errors.Is(err, storage.ErrLayout) {
+		t.Errorf("no shard has any bucket: %v", err)
+	}
+}
