@@ -22,6 +22,10 @@ type Comparer interface {
 	// Digests of ranges and of shards can be added.
 	Digests(ctx context.Context, side Side, shard int, owners OwnerRange, cut Cut, classes Choice) (map[int]Digest, error)
 
+	// BucketDigests returns the digest of each bucket that has rows on a side of a shard, for the owners in a range. Unlike Digests, it leaves
+	// out all rows of type [None].
+	BucketDigests(ctx context.Context, side Side, shard int, owners OwnerRange) (map[int]Digest, error)
+
 	// GroupRows reads the rows of some groups of a cut on a shard and side, for the owners in a
 	// range, in no particular order.
 	GroupRows(ctx context.Context, side Side, shard int, owners OwnerRange, cut Cut, groups Choice, row func(Edge)) error

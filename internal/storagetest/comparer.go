@@ -64,6 +64,39 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
 	})
 }
 
+// Digests of buckets are of what there is, by owner: no row of type none counts.
+func (s comparer) BucketDigestsAreOfWhatThereIs(t *testing.T) {
+	c := part[storage.Comparer](t, s.harness)
+	eachTable(t, func(t *testing.T, side storage.Side) {
+		of := func(ranges ...storage.OwnerRange) map[int]storage.Digest {
+			sum := make(map[int]storage.Digest)
+			for ordinal := range c.Shards() {
+				for _, owners := range ranges {
+					digests, err := c.BucketDigests(t.Context(), side, ordinal, owners)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for bucket, d := range digests {
+						sum[bucket] = sum[bucket].Plus(d)
+					}
+				}
+			}
+			return sum
+		}
+		want := of(everybody)
+		rows := s.comparedRows(t, side)
+		for _, e := range rows {
+			if bucket := storage.BucketOf(side.Owner(e.Pair())); e.Type != storage.None {
+				want[bucket] = want[bucket].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+			}
+		}
+		middle := side.Owner(rows[15].Pair())
+		for _, got := range []map[int]storage.Digest{of(everybody), of(storage.OwnerRange{UpTo: middle}, storage.OwnerRange{After: middle, UpTo: everybody.UpTo})} {
+			wantEqual(t, "the digests are those of the rows", maps.Equal(got, want), true)
+		}
+	})
+}
+
 // A tombstone at time 0 counts as no row.
 func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
 	eachTable(t, func(t *testing.T, side storage.Side) {

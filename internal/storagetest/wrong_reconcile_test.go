@@ -33,6 +33,18 @@ func (s countsEveryTombstone) Digests(ctx context.Context, side storage.Side, sh
 	return digests, err
 }
 
+type bucketsAreOthers struct{ *oracle.Store }
+
+func (s bucketsAreOthers) BucketDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[int]storage.Digest, error) {
+	digests, err := s.Store.BucketDigests(ctx, side, shard, owners)
+	for bucket, d := range digests {
+		delete(digests, bucket)
+		digests[(bucket+1)%storage.Buckets] = d
+		break
+	}
+	return digests, err
+}
+
 type rangesBeginEarly struct{ *oracle.Store }
 
 func (s rangesBeginEarly) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {

@@ -42,7 +42,6 @@ var sqlOfBuckets = db.ForSides("\n  AND SUBSTR(?, CRC32({owner}) % 1024 + 1, 1) 
 
 // Digests implements [storage.Comparer].
 func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
-	digests := make(map[int]storage.Digest)
 	text, args := sqlDigestsByClass[side], []any{int64(owners.After), int64(owners.UpTo)}
 	if cut.Parts > 1 || classes != nil {
 		if classes == nil {
@@ -50,6 +49,16 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 		}
 		text, args = sqlDigestsByGroup[side], append(append(partsOf(cut), args...), []byte(classes))
 	}
+	return s.digests(ctx, text, side, shard, owners, args)
+}
+
+// BucketDigests implements [storage.Comparer].
+func (s *Store) BucketDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[int]storage.Digest, error) {
+	return s.digests(ctx, sqlDigestsByBucket[side], side, shard, owners, []any{int64(owners.After), int64(owners.UpTo)})
+}
+
+func (s *Store) digests(ctx context.Context, text db.Text, side storage.Side, shard int, owners storage.OwnerRange, args []any) (map[int]storage.Digest, error) {
+	digests := make(map[int]storage.Digest)
 	statement := s.sql.Text(text)
 	if owners.Buckets != nil {
 		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
@@ -108,6 +117,15 @@ SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
 FROM {table}
 WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group`).ForSides(storage.AllSides[:]...)
+
+// By bucket. Served by the primary key, on SQLite by the list index, which has all columns: {list}.
+var sqlDigestsByBucket = db.Both(`
+SELECT CRC32({owner}) % 1024 AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time{, post_id})
+FROM {table}
+WHERE {owner} > ? AND {owner} <= ? AND type <> 0
 GROUP BY edges_group`).ForSides(storage.AllSides[:]...)
 
 // The rows of some groups. The four arguments behind the choice are the parts of the cut. Served by the primary key, on SQLite by

@@ -69,6 +69,23 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 	return digests, nil
 }
 
+// BucketDigests implements [storage.Comparer].
+func (s *Store) BucketDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[int]storage.Digest, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	digests := make(map[int]storage.Digest)
+	for _, e := range s.owned(shard, side, owners) {
+		if e.Type != storage.None {
+			b := storage.BucketOf(side.Owner(e.Pair()))
+			digests[b] = digests[b].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+		}
+	}
+	return digests, nil
+}
+
 // owned returns all rows of some owners of a shard on a side.
 func (s *Store) owned(shard int, side storage.Side, owners storage.OwnerRange) []storage.Edge {
 	var rows []storage.Edge
