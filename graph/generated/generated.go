@@ -6308,7 +6308,7 @@ type Subscription {
   changes(
     "Go on after this ` + "`" + `cursor` + "`" + ` of an event or of an export; left out: begin now, with an event that has only a cursor."
     after: String
-    "Only these; left out: all that the engine tells."
+    "Only these; left out: all but DIGESTS that the engine tells."
     kinds: [ChangeKind!]
   ): ChangeEvent @semanticNonNull
 }
@@ -6412,6 +6412,8 @@ enum ChangeKind {
   FAVORITES
   "Relations of all kinds, lists and mutes among them."
   RELATIONS
+  "Digests of the FOLLOWS, REQUESTS and FAVORITES that are asked for, once, to compare a copy with. One subscription at a time on a gateway."
+  DIGESTS
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."

@@ -1001,6 +1001,8 @@ const (
 	ChangeKindFavorites ChangeKind = "FAVORITES"
 	// Relations of all kinds, lists and mutes among them.
 	ChangeKindRelations ChangeKind = "RELATIONS"
+	// Digests of the FOLLOWS, REQUESTS and FAVORITES that are asked for, once, to compare a copy with. One subscription at a time on a gateway.
+	ChangeKindDigests ChangeKind = "DIGESTS"
 )
 
 var AllChangeKind = []ChangeKind{
@@ -1012,11 +1014,12 @@ var AllChangeKind = []ChangeKind{
 	ChangeKindRequests,
 	ChangeKindFavorites,
 	ChangeKindRelations,
+	ChangeKindDigests,
 }
 
 func (e ChangeKind) IsValid() bool {
 	switch e {
-	case ChangeKindUsers, ChangeKindCounts, ChangeKindPosts, ChangeKindComments, ChangeKindFollows, ChangeKindRequests, ChangeKindFavorites, ChangeKindRelations:
+	case ChangeKindUsers, ChangeKindCounts, ChangeKindPosts, ChangeKindComments, ChangeKindFollows, ChangeKindRequests, ChangeKindFavorites, ChangeKindRelations, ChangeKindDigests:
 		return true
 	}
 	return false
