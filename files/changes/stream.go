@@ -29,6 +29,7 @@ import (
 type Store interface {
 	replication.LogStore
 	storage.Answerer
+	storage.Comparer
 	UUID() string
 	HasLog() bool
 	HasBinlog() bool
@@ -39,7 +40,7 @@ type Store interface {
 type Config struct {
 	Store    Store
 	After    string // a cursor; empty: from now on
-	Kinds    []Kind // empty: all that the engine's log has
+	Kinds    []Kind // empty: all that the engine's log has, without [Digests]
 	UntilNow bool   // ends with what is in the logs at the beginning; otherwise when the context does
 	Open     Open   // nil: the logs of the engine
 	Logger   *slog.Logger
@@ -140,8 +141,11 @@ func Run(ctx context.Context, cfg Config, give func(Event) error) error {
 	for _, k := range s.Kinds {
 		s.kinds[k] = true
 	}
-	if s.kinds[Counts] && s.Store.HasLog() {
+	switch {
+	case s.kinds[Counts] && s.Store.HasLog():
 		return ErrKind
+	case s.kinds[Digests] && !hasDigests(s.Kinds):
+		return ErrDigests
 	}
 	if s.After != "" {
 		var err error
@@ -149,8 +153,17 @@ func Run(ctx context.Context, cfg Config, give func(Event) error) error {
 			return err
 		}
 	}
+	if s.kinds[Digests] {
+		err := s.round(ctx, true)
+		if err == nil {
+			err = s.prove(ctx)
+		}
+		if err != nil || s.UntilNow {
+			return err
+		}
+	}
 	for {
-		if err := s.round(ctx); !errors.Is(err, errGrown) {
+		if err := s.round(ctx, s.UntilNow); !errors.Is(err, errGrown) {
 			return err
 		}
 	}
@@ -161,11 +174,12 @@ type stream struct {
 	Config
 	kinds map[Kind]bool
 
-	turn chan struct{} // is in whoever uses what follows, one at a time: so everything waits for a slow reader
-	give func(Event) error
-	at   cursor
-	told time.Time // when the reader was last given a cursor
-	news bool      // at has changed since then
+	turn    chan struct{} // is in whoever uses what follows, one at a time: so everything waits for a slow reader
+	give    func(Event) error
+	at      cursor
+	told    time.Time // when the reader was last given a cursor
+	news    bool      // at has changed since then
+	touched touched   // by what was passed on since digests were begun
 
 	gaveUp error // of give
 }
@@ -173,8 +187,8 @@ type stream struct {
 // errGrown means that there are more shards than before.
 var errGrown = errors.New("the store has more shards")
 
-// round reads the logs of the shards that there are.
-func (s *stream) round(ctx context.Context) error {
+// round reads the logs of the shards that there are, to their present ends or until there are more shards.
+func (s *stream) round(ctx context.Context, untilNow bool) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	grown := s.Store.Grown(s.Store.Shards())
@@ -184,7 +198,7 @@ func (s *stream) round(ctx context.Context) error {
 	}
 	defer closing()
 	var now map[string]json.RawMessage
-	if s.UntilNow || s.at.Logs == nil {
+	if untilNow || s.at.Logs == nil {
 		if now, err = ends(ctx, logs); err != nil {
 			return err
 		}
@@ -196,7 +210,7 @@ func (s *stream) round(ctx context.Context) error {
 	for _, l := range logs {
 		reading.Go(func() {
 			upTo := ""
-			if s.UntilNow {
+			if untilNow {
 				upTo = string(now[l.Name()])
 			}
 			if err := s.follow(ctx, l, upTo); err != nil {
@@ -204,7 +218,7 @@ func (s *stream) round(ctx context.Context) error {
 			}
 		})
 	}
-	if !s.UntilNow {
+	if !untilNow {
 		reading.Go(func() {
 			select {
 			case <-grown:
@@ -327,6 +341,7 @@ func (s *stream) take(ctx context.Context, l Log, d *describer, c replication.Ch
 	}
 	defer leave()
 	s.at.Logs[l.Name()], s.news = json.RawMessage(at), true
+	s.touched.take(c.Rows)
 	if len(events) == 0 {
 		return s.tell(false)
 	}
@@ -355,10 +370,15 @@ func (s *stream) tell(now bool) error {
 	if err != nil {
 		return err
 	}
-	id := sha256.Sum256([]byte(text))
-	if err := s.pass(Event{SpecVersion: "1.0", ID: hex.EncodeToString(id[:12]), Source: "/kith/" + s.Store.UUID(), Type: Position, Cursor: text}); err != nil {
+	if err := s.pass(Event{SpecVersion: "1.0", ID: nameOf(text), Source: "/kith/" + s.Store.UUID(), Type: Position, Cursor: text}); err != nil {
 		return err
 	}
 	s.told, s.news = time.Now(), false
 	return nil
+}
+
+// nameOf names an event that is of no log by its cursor.
+func nameOf(cursor string) string {
+	sum := sha256.Sum256([]byte(cursor))
+	return hex.EncodeToString(sum[:12])
 }

@@ -23,7 +23,8 @@ type Subscriptions struct {
 	Store  Store
 	Logger *slog.Logger
 
-	open atomic.Int32
+	open    atomic.Int32
+	proving atomic.Bool // by the one that has asked for [Digests]: they read whole tables
 }
 
 // Run passes changes to give, as the function [Run] does, until the context is done. Its other errors are for clients.
@@ -37,8 +38,10 @@ func (s *Subscriptions) Run(ctx context.Context, after *string, kinds []model.Ch
 	switch {
 	case kinds != nil && len(kinds) == 0:
 		badKinds = apierr.InvalidValue.Error("the list of kinds is empty: leave it out for all kinds").In("kinds")
-	case len(kinds) > len(Kinds()):
-		badKinds = apierr.TooLong.Error("there are %d kinds, and %d are given", len(Kinds()), len(kinds)).In("kinds")
+	case len(kinds) > len(Kinds())+1:
+		badKinds = apierr.TooLong.Error("there are %d kinds, and %d are given", len(Kinds())+1, len(kinds)).In("kinds")
+	case slices.Contains(cfg.Kinds, Digests) && !hasDigests(cfg.Kinds):
+		badKinds = apierr.InvalidValue.Error("%s", ErrDigests).In("kinds")
 	case slices.Contains(cfg.Kinds, Counts) && s.Store.HasLog():
 		badKinds = apierr.InvalidValue.Error("%s", ErrKind).In("kinds")
 	}
@@ -50,6 +53,12 @@ func (s *Subscriptions) Run(ctx context.Context, after *string, kinds []model.Ch
 	}
 	if err := apierr.All(badAfter, badKinds); err != nil {
 		return err
+	}
+	if slices.Contains(cfg.Kinds, Digests) {
+		if !s.proving.CompareAndSwap(false, true) {
+			return apierr.TooManySubscriptions.Error("a gateway has one subscription to digests at a time")
+		}
+		defer s.proving.Store(false)
 	}
 	err := Run(ctx, cfg, func(e Event) error { return give(e.change()) })
 	lost, stopped := (*SnapshotNeeded)(nil), (*binlog.StopError)(nil)
