@@ -249,7 +249,8 @@ func (w *world) checkOrder(c *watcher) {
 		if m.what == follower && !slices.ContainsFunc(versions, isVersion) && w.history.find(follows, m.text, time.Time{}, m.at) >= 0 {
 			continue // it ended before it got to this side
 		}
-		if m.what == feed && !slices.ContainsFunc(versions, isVersion) && w.history.fed(m.key, m.at.Add(-hides), m.at) {
+		was := func(v version) bool { return isVersion(v) && !v.at.After(m.at) }
+		if m.what == feed && !slices.ContainsFunc(versions, was) && w.history.fed(m.key, m.at.Add(-hides), m.at) {
 			continue // it was followed before the post
 		}
 		if before, sent := last[m.key]; sent {

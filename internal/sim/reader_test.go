@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"kith/cluster"
@@ -21,8 +22,11 @@ import (
 // what came before. It is slow, and killed now and then.
 type reader struct {
 	*gateway
-	copy    map[string]string // what was last told of each subject
-	cursor  string            // empty: the copy is to be made anew
+	copy    map[string]string             // what was last told of each subject
+	edges   map[storage.Pair]storage.Edge // follows and blocks of the copy
+	differs map[string]string             // digests that do, and what the copy had
+	proved  int                           // digests of what has rows
+	cursor  string                        // empty: the copy is to be made anew
 	exports int
 	acked   int                             // writes that were acknowledged before the first
 	follows map[storage.Pair]storage.Micros // that the first had
@@ -41,6 +45,7 @@ func (w *world) startReader() {
 	}
 	r := &reader{gateway: &gateway{world: w, name: "reader"}, ids: map[string]string{}, newest: map[string]time.Time{}}
 	r.store = &handle{Store: w.shards, of: r.gateway}
+	r.differs = map[string]string{}
 	r.stop = cluster.InBackground(r.run)
 	w.reader = r
 }
@@ -51,9 +56,16 @@ func (r *reader) run(ctx context.Context) {
 		cfg.Open = r.logs
 	}
 	for ctx.Err() == nil {
-		cfg.After = r.cursor
+		cfg.After, cfg.Kinds = r.cursor, nil
+		if r.chance("digests", time.Since(r.began)) < 0.5 {
+			cfg.Kinds = append(slices.DeleteFunc(changes.Kinds(), func(k changes.Kind) bool { return k == changes.Counts && r.one }), changes.Digests)
+		}
 		var transaction []changes.Event
 		err := changes.Run(ctx, cfg, func(e changes.Event) error {
+			if e.Type == "kith.digests" {
+				r.compare(e)
+				return nil
+			}
 			r.delay(4*time.Millisecond, "reader", e.ID)
 			if r.chance("reader is killed", e.ID, time.Since(r.began)) < 0.02 {
 				return errKilled
@@ -83,6 +95,12 @@ func (r *reader) export() {
 	r.history.awaitLogged(anyShard)
 	r.copy = r.tables()
 	r.newest, r.told = map[string]time.Time{}, map[string]time.Time{}
+	r.edges, r.differs = map[storage.Pair]storage.Edge{}, map[string]string{}
+	for _, pair := range pairs() {
+		if e := storage.EdgeLookups[storage.Forward].Read(context.Background(), r.shards, pair)[0]; e.Value.Type != storage.None {
+			r.edges[pair] = e.Value
+		}
+	}
 	if r.exports++; r.exports > 1 {
 		return
 	}
@@ -147,7 +165,7 @@ func toldOf(e storage.Edge) string {
 
 // take writes down what an event tells, and compares it with what it has told before, and with what came before it.
 func (r *reader) take(e changes.Event) {
-	name, is := e.Type+" "+e.Subject, ""
+	name, is, edge := e.Type+" "+e.Subject, "", storage.Edge{}
 	switch e.Type {
 	case "kith.users":
 		if is = fmt.Sprint(e.Data); len(e.Subject) > 1 {
@@ -158,10 +176,9 @@ func (r *reader) take(e changes.Event) {
 			is = "deleted"
 		}
 	case "kith.follows":
-		edge := storage.Edge{UpdateTime: storage.MicrosOf(e.Time)}
-		if e.Data["relation"] == "following" {
-			edge.Type = storage.Following
-		}
+		_, _ = fmt.Sscanf(e.Subject, "%d/%d", &edge.From, &edge.To)
+		_, edge.Type, _ = graphfile.Relation(e.Data["relation"]).Row()
+		edge.UpdateTime = storage.MicrosOf(e.Time)
 		is = toldOf(edge)
 		id, order := e.Source+" "+e.ID, e.Source+" "+e.Subject
 		switch told, again := r.ids[id]; {
@@ -179,6 +196,31 @@ func (r *reader) take(e changes.Event) {
 		return
 	}
 	r.copy[name], r.told[name] = is, e.Time
+	if edge.From != 0 {
+		r.edges[edge.Pair()] = edge
+	}
+}
+
+// compare compares the copy with a digest. A commit may be in its log before it can be read: what differs has to differ again.
+func (r *reader) compare(e changes.Event) {
+	var own storage.Digest
+	for pair, edge := range r.edges {
+		if e.Data["kind"] == "follows" && edge.Type != storage.None && fmt.Sprint(storage.BucketOf(pair.From)) == e.Data["bucket"] {
+			own = own.Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(edge)})
+		}
+	}
+	is := fmt.Sprintf("%d rows %016x", own.Rows, own.Mixed)
+	switch are := e.Data["rows"] + " rows " + e.Data["digest"]; {
+	case e.Data["kind"] != "follows" || r.restored: // which takes back what others have told of
+	case is == are:
+		if delete(r.differs, e.Subject); own.Rows > 0 {
+			r.proved++
+		}
+	case r.differs[e.Subject] == are+is:
+		r.fail(allTold, "of %s the copy has %s, and the tables %s", e.Subject, is, are)
+	default:
+		r.differs[e.Subject] = are + is
+	}
 }
 
 // checkReader compares the copy with the tables when all is quiet.
@@ -235,12 +277,12 @@ func (l readLog) End(context.Context) (string, error) {
 
 func (p place) String() string { return fmt.Sprintf("[%d,%d]", p.life, p.entries) }
 
-func (l readLog) Changes(ctx context.Context, _ storage.Answerer, after, _ string, take func(replication.Changed) error) error {
+func (l readLog) Changes(ctx context.Context, _ storage.Answerer, after, upTo string, take func(replication.Changed) error) error {
 	at, parts := place{l.end(l.shard).life, 0}, []int{}
 	if json.Unmarshal([]byte(after), &parts) == nil {
 		at = place{parts[0], parts[1]}
 	}
-	for {
+	for upTo != at.String() {
 		list, grew, has := l.next(l.shard, at)
 		switch {
 		case !has:
@@ -258,6 +300,9 @@ func (l readLog) Changes(ctx context.Context, _ storage.Answerer, after, _ strin
 			if err := take(replication.Changed{Change: c, ID: reached, At: func() (string, error) { return reached, nil }}); err != nil {
 				return err
 			}
+			if reached == upTo {
+				return nil
+			}
 		}
 		if len(list) > 0 {
 			continue
@@ -269,4 +314,5 @@ func (l readLog) Changes(ctx context.Context, _ storage.Answerer, after, _ strin
 			return ctx.Err()
 		}
 	}
+	return nil
 }
