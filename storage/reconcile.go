@@ -22,9 +22,9 @@ type Comparer interface {
 	// Digests of ranges and of shards can be added.
 	Digests(ctx context.Context, side Side, shard int, owners OwnerRange, cut Cut, classes Choice) (map[int]Digest, error)
 
-	// BucketDigests returns the digest of each bucket that has rows on a side of a shard, for the owners in a range. Unlike Digests, it leaves
-	// out all rows of type [None].
-	BucketDigests(ctx context.Context, side Side, shard int, owners OwnerRange) (map[int]Digest, error)
+	// OwnerDigests returns the digest of each owner in a range that has rows on a side of a shard. Unlike Digests, it leaves out all rows of
+	// type [None].
+	OwnerDigests(ctx context.Context, side Side, shard int, owners OwnerRange) (map[UserID]Digest, error)
 
 	// GroupRows reads the rows of some groups of a cut on a shard and side, for the owners in a
 	// range, in no particular order.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"kith/replication/binlog"
@@ -15,7 +17,7 @@ import (
 )
 
 // A reader that keeps a copy of edges can tell whether it is right: it gets digests of what the tables hold, each of the edges of one kind of the
-// users of one bucket in a range of ids. They are computed while others write, so nobody knows at which place of a log they were: of users of
+// users of one bucket in a range of ids, and of each of these users. They are computed while others write, so nobody knows at which place of a log they were: of users of
 // whom nothing was written between a place before and one after, it is the same. A digest comes behind all that was written up to the later
 // place, and the others do not come.
 
@@ -62,7 +64,12 @@ type cell struct {
 	side   storage.Side
 	owners storage.OwnerRange
 	bucket int
-	digest storage.Digest
+	users  []digestOf // those who have edges, ascending
+}
+
+type digestOf struct {
+	user storage.UserID
+	storage.Digest
 }
 
 // prove passes on the digests of all users.
@@ -132,10 +139,15 @@ func (s *stream) digestsOf(ctx context.Context, shard int, owners *storage.Owner
 			continue
 		}
 		err = sleep.Throttle{Load: digestsLoad}.Do(ctx, func() error {
-			digests, err := s.Store.BucketDigests(ctx, side, shard, *owners)
+			digests, err := s.Store.OwnerDigests(ctx, side, shard, *owners)
+			var users [storage.Buckets][]digestOf
+			for _, user := range slices.Sorted(maps.Keys(digests)) {
+				bucket := storage.BucketOf(user)
+				users[bucket] = append(users[bucket], digestOf{user, digests[user]})
+			}
 			for bucket := range storage.Buckets {
 				if before.Buckets.Has(bucket) {
-					cells = append(cells, cell{side, *owners, bucket, digests[bucket]})
+					cells = append(cells, cell{side, *owners, bucket, users[bucket]})
 				}
 			}
 			return err
@@ -187,12 +199,19 @@ func (s *stream) giveDigests(cells []cell) error {
 
 // event is the digest as readers get it.
 func (c cell) event() Event {
+	var all storage.Digest
+	users := make([]string, len(c.users))
+	for i, u := range c.users {
+		all, users[i] = all.Plus(u.Digest), fmt.Sprintf("%d:%016x", u.user, u.Mixed)
+	}
 	kind, bucket, after, upTo := string(ofSides[c.side]), strconv.Itoa(c.bucket), c.owners.After.String(), c.owners.UpTo.String()
+	data := map[string]string{
+		"kind": kind, "bucket": bucket, "after": after, "up_to": upTo, "rows": strconv.FormatInt(all.Rows, 10), "digest": fmt.Sprintf("%016x", all.Mixed),
+	}
+	if len(users) > 0 {
+		data["users"] = strings.Join(users, " ")
+	}
 	return Event{
-		SpecVersion: "1.0", Type: "kith." + string(Digests), Subject: kind + "/" + bucket + "/" + after + "-" + upTo, DataContentType: "application/json",
-		Data: map[string]string{
-			"kind": kind, "bucket": bucket, "after": after, "up_to": upTo,
-			"rows": strconv.FormatInt(c.digest.Rows, 10), "digest": fmt.Sprintf("%016x", c.digest.Mixed),
-		},
+		SpecVersion: "1.0", Type: "kith." + string(Digests), Subject: kind + "/" + bucket + "/" + after + "-" + upTo, DataContentType: "application/json", Data: data,
 	}
 }

@@ -25,7 +25,9 @@ func (w *world) wrote(ctx context.Context, g *gateway, s step, a *attempt, rows 
 	w.mu.Lock()
 	for _, r := range rows {
 		token = append(token, consistency.Mark{Side: r.Side, Pair: r.Edge.Pair(), Version: r.Edge.UpdateTime})
-		w.acked = append(w.acked, r.Row)
+		if w.lostAt[w.shards.ShardOf(r.Side.Owner(r.Edge.Pair()))].Before(a.began) { // else a restore has lost it before its answer
+			w.acked = append(w.acked, r.Row)
+		}
 	}
 	for k, i := range at {
 		if k.user == s.user && slices.Contains(ownSide, k.what) {

@@ -37,6 +37,7 @@ func (w *world) restore(s step) {
 	w.sessions = w.sessions[:sessions]
 	w.lost += s.lasts
 	w.restored, w.repaired = true, time.Now().Add(time.Hour)
+	w.lostAt[shard] = time.Now()
 	w.history.restored()
 	w.renew(shard)
 	w.note1("%s", s)

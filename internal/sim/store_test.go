@@ -40,6 +40,7 @@ type attempt struct {
 	refuse, doubt int           // the write that is refused, and the one whose commit gets no answer
 	late          time.Duration // how long after that it is executed
 	kills         bool          // the gateway is killed as soon as it has written
+	began         time.Time
 	mu            sync.Mutex
 	writes        int
 	at            map[key]int // where its commits are in the history

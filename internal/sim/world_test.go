@@ -56,6 +56,7 @@ type world struct {
 	opened     time.Time            // when that last ended
 	moving     bool
 	restored   bool
+	lostAt     map[int]time.Time        // when a shard was last restored
 	lost       time.Duration            // how long shards were, until their backups were restored
 	restoring  [maxShards]bool          // nothing is written there until it is readmitted
 	readmitted time.Time                // when one last was
@@ -137,7 +138,7 @@ func run(t *testing.T, seed uint64, steps []step) (w *world) {
 		is := deployments[seed%uint64(len(deployments))]
 		shards := newShards(is.one)
 		w = &world{
-			deployment: is, seed: seed, began: time.Now(), shards: shards, floors: map[floor]int{},
+			deployment: is, seed: seed, began: time.Now(), shards: shards, floors: map[floor]int{}, lostAt: map[int]time.Time{},
 			history: &history{shards: shards, versions: map[key][]version{}, posts: map[storage.PostID]time.Time{}, logged: map[int]logged{}, stood: map[storage.UserID]time.Time{}},
 			writes:  map[counted]int{}, asked: map[storage.UserID]int{}, lossy: map[storage.Pair]bool{}, wroteAt: map[storage.Pair]time.Time{},
 			doubts: map[storage.UserID]time.Time{}, late: map[storage.UserID]time.Time{},

@@ -64,20 +64,20 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
 	})
 }
 
-// Digests of buckets are of what there is, by owner: no row of type none counts.
-func (s comparer) BucketDigestsAreOfWhatThereIs(t *testing.T) {
+// Digests of owners are of what there is: no row of type none counts.
+func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 	c := part[storage.Comparer](t, s.harness)
 	eachTable(t, func(t *testing.T, side storage.Side) {
-		of := func(ranges ...storage.OwnerRange) map[int]storage.Digest {
-			sum := make(map[int]storage.Digest)
+		of := func(ranges ...storage.OwnerRange) map[storage.UserID]storage.Digest {
+			sum := make(map[storage.UserID]storage.Digest)
 			for ordinal := range c.Shards() {
 				for _, owners := range ranges {
-					digests, err := c.BucketDigests(t.Context(), side, ordinal, owners)
+					digests, err := c.OwnerDigests(t.Context(), side, ordinal, owners)
 					if err != nil {
 						t.Fatal(err)
 					}
-					for bucket, d := range digests {
-						sum[bucket] = sum[bucket].Plus(d)
+					for owner, d := range digests {
+						sum[owner] = sum[owner].Plus(d)
 					}
 				}
 			}
@@ -86,12 +86,12 @@ func (s comparer) BucketDigestsAreOfWhatThereIs(t *testing.T) {
 		want := of(everybody)
 		rows := s.comparedRows(t, side)
 		for _, e := range rows {
-			if bucket := storage.BucketOf(side.Owner(e.Pair())); e.Type != storage.None {
-				want[bucket] = want[bucket].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+			if owner := side.Owner(e.Pair()); e.Type != storage.None {
+				want[owner] = want[owner].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
 			}
 		}
 		middle := side.Owner(rows[15].Pair())
-		for _, got := range []map[int]storage.Digest{of(everybody), of(storage.OwnerRange{UpTo: middle}, storage.OwnerRange{After: middle, UpTo: everybody.UpTo})} {
+		for _, got := range []map[storage.UserID]storage.Digest{of(everybody), of(storage.OwnerRange{UpTo: middle}, storage.OwnerRange{After: middle, UpTo: everybody.UpTo})} {
 			wantEqual(t, "the digests are those of the rows", maps.Equal(got, want), true)
 		}
 	})

@@ -33,13 +33,13 @@ func (s countsEveryTombstone) Digests(ctx context.Context, side storage.Side, sh
 	return digests, err
 }
 
-type bucketsAreOthers struct{ *oracle.Store }
+type ownersAreOthers struct{ *oracle.Store }
 
-func (s bucketsAreOthers) BucketDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[int]storage.Digest, error) {
-	digests, err := s.Store.BucketDigests(ctx, side, shard, owners)
-	for bucket, d := range digests {
-		delete(digests, bucket)
-		digests[(bucket+1)%storage.Buckets] = d
+func (s ownersAreOthers) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
+	digests, err := s.Store.OwnerDigests(ctx, side, shard, owners)
+	for owner, d := range digests {
+		delete(digests, owner)
+		digests[owner+1] = digests[owner+1].Plus(d)
 		break
 	}
 	return digests, err

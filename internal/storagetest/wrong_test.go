@@ -364,7 +364,7 @@ var edgeMistakes = []mistake{
 	{"bundles outlive their context", func(s *oracle.Store) storage.Store { return deafBundles{s} }, "bundles/ErrorsAreOfEveryKey", promiseOnly},
 	{"the owner before comes again", func(s *oracle.Store) storage.Store { return ownersTwice{s} }, "comparer/OwnersComeInOrderOnTheirShard", promiseOnly},
 	{"digests are of all classes", func(s *oracle.Store) storage.Store { return digestsOfAllClasses{s} }, "comparer/DigestsAreTheSumsOfTheRows", promiseOnly},
-	{"digests are of other buckets", func(s *oracle.Store) storage.Store { return bucketsAreOthers{s} }, "comparer/BucketDigestsAreOfWhatThereIs", promiseOnly},
+	{"digests are of other owners", func(s *oracle.Store) storage.Store { return ownersAreOthers{s} }, "comparer/OwnerDigestsAreOfWhatThereIs", promiseOnly},
 	{"digests have every tombstone", func(s *oracle.Store) storage.Store { return countsEveryTombstone{s} }, "comparer/ATombstoneAtTimeZeroIsNoRow", promiseOnly},
 	{"ranges begin an owner early", func(s *oracle.Store) storage.Store { return rangesBeginEarly{s} }, "comparer/ARangeEndsWithItsLastOwner", promiseOnly},
 	{"rows are of all groups", func(s *oracle.Store) storage.Store { return rowsOfAllGroups{s} }, "comparer/RowsAreThoseOfTheGroups", promiseOnly},

@@ -49,29 +49,30 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 		}
 		text, args = sqlDigestsByGroup[side], append(append(partsOf(cut), args...), []byte(classes))
 	}
-	return s.digests(ctx, text, side, shard, owners, args)
+	return digests[int](ctx, s, text, side, shard, owners, args)
 }
 
-// BucketDigests implements [storage.Comparer].
-func (s *Store) BucketDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[int]storage.Digest, error) {
-	return s.digests(ctx, sqlDigestsByBucket[side], side, shard, owners, []any{int64(owners.After), int64(owners.UpTo)})
+// OwnerDigests implements [storage.Comparer].
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
+	return digests[storage.UserID](ctx, s, sqlDigestsByOwner[side], side, shard, owners, []any{int64(owners.After), int64(owners.UpTo)})
 }
 
-func (s *Store) digests(ctx context.Context, text db.Text, side storage.Side, shard int, owners storage.OwnerRange, args []any) (map[int]storage.Digest, error) {
-	digests := make(map[int]storage.Digest)
+// digests reads digests by what they are of.
+func digests[Of ~int | ~int64](ctx context.Context, s *Store, text db.Text, side storage.Side, shard int, owners storage.OwnerRange, args []any) (map[Of]storage.Digest, error) {
+	all := make(map[Of]storage.Digest)
 	statement := s.sql.Text(text)
 	if owners.Buckets != nil {
 		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
 		args = append(args, []byte(owners.Buckets))
 	}
 	err := s.db.Scan(ctx, "reconcile.digests", shard, statement, args, func(rows *sql.Rows) error {
-		var group int
+		var of Of
 		var d storage.Digest
-		err := rows.Scan(&group, &d.Rows, &d.Mixed)
-		digests[group] = d
+		err := rows.Scan(&of, &d.Rows, &d.Mixed)
+		all[of] = d
 		return err
 	})
-	return digests, err
+	return all, err
 }
 
 var allClasses = storage.Choice(bytes.Repeat([]byte{'1'}, storage.Classes))
@@ -119,14 +120,14 @@ WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group`).ForSides(storage.AllSides[:]...)
 
-// By bucket. Served by the primary key, on SQLite by the list index, which has all columns: {list}.
-var sqlDigestsByBucket = db.Both(`
-SELECT CRC32({owner}) % 1024 AS edges_group,
+// By owner. Served by the primary key, on SQLite by the list index, which has all columns: {list}.
+var sqlDigestsByOwner = db.Both(`
+SELECT {owner},
   COUNT(*),
   mix_of_edges(from_user_id, to_user_id, type, update_time{, post_id})
 FROM {table}
 WHERE {owner} > ? AND {owner} <= ? AND type <> 0
-GROUP BY edges_group`).ForSides(storage.AllSides[:]...)
+GROUP BY {owner}`).ForSides(storage.AllSides[:]...)
 
 // The rows of some groups. The four arguments behind the choice are the parts of the cut. Served by the primary key, on SQLite by
 // the list index, which has all columns: {list}.

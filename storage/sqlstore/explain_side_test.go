@@ -446,8 +446,8 @@ func runScans(t *testing.T, s *Store) {
 		ofBuckets := owners
 		ofBuckets.Buckets = storage.Choose(storage.Buckets, []int{7, 8})
 		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 1}, nil))
-		check(s.BucketDigests(ctx, side, 0, owners))
-		check(s.BucketDigests(ctx, side, 0, ofBuckets))
+		check(s.OwnerDigests(ctx, side, 0, owners))
+		check(s.OwnerDigests(ctx, side, 0, ofBuckets))
 		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 16}, classes))
 		groups := storage.Choose(16*storage.Classes, []int{5, 6})
 		check(nil, s.GroupRows(ctx, side, 0, owners, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))

@@ -424,8 +424,8 @@ func faultyScans() map[string]operation {
 			_, err := s.Digests(ctx, side, shard, owners, storage.Cut{Parts: 1}, nil)
 			return err
 		})
-		all["BucketDigests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
-			_, err := s.BucketDigests(ctx, side, shard, owners)
+		all["OwnerDigests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
+			_, err := s.OwnerDigests(ctx, side, shard, owners)
 			return err
 		})
 		all["GroupRows of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {

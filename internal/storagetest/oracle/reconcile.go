@@ -69,18 +69,17 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 	return digests, nil
 }
 
-// BucketDigests implements [storage.Comparer].
-func (s *Store) BucketDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[int]storage.Digest, error) {
+// OwnerDigests implements [storage.Comparer].
+func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.UserID]storage.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	digests := make(map[int]storage.Digest)
+	digests := make(map[storage.UserID]storage.Digest)
 	for _, e := range s.owned(shard, side, owners) {
-		if e.Type != storage.None {
-			b := storage.BucketOf(side.Owner(e.Pair()))
-			digests[b] = digests[b].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+		if owner := side.Owner(e.Pair()); e.Type != storage.None {
+			digests[owner] = digests[owner].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
 		}
 	}
 	return digests, nil

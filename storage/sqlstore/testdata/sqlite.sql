@@ -950,70 +950,6 @@ FROM wanted
 CROSS JOIN relation ON from_user_id = o AND to_user_id = p AND kind = n
 WHERE type = 1
 
--- sqlDigestsByBucket, favorite. Served by PRIMARY, idx_favorite_list.
-SELECT CRC32(from_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
-FROM favorite
-WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
--- sqlDigestsByBucket, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
-SELECT CRC32(to_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
-FROM favorite_inbox
-WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
--- sqlDigestsByBucket, follower. Served by PRIMARY, idx_follower_list.
-SELECT CRC32(to_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time)
-FROM follower
-WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
--- sqlDigestsByBucket, following. Served by PRIMARY, idx_following_list.
-SELECT CRC32(from_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time)
-FROM following
-WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
--- sqlDigestsByBucket, friend_request. Served by PRIMARY, idx_friend_request_list.
-SELECT CRC32(from_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time)
-FROM friend_request
-WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
--- sqlDigestsByBucket, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
-SELECT CRC32(to_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time)
-FROM friend_request_inbox
-WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
--- sqlDigestsByBucket, relation. Served by PRIMARY, idx_relation_list.
-SELECT CRC32(from_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
-FROM relation
-WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
--- sqlDigestsByBucket, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
-SELECT CRC32(to_user_id) % 1024 AS edges_group,
-  COUNT(*),
-  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
-FROM relation_inbox
-WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
-GROUP BY edges_group
-
 -- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
@@ -1157,6 +1093,70 @@ FROM relation_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
+
+-- sqlDigestsByOwner, favorite. Served by PRIMARY, idx_favorite_list.
+SELECT from_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
+GROUP BY from_user_id
+
+-- sqlDigestsByOwner, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
+SELECT to_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
+FROM favorite_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
+GROUP BY to_user_id
+
+-- sqlDigestsByOwner, follower. Served by PRIMARY, idx_follower_list.
+SELECT to_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time)
+FROM follower
+WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
+GROUP BY to_user_id
+
+-- sqlDigestsByOwner, following. Served by PRIMARY, idx_following_list.
+SELECT from_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time)
+FROM following
+WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
+GROUP BY from_user_id
+
+-- sqlDigestsByOwner, friend_request. Served by PRIMARY, idx_friend_request_list.
+SELECT from_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time)
+FROM friend_request
+WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
+GROUP BY from_user_id
+
+-- sqlDigestsByOwner, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
+SELECT to_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time)
+FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
+GROUP BY to_user_id
+
+-- sqlDigestsByOwner, relation. Served by PRIMARY, idx_relation_list.
+SELECT from_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND type <> 0
+GROUP BY from_user_id
+
+-- sqlDigestsByOwner, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT to_user_id,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND type <> 0
+GROUP BY to_user_id
 
 -- sqlDueImports. Served by idx_import_due.
 SELECT owner, number, part, kind, line, size, made, refused, done, due_at, content
