@@ -56,7 +56,7 @@ func TestClientPackage(t *testing.T) {
 	for _, file := range dirNames(t, installed) {
 		files = append(files, file.Name())
 	}
-	if want := []string{"LICENSE", "README.md", "cache.js", "index.d.ts", "index.js", "optimistic.js", "package.json", "schema.graphql", "schema.js", "session.js", "subscriptions.js"}; !slices.Equal(files, want) {
+	if want := []string{"LICENSE", "README.md", "cache.js", "copy.js", "index.d.ts", "index.js", "optimistic.js", "package.json", "schema.graphql", "schema.js", "session.js", "subscriptions.js"}; !slices.Equal(files, want) {
 		t.Errorf("the package has %v, want %v", files, want)
 	}
 	schema, err := os.ReadFile(filepath.Join(installed, "schema.graphql"))

@@ -122,3 +122,19 @@ export const scalars: { DateTime: "string" };
 export interface Scalars {
   DateTime: string;
 }
+
+/** An event of the subscription `changes`, or a line of `kith changes`. */
+export interface Change {
+  kind?: string | null;
+  type?: string;
+  subject?: string | null;
+  data?: Record<string, string> | null;
+}
+/** A copy of follows, requests and favorites in memory. */
+export interface EdgesCopy {
+  /** How many edges there are. */
+  readonly size: number;
+  /** Takes an event, in the order in which they come. Of digests it returns the users whose edges differ, which are to be read again, or null. */
+  take(event: Change): string[] | null;
+}
+export function edgesCopy(): EdgesCopy;

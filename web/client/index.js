@@ -1,4 +1,5 @@
 export * from "./cache.js";
+export * from "./copy.js";
 export * from "./optimistic.js";
 export * from "./schema.js";
 export * from "./session.js";
