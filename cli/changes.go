@@ -16,7 +16,7 @@ import (
 // ChangesCmd is `kith changes`.
 type ChangesCmd struct {
 	After    *string        `placeholder:"CURSOR" help:"Go on after this cursor of an event, or of the manifest of an export. Default: begin now."`
-	Kinds    []changes.Kind `enum:"users,counts,posts,comments,follows,requests,favorites,relations,digests" placeholder:"KIND,…" help:"Only these: users, counts, posts, comments, follows, requests, favorites, relations; digests, of the edges among these, once, to compare a copy with. Default: all but digests that the engine tells."`
+	Kinds    []changes.Kind `enum:"users,counts,posts,comments,follows,requests,favorites,relations,digests" placeholder:"KIND,…" help:"Only these: users, counts, posts, comments, follows, requests, favorites, relations; digests of edges among these, once. Default: all else that the engine tells."`
 	UntilNow bool           `help:"End with what has been written before; otherwise go on until it is stopped."`
 }
 
