@@ -110,10 +110,10 @@ func (s *stream) digests(ctx context.Context, upTo []storage.UserID) (all []cell
 					upTo[shard] = owners.UpTo
 					return
 				}
-				s.Logger.WarnContext(ctx, "digests were interrupted: trying again with fewer users", "shard", shard, "error", errs[shard])
 				if sleep.For(ctx, pause) != nil {
 					return
 				}
+				s.Logger.WarnContext(ctx, "digests were interrupted: trying again with fewer users", "shard", shard, "error", errs[shard])
 			}
 		})
 	}

@@ -321,6 +321,9 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	check(storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{At: 1000, User: 5_000_000}, Limit: limit}))
 	for _, after := range []storage.Place{{}, {CreatedAt: 2_000_000, Number: 900}} {
 		for _, user := range []storage.UserID{0, 1, 900} {
+			if user == 0 && after == (storage.Place{}) {
+				continue // from the beginning of the whole log there is no range: MySQL says that it walks through the index, to the limit
+			}
 			check(storage.ModerationLookups.Get(ctx, s, storage.ModerationQuery{User: user, After: after, Limit: limit}))
 		}
 	}
