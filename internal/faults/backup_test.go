@@ -56,7 +56,7 @@ func TestBackupIsRestored(t *testing.T) {
 	}
 	copies := kithtest.Launch(t, kithtest.Program("/bin/bash"), kithtest.Dir(folder), kithtest.Args("-c", copying))
 	viewers := append(d.onShard(0, 2), d.onShard(1, 2)...)
-	before := b.start(t, d, viewers, users, 5*time.Millisecond)
+	before := b.start(t, d, viewers, users, 15*time.Millisecond)
 	enough := func(load *traffic, n int64) {
 		until(t, fmt.Sprint(n, " follows"), func() bool { return load.followed.Load() >= n })
 	}
@@ -113,7 +113,7 @@ func TestBackupIsRestored(t *testing.T) {
 		during.stop()
 	}
 	had := lose(servers[0], copies, "binlogs")
-	during := b.start(t, d, viewers, users, time.Millisecond) // the same follows again: most are between the dump and the loss
+	during := b.start(t, d, viewers, users, 10*time.Millisecond) // the same follows again: most are between the dump and the loss
 	second := fit(t)
 	restore(second, during, had, replay)
 	for _, n := range d.gateways {
@@ -123,7 +123,7 @@ func TestBackupIsRestored(t *testing.T) {
 	}
 	copies = kithtest.Launch(t, kithtest.Program("/bin/bash"), kithtest.Dir(folder), kithtest.Args("-c", copying))
 	had = lose(second, copies, "binlogs2")
-	again := b.start(t, d, viewers, users, time.Millisecond)
+	again := b.start(t, d, viewers, users, 10*time.Millisecond)
 	restore(fit(t), again, had, replay, "cd binlogs2; mariadb-binlog --disable-log-bin $(ls binlog.[0-9]*) | mariadb --defaults-file=../new.cnf")
 	for _, load := range []*traffic{before, during, again} {
 		load.acknowledged.Range(func(key, _ any) bool {
