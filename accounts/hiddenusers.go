@@ -15,6 +15,7 @@ import (
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/metrics"
+	"kith/storage/sleep"
 )
 
 // HiddenUsers are the users who are hidden from all others, because they have deactivated their
@@ -86,6 +87,9 @@ const (
 	recently storage.Micros = 3_600_000_000
 
 	changesAtOnce = 1000
+
+	// load is the share of time in which changes are read, however many users change: each time, all of the last minute are.
+	load = 0.1
 )
 
 // Metrics report how many users are hidden and how up to date that is.
@@ -335,7 +339,7 @@ func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 		case <-ticks.C:
 		case <-a.waking:
 		}
-		_ = a.Refresh(ctx) // a failure is in the shard's state, and in a metric
+		_ = sleep.Throttle{Load: load}.Do(ctx, func() error { return a.Refresh(ctx) }) // a failure is in the shard's state, and in a metric
 	}
 }
 

@@ -533,3 +533,40 @@ func TestWhoIsHiddenAfterARestore(t *testing.T) {
 		is(2, 3)
 	})
 }
+
+// slowly is a store of which changes are read in 20 ms.
+type slowly struct {
+	*oracle.Store
+	reads int
+}
+
+func (s *slowly) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.StateChangeLookups.Instead(ctx, b, storage.OneByOne(func(ctx context.Context, q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, error) {
+		s.reads++
+		time.Sleep(20 * time.Millisecond)
+		return storage.StateChangeLookups.Get(ctx, s.Store, q)
+	}))
+	s.Store.Bundle(ctx, b)
+}
+
+// However many users change, gateways read a tenth of the time: each time, everything of the last minute.
+func TestManyChangesAreReadAtLeisure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, hub := &slowly{Store: oracle.New()}, events.NewHub(nil)
+		makeUsers(t, store, 1)
+		hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { hidden.Run(ctx, hub) })
+		for range 10_000 {
+			time.Sleep(time.Millisecond)
+			hub.Publish(events.Event{Kind: events.UserChanged, User: &storage.UserChange{User: 1, What: storage.Standing}})
+		}
+		if store.reads < 40 || store.reads > 60 {
+			t.Errorf("in 10 s, changes were read %d times", store.reads)
+		}
+		cancel()
+		hub.Close()
+		running.Wait()
+	})
+}
