@@ -133,7 +133,6 @@ func (w *world) note1(format string, args ...any) {
 
 // run runs steps in a bubble and returns the world afterwards.
 func run(t *testing.T, seed uint64, steps []step) (w *world) {
-	_, _ = beats.Write([]byte{0})
 	synctest.Test(t, func(t *testing.T) {
 		cryptotest.SetGlobalRandom(t, seed)
 		is := deployments[seed%uint64(len(deployments))]
