@@ -120,6 +120,43 @@ func TestChangesAreSubscribed(t *testing.T) {
 	}
 }
 
+// TestDigestsAreSubscribed: they come with the changes, to one subscription at a time, which goes on.
+func TestDigestsAreSubscribed(t *testing.T) {
+	store := newLoggedStore(t)
+	apitest.Users(t, store, 3)
+	api := apitest.New(t, store, apitest.Options{})
+	api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
+	asked := apitest.Vars{"kinds": []string{"FOLLOWS", "DIGESTS"}}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	answers := api.Admin().Subscribe(ctx, apitest.WebSocket, subscribeToChanges, asked)
+	rows := 0
+	for range storage.Buckets {
+		c := nextChange(t, answers)
+		for c.Kind == nil { // only a cursor
+			c = nextChange(t, answers)
+		}
+		if !c.is(model.ChangeKindDigests) {
+			t.Fatalf("instead of a digest came %s", c.text)
+		}
+		if strings.Contains(c.text, `"rows":"1"`) {
+			rows++
+		}
+	}
+	if rows != 1 {
+		t.Errorf("the digests are of %d follows", rows)
+	}
+	if text := nextChange(t, api.Admin().Subscribe(t.Context(), apitest.WebSocket, subscribeToChanges, asked)).text; !strings.Contains(text, `"TOO_MANY_SUBSCRIPTIONS"`) {
+		t.Errorf("another one gets %s", text)
+	}
+	api.As(1).Ask(`mutation { unfollow(userId: 2) { changed } }`, nil).Whole()
+	for c := nextChange(t, answers); !c.is(model.ChangeKindFollows); c = nextChange(t, answers) {
+		if c.Kind != nil {
+			t.Fatalf("behind the digests comes %s", c.text)
+		}
+	}
+}
+
 // TestChangesAreForOperators: for everybody else the field does not exist, whatever was asked before, and over every transport.
 func TestChangesAreForOperators(t *testing.T) {
 	store := newLoggedStore(t)
@@ -201,6 +238,7 @@ func TestChangesAreRefused(t *testing.T) {
 		"no kinds":                  {api, apitest.Vars{"kinds": kinds(0)}, "BAD_USER_INPUT INVALID_VALUE kinds"},
 		"too many kinds":            {api, apitest.Vars{"kinds": kinds(len(model.AllChangeKind) + 1)}, "BAD_USER_INPUT TOO_LONG kinds"},
 		"an unknown kind":           {api, apitest.Vars{"kinds": []string{"PASSWORDS"}}, "BAD_USER_INPUT INVALID_VALUE "},
+		"digests alone":             {api, apitest.Vars{"kinds": []string{"DIGESTS", "USERS"}}, "BAD_USER_INPUT INVALID_VALUE kinds"},
 		"counts on SQLite":          {api, apitest.Vars{"kinds": []string{"COUNTS"}}, "BAD_USER_INPUT INVALID_VALUE kinds"},
 		"a cursor that is too old":  {api, apitest.Vars{"after": old}, "SNAPSHOT_NEEDED SNAPSHOT_NEEDED "},
 		"a store without a log":     {apitest.New(t, logless{store}, apitest.Options{}).Admin(), nil, "FORBIDDEN NOT_POSSIBLE "},
