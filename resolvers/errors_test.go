@@ -102,12 +102,14 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 				answer := apitest.New(t, store, apitest.Options{Log: &logged}).Ask(want.query, nil)
 				answer.FailsAt("INTERNAL_SERVER_ERROR", want.at)
 				answer.DataIs(want.data)
+				id, _ := answer.Errors[0].Extensions["requestId"].(string)
+				text := strings.ReplaceAll(answer.Text, id, "") // which is drawn, and may have any digits
 				for _, part := range []string{"SELECT", "1064", "hunter2", "10.0.0.7", "shard", "goroutine", ".go"} {
-					if strings.Contains(answer.Text, part) {
+					if strings.Contains(text, part) {
 						t.Errorf("%q is in the answer: %s", part, answer.Text)
 					}
 				}
-				if id, _ := answer.Errors[0].Extensions["requestId"].(string); id == "" || !strings.Contains(logged.String(), id) || !strings.Contains(logged.String(), "1064") {
+				if id == "" || !strings.Contains(logged.String(), id) || !strings.Contains(logged.String(), "1064") {
 					t.Errorf("the log does not have the cause of request %q:\n%s", id, logged.String())
 				}
 			})
