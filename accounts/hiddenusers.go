@@ -88,8 +88,9 @@ const (
 
 	changesAtOnce = 1000
 
-	// load is the share of time in which changes are read, however many users change: each time, all of the last minute are.
-	load = 0.1
+	// rests is how many times as long as a refresh the pause after it is, up to refreshEvery, however many users change: each one reads all
+	// changes of the last minute again.
+	rests = 9
 )
 
 // Metrics report how many users are hidden and how up to date that is.
@@ -339,7 +340,9 @@ func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 		case <-ticks.C:
 		case <-a.waking:
 		}
-		_ = sleep.Throttle{Load: load}.Do(ctx, func() error { return a.Refresh(ctx) }) // a failure is in the shard's state, and in a metric
+		began := time.Now()
+		_ = a.Refresh(ctx) // a failure is in the shard's state, and in a metric
+		_ = sleep.For(ctx, min(rests*time.Since(began), refreshEvery))
 	}
 }
 

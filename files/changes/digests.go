@@ -17,9 +17,9 @@ import (
 )
 
 // A reader that keeps a copy of edges can tell whether it is right: it gets digests of what the tables hold, each of the edges of one kind of the
-// users of one bucket in a range of ids, and of each of these users. They are computed while others write, so nobody knows at which place of a log they were: of users of
-// whom nothing was written between a place before and one after, it is the same. A digest comes behind all that was written up to the later
-// place, and the others do not come.
+// users of one bucket in a range of ids, and of each of these users. They are computed while others write, so nobody knows of which place in the
+// logs they are: of users of whom nothing was written between a place before and one after, they are the same. These come behind all that
+// was written up to the later place, and the others do not come.
 
 // Digests asks for them, once, of the edges among the other kinds, when all that was written before has been passed on.
 const Digests Kind = "digests"
@@ -35,8 +35,9 @@ func hasDigests(kinds []Kind) bool {
 }
 
 const (
-	usersAtOnce = 20_000 // by one statement
-	digestsLoad = 0.5    // the share of time in which such statements run
+	usersAtOnce = 20_000  // by one statement
+	usersInAll  = 100_000 // by those of all shards at once, so that they are few in memory
+	digestsLoad = 0.5     // the share of time in which such statements run
 	mostTouched = 1 << 16
 
 	lastUser storage.UserID = math.MaxInt64
@@ -104,7 +105,7 @@ func (s *stream) digests(ctx context.Context, upTo []storage.UserID) (all []cell
 	cells, errs := make([][]cell, len(upTo)), make([]error, len(upTo))
 	for shard := range upTo {
 		reading.Go(func() {
-			for users, pause := usersAtOnce, firstPause; upTo[shard] < lastUser; users, pause = max(1, users/4), min(2*pause, longPause) {
+			for users, pause := max(1, min(usersAtOnce, usersInAll/len(upTo))), firstPause; upTo[shard] < lastUser; users, pause = max(1, users/4), min(2*pause, longPause) {
 				owners := storage.OwnerRange{After: upTo[shard]}
 				if cells[shard], errs[shard] = s.digestsOf(ctx, shard, &owners, users); errs[shard] == nil {
 					upTo[shard] = owners.UpTo
