@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -240,6 +241,59 @@ func TestAnotherTakesOver(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lastSave are checkpoints that are saved once more, when the context of their replicator has ended.
+type lastSave struct {
+	storage.Checkpoints
+	quiet  atomic.Bool   // nothing is saved before the end
+	end    chan struct{} // it has come
+	saving func()        // called before the last one is saved
+}
+
+func (s *lastSave) SaveCheckpoint(ctx context.Context, name string, value []byte) error {
+	if s.quiet.Load() {
+		select {
+		case <-s.end:
+			s.saving()
+		default:
+			return errNotYet
+		}
+	}
+	return s.Checkpoints.SaveCheckpoint(ctx, name, value)
+}
+
+// A replicator that is told to end while it asks whether it has the lock keeps the lock until its last checkpoint is saved: who
+// takes over begins where it ended.
+func TestWhoTakesOverFindsTheLastCheckpoint(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	link, direct := testenv.NewBreakable(t, server.Addr()), w.dsns
+	last := &lastSave{Checkpoints: w.store, end: make(chan struct{})}
+	w.dsns = storage.Each(direct, func(dsn string) string { return strings.Replace(dsn, server.Addr(), link.Addr, 1) })
+	first := w.replicate(t, func(c *binlog.Config) { c.Checkpoints = last })
+	w.dsns = direct
+	first.await(t, binlog.Tailing)
+	second := w.replicate(t)
+	second.await(t, binlog.Waiting)
+	last.quiet.Store(true)
+	w.write(t, w.follow(1, 2))
+	w.settle(t)
+
+	pass := link.Silence()
+	last.saving = func() {
+		pass()
+		for began := time.Now(); time.Since(began) < time.Second; time.Sleep(10 * time.Millisecond) {
+			if s := second.binlog.Status()[0]; s.State != binlog.Waiting {
+				t.Errorf("another one works on the server before the checkpoint is saved: %+v", s)
+				return
+			}
+		}
+	}
+	time.Sleep(2 * time.Second) // it asks every second, and is not answered
+	close(last.end)
+	first.stop(t)
+	second.await(t, binlog.Tailing)
 }
 
 func TestServerRestarts(t *testing.T) {

@@ -42,7 +42,7 @@ type progress struct {
 	mu    sync.Mutex
 	at    position
 	copy  *copyState
-	work  bool      // rows have been applied since it was saved
+	work  bool      // rows have been applied, or skipped, since it was saved
 	moved bool      // it has advanced since then, by more than bookkeeping
 	saved time.Time // when
 }
@@ -142,7 +142,7 @@ func (p *progress) advance(t *transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at.advance(t.gtid, t.print)
-	p.work = p.work || t.ours()
+	p.work = p.work || t.ours() || t.skips > 0
 	p.moved = p.moved || !t.bookkeeping
 }
 

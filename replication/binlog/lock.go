@@ -95,8 +95,10 @@ func (l *lock) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
+// check asks whether the connection has the lock. A question that is under way when the context ends is answered all the same:
+// to cancel it would close the connection, and another replicator would begin before the last checkpoint is saved.
 func (l *lock) check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockPatience)
 	defer cancel()
 	var mine sql.NullBool
 	err := l.conn.QueryRowContext(ctx, `SELECT IS_USED_LOCK(?) = CONNECTION_ID()`, l.name).Scan(&mine)
@@ -109,7 +111,7 @@ func (l *lock) check(ctx context.Context) error {
 	return nil
 }
 
-// release releases the lock by closing its connection.
+// release releases the lock by closing its connection, once a check has been answered.
 func (l *lock) release() {
 	if l.conn != nil {
 		l.conn.Close()
