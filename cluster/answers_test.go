@@ -46,7 +46,7 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 	for _, side := range storage.Sides {
 		all["edges "+side.String()] = storage.EdgeLookups[side].Read(ctx, r, pairs...)
 		all["count "+side.String()] = storage.EdgeCountLookups[side].Read(ctx, r, storage.EdgeCountQuery{Owner: viewer, Limit: 9}, storage.EdgeCountQuery{Owner: other, Type: storage.Blocking, Limit: 9})
-		if side > storage.Inverse {
+		if side.Truth() != storage.Forward {
 			all["page "+side.String()] = storage.PageLookups[side].Read(ctx, r, storage.PageQuery{Owner: other, Limit: 3})
 		}
 	}

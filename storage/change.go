@@ -81,7 +81,7 @@ func ChangedRows(rows ...Row) (c Change) {
 func (c *Change) AddRow(side Side, e Edge) {
 	c.Rows = append(c.Rows, Row{Side: side, Edge: e})
 	what := Aspects(0)
-	if side <= Inverse {
+	if side.Truth() == Forward {
 		what = Leaving << side
 	}
 	c.AddUser(side.Owner(e.Pair()), what)

@@ -147,7 +147,7 @@ func shortens[K, V any](from int, kinds ...*storage.LookupKind[K, V]) opener {
 func packing(s *oracle.Store) *oracle.Store {
 	storage.PackedLookups.AnsweredBy(&s.Answering, func(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 		return storage.Each(storage.NeighbourLookups[side].Read(ctx, s, owners...), func(r storage.Result[[]storage.UserID]) storage.Result[[]storage.UserID] {
-			if side > storage.Inverse || len(r.Value) == 0 {
+			if side.Truth() != storage.Forward || len(r.Value) == 0 {
 				return storage.Result[[]storage.UserID]{Err: r.Err}
 			}
 			return r

@@ -96,13 +96,13 @@ var snapshotMistakes = []mistake{
 	}, storage.SnapshotLookups...), "lists/AllIsOfOneMoment", lostRace},
 
 	{"empty lists are packed", answersPacked(func(_ *oracle.Store, side storage.Side, _ storage.UserID, r *storage.Result[[]storage.UserID]) {
-		r.Found = side <= storage.Inverse
+		r.Found = side.Truth() == storage.Forward
 	}), "packedNeighbours/WithoutFollowsThereIsNoList", promiseOnly},
 	{"requests are packed", answersPacked(func(_ *oracle.Store, side storage.Side, _ storage.UserID, r *storage.Result[[]storage.UserID]) {
-		r.Found = r.Found || side > storage.Inverse
+		r.Found = r.Found || side.Truth() != storage.Forward
 	}), "packedNeighbours/RequestsAreNotPacked", historiesToo},
 	{"packed lists are those of another side", answersPacked(func(s *oracle.Store, side storage.Side, owner storage.UserID, r *storage.Result[[]storage.UserID]) {
-		if side <= storage.Inverse {
+		if side.Truth() == storage.Forward {
 			r.Value = storage.PackedLookups[storage.Inverse-side].Read(context.Background(), s, owner)[0].Value
 		}
 	}), "packedNeighbours/WhatIsFoundIsTheList", historiesToo},

@@ -379,7 +379,7 @@ func faultyReads() map[string]operation {
 		all["CountEdges of "+side.String()] = func(ctx context.Context, s *Store) error {
 			return errorOf(storage.EdgeCountLookups[side].Read(ctx, s, storage.EdgeCountQuery{Owner: 1, Limit: 3}, storage.EdgeCountQuery{Owner: 2, Limit: 3}))
 		}
-		if side > storage.Inverse {
+		if side.Truth() != storage.Forward {
 			continue
 		}
 		all["Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
@@ -435,7 +435,7 @@ func faultyScans() map[string]operation {
 			}
 			return s.GroupRows(ctx, side, shard, owners, storage.Cut{Parts: 1}, storage.Choose(storage.Classes, groups), func(storage.Edge) {})
 		})
-		if side <= storage.Inverse {
+		if side.Truth() == storage.Forward {
 			all["WrongCounts of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
 				_, err := s.WrongCounts(ctx, side, shard, owners)
 				return err
@@ -615,7 +615,7 @@ func faultyWrites() map[string]operation {
 		for _, n := range []int{1, 3, 70} {
 			all[fmt.Sprintf("Apply %d to %s", n, side)] = apply(side, n)
 		}
-		if side <= storage.Inverse {
+		if side.Truth() == storage.Forward {
 			all["Recount "+side.String()] = func(ctx context.Context, s *Store) error {
 				return errorOf(s.Recount(ctx, side, []storage.UserID{16, 17}))
 			}

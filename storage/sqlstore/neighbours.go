@@ -45,7 +45,7 @@ func (s *Store) readNeighbours(ctx context.Context, side storage.Side, owners []
 		rest := owners
 		var cut []storage.UserID
 		var err error
-		if side <= storage.Inverse && !s.sql.ScansSubqueries {
+		if side.Truth() == storage.Forward && !s.sql.ScansSubqueries {
 			rest, cut, err = s.neighboursOfCounted(ctx, shard, side, owners, lists)
 		}
 		if err == nil && len(rest) > 0 {

@@ -368,7 +368,7 @@ func (w *packedWorld) pack(t *rapid.T) {
 // packShort packs lists as one value each, also those that are packed already.
 func (w *packedWorld) packShort(t *rapid.T) {
 	side := w.side(t)
-	if side > storage.Inverse {
+	if side.Truth() != storage.Forward {
 		return
 	}
 	var lists []packed.Name

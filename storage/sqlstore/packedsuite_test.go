@@ -96,7 +96,7 @@ func (p packer) lists(ctx context.Context, side storage.Side, queries []storage.
 
 func (p packer) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	for _, owner := range owners[:min(len(owners), 100)] {
-		if side <= storage.Inverse && p.asValue(owner) {
+		if side.Truth() == storage.Forward && p.asValue(owner) {
 			p.pack(ctx, side, owner)
 		}
 	}
@@ -105,7 +105,7 @@ func (p packer) neighbours(ctx context.Context, side storage.Side, owners []stor
 
 func (p packer) packedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	for _, owner := range owners[:min(len(owners), 100)] {
-		if side <= storage.Inverse && !p.asValue(owner) {
+		if side.Truth() == storage.Forward && !p.asValue(owner) {
 			p.pack(ctx, side, owner)
 		}
 	}

@@ -31,7 +31,7 @@ func newCached(store storage.Store) *cached {
 func (c *cached) edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	results := storage.EdgeLookups[side].Read(ctx, c.cache, pairs...)
 	for i, r := range results {
-		if side > storage.Inverse && !r.Found && r.Err == nil { // it may say of a tombstone that there is nothing
+		if side.Truth() != storage.Forward && !r.Found && r.Err == nil { // it may say of a tombstone that there is nothing
 			if row := storage.EdgeLookups[side].Read(ctx, c.Store, pairs[i:i+1]...)[0]; row.Value.Type == storage.None {
 				results[i] = row
 			}

@@ -46,7 +46,7 @@ func (c *Cache) Apply(ctx context.Context, w storage.Change, own bool) {
 
 // applyRow returns false if the row has to be compared with the table first.
 func (c *Cache) applyRow(r storage.Row, fresh bool) (sure bool) {
-	if r.Side > storage.Inverse {
+	if r.Side.Truth() != storage.Forward {
 		c.forgetPostOf(r.Side, r.Edge)
 		return true
 	}
@@ -238,7 +238,7 @@ func (c *Cache) RequireRows(rows []storage.Row) {
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
 		c.forget(profileKey(owner))
-		if r.Side > storage.Inverse {
+		if r.Side.Truth() != storage.Forward {
 			c.forgetPostOf(r.Side, r.Edge)
 			continue
 		}

@@ -37,7 +37,7 @@ const atOnce = 4
 // Neighbours answers [storage.PackedLookups]. A list that is worth packing and is not
 // packed is packed soon, see [Queue].
 func (l *Lists) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if side > storage.Inverse {
+	if side.Truth() != storage.Forward {
 		return make([]storage.Result[[]storage.UserID], len(owners))
 	}
 	return l.neighbours(ctx, side, owners, l.db.Map.Of)

@@ -94,7 +94,7 @@ ORDER BY {peer} LIMIT ?`, db.Follows...)
 // Pack packs a list that is worth it and puts its changes into one that is packed, see
 // [storage.Packer].
 func (l *Lists) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
-	if side > storage.Inverse {
+	if side.Truth() != storage.Forward {
 		return fmt.Errorf("pack a list of %s: they are not counted", side)
 	}
 	p := &packing{Lists: l, ctx: ctx, side: side, owner: owner, shard: l.db.Map.Of(owner)}

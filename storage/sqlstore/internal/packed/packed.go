@@ -60,7 +60,7 @@ type Flags map[storage.UserID]int64
 // Keep adds rows that have been written, each once, to the packed lists of their owners, if there
 // are any.
 func (f Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
-	if side > storage.Inverse {
+	if side.Truth() != storage.Forward {
 		return nil
 	}
 	kept := make([]storage.Edge, 0, len(edges))
