@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Unchecked as [Load.CheckEvery] checks no answer in full: it may be of before a write that another gateway has answered.
+// Unchecked as [Load.CheckEvery] checks no answer in full.
 const Unchecked = math.MaxInt
 
 // Load says how a gateway is asked: by a number of connections, each of which sends its next request when it has the answer to the last.
@@ -33,6 +33,11 @@ type Load struct {
 	// CheckEvery says that one answer in so many is decoded and checked in full; the others
 	// are checked for errors and incomplete lists only. Defaults to 50.
 	CheckEvery int
+
+	// Gateway is the number of the gateway that is asked, among several on one store, and Late after what time at most it shows what was
+	// written through another.
+	Gateway int
+	Late    time.Duration
 }
 
 // A Workload is what is asked: a [Question], or the [Mix].

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"kith/accounts/identity"
 	"kith/storage"
@@ -31,17 +32,20 @@ type Mix struct {
 
 	added, deleted atomic.Int64
 
-	written []written // by user
+	written  []written              // by user
+	numbers  map[storage.UserID]int // of users
+	compared atomic.Int64
 }
 
-// written is what is known of a user from the answers to the mix's own writes. If two writes of a user overlap, what they
-// have changed is not known afterwards.
+// written is what is known of a user from the mix's own writes.
 type written struct {
-	mu           sync.Mutex
-	begun, ended int64                   // how many
-	name         string                  // "" if it is not known
-	follows      map[storage.UserID]bool // of others it is not known
+	mu      sync.Mutex
+	name    register[string]
+	follows map[storage.UserID]*register[bool]
 }
+
+// Compared is how many values in answers have been compared with what was written.
+func (m *Mix) Compared() int64 { return m.compared.Load() }
 
 // NewMix makes the load for a store that holds the graph. The secret signs the tokens that writers need, as [identity.IssuerConfig.Secret].
 func NewMix(g *Graph, secret []byte) (*Mix, error) {
@@ -49,9 +53,9 @@ func NewMix(g *Graph, secret []byte) (*Mix, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mix{graph: g, issuer: issuer, lists: make([][]int, g.Users+1), written: make([]written, g.Users+1), lasting: g.Users - g.Users/5}
+	m := &Mix{graph: g, issuer: issuer, lists: make([][]int, g.Users+1), written: make([]written, g.Users+1), numbers: make(map[storage.UserID]int, g.Users), lasting: g.Users - g.Users/5}
 	for n := 1; n <= g.Users; n++ {
-		m.lists[n] = g.followings(n)
+		m.lists[n], m.numbers[g.ID(n)] = g.followings(n), n
 	}
 	for n := range m.lasting {
 		m.byDegree = append(m.byDegree, n+1)
@@ -89,7 +93,10 @@ func (m *Mix) title() string { return MixName }
 const MixName = "mixed"
 
 func (m *Mix) stream(load *Load, connection int) stream {
-	return &mixed{Mix: m, random: rand.New(rand.NewPCG(load.Seed, 1<<40+uint64(connection))), tokens: map[int]string{}}
+	return &mixed{
+		Mix: m, random: rand.New(rand.NewPCG(load.Seed, 1<<40+uint64(connection))), tokens: map[int]string{},
+		from: reading{gateway: load.Gateway, late: load.Late},
+	}
 }
 
 // mixed is the mix as one connection asks it.
@@ -97,6 +104,7 @@ type mixed struct {
 	*Mix
 	random *rand.Rand
 	tokens map[int]string // of users, by their numbers
+	from   reading
 	asked  mixedRequest
 }
 
@@ -108,8 +116,9 @@ type mixedRequest struct {
 	to       []storage.UserID
 	name     string
 	known    *written // of the user
-	begun    int64    // how many writes of the user had begun when this began, itself included
-	alone    bool     // no other write of the user overlapped it
+	reading
+	rename *write[string] // what it writes, if anything
+	link   *write[bool]
 }
 
 // The requests of the mix. A front end asks for a list together with names, so these queries do so, too.
@@ -189,7 +198,7 @@ func (s *mixed) draw() mixedRequest {
 		if q.op == updateNode || q.op == updateLink || q.op == addNode {
 			q.name = "name " + strconv.FormatUint(s.random.Uint64N(1e12), 36)
 		}
-		q.begin(&s.written[q.user])
+		q.begin(&s.written[q.user], s.from)
 		return q
 	}
 }
@@ -279,39 +288,34 @@ func (q *mixedRequest) appendBody(body []byte) []byte {
 	return appendRequest(body, mixedQueries[q.op], a)
 }
 
-// writes reports whether the request changes what is known of the user.
-func (q *mixedRequest) writes() bool {
-	return q.op == updateNode || q.op == addLink || q.op == deleteLink
-}
-
-func (q *mixedRequest) begin(of *written) {
+// begin notes what the request writes.
+func (q *mixedRequest) begin(of *written, from reading) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	q.known, q.alone = of, of.begun == of.ended
-	if q.writes() {
-		of.begun++
+	q.known, q.reading = of, from
+	switch q.began = time.Now(); q.op {
+	case updateNode:
+		q.rename = of.name.begin(q.name, q.reading)
+	case addLink, deleteLink:
+		if of.follows == nil {
+			of.follows = map[storage.UserID]*register[bool]{}
+		}
+		if of.follows[q.with] == nil {
+			of.follows[q.with] = &register[bool]{}
+		}
+		q.link = of.follows[q.with].begin(q.op == addLink, q.reading)
 	}
-	q.begun = of.begun
 }
 
-// end notes what is known after the request, whose lock is held.
-func (q *mixedRequest) end(succeeded bool) {
-	q.alone = q.alone && q.known.begun == q.begun
-	if !q.writes() {
-		return
+// end notes that it has been written.
+func (q *mixedRequest) end() {
+	q.known.mu.Lock()
+	defer q.known.mu.Unlock()
+	if q.rename != nil {
+		q.rename.ended = time.Now()
 	}
-	q.known.ended++
-	switch known := q.alone && succeeded; {
-	case q.op == updateNode && !known:
-		q.name, q.known.name = "", "" // the answer may show either name
-	case q.op == updateNode:
-		q.known.name = q.name
-	case !known:
-		delete(q.known.follows, q.with)
-	case q.known.follows == nil:
-		q.known.follows = map[storage.UserID]bool{q.with: q.op == addLink}
-	default:
-		q.known.follows[q.with] = q.op == addLink
+	if q.link != nil {
+		q.link.ended = time.Now()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/validator"
@@ -166,8 +167,8 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 		"delete, not yet":    {mixedRequest{op: deleteNode}, `{"data":{"deleteAccount":{"complete":false}}}`, ""},
 		"delete, unheard of": {mixedRequest{op: deleteNode}, `{"data":{}}`, "missing"},
 	} {
-		s := &mixed{asked: c.asked}
-		s.asked.begin(new(written))
+		s := &mixed{Mix: &Mix{}, asked: c.asked}
+		s.asked.begin(new(written), reading{})
 		err := s.judge(200, []byte(c.text), true)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -175,14 +176,13 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// What was written shows in later answers about the same user. If another write of the user overlaps the
-// write or the read, either is right.
+// What was written shows in later answers. If another write overlaps the write or the read, either is right.
 func TestWhatWasWrittenIsChecked(t *testing.T) {
-	var of written
+	m, from := &Mix{written: make([]written, 10), numbers: map[storage.UserID]int{5: 5, 7: 7, 8: 8}}, reading{}
 	ask := func(q mixedRequest) *mixed {
 		q.id = 5
-		q.begin(&of)
-		return &mixed{asked: q}
+		q.begin(&m.written[5], from)
+		return &mixed{Mix: m, asked: q}
 	}
 	rename := func(name string) *mixed { return ask(mixedRequest{op: updateNode, name: name}) }
 	change := func(op operation) *mixed { return ask(mixedRequest{op: op, with: 8}) }
@@ -236,8 +236,21 @@ func TestWhatWasWrittenIsChecked(t *testing.T) {
 	right("a name that was being changed as this began", renamed(c, "c"))
 	right("a name that was read before", named(early, "a"))
 	right("one of three names", named(node(), "c"))
+	wrong("what was overwritten in between", named(node(), "b"))
 	right("a name", renamed(rename("e"), "e"))
 	wrong("an old name again", named(node(), "c"))
+	from = reading{gateway: 1, late: time.Hour}
+	right("an old name that another gateway may show", named(node(), "c"))
+	right("a name that was given on another gateway", renamed(rename("f"), "f"))
+	wrong("an old name on the gateway on which it was given", named(node(), "e"))
+	from = reading{late: time.Nanosecond}
+	wrong("an old name on another gateway, too late", named(node(), "e"))
+	if err := answer(rename("g"), 503, ""); err == nil {
+		t.Error("a refusal is taken for an answer")
+	}
+	right("a name that may not have been given", named(node(), "f"))
+	right("a name that may have been given", named(node(), "g"))
+	from = reading{}
 
 	right("a list of which nothing is known", list(page()))
 	right("a follow", followed(change(addLink)))
@@ -263,6 +276,8 @@ func TestWhatWasWrittenIsChecked(t *testing.T) {
 	}
 	right("what may have failed", links(false))
 	right("what may have failed", links(true))
+	m.written[8].name.begin("eight", reading{began: time.Now()}).ended = time.Now()
+	wrong("an old name in a list", list(page(), 8))
 }
 
 // The degrees are those that LinkBench has published.

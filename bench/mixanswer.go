@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"kith/storage"
 )
@@ -27,14 +29,14 @@ type changeAnswer struct{ Changed *bool }
 
 func (s *mixed) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
-	s.asked.known.mu.Lock()
-	defer s.asked.known.mu.Unlock()
-	s.asked.end(err == nil)
+	if err == nil {
+		s.asked.end()
+	}
 	if s.asked.op == deleteNode && errors.Is(err, errIncomplete) {
 		err = nil // a deletion that takes more than two seconds goes on after its answer
 	}
 	if err == nil && thorough {
-		err = s.asked.check(response)
+		err = s.check(response)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", mixedQueries[s.asked.op], err)
@@ -43,7 +45,7 @@ func (s *mixed) judge(status int, response []byte, thorough bool) error {
 }
 
 // check decodes a response and compares it with what was asked.
-func (q *mixedRequest) check(response []byte) error {
+func (s *mixed) check(response []byte) error {
 	var got mixedAnswer
 	if err := json.Unmarshal(response, &got); err != nil {
 		return err
@@ -51,27 +53,24 @@ func (q *mixedRequest) check(response []byte) error {
 	if len(got.Errors) > 0 {
 		return fmt.Errorf("%s: %.300s", got.Errors[0].Message, response)
 	}
-	if err := q.holds(&got); err != nil {
+	if err := s.holds(&s.asked, &got); err != nil {
 		return fmt.Errorf("%w: %.300s", err, response)
 	}
 	return nil
 }
 
-func (q *mixedRequest) holds(got *mixedAnswer) error {
+func (m *Mix) holds(q *mixedRequest, got *mixedAnswer) error {
 	switch d := &got.Data; q.op {
 	case getList:
 		if d.User == nil {
 			return errMissing
 		}
-		if err := checkNewestFirst(d.User.Followings); err != nil || !q.alone {
+		if err := checkNewestFirst(d.User.Followings); err != nil {
 			return err
 		}
-		return q.known.isOn(d.User.Followings)
+		return m.isOn(q, d.User.Followings)
 	case getNode:
-		if q.alone {
-			q.name = q.known.name
-		}
-		return q.isPerson(d.User.person(), q.name)
+		return m.isPerson(q, d.User.person())
 	case countLinks:
 		if d.User == nil || d.User.FollowingCount == nil {
 			return errMissing
@@ -82,7 +81,7 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 	case getLinks:
 		err := checkRelationsTo(q.id, q.to, d.Relationships)
 		for i, to := range q.to {
-			if follows, known := q.known.follows[to]; err == nil && q.alone && known && follows != *d.Relationships[i].Following {
+			if err == nil && !m.mayFollow(q, to, *d.Relationships[i].Following) {
 				err = fmt.Errorf("%w: the follow of %d", errWritten, to)
 			}
 		}
@@ -97,12 +96,12 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 		if d.UpdateProfile == nil {
 			return errMissing
 		}
-		return q.isPerson(d.UpdateProfile.Viewer.User, q.name)
+		return m.isPerson(q, d.UpdateProfile.Viewer.User)
 	case addNode:
 		if d.CreateUser == nil {
 			return errMissing
 		}
-		return q.isPerson(d.CreateUser.User, q.name)
+		return m.isPerson(q, d.CreateUser.User)
 	case deleteNode:
 		if d.DeleteAccount == nil || d.DeleteAccount.Complete == nil {
 			return errMissing
@@ -111,27 +110,56 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 	return nil
 }
 
-// isPerson checks that the answer has the user whom the request is about; an empty name stands for any.
-func (q *mixedRequest) isPerson(got *personAnswer, name string) error {
+// isPerson checks that the answer has the user whom the request is about.
+func (m *Mix) isPerson(q *mixedRequest, got *personAnswer) error {
 	switch {
 	case got == nil || got.Name == "":
 		return errMissing
 	case got.ID != q.id:
 		return errOther
-	case name != "" && got.Name != name:
+	case q.op == addNode && got.Name != q.name, q.op != addNode && !m.mayBeCalled(q, q.known, got.Name):
 		return errWritten
 	}
 	return nil
 }
 
-// isOn checks that the first page of the user's followings shows what is known of them.
-func (w *written) isOn(list *listAnswer) error {
+// mayBeCalled compares a name with those that the user was given.
+func (m *Mix) mayBeCalled(q *mixedRequest, user *written, name string) bool {
+	m.compared.Add(1)
+	user.mu.Lock()
+	defer user.mu.Unlock()
+	return user.name.mayBe(name, q.reading, q.rename)
+}
+
+// mayFollow compares a follow of the user whom the request is about with those that were written.
+func (m *Mix) mayFollow(q *mixedRequest, to storage.UserID, follows bool) bool {
+	m.compared.Add(1)
+	q.known.mu.Lock()
+	defer q.known.mu.Unlock()
+	r := q.known.follows[to]
+	return r == nil || r.mayBe(follows, q.reading, nil)
+}
+
+// isOn checks that the first page of the user's followings shows what was written of them, and of their names.
+func (m *Mix) isOn(q *mixedRequest, list *listAnswer) error {
 	shown := map[storage.UserID]bool{}
 	for _, e := range list.Edges {
 		shown[e.Node.ID] = true
+		if !m.mayFollow(q, e.Node.ID, true) {
+			return fmt.Errorf("%w: the follow of %d", errWritten, e.Node.ID)
+		}
+		if n := m.numbers[e.Node.ID]; n > 0 && !m.mayBeCalled(q, &m.written[n], e.Node.Name) {
+			return fmt.Errorf("%w: the name of %d", errWritten, e.Node.ID)
+		}
 	}
-	for id, follows := range w.follows {
-		if shown[id] && !follows || !shown[id] && follows && len(list.Edges) < 20 {
+	if len(list.Edges) == 20 {
+		return nil // the others are on another page
+	}
+	q.known.mu.Lock()
+	written := slices.Collect(maps.Keys(q.known.follows))
+	q.known.mu.Unlock()
+	for _, id := range written {
+		if !shown[id] && !m.mayFollow(q, id, false) {
 			return fmt.Errorf("%w: the follow of %d", errWritten, id)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -15,9 +16,10 @@ import (
 
 // BenchSeveralCmd is `kith bench several`.
 type BenchSeveralCmd struct {
-	Users      int    `default:"50000" placeholder:"N" help:"Users, at least 250. Default: ${default}."`
-	Gateways   int    `default:"3" placeholder:"N" help:"Gateways on the store, 1 to 16. Default: ${default}."`
-	CacheBytes string `placeholder:"BYTES" help:"--cache-bytes of each gateway. Default: its own."`
+	Users      int           `default:"50000" placeholder:"N" help:"Users, at least 250. Default: ${default}."`
+	Gateways   int           `default:"3" placeholder:"N" help:"Gateways on the store, 1 to 16. Default: ${default}."`
+	CacheBytes string        `placeholder:"BYTES" help:"--cache-bytes of each gateway. Default: its own."`
+	Late       time.Duration `default:"1s" placeholder:"TIME" help:"After what time at most a gateway has to show what was written through another. Default: ${default}."`
 	benchFlags
 }
 
@@ -39,6 +41,6 @@ func (c *BenchSeveralCmd) Validate() error {
 // --redundancy.
 func (c *BenchSeveralCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
 	return c.measure(ctx, k, report.Several, suite.Config{MixedUsers: c.Users}, func(ctx context.Context, config suite.Config) (report.Size, report.Machine, error) {
-		return suite.RunSeveral(ctx, suite.SeveralConfig{Config: config, Gateways: c.Gateways, Redundancy: settings.Redundancy, CacheBytes: c.CacheBytes})
+		return suite.RunSeveral(ctx, suite.SeveralConfig{Config: config, Gateways: c.Gateways, Redundancy: settings.Redundancy, CacheBytes: c.CacheBytes, Late: c.Late})
 	})
 }

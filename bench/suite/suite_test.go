@@ -140,7 +140,7 @@ func TestRunOnGivenServers(t *testing.T) {
 func TestRunSeveral(t *testing.T) {
 	c := onShared(t, tiny(t))
 	c.Rounds = 1
-	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2})
+	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2, Late: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
