@@ -1,13 +1,11 @@
 package suite
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -295,14 +293,7 @@ func metricOf(ctx context.Context, p *program, name string, failed *error) float
 
 // costOf asks, with what it costs by the limit.
 func costOf(ctx context.Context, url string, q bench.AppRequest) (cost float64, refused string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(q.Body))
-	if err != nil {
-		return 0, "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+q.Token)
-	request.Header.Set("Kith-Cost", "1")
-	response, err := http.DefaultClient.Do(request)
+	response, err := post(ctx, url, q)
 	if err != nil {
 		return 0, "", err
 	}

@@ -233,18 +233,9 @@ func (r *run) fairness(ctx context.Context, gateways [2]*program, probe bench.De
 	return f, nil
 }
 
-// manyConnections keeps as many connections open as clients ask.
-var manyConnections = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: crowd + others}}
-
 // answered asks a gateway. Busy says that it is to be asked again later.
 func answered(ctx context.Context, url string, q bench.AppRequest) (busy bool, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(q.Body))
-	if err != nil {
-		return false, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+q.Token)
-	response, err := manyConnections.Do(request)
+	response, err := post(ctx, url, q)
 	if err != nil {
 		return false, err
 	}
