@@ -140,6 +140,9 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 		return
 	}
 	if c.redis != nil { // first, otherwise the cache in memory would read the old value
+		if w.Gap {
+			_ = c.redis.Empty(ctx) // what could not be done is done when Redis is back
+		}
 		c.redis.Changed(ctx, w.Users)
 	}
 	if c.local != nil {

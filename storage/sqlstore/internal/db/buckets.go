@@ -156,11 +156,21 @@ func (d *DB) learn(ctx context.Context, n *Shard) error {
 	if asked.Before(was.asked) {
 		return nil // somebody has asked later, and got the answer before
 	}
+	if was.epoch != 0 && epoch/newLife != was.epoch/newLife && d.restored != nil {
+		d.restored() // before the map lets this process write there
+	}
 	d.known[n.Ordinal] = known{asked, epoch, seenSince(was.claims, claims)}
 	if epoch != was.epoch && d.mapped.Load() {
 		_ = d.remap()
 	}
 	return nil
+}
+
+// OnRestored has a function called when a shard is found that has been readmitted.
+func (d *DB) OnRestored(report func()) {
+	d.learning.Lock()
+	defer d.learning.Unlock()
+	d.restored = report
 }
 
 // remap makes the map from what is known. [storage.ErrLayout] if no shard has some bucket.

@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/sqlstore"
+)
+
+// TestARestoredShardIsReadAgain: versions that were lost with a shard come again. What was kept under them is forgotten before anything is
+// written there, and by those who only read, even if nobody tells them that the shard is readmitted.
+func TestARestoredShardIsReadAgain(t *testing.T) {
+	for name, redis := range map[string]func() string{
+		"Redis":    func() string { return testenv.Redis(t).URL() },
+		"no Redis": func() string { return "" },
+	} {
+		for _, writes := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, written to %t", name, writes), func(t *testing.T) {
+				t.Parallel()
+				path, ctx := filepath.Join(t.TempDir(), "kith.db"), t.Context()
+				at := redis()
+				g := openFeedGatewayOf(t, Config{Redis: at, RedisCache: at != "", Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + path}, 0)
+				store := g.caches.store.(*sqlstore.Store)
+				for g.caches.local.Mode() != localcache.On {
+					time.Sleep(time.Millisecond)
+				}
+				must := func(err error) {
+					t.Helper()
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				rename := func(to string) {
+					t.Helper()
+					_, _, err := store.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &to}, 5)
+					must(err)
+				}
+				shown := func() string {
+					return storage.ProfileLookups.Read(ctx, g.caches.Reader(), 1)[0].Value.User.Name
+				}
+				must(store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "one", Name: "new"}})[0].Err)
+				rename("saved")
+				rename("lost")
+				lost := storage.UserChange{User: 1, Counts: storage.Counts{Version: 2}}
+				for len(g.caches.local.Behind([]storage.UserChange{lost})) > 0 { // events of the writes still arrive
+					if got := shown(); got != "lost" {
+						t.Fatalf("%q", got)
+					}
+				}
+
+				file, err := sql.Open("sqlite", path)
+				must(err)
+				defer file.Close()
+				for _, statement := range []string{
+					"UPDATE users SET name = 'saved'", "UPDATE user_counts SET version = version - 1", "DELETE FROM kith_admitted",
+				} {
+					_, err := file.ExecContext(ctx, statement)
+					must(err)
+				}
+				operator, err := sqlstore.Open(ctx, sqlstore.Config{Location: "sqlite:" + path, Readmits: true})
+				must(err)
+				defer operator.Close()
+				must(operator.Readmit(ctx, 0))
+				want := "saved"
+				if writes {
+					want = "written"
+					rename(want)
+				} else {
+					must(store.Refresh(ctx)) // as once in a second
+				}
+				if got := shown(); got != want {
+					t.Errorf("%q is shown, not %q", got, want)
+				}
+			})
+		}
+	}
+}
