@@ -1,7 +1,9 @@
 package sqlstore_test
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,4 +42,40 @@ func TestMovesAreNoticedWhileAShardIsSilent(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Logf("noticed %s after the end", time.Since(ended))
+}
+
+// TestAllShardsAreLookedAtWhileTheFirstIsSilent: a mover waits as long as it takes until a program looks again at a shard that answers, also
+// if that program does not hear from the shard that lists the others.
+func TestAllShardsAreLookedAtWhileTheFirstIsSilent(t *testing.T) {
+	t.Parallel()
+	servers := testenv.SharedMariaDB(t, 1)
+	dsns := servers.FreshDatabases(t, 2)
+	silent := testenv.NewBreakable(t, servers[0].Addr())
+	looks := make(chan time.Time, 1000)
+	reader, err := sqlstore.Open(t.Context(), sqlstore.Config{
+		Location: mysql([]string{strings.Replace(dsns[0], servers[0].Addr(), silent.Addr, 1), dsns[1]}),
+		OnStatement: func(_ context.Context, s sqlstore.Statement) {
+			if s.Lookup == "buckets" && s.Shard == 1 {
+				looks <- time.Now()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { reader.Close() })
+	ctx, end := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer end()
+	watching.Go(func() { reader.Watch(ctx) })
+	last := <-looks
+	defer silent.Silence()()
+	for began := time.Now(); time.Since(began) < 10*time.Second; {
+		now := <-looks
+		if gap := now.Sub(last); gap > 1700*time.Millisecond { // it looks every second
+			t.Errorf("not looked at for %s", gap)
+		}
+		last = now
+	}
 }

@@ -46,6 +46,8 @@ func numberOf(listed map[int]string, laidOut int) (n int) {
 
 // learnShards opens the shards that have been added to the store.
 func (d *DB) learnShards(ctx context.Context) error {
+	d.listing.Lock()
+	defer d.listing.Unlock()
 	listed, err := d.listed(ctx)
 	if err == nil {
 		err = d.keepPlaces(ctx, listed)

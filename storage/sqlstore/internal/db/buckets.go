@@ -189,24 +189,21 @@ func (d *DB) remap() error {
 func (d *DB) Watch(ctx context.Context, tick time.Duration, every func() time.Duration) {
 	var looking sync.WaitGroup
 	defer looking.Wait()
-	var refreshing atomic.Bool
-	look := func(is *atomic.Bool, look func(context.Context) error) bool {
-		begins := is.CompareAndSwap(false, true)
-		if begins {
+	var listing atomic.Bool
+	look := func(is *atomic.Bool, look func(context.Context) error) {
+		if is.CompareAndSwap(false, true) {
 			looking.Go(func() {
 				defer is.Store(false)
 				_ = look(ctx) // a shard that does not answer is reported by its look-ups
 			})
 		}
-		return begins
 	}
 	for last := time.Now(); sleep.For(ctx, tick) == nil; {
 		if time.Since(last) < every() {
 			continue
 		}
-		if last = time.Now(); look(&refreshing, d.Refresh) {
-			continue
-		}
+		last = time.Now()
+		look(&listing, d.learnShards)
 		for _, n := range d.All() {
 			look(&n.asked, func(ctx context.Context) error { return d.learn(ctx, n) })
 		}

@@ -70,6 +70,7 @@ type DB struct {
 	growing sync.Mutex
 	grown   chan struct{} // closed when a shard is added; nil if nobody waits
 
+	listing    sync.Mutex // of added shards
 	refreshing sync.Mutex
 	refreshed  time.Time   // when the map was last read
 	mapped     atomic.Bool // there is a map
@@ -97,7 +98,7 @@ type Shard struct {
 
 	listed   string      // where the store has it, if it was added, as last read
 	replaced atomic.Bool // the store has another database for it, see [errReplaced]
-	asked    atomic.Bool // [DB.Watch] asks for its buckets, beside a refresh
+	asked    atomic.Bool // [DB.Watch] asks for its buckets
 
 	dialect    *Dialect
 	migrations *sql.DB // without the writes' time limit; on SQLite it is Write
