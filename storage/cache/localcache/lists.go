@@ -107,7 +107,8 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge, ma
 	now := storage.MicrosOf(c.now())
 	for _, e := range late {
 		if v, _, _ := r.Value.compareRow(e); v == uncertain {
-			return r
+			may = false
+			continue
 		}
 		r.Value = r.Value.with(e, now)
 	}

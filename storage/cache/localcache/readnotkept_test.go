@@ -11,10 +11,12 @@ import (
 )
 
 // Who asks for a list after a change of it has been acknowledged sees the change, also if it waits for a read that began before, and the
-// list is not kept after all: the cache is turned off meanwhile, or forgets everything.
+// list is not kept after all: the cache is turned off meanwhile, or forgets everything, or hears of a row that it would have to compare.
 func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
+	const oldRow = "an old row comes first"
 	for name, what := range map[string]func(*localcache.Cache){
 		"it is kept":                   func(*localcache.Cache) {},
+		oldRow:                         func(*localcache.Cache) {},
 		"the cache forgets":            (*localcache.Cache).Forget,
 		"the cache is turned off":      func(c *localcache.Cache) { c.Switch(localcache.Off) },
 		"the rows are asked for again": func(c *localcache.Cache) { c.RequireRows([]storage.Row{{Edge: storage.Edge{From: 1, To: 3}}}) },
@@ -38,6 +40,10 @@ func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
 				}
 				go ask()
 				first := <-reads // it has read that there is nobody
+				if name == oldRow {
+					past := storage.MicrosOf(time.Now().Add(-time.Hour))
+					cache.Apply(t.Context(), storage.ChangedRows(storage.Row{Edge: storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: past}}), false)
+				}
 				row := storage.Row{Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}}
 				inner.Apply(t.Context(), storage.Forward, []storage.Edge{row.Edge}, storage.IfNewer)
 				cache.Apply(t.Context(), storage.ChangedRows(row), true)
