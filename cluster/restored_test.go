@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,5 +81,57 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestWhatIsReadWhereAUserWasIsNotKept: a gateway that stands still for a moment reads a user who has moved, and was changed since, where the
+// user was. That is forgotten as soon as the gateway knows of the move.
+func TestWhatIsReadWhereAUserWasIsNotKept(t *testing.T) {
+	t.Parallel()
+	dir, ctx := t.TempDir(), t.Context()
+	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db")}
+	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
+	store := g.caches.store.(*sqlstore.Store)
+	for g.caches.local.Mode() != localcache.On {
+		time.Sleep(time.Millisecond)
+	}
+	elsewhere, err := sqlstore.Open(ctx, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	user := storage.UserID(1)
+	for store.ShardOf(user) != 0 {
+		user++
+	}
+	if err := elsewhere.CreateUsers(ctx, []storage.User{{ID: user, Handle: "one", Name: "old"}})[0].Err; err != nil {
+		t.Fatal(err)
+	}
+	moving, end := context.WithCancel(ctx)
+	var moved sync.WaitGroup
+	defer moved.Wait()
+	defer end()
+	bucket := storage.BucketOf(user)
+	moved.Go(func() {
+		_, _ = elsewhere.Move(moving, sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: 1}, sqlstore.MoveConfig{Token: "mover", Keep: time.Hour})
+	})
+	for elsewhere.ShardOf(user) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	name := "new"
+	if _, _, err := elsewhere.UpdateProfile(ctx, user, storage.ProfileChange{Name: &name}, 5); err != nil { // it waits for the move
+		t.Fatal(err)
+	}
+	shown := func() string {
+		return storage.ProfileLookups.Read(ctx, g.caches.Reader(), user)[0].Value.User.Name
+	}
+	if got := shown(); got == name {
+		t.Fatal("the gateway knows of the move: the test shows nothing")
+	}
+	if err := store.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := shown(); got != name {
+		t.Errorf("%q is shown, not %q", got, name)
 	}
 }

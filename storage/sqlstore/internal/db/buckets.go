@@ -156,33 +156,49 @@ func (d *DB) learn(ctx context.Context, n *Shard) error {
 	if asked.Before(was.asked) {
 		return nil // somebody has asked later, and got the answer before
 	}
-	if was.epoch != 0 && epoch/newLife != was.epoch/newLife && d.restored != nil {
-		d.restored() // before the map lets this process write there
+	if was.epoch != 0 && epoch/newLife != was.epoch/newLife && d.misread != nil {
+		d.misread() // before the map lets this process write there
 	}
-	d.known[n.Ordinal] = known{asked, epoch, seenSince(was.claims, claims)}
+	d.known[n.Ordinal] = known{was.asked, epoch, seenSince(was.claims, claims)}
 	if epoch != was.epoch && d.mapped.Load() {
 		_ = d.remap()
 	}
+	d.known[n.Ordinal].asked = asked
 	return nil
 }
 
-// OnRestored has a function called when a shard is found that has been readmitted.
-func (d *DB) OnRestored(report func()) {
+// OnMisread has a function called when this process may have read what is not, or no longer, in the store: a shard has been readmitted, or
+// buckets have moved, and this process has not looked for longer than a mover waits.
+func (d *DB) OnMisread(report func()) {
 	d.learning.Lock()
 	defer d.learning.Unlock()
-	d.restored = report
+	d.misread = report
 }
+
+// MoverWaits is how long a mover waits before rows are written where they have moved: who looks every 100 ms knows by then where to read.
+const MoverWaits = 150 * time.Millisecond
 
 // remap makes the map from what is known. [storage.ErrLayout] if no shard has some bucket.
 func (d *DB) remap() error {
 	d.known = append(d.known, make([]known, len(d.All())-len(d.known))...)
 	a, err := assignmentOf(storage.Each(d.known, func(k known) int64 { return k.epoch }), storage.Each(d.known, func(k known) []Claim { return k.claims }))
-	if err == nil {
-		d.Map.Set(a)
-		d.mapped.Store(true)
+	if err != nil {
+		return err
 	}
-	return err
+	before := d.Map.Now()
+	d.Map.Set(a)
+	isLate := func(bucket int) bool {
+		from, _ := before.Owner(bucket)
+		to, _ := a.Owner(bucket)
+		return from != to && time.Since(d.known[from].asked) > MoverWaits
+	}
+	if d.mapped.Swap(true) && d.misread != nil && slices.ContainsFunc(allBuckets, isLate) {
+		d.misread()
+	}
+	return nil
 }
+
+var allBuckets = storage.Indexes(storage.Buckets)
 
 // Watch keeps the map fresh until the context is done: it looks at all shards every so often, which is a number of ticks. While a shard does not
 // answer, the others are looked at all the same.

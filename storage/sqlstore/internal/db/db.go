@@ -76,7 +76,7 @@ type DB struct {
 	mapped     atomic.Bool // there is a map
 	learning   sync.Mutex
 	known      []known // of the shards
-	restored   func()  // see [DB.OnRestored]
+	misread    func()  // see [DB.OnMisread]
 	laidOut    int     // how many shards the store had at first
 }
 

@@ -352,7 +352,7 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	}
 	m.cfg.Step("wait")
 	// By then every healthy gateway knows where to read.
-	if err := sleep.For(ctx, LookEveryMoving+LookEveryMoving/2); err != nil {
+	if err := sleep.For(ctx, db.MoverWaits); err != nil {
 		return true, err
 	}
 	m.cfg.Step("open")
