@@ -171,6 +171,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 		for _, id := range slices.Concat(*a.hidden.Load(), *a.deleted.Load()) {
 			a.unread[id] = true
 		}
+		a.Passwords.readAgain()
 	}
 	a.mu.Unlock()
 	var all errgroup.Group
@@ -196,6 +197,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 		}
 		a.apply(back)
 		a.unread = nil
+		a.Passwords.wasRead()
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 type PasswordTimes struct {
 	mu      sync.RWMutex
 	at      map[storage.UserID]storage.Micros
+	again   map[storage.UserID]storage.Micros // those noted since a shard was restored, while everything is read again; else nil
 	watches map[storage.UserID]map[*watch]struct{}
 }
 
@@ -67,14 +68,34 @@ func (p *PasswordTimes) drop(id storage.UserID, w *watch) {
 	}
 }
 
-// Note records that a user has changed the password. Times only rise: an older time, which a
+// readAgain notes that everything is read again, because a shard was restored.
+func (p *PasswordTimes) readAgain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.again = map[storage.UserID]storage.Micros{}
+}
+
+// wasRead forgets changes that were lost with the shard: they would end the tokens of everybody who signs in from now on.
+func (p *PasswordTimes) wasRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at, p.again = p.again, nil
+}
+
+// Note records that a user has changed the password. Times only rise, unless a shard is restored: an older time, which a
 // refresh may read again, changes nothing.
 func (p *PasswordTimes) Note(id storage.UserID, at storage.Micros) {
-	if at <= p.ChangedAt(id) {
+	p.mu.RLock()
+	known := at == 0 || p.again == nil && at <= p.at[id]
+	p.mu.RUnlock()
+	if known {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.again != nil {
+		p.again[id] = max(p.again[id], at)
+	}
 	if at <= p.at[id] {
 		return
 	}

@@ -502,7 +502,7 @@ func TestHiddenUsersOfMoreShards(t *testing.T) {
 	}
 }
 
-// After a restore, those are hidden whom the backup has hidden, however long ago.
+// After a restore, those are hidden whom the backup has hidden, however long ago, and tokens end by the changes of passwords that it has.
 func TestWhoIsHiddenAfterARestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := oracle.New()
@@ -523,14 +523,35 @@ func TestWhoIsHiddenAfterARestore(t *testing.T) {
 		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}, {ID: 3, Handle: "three"}})
 		set(2, storage.Deactivated)
 		set(3, storage.Deactivated)
+		signOut := func() storage.Micros {
+			t.Helper()
+			now, err := store.SetPassword(t.Context(), 1, storage.PasswordChange{At: storage.MicrosOf(time.Now()), EndsTokens: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return now.ChangedAt
+		}
+		changed := func(want storage.Micros) {
+			t.Helper()
+			if got := hidden.Passwords.ChangedAt(1); got != want {
+				t.Errorf("the password was changed at %d, want %d", got, want)
+			}
+		}
+		saved := signOut()
 		restore := store.Backup(0)
 		time.Sleep(time.Hour)
 		set(1, storage.Deactivated)
 		set(2, storage.Active)
+		lost := signOut()
 		is(1, 3)
+		changed(lost)
 		restore()
 		store.Readmit(0)
 		is(2, 3)
+		changed(saved)
+		lost = signOut()
+		is(2, 3)
+		changed(lost)
 	})
 }
 
