@@ -31,9 +31,10 @@ func newAnswers[Q comparable, V any](c *Cache, of func(Q) storage.PostID, form f
 			return k
 		}
 		k.number = int64(maphash.Comparable(c.seed, struct {
-			number int64
-			q      Q
-		}{number, q}))
+			number    int64
+			forgotten uint32
+			q         Q
+		}{number, c.forgotten.Load(), q}))
 		return k
 	}
 	lives := func(k key, _ storage.Result[V]) (life lifetime) {

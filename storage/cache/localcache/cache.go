@@ -62,9 +62,10 @@ type Cache struct {
 	marks     *answers[storage.Pair, storage.EdgeMark]
 	postPages *answers[storage.PostsQuery, []storage.Post]
 
-	unkept atomic.Int64  // answers of users without a version
-	names  atomic.Uint32 // how often somebody may have got a handle
-	stamps stamps
+	unkept    atomic.Int64  // answers of users without a version
+	forgotten atomic.Uint32 // how often everything was
+	names     atomic.Uint32 // how often somebody may have got a handle
+	stamps    stamps
 
 	reported reported
 	building sync.Mutex // of one long list at a time
@@ -245,10 +246,10 @@ func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }
 func (c *Cache) Forget() {
 	c.reported.rows.Purge() // a row may come back as it was
 	c.lockAll()
-	for _, reads := range c.reads[:answerKind] { // a read of an answer is kept under the version from before it
+	for _, reads := range c.reads[:answerKind] {
 		reads.abandonAll()
 	}
-	c.names.Add(1) // but no version covers the index of words
+	c.forgotten.Add(1) // no read of an answer is found from now on: the version may come again, after a restore
 	c.kept.flat.clear()
 	c.kept.large.InvalidateAll()
 	c.unlockAll()

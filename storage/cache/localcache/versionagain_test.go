@@ -1,0 +1,61 @@
+package localcache_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"kith/internal/storagetest/oracle"
+	"kith/storage"
+	"kith/storage/cache/localcache"
+)
+
+// heldLasts is a store that holds what it has read of last posts.
+type heldLasts struct {
+	*oracle.Store
+	read, goOn chan struct{}
+}
+
+func (s *heldLasts) lasts(ctx context.Context, q []storage.LastQuery) []storage.Result[storage.Micros] {
+	r := storage.LastPostLookups.Read(ctx, s.Store, q...)
+	s.read <- struct{}{}
+	<-s.goOn
+	return r
+}
+
+func (s *heldLasts) Bundle(ctx context.Context, b *storage.Bundle) {
+	storage.LastPostLookups.Instead(ctx, b, s.lasts)
+	s.Store.Bundle(ctx, b)
+}
+
+// What is being read while everything is forgotten, because a shard was restored, is not found under a version that was lost and comes again.
+func TestAVersionThatComesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, ctx := &heldLasts{oracle.New(), make(chan struct{}, 2), make(chan struct{})}, t.Context()
+		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20})
+		defer cache.Close()
+		last := func() storage.Result[storage.Micros] {
+			return storage.LastPostLookups.Read(ctx, cache, storage.LastPostsOf([]storage.UserID{1}, 100)...)[0]
+		}
+		publish := func(n int64) {
+			t.Helper()
+			if _, _, err := store.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: n}, Key: "key", Text: "a", At: storage.Micros(n)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "a"}})
+		restore := store.Backup(0)
+		publish(1)
+		storage.ProfileLookups.Read(ctx, cache, 1)
+		restore()
+		go last()
+		<-store.read
+		cache.Forget()
+		publish(2)
+		close(store.goOn)
+		synctest.Wait()
+		if r := last(); r.Value != 2 {
+			t.Errorf("the last post is of %d, found %t", r.Value, r.Found)
+		}
+	})
+}
