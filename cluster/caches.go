@@ -152,6 +152,9 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 		for _, p := range w.Posts {
 			c.feed.Posts.Apply(p) // before the writer gets its answer
 		}
+		if w.Gap {
+			c.feed.ReadAgain()
+		}
 	}
 	// Whoever propagates a row publishes it once it is on both sides.
 	w.Rows = slices.DeleteFunc(slices.Clone(w.Rows), func(r storage.Row) bool { return r.Side.IsInverse() })

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,19 +57,7 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 					}
 				}
 
-				file, err := sql.Open("sqlite", path)
-				must(err)
-				defer file.Close()
-				for _, statement := range []string{
-					"UPDATE users SET name = 'saved'", "UPDATE user_counts SET version = version - 1", "DELETE FROM kith_admitted",
-				} {
-					_, err := file.ExecContext(ctx, statement)
-					must(err)
-				}
-				operator, err := sqlstore.Open(ctx, sqlstore.Config{Location: "sqlite:" + path, Readmits: true})
-				must(err)
-				defer operator.Close()
-				must(operator.Readmit(ctx, 0))
+				restore(t, path, "UPDATE users SET name = 'saved'", "UPDATE user_counts SET version = version - 1")
 				want := "saved"
 				if writes {
 					want = "written"
@@ -82,6 +71,57 @@ func TestARestoredShardIsReadAgain(t *testing.T) {
 			})
 		}
 	}
+}
+
+// restore makes of a store what its backup had, by statements, and readmits it.
+func restore(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	file, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, statement := range append(statements, "DELETE FROM kith_admitted") {
+		if _, err := file.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	operator, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + path, Readmits: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer operator.Close()
+	if err := operator.Readmit(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPostsAreInFeedsAgainAfterARestore: while the dump is loaded and the binlogs are not replayed, whoever reads a feed finds that its newest
+// posts are gone, and leaves them out from then on.
+func TestPostsAreInFeedsAgainAfterARestore(t *testing.T) {
+	t.Parallel()
+	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
+	before, err := sqlstore.Open(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	post := storage.PostID{Author: 1, Number: 1}
+	err = before.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}})[0].Err
+	if err == nil {
+		_, _, err = before.Publish(t.Context(), storage.NewPost{PostID: post, Key: "1", Text: "a", At: storage.MicrosOf(time.Now().Add(-time.Hour))})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
+	g.wait(t, 1)
+	g.caches.RecentPosts().Remove(post) // as the reader of a feed does
+	restore(t, strings.TrimPrefix(of.Location, "sqlite:"))
+	if err := g.caches.store.(*sqlstore.Store).Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.wait(t, 1)
 }
 
 // TestWhatIsReadWhereAUserWasIsNotKept: a gateway that stands still for a moment reads a user who has moved, and was changed since, where the

@@ -15,12 +15,13 @@ import (
 	"kith/storage/events"
 )
 
-// Follower keeps recent posts right. Posts come in three ways:
+// Follower keeps recent posts right. Posts come in four ways:
 //
 //   - All of them are read from the store when it starts, by one range of each shard.
 //   - Events report each post that is published or deleted from then on.
 //   - The newest posts of each shard are read again and again. That finds a post whose event did not come,
 //     because its gateway was killed or because the gateways have no bus.
+//   - After a shard was restored, all are read again: while it was, readers of its posts noticed that some were gone.
 //
 // A post that was deleted without its event stays. Readers of the posts of a page notice.
 type Follower struct {
@@ -37,6 +38,7 @@ type Follower struct {
 	times times
 
 	hearing atomic.Bool
+	again   atomic.Bool // all posts are to be read again
 	polled  atomic.Int64
 	found   atomic.Int64
 	loads   atomic.Int64
@@ -66,6 +68,9 @@ const (
 
 // Hearing says whether the events of all other gateways come, or there are no other gateways.
 func (f *Follower) Hearing(is bool) { f.hearing.Store(is) }
+
+// ReadAgain has all posts read again.
+func (f *Follower) ReadAgain() { f.again.Store(true) }
 
 // Start subscribes to events, and returns the function that keeps the posts right until the context
 // is done.
@@ -200,6 +205,9 @@ func (f *Follower) poll(ctx context.Context, loaded storage.Micros, wake <-chan 
 		}
 		if far || !f.hearing.Load() {
 			f.pollAll(ctx, shards, far)
+		}
+		if f.again.Swap(false) {
+			f.load(ctx)
 		}
 		if f.wait(ctx, f.times.often, wake) {
 			last = time.Time{} // events may be missing
