@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // Activity notes the days on which users sign in or read, so that they count among the
@@ -72,17 +73,10 @@ func (a *Activity) Note(id storage.UserID) {
 
 // Run writes notes until the context is done, and then those that are left.
 func (a *Activity) Run(ctx context.Context) {
-	ticks := time.NewTicker(activityEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-			a.write(ctx, activityTime)
-		case <-ctx.Done():
-			a.write(context.WithoutCancel(ctx), activityEnd)
-			return
-		}
+	for sleep.For(ctx, activityEvery) == nil {
+		a.write(ctx, activityTime)
 	}
+	a.write(context.WithoutCancel(ctx), activityEnd)
 }
 
 // write writes all waiting notes. A later request repeats notes that fail.

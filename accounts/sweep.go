@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // Sweeper completes abandoned deletions: the gateway that began one has died, a shard
@@ -55,15 +56,8 @@ func (s *Sweeper) Run(ctx context.Context) {
 		defer cancel()
 		_ = s.Leaser.Release(release, sweepKind, owner, 0) // it ends by itself, too
 	}()
-	ticks := time.NewTicker(sweepEvery)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			s.sweep(ctx, owner)
-		}
+	for sleep.For(ctx, sweepEvery) == nil {
+		s.sweep(ctx, owner)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/dustin/go-humanize"
+
+	"kith/storage/sleep"
 )
 
 // footprint is how much a gateway takes, in bytes.
@@ -121,13 +123,7 @@ func giveBack(ctx context.Context, every time.Duration) {
 	}
 	left, given := taken()
 	before, quiet, pause := given, 0, 1
-	for ticks := time.NewTicker(every); ; {
-		select {
-		case <-ctx.Done():
-			ticks.Stop()
-			return
-		case <-ticks.C:
-		}
+	for sleep.For(ctx, every) == nil {
 		_, allocated := taken()
 		if allocated-given > left/2 {
 			pause = 1

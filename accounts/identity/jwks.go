@@ -17,6 +17,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
+
+	"kith/storage/sleep"
 )
 
 const (
@@ -123,13 +125,7 @@ func (j *jwks) refresh(allowed func() bool) <-chan singleflight.Result {
 var errNotNow = errors.New("the keys are not read again now")
 
 func (j *jwks) keepFresh() {
-	wait := j.every
-	for {
-		select {
-		case <-time.After(wait):
-		case <-j.lifetime.Done():
-			return
-		}
+	for wait := j.every; sleep.For(j.lifetime, wait) == nil; {
 		wait = j.every
 		if read := <-j.refresh(func() bool { return true }); read.Err != nil {
 			wait = min(j.every, retryEvery)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"kith/storage/sleep"
 )
 
 // Secrets are the secrets with which tokens of HS256 are signed: at most [MaxSecrets], each of at
@@ -120,15 +122,7 @@ func readSecrets(name string) ([][]byte, error) {
 // follow reads a file of secrets again until the context is done. While it cannot be read, the
 // secrets at hand stay in use.
 func (s *Secrets) follow(ctx context.Context, name string, every time.Duration, logger *slog.Logger) {
-	ticks := time.NewTicker(every)
-	defer ticks.Stop()
-	failed := ""
-	for {
-		select {
-		case <-ticks.C:
-		case <-ctx.Done():
-			return
-		}
+	for failed := ""; sleep.For(ctx, every) == nil; {
 		secrets, err := readSecrets(name)
 		switch {
 		case err != nil && err.Error() != failed: // once, not every five seconds

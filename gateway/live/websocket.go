@@ -8,6 +8,7 @@ import (
 	"github.com/coder/websocket"
 
 	"kith/gateway/exchange"
+	"kith/storage/sleep"
 )
 
 // subprotocol is the one that the gateway speaks:
@@ -88,14 +89,7 @@ func (s *socket) close() {
 
 // ping asks for a sign of life at intervals.
 func (s *socket) ping() {
-	ticker := time.NewTicker(s.PingInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-s.ctx.Done():
-			return
-		}
+	for sleep.For(s.ctx, s.PingInterval) == nil {
 		// Not below the connection's context: the library cuts a connection whose context ends, but
 		// the connection may have to be closed properly.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.PingInterval)

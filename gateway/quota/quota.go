@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"kith/gateway/exchange"
+	"kith/storage/sleep"
 )
 
 // Party says to whom a connection, or a request, belongs: bounds apply to its address and to its user.
@@ -188,8 +189,5 @@ func (l *Limiter) Pause(ctx context.Context) {
 	if limiter, ok := l.refused.Get(party.Address); !ok || limiter.Allow() {
 		return
 	}
-	select {
-	case <-time.After(refusalPause):
-	case <-ctx.Done():
-	}
+	_ = sleep.For(ctx, refusalPause)
 }

@@ -21,6 +21,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"kith/storage/sleep"
 )
 
 // exporter posts spans to a collector as OTLP over HTTP has them (http/protobuf). OpenTelemetry's own exporter takes as long to
@@ -90,10 +92,8 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 		if again < 0 || err == nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if sleep.For(ctx, max(wait, again)) != nil {
 			return err
-		case <-time.After(max(wait, again)):
 		}
 	}
 }

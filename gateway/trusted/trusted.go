@@ -24,6 +24,7 @@ import (
 	"kith/graph/limits"
 	"kith/graph/selections"
 	"kith/storage/metrics"
+	"kith/storage/sleep"
 )
 
 // Bounds of what may be registered.
@@ -163,14 +164,7 @@ func Validate(text string, limit limits.Limits, schema selections.Schemas, isOpe
 // Follow looks now and then whether other documents are registered, until the context is done. While they
 // cannot be read, or one of them does not fit, the present documents stay.
 func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slog.Logger) {
-	ticks := time.NewTicker(every)
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-		case <-ctx.Done():
-			return
-		}
+	for sleep.For(ctx, every) == nil {
 		changed, err := d.look()
 		switch before := d.failed.Load(); {
 		case ctx.Err() != nil:

@@ -20,6 +20,7 @@ import (
 	"kith/resolvers/prefetch"
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/sleep"
 )
 
 // How long a subscription tries to read the subject of an event at a time, and how long it waits before it tries again.
@@ -117,12 +118,7 @@ func patiently[T Sent](ctx context.Context, store storage.Bundler, source *event
 			return nil, false, false
 		}
 		subscription.Failed(ctx, err, attempt)
-		select {
-		case <-ctx.Done():
-			return nil, false, false
-		case <-time.After(pause):
-		}
-		if source.Err() != nil {
+		if sleep.For(ctx, pause) != nil || source.Err() != nil {
 			return nil, false, false
 		}
 		pause = min(2*pause, longestPause)
