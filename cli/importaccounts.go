@@ -83,35 +83,24 @@ func (b *bringer) kind() social.AccountsKind { return social.AccountsKind(string
 
 // bringLines imports some lines of a file.
 func (b *bringer) bringLines(ctx context.Context, file string, lines []social.Account) error {
-	users, errs := social.WithHandles(ctx, b.store, storage.Each(lines, func(a social.Account) string { return a.Handle }))
-	var good []int
-	for i := range lines {
-		if b.kind() == social.AccountLists && errs[i] == nil {
-			lines[i].List, errs[i] = accounts.CheckName("list", lines[i].List, 1, storage.MaxListName)
-		}
-		if errs[i] == nil {
-			good = append(good, i)
-		}
-	}
-	changed, _, err := b.relations.Bring(ctx, b.store, b.store, b.user, b.kind(), storage.Chosen(lines, good), storage.Chosen(users, good))
+	_, changed, _, err := b.relations.Bring(ctx, b.store, b.user, b.kind(), lines, func(name string) (string, error) {
+		return accounts.CheckName("list", name, 1, storage.MaxListName)
+	})
 	if err != nil {
 		return err
 	}
-	for k, i := range good {
-		switch errs[i] = changed[k].Err; {
-		case errs[i] != nil:
-		case changed[k].Value.Changed:
+	for i, of := range changed {
+		b.report.Lines++
+		switch {
+		case of.Err != nil:
+		case of.Value.Changed:
 			b.report.Edges++
+			continue
 		default:
 			b.report.Existed++
-		}
-	}
-	for i, err := range errs {
-		b.report.Lines++
-		if err == nil {
 			continue
 		}
-		problem := importer.Problem{File: file, Line: int64(lines[i].Line), Reason: err, Text: fmt.Sprintf("%.40q", lines[i].Handle)}
+		problem := importer.Problem{File: file, Line: int64(lines[i].Line), Reason: of.Err, Text: fmt.Sprintf("%.40q", lines[i].Handle)}
 		if b.Strict {
 			return errors.New(problem.String())
 		}

@@ -39,24 +39,15 @@ import (
 
 // services are what a gateway consists of, besides its settings.
 type services struct {
+	root        resolvers.Resolver // the parts that answer requests
 	takes       footprint
 	store       *sqlstore.Store
 	caches      *cluster.Caches
 	redis       *cluster.Redis
 	identity    *identity.Service
 	ids         *ids.Generator
-	hub         *events.Hub
 	redundancy  *cluster.Redundancy
-	tokens      *consistency.Tokens
-	cursors     *cursor.Sealer
 	hiddenUsers *accounts.HiddenUsers
-	identities  *accounts.Identities
-	relations   *social.Relations
-	states      *accounts.States
-	accounts    *accounts.Accounts
-	posts       *social.Posts
-	feeds       *social.Feeds
-	activity    *accounts.Activity
 	documents   *trusted.Documents
 	traces      *traces.Traces
 	registry    *prometheus.Registry
@@ -82,22 +73,22 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 
 	metrics := events.NewMetrics(p.registry)
 	reconcile.NewRuns(p.registry, p.store)
-	p.hub = events.NewHub(metrics)
-	p.closers = append(p.closers, p.hub.Close)
-	bus := cluster.EventsOf(p.store, p.redis, p.hub, metrics)
+	p.root.Hub = events.NewHub(metrics)
+	p.closers = append(p.closers, p.root.Hub.Close)
+	bus := cluster.EventsOf(p.store, p.redis, p.root.Hub, metrics)
 	p.caches = settings.cluster().OpenCaches(cluster.CacheConfig{
 		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
-		FeedBytes: feedBytes, Hub: p.hub, Logger: p.logger, Replicates: c.Replicate, Registerer: p.registry})
+		FeedBytes: feedBytes, Hub: p.root.Hub, Logger: p.logger, Replicates: c.Replicate, Registerer: p.registry})
 	p.closers = append(p.closers, p.caches.Close)
 	key, err := p.store.Secret(ctx, "consistency tokens")
 	if err != nil {
 		return Misset("store", err)
 	}
-	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Arrived: p.caches.Required})
+	p.root.Tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Arrived: p.caches.Required})
 	if key, err = p.store.Secret(ctx, "cursors"); err != nil {
 		return Misset("store", err)
 	}
-	p.cursors = cursor.NewSealer(key)
+	p.root.Cursors = cursor.NewSealer(key)
 	p.redundancy = settings.cluster().OpenRedundancy(cluster.Redundant{
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
@@ -112,7 +103,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 func (p *services) startCaches() {
 	started := make(chan struct{})
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) {
-		p.caches.Run(ctx, cluster.Hearing{Hub: p.hub, Logger: p.logger, Started: func() { close(started) }})
+		p.caches.Run(ctx, cluster.Hearing{Hub: p.root.Hub, Logger: p.logger, Started: func() { close(started) }})
 	}))
 	<-started
 }
@@ -124,23 +115,24 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 	if err := p.hiddenUsers.Refresh(ctx); err != nil {
 		return Misset("store", err)
 	}
-	p.identities = accounts.NewIdentities(p.store, time.Now)
-	p.identity.Verifier.UseRevocations(p.hiddenUsers.Passwords, p.identities)
-	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
-	p.relations = social.NewRelations(social.RelationsConfig{
+	p.root.HiddenUsers = p.hiddenUsers
+	identities := accounts.NewIdentities(p.store, time.Now)
+	p.identity.Verifier.UseRevocations(p.hiddenUsers.Passwords, identities)
+	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.root.Hub) }))
+	p.root.Relations = social.NewRelations(social.RelationsConfig{
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
 		Rules: &settings.rules,
 	})
-	p.states = &accounts.States{Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now}
-	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
-	p.closers = append(p.closers, cluster.InBackground(p.activity.Run))
-	p.accounts = &accounts.Accounts{
+	p.root.States = &accounts.States{Store: p.store, Relations: p.root.Relations, HiddenUsers: p.hiddenUsers, Now: time.Now}
+	p.root.Activity = accounts.NewActivity(p.store, p.logger, time.Now)
+	p.closers = append(p.closers, cluster.InBackground(p.root.Activity.Run))
+	p.root.Accounts = &accounts.Accounts{
 		Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: p.identity.Issuer,
-		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities, Reserved: accounts.Reserved(c.declared.ReservedHandles),
+		Limits: p.identity.Limits, Now: time.Now, Identities: identities, Reserved: accounts.Reserved(c.declared.ReservedHandles),
 		Changed: p.hiddenUsers.Passwords.Note,
 		Active:  p.signedIn,
 	}
-	p.posts = &social.Posts{Store: p.store, IDs: p.ids, HiddenUsers: p.hiddenUsers, Now: time.Now}
+	p.root.Posts = &social.Posts{Store: p.store, IDs: p.ids, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	c.openFeeds(settings, p)
 	if p.documents != nil {
 		p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
@@ -151,7 +143,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 
 // openFeeds makes the home feeds, and begins to copy posts in the modes that do so.
 func (c *ServeCmd) openFeeds(settings *Settings, p *services) {
-	p.feeds = &social.Feeds{Shards: p.store.Shards, Recent: p.caches.RecentPosts()}
+	p.root.Feeds = &social.Feeds{Shards: p.store.Shards, Recent: p.caches.RecentPosts()}
 	if settings.Feed == inbox.Pull {
 		return
 	}
@@ -162,43 +154,39 @@ func (c *ServeCmd) openFeeds(settings *Settings, p *services) {
 		}
 		return hot, time.Duration(now.FeedActiveDays) * 24 * time.Hour
 	}}
-	p.feeds.Inboxes = p.caches.OpenInboxes(config, p.registry)
+	p.root.Feeds.Inboxes = p.caches.OpenInboxes(config, p.registry)
 	graph := func(ctx context.Context) *social.Graph {
 		return social.New(loaders.For(loaders.Attach(ctx, p.caches.Reader())).Reader(), c.budget(), nil)
 	}
 	p.closers = append(p.closers,
-		cluster.InBackground(p.feeds.Inboxes.Run),
-		cluster.InBackground(func(ctx context.Context) { p.feeds.BuildInboxes(ctx, graph) }))
+		cluster.InBackground(p.root.Feeds.Inboxes.Run),
+		cluster.InBackground(func(ctx context.Context) { p.root.Feeds.BuildInboxes(ctx, graph) }))
 }
 
 // signedIn notes that a user has signed in.
 func (p *services) signedIn(id storage.UserID) {
-	p.activity.Note(id)
-	if p.feeds.Inboxes != nil {
-		p.feeds.Inboxes.Ask(id)
+	p.root.Activity.Note(id)
+	if p.root.Feeds.Inboxes != nil {
+		p.root.Feeds.Inboxes.Ask(id)
 	}
 }
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
 func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 	public := c.shape().schema(false)
-	root := &resolvers.Resolver{
-		Budget:    c.budget(),
-		Relations: p.relations,
-		States:    p.states, HiddenUsers: p.hiddenUsers,
-		Accounts: p.accounts, Limits: p.identity.Limits, Activity: p.activity, Posts: p.posts, Feeds: p.feeds,
-		Reads: p.caches.Reader(),
-		Store: p.caches.Exact(), Tokens: p.tokens, Cursors: p.cursors,
-		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
-		PublicURL: c.PublicURL,
-		Changes:   (&changes.Subscriptions{Store: p.store, Logger: p.logger}).Run,
-		Declared:  c.declared,
-		Schema:    public,
-		Subgraph:  sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
-		Writes:    p.store, Popular: social.NewPopular(p.store, p.relations.Now, settings.pinnedNow),
-	}
-	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Shards: p.store.Shards, Logger: p.logger}
-	sweeper.Due = append(sweeper.Due, p.relations.EndDue, root.WorkOnImports)
+	root := &p.root
+	root.Budget = c.budget()
+	root.Limits = p.identity.Limits
+	root.Reads, root.Store = p.caches.Reader(), p.caches.Exact()
+	root.Writes, root.Statuses = p.store, p.store
+	root.Popular = social.NewPopular(p.store, root.Relations.Now, settings.pinnedNow)
+	root.Changes = (&changes.Subscriptions{Store: p.store, Logger: p.logger}).Run
+	root.Declared, root.Schema = c.declared, public
+	root.HideSchema = c.HideSchema
+	root.PublicURL = c.PublicURL
+	root.Subgraph = sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) })
+	sweeper := &accounts.Sweeper{States: root.States, Leaser: p.store, Shards: p.store.Shards, Logger: p.logger}
+	sweeper.Due = append(sweeper.Due, root.Relations.EndDue, root.WorkOnImports)
 	p.closers = append(p.closers, cluster.InBackground(sweeper.Run))
 	schemas := c.shape().schemas(root)
 	return gateway.Config{
@@ -225,7 +213,7 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		CORSOrigins:    c.CORSOrigin,
 		CORSHeaders:    c.CORSHeader,
 		Store:          p.store,
-		Consistency:    p.tokens,
+		Consistency:    root.Tokens,
 		Checks:         p.checks(settings),
 		Metrics:        exchange.NewMetrics(p.registry),
 		Traces:         p.traces,

@@ -110,13 +110,7 @@ func (r mutations) ChangePassword(ctx context.Context, current, next string) (*m
 // SignOutEverywhere also serves users who have deactivated their accounts.
 func (r mutations) SignOutEverywhere(ctx context.Context) (*model.AccountPayload, error) {
 	viewer, err := r.writerOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.Accounts.SignOutEverywhere(ctx, viewer); err != nil {
-		return nil, viewerGone(err)
-	}
-	return accountPayload(ctx, viewer, true), nil
+	return changeAccount(ctx, viewer, err, func() (bool, error) { return true, r.Accounts.SignOutEverywhere(ctx, viewer) })
 }
 
 func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject string) (*model.UserPayload, error) {
@@ -154,14 +148,7 @@ func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (
 		return &model.AccountPayload{Changed: changed}, err
 	}
 	viewer, err := r.actorOf(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	changed, err := r.Accounts.UnlinkOwnIdentity(ctx, viewer, who)
-	if err != nil {
-		return nil, err
-	}
-	return accountPayload(ctx, viewer, changed), nil
+	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.Accounts.UnlinkOwnIdentity(ctx, viewer, who) })
 }
 
 func (r viewerFields) Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error) {
@@ -218,24 +205,27 @@ func accountPayload(ctx context.Context, viewer storage.UserID, changed bool) *m
 	return &model.AccountPayload{Changed: changed, Viewer: payloadSelection(ctx).readViewer(ctx, viewer)}
 }
 
-func (r mutations) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
-	return r.changeState(ctx, r.States.Deactivate)
-}
-
-func (r mutations) ReactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
-	return r.changeState(ctx, r.States.Reactivate)
-}
-
-func (r *Resolver) changeState(ctx context.Context, change func(context.Context, storage.UserID) (bool, error)) (*model.AccountPayload, error) {
-	viewer, err := r.writerOf(ctx)
+// changeAccount changes something of the viewer's own, unless err says that the viewer may not.
+func changeAccount(ctx context.Context, viewer storage.UserID, err error, change func() (bool, error)) (*model.AccountPayload, error) {
+	changed := false
+	if err == nil {
+		changed, err = change()
+		err = viewerGone(err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	changed, err := change(ctx, viewer)
-	if err != nil {
-		return nil, viewerGone(err)
-	}
 	return accountPayload(ctx, viewer, changed), nil
+}
+
+func (r mutations) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
+	viewer, err := r.writerOf(ctx)
+	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.States.Deactivate(ctx, viewer) })
+}
+
+func (r mutations) ReactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
+	viewer, err := r.writerOf(ctx)
+	return changeAccount(ctx, viewer, err, func() (bool, error) { return r.States.Reactivate(ctx, viewer) })
 }
 
 func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error) {

@@ -200,19 +200,14 @@ func spellActivity(seal *cursor.Sealer, m social.ActivityMark) string {
 // MarkActivitySeen keeps the time of the group, as [mutations.MarkFeedSeen] does.
 func (r mutations) MarkActivitySeen(ctx context.Context, upTo string) (*model.AccountPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	if upTo == "" {
-		return nil, apierr.CursorMalformed.Error("%q is not a cursor", upTo).In("upTo")
-	}
-	mark, err := r.activityMark("upTo", upTo)
-	if err != nil {
-		return nil, err
-	}
-	changed, err := r.Writes.See(ctx, storage.Seen{User: viewer, Of: storage.ActivitySeen}, min(mark.At, storage.MicrosOf(r.Relations.Now())))
-	if err != nil {
-		return nil, viewerGone(err)
-	}
-	return accountPayload(ctx, viewer, changed), nil
+	return changeAccount(ctx, viewer, err, func() (bool, error) {
+		if upTo == "" {
+			return false, apierr.CursorMalformed.Error("%q is not a cursor", upTo).In("upTo")
+		}
+		mark, err := r.activityMark("upTo", upTo)
+		if err != nil {
+			return false, err
+		}
+		return r.Writes.See(ctx, storage.Seen{User: viewer, Of: storage.ActivitySeen}, min(mark.At, storage.MicrosOf(r.Relations.Now())))
+	})
 }

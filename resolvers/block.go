@@ -73,8 +73,7 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 	}
 	d := doneBy(ctx, viewer, other, o)
 	d.requests = requests
-	p := r.payload(ctx, payloadSelection(ctx), d)
-	return p.towards(o.Changed), nil
+	return r.payload(ctx, o.Changed, d), nil
 }
 
 // BlockedUsers leaves out only hidden users: the list exists to show users in a block.

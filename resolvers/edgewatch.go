@@ -137,36 +137,26 @@ func (*edgeNews[A]) About(row storage.Edge) (storage.Pair, storage.Micros) {
 
 func (n *edgeNews[A]) Send(ctx context.Context, rows []storage.Edge) []A { return n.convert(ctx, rows) }
 
+// FollowerAdded sends each follow that begins and enters the viewer, with the user at its other end.
 func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return towardsViewer(ctx, r.Resolver, viewer, storage.Following, func(row storage.Edge, node *model.User, self *model.Viewer) *model.FollowerAdded {
-		return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, node), Viewer: self}
-	})
-}
-
-// towardsViewer sends each edge of a type that begins and enters the viewer, with the user at its other end.
-func towardsViewer[A watch.Sent](
-	ctx context.Context, r *Resolver, viewer storage.UserID, kind storage.EdgeType, answer func(row storage.Edge, node *model.User, self *model.Viewer) A,
-) (<-chan A, error) {
 	begins := func(e events.Event) bool {
-		return e.Side == storage.Inverse && e.Edge.To == viewer && e.Edge.Type == kind
+		return e.Side == storage.Inverse && e.Edge.To == viewer && e.Edge.Type == storage.Following
 	}
-	n := &edgeNews[A]{
-		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{kind},
+	n := &edgeNews[*model.FollowerAdded]{
+		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{storage.Following},
 		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
 		omits: func(ctx context.Context, row storage.Edge) bool { return prefetch.IsAbsent(ctx, row.From) },
-		convert: func(ctx context.Context, rows []storage.Edge) []A {
+		convert: func(ctx context.Context, rows []storage.Edge) []*model.FollowerAdded {
 			s := payloadSelection(ctx)
 			edge := s.below("edge")
-			prefetch.Fetch(ctx,
-				prefetch.Users{IDs: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), On: edge.of("node")},
-				s.viewerObjects(ctx, viewer, true))
+			prefetch.Fetch(ctx, prefetch.Users{IDs: startsOf(rows), On: edge.of("node")}, s.viewerObjects(ctx, viewer, true))
 			self := s.showViewer(ctx, viewer, true)
-			return storage.Each(rows, func(row storage.Edge) A {
-				return answer(row, edge.user(ctx, "node", row.From, false, s.key("edge")), self)
+			return storage.Each(rows, func(row storage.Edge) *model.FollowerAdded {
+				return &model.FollowerAdded{Edge: listedEdge(storage.Inverse, row, edge.user(ctx, "node", row.From, false, s.key("edge"))), Viewer: self}
 			})
 		},
 	}

@@ -159,16 +159,11 @@ func (r *Resolver) seen(ctx context.Context, what storage.Seen) (storage.Micros,
 // MarkFeedSeen keeps the time of the post, because that is what stays when the post is gone.
 func (r mutations) MarkFeedSeen(ctx context.Context, upTo string) (*model.AccountPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	var at, number int64
-	if err := r.Cursors.Decode(cursor.Feed, upTo, &at, &number); err != nil {
-		return nil, apierr.In("upTo", err)
-	}
-	changed, err := r.Writes.See(ctx, storage.Seen{User: viewer}, min(storage.Micros(at), storage.MicrosOf(r.Relations.Now())))
-	if err != nil {
-		return nil, viewerGone(err)
-	}
-	return accountPayload(ctx, viewer, changed), nil
+	return changeAccount(ctx, viewer, err, func() (bool, error) {
+		var at, number int64
+		if err := r.Cursors.Decode(cursor.Feed, upTo, &at, &number); err != nil {
+			return false, apierr.In("upTo", err)
+		}
+		return r.Writes.See(ctx, storage.Seen{User: viewer}, min(storage.Micros(at), storage.MicrosOf(r.Relations.Now())))
+	})
 }

@@ -127,30 +127,21 @@ func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others 
 }
 
 func (r mutations) Follow(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, []storage.UserID{other})
-	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
+	return r.changeFollow(ctx, id, func(ctx context.Context, viewer, other storage.UserID) ([]storage.Result[storage.Changed], bool, error) {
+		relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, []storage.UserID{other})
+		return relations, stale, viewerGone(err)
+	})
 }
 
 func (r mutations) Unfollow(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	relations, stale, err := r.Relations.Unfollow(ctx, viewer, []storage.UserID{other})
-	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
+	return r.changeFollow(ctx, id, func(ctx context.Context, viewer, other storage.UserID) ([]storage.Result[storage.Changed], bool, error) {
+		relations, stale, err := r.Relations.Unfollow(ctx, viewer, []storage.UserID{other})
+		return relations, stale, viewerGone(err)
+	})
 }
 
 func (r mutations) RemoveFollower(ctx context.Context, id string) (*model.RelationshipPayload, error) {
-	viewer, other, err := r.actorAndOther(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	relations, stale, err := r.Relations.RemoveFollower(ctx, viewer, other)
-	return r.followPayload(ctx, viewer, other, relations, stale, err)
+	return r.changeFollow(ctx, id, r.Relations.RemoveFollower)
 }
 
 // actorAndOther are the viewer, who is about to change something, and the other user. more are the checks of the other arguments.
@@ -178,28 +169,30 @@ func viewerGone(err error) error {
 	return err
 }
 
-// followPayload reads the selection of the payload of one follow.
-func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []storage.Result[storage.Changed], stale bool, err error) (*model.RelationshipPayload, error) {
+// changeFollow changes one follow between the viewer and another user.
+func (r *Resolver) changeFollow(ctx context.Context, id string, change func(ctx context.Context, viewer, other storage.UserID) ([]storage.Result[storage.Changed], bool, error)) (*model.RelationshipPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	relations, stale, err := change(ctx, viewer, other)
 	if err == nil {
 		err = relations[0].Err
 	}
 	if err != nil {
 		return nil, r.refusal(ctx, viewer, other, err)
 	}
-	tie := relations[0]
-	s := payloadSelection(ctx)
-	token := tokenOf(relations)
+	tie, token := relations[0].Value, tokenOf(relations)
 	rememberRelations(ctx, relations)
 	var waiting []model.RequestRow
-	if kind := tie.Value.Row.Type; kind == storage.Requested || kind.HasEnded() && tie.Value.Waited {
-		waiting = []model.RequestRow{{Edge: tie.Value.Row, Kind: model.RequestKindFollow}}
+	if kind := tie.Row.Type; kind == storage.Requested || kind.HasEnded() && tie.Waited {
+		waiting = []model.RequestRow{{Edge: tie.Row, Kind: model.RequestKindFollow}}
 	}
-	p := r.payload(ctx, s, done{
+	return r.payload(ctx, tie.Changed, done{
 		// If the edge is the viewer's own, the viewer exists: the store has just locked its counts.
-		viewer: viewer, other: other, unsure: tie.Value.Row.From != viewer, made: slices.Concat(madeBy(relations)...), requests: waiting,
+		viewer: viewer, other: other, unsure: tie.Row.From != viewer, made: slices.Concat(madeBy(relations)...), requests: waiting,
 		token: token, late: token, stale: stale,
-	})
-	return p.towards(tie.Value.Changed), nil
+	}), nil
 }
 
 // tokenOf is the token of the follows that were written or existed already.

@@ -246,38 +246,28 @@ func (r *Resolver) workOn(ctx context.Context, p storage.ImportPart) (changed []
 			return nil, false, err
 		}
 	}
-	users, errs := social.WithHandles(ctx, r.Writes, storage.Each(lines, func(a social.Account) string { return a.Handle }))
-	var good []int
-	for i := range lines {
-		if social.AccountsKind(p.Kind) == social.AccountLists && errs[i] == nil {
-			lines[i].List, errs[i] = accounts.CheckName("file", lines[i].List, 1, storage.MaxListName)
-		}
-		if errs[i] == nil {
-			good = append(good, i)
-		}
-	}
-	others := storage.Chosen(users, good)
-	changed, stale, err = r.Relations.Bring(ctx, r.Writes, r.Writes, p.Owner, social.AccountsKind(p.Kind), storage.Chosen(lines, good), others)
+	kind := social.AccountsKind(p.Kind)
+	others, changed, stale, err := r.Relations.Bring(ctx, r.Writes, p.Owner, kind, lines, func(name string) (string, error) {
+		return accounts.CheckName("file", name, 1, storage.MaxListName)
+	})
 	if err != nil {
 		return nil, false, err
 	}
 	r.explain(ctx, p.Owner, others, changed)
-	for k, i := range good {
-		switch errs[i] = changed[k].Err; social.AccountsKind(p.Kind) {
-		case social.AccountFollows:
-		case social.AccountBlocks:
-			errs[i] = blockError(errs[i])
-		default:
-			errs[i] = relationError(errs[i])
-		}
-		if changed[k].Value.Changed {
-			p.Made++
-		}
-	}
 	refused := []*model.RefusedLine{}
 	p.Done = true
-	for i, err := range errs {
-		if shown := followError("", err); shown != nil {
+	for i, of := range changed {
+		switch kind {
+		case social.AccountFollows:
+		case social.AccountBlocks:
+			of.Err = blockError(of.Err)
+		default:
+			of.Err = relationError(of.Err)
+		}
+		if of.Value.Changed {
+			p.Made++
+		}
+		if shown := followError("", of.Err); shown != nil {
 			refused = append(refused, &model.RefusedLine{Line: int32(lines[i].Line), Handle: lines[i].Handle, Error: shown})
 			p.Done = p.Done && shown.Code != apierr.CodeUnavailable && shown.Code != apierr.CodeTimeout
 		}

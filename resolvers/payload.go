@@ -43,18 +43,6 @@ func doneBy(ctx context.Context, viewer, other storage.UserID, o social.Outcome)
 	return d
 }
 
-// commonFields are the fields that all payloads between two users have.
-type commonFields struct {
-	viewer       *model.Viewer
-	user         *model.User
-	relationship *model.Relationship
-
-	followingEdge, followerEdge, blockEdge, muteEdge, dismissedEdge *model.UserEdge
-
-	request     *model.Request
-	requestEdge *model.RequestEdge
-}
-
 // sentBy is the request of the viewer that rows written have made, at most one.
 func sentBy(viewer storage.UserID, made []storage.Row) (rows []model.RequestRow) {
 	waits := map[model.RequestKind]storage.EdgeType{model.RequestKindFriend: storage.Pending, model.RequestKindFollow: storage.Requested}
@@ -83,34 +71,33 @@ func (s selection) requestEdges(ctx context.Context, viewer storage.UserID, made
 	return edges
 }
 
-// payload reads the selection of the parts, and whatever else the payload needs, once the write has arrived on the sides that are read.
-func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...prefetch.Objects) commonFields {
+// payload is that of a change between two users. It reads the selection once the write has arrived on the sides that are read.
+func (r *Resolver) payload(ctx context.Context, changed bool, d done) *model.RelationshipPayload {
+	s, pair := payloadSelection(ctx), storage.Pair{From: d.viewer, To: d.other}
 	r.await(ctx, d, s.readsInverse())
-	pair := storage.Pair{From: d.viewer, To: d.other}
-	more = append(more,
+	level := []prefetch.Objects{
 		s.viewerObjects(ctx, d.viewer, d.unsure),
 		s.userObjects(d.other),
 		prefetch.RowsOn(d.requests, s.of("request")),
 		prefetch.RowsOn(sentBy(d.viewer, d.made), s.below("requestEdge").of("node")),
-	)
-	if s.has("relationship") {
-		more = append(more, relationshipPairs{[]storage.Pair{pair}, s.of("relationship")})
 	}
-	prefetch.Fetch(ctx, more...)
-	p := commonFields{
-		viewer:       s.showViewer(ctx, d.viewer, d.unsure),
-		user:         s.user(ctx, "user", d.other, true),
-		relationship: s.relationship(ctx, pair),
+	if s.has("relationship") {
+		level = append(level, relationshipPairs{[]storage.Pair{pair}, s.of("relationship")})
+	}
+	prefetch.Fetch(ctx, level...)
+	made, here := [][]storage.Row{d.made}, prefetch.Here(ctx)
+	edge := func(f edgeField) *model.UserEdge { return s.madeEdges(ctx, f, d.viewer, made, here)[0] }
+	p := &model.RelationshipPayload{
+		Changed:      changed,
+		Viewer:       s.showViewer(ctx, d.viewer, d.unsure),
+		User:         s.user(ctx, "user", d.other, true),
+		Relationship: s.relationship(ctx, pair),
 
-		followingEdge: s.madeEdge(ctx, followingEdge, d),
-		followerEdge:  s.madeEdge(ctx, followerEdge, d),
-		blockEdge:     s.madeEdge(ctx, blockEdge, d),
-		muteEdge:      s.madeEdge(ctx, muteEdge, d),
-		dismissedEdge: s.madeEdge(ctx, dismissedEdge, d),
-		requestEdge:   s.requestEdges(ctx, d.viewer, [][]storage.Row{d.made}, prefetch.Here(ctx))[0],
+		FollowingEdge: edge(followingEdge), FollowerEdge: edge(followerEdge), BlockEdge: edge(blockEdge), MuteEdge: edge(muteEdge),
+		DismissedEdge: edge(dismissedEdge), RequestEdge: s.requestEdges(ctx, d.viewer, made, here)[0],
 	}
 	if len(d.requests) > 0 {
-		p.request = r.requestsOf(ctx, d.requests, s.of("request"), prefetch.Here(ctx, s.key("request")))[0]
+		p.Request = r.requestsOf(ctx, d.requests, s.of("request"), prefetch.Here(ctx, s.key("request")))[0]
 	}
 	return p
 }
@@ -162,11 +149,6 @@ func (s selection) madeEdges(ctx context.Context, f edgeField, viewer storage.Us
 	return edges
 }
 
-// madeEdge is the one of madeEdges that a payload shows; nil if there is none.
-func (s selection) madeEdge(ctx context.Context, f edgeField, d done) *model.UserEdge {
-	return s.madeEdges(ctx, f, d.viewer, [][]storage.Row{d.made}, prefetch.Here(ctx))[0]
-}
-
 // madeOne shows an object that the mutation has made, if it has, as the edge of its list; nil if that is not selected.
 func madeOne[E any](s selection, field string, made bool, show func(on selection, key string) E) *E {
 	if !made || !s.has(field) {
@@ -174,15 +156,6 @@ func madeOne[E any](s selection, field string, made bool, show func(on selection
 	}
 	edge := show(s.below(field), s.key(field))
 	return &edge
-}
-
-// towards is the payload of a change towards another user.
-func (p commonFields) towards(changed bool) *model.RelationshipPayload {
-	return &model.RelationshipPayload{
-		Changed: changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
-		FollowingEdge: p.followingEdge, FollowerEdge: p.followerEdge, BlockEdge: p.blockEdge, MuteEdge: p.muteEdge, DismissedEdge: p.dismissedEdge,
-		Request: p.request, RequestEdge: p.requestEdge,
-	}
 }
 
 // await waits until a payload that reads the inverse side sees the write.

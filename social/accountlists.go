@@ -85,27 +85,30 @@ func WithHandles(ctx context.Context, people storage.Answerer, handles []string)
 	return users, errs
 }
 
-// Bring does with others what a list of accounts says: accounts[i] is the line of others[i]. Each has its own outcome, in their order, as
-// of [Relations.Follow], [Relations.BlockMany] or [Relations.Relate]. A list of that name is made, for the user alone, unless there is one.
-// err is set if the user itself is unknown, or its shard did not answer.
-func (t *Relations) Bring(ctx context.Context, people storage.Answerer, lists storage.ListStore, user storage.UserID, kind AccountsKind, accounts []Account, others []storage.UserID) (changed []storage.Result[storage.Changed], stale bool, err error) {
-	switch kind {
-	case AccountFollows:
-		return t.Follow(ctx, people, user, others)
-	case AccountBlocks:
-		return t.BlockMany(ctx, people, user, others)
-	}
-	changed = make([]storage.Result[storage.Changed], len(others))
-	kinds := make(map[Account]storage.Kind) // by what lines of one kind have in common
+// Bring does with others what lines of a list of accounts say. Each has its own outcome, in their order, as of [WithHandles], of checkName, which
+// checks the names of lists, and of [Relations.Follow], [Relations.BlockMany] or [Relations.Relate]. A list of that name is made, for the user
+// alone, unless there is one. err is set if the user itself is unknown, or its shard did not answer.
+func (t *Relations) Bring(
+	ctx context.Context, store storage.Store, user storage.UserID, kind AccountsKind, lines []Account, checkName func(string) (string, error),
+) (others []storage.UserID, changed []storage.Result[storage.Changed], stale bool, err error) {
+	others, errs := WithHandles(ctx, store, storage.Each(lines, func(a Account) string { return a.Handle }))
+	changed = make([]storage.Result[storage.Changed], len(lines))
+	kinds := make(map[Account]storage.Kind) // by what lines of one kind have in common; of follows and blocks, none
 	of := make(map[storage.Kind][]int)
 	var order []storage.Kind
-	for i, a := range accounts {
+	for i, a := range lines {
+		if changed[i].Err = errs[i]; errs[i] == nil && kind == AccountLists {
+			a.List, changed[i].Err = checkName(a.List)
+		}
+		if changed[i].Err != nil {
+			continue
+		}
 		what := Account{List: a.List, PostsOnly: a.PostsOnly}
 		related, known := kinds[what]
 		switch {
-		case known:
+		case known, kind == AccountFollows, kind == AccountBlocks:
 		case kind == AccountLists:
-			list, _, err := lists.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: user, Number: int64(t.at())}, Name: a.List})
+			list, _, err := store.CreateList(ctx, storage.UserList{ListID: storage.ListID{Owner: user, Number: int64(t.at())}, Name: a.List})
 			if changed[i].Err = gone(user, err); err != nil {
 				continue
 			}
@@ -122,11 +125,20 @@ func (t *Relations) Bring(ctx context.Context, people storage.Answerer, lists st
 	}
 	for _, related := range order {
 		at := of[related]
-		made, lags := t.Relate(ctx, people, user, related, storage.Chosen(others, at), storage.DetailChange{})
+		var made []storage.Result[storage.Changed]
+		var lags bool
+		switch some := storage.Chosen(others, at); kind {
+		case AccountFollows:
+			made, lags, err = t.Follow(ctx, store, user, some)
+		case AccountBlocks:
+			made, lags, err = t.BlockMany(ctx, store, user, some)
+		default:
+			made, lags = t.Relate(ctx, store, user, related, some, storage.DetailChange{})
+		}
 		for k, i := range at {
 			changed[i] = made[k]
 		}
 		stale = stale || lags
 	}
-	return changed, stale, nil
+	return others, changed, stale, err
 }
