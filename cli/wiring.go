@@ -190,10 +190,12 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 	p.closers = append(p.closers, cluster.InBackground(sweeper.Run))
 	schemas := c.shape().schemas(root)
 	return gateway.Config{
-		Schema:         schemas.Schema,
-		Operators:      schemas.Operators,
-		PerRequest:     root.Attach,
-		Identify:       identify(p.identity),
+		Schema:     schemas.Schema,
+		Operators:  schemas.Operators,
+		PerRequest: root.Attach,
+		Identify: func(next http.Handler) http.Handler {
+			return identity.Middleware(p.identity.Verifier, p.identity.Proxies, next)
+		},
 		MayAsk:         identity.MayAsk,
 		H2C:            true,
 		MaxConnections: c.MaxConnections,
@@ -241,12 +243,6 @@ func (p *services) checks(settings *Settings) (list []gateway.Check) {
 		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return settings.agrees(ctx, p.store, p.redis) }},
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready},
 		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready})
-}
-
-func identify(s *identity.Service) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return identity.Middleware(s.Verifier, s.Proxies, next)
-	}
 }
 
 // party is the party that a connection counts for. A backend that may act for others opens

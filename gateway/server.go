@@ -82,17 +82,13 @@ func (s *server) executor(schema graphql.ExecutableSchema) *executor.Executor {
 	return exec
 }
 
-// executorFor is that of the schema that the caller may ask.
-func (s *server) executorFor(ctx context.Context) *executor.Executor {
-	if s.IsAdmin(ctx) {
-		return s.operators
-	}
-	return s.exec
-}
-
-// Dispatch implements [live.Executor].
+// Dispatch implements [live.Executor], by the schema that the caller may ask.
 func (s *server) Dispatch(ctx context.Context, op documents.Operation) (graphql.ResponseHandler, context.Context) {
-	return s.executorFor(ctx).DispatchOperation(ctx, op.OperationContext)
+	exec := s.exec
+	if s.IsAdmin(ctx) {
+		exec = s.operators
+	}
+	return exec.DispatchOperation(ctx, op.OperationContext)
 }
 
 // aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a

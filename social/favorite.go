@@ -45,7 +45,7 @@ func (t *Relations) favorite(ctx context.Context, user storage.UserID, post stor
 		return changed, false, gone(user, result.Err)
 	}
 	changed = result.Value
-	return changed, changed.Changed && t.Redundancy.Propagate(ctx, changed.Written()) != nil, nil
+	return changed, changed.Changed && t.propagate(ctx, changed.Written()), nil
 }
 
 // FavoritedByPlace is the place of a favorite among those of its post.

@@ -86,7 +86,7 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 		_, stale = t.settle(ctx, written)
 		return stale, err
 	}
-	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil, err
+	return t.propagate(ctx, written), err
 }
 
 // options bound how many users one may follow, block, and ask.

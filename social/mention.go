@@ -53,8 +53,6 @@ func (t *Relations) Mention(ctx context.Context, people storage.Answerer, post s
 		}
 		written = append(written, r.Value.Written()...)
 	}
-	if len(written) > 0 {
-		_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
-	}
+	t.propagate(ctx, written)
 	return nil
 }

@@ -106,7 +106,7 @@ func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storag
 			*made = r
 		}
 	}
-	stale = len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil
+	stale = t.propagate(ctx, written)
 	for i, end := range ends { // named twice
 		if k, same := first[end]; same && k != i && errs[i] == nil {
 			results[i] = results[k]
@@ -147,9 +147,7 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 				written = append(written, r.Value.Written()...)
 			}
 		}
-		if len(written) > 0 {
-			_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
-		}
+		t.propagate(ctx, written)
 	}
 	return failed
 }

@@ -169,10 +169,12 @@ func (t *Relations) settle(ctx context.Context, written []storage.Written) (all 
 		all = append(all, fresh...)
 		fresh = also
 	}
-	if len(all) == 0 {
-		return nil, false
-	}
-	return all, t.Redundancy.Propagate(ctx, all) != nil || stale
+	return all, t.propagate(ctx, all) || stale
+}
+
+// propagate hands over rows. stale: other sides are missing, see [Redundancy].
+func (t *Relations) propagate(ctx context.Context, written []storage.Written) (stale bool) {
+	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil
 }
 
 // inverse applies the rows of one side that have not been applied yet, and marks those that it has

@@ -45,7 +45,7 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 		viewer.Identity = storage.Identity{Issuer: from.issuer, Subject: subjectOf(claims, from.userClaim)}
 		viewer.ID, err = v.mapped(ctx, viewer.Identity)
 	} else {
-		viewer.ID = userOf(claims, from.userClaim)
+		viewer.ID, _ = parseUserID(subjectOf(claims, from.userClaim)) // 0 if the token names nobody
 	}
 	switch {
 	case err != nil && !isService:
@@ -125,12 +125,6 @@ func subjectOf(claims jwt.MapClaims, name string) string {
 		return claim.String()
 	}
 	return ""
-}
-
-// userOf reads the user's id, 0 if the token names none.
-func userOf(claims jwt.MapClaims, name string) storage.UserID {
-	id, _ := parseUserID(subjectOf(claims, name))
-	return id
 }
 
 // scopesOf reads `scope` (RFC 8693 §4.2: text, separated by blanks) or, without

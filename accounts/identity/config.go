@@ -105,8 +105,3 @@ func (c Config) check() error {
 }
 
 var errNoAudience = errors.New("the audience must be set: a provider signs tokens for other services, too")
-
-// named reports whether there is at least one audience, and no empty one.
-func named(audience []string) bool {
-	return len(audience) > 0 && !slices.Contains(audience, "")
-}

@@ -93,7 +93,7 @@ func (p Provider) check() error {
 	switch {
 	case p.Issuer == "" || p.JWKS == "":
 		return errors.New("it lacks issuer or jwks")
-	case !named(p.Audience):
+	case len(p.Audience) == 0 || slices.Contains(p.Audience, ""):
 		return errNoAudience
 	case slices.Contains(reservedClaims, p.UserClaim):
 		return fmt.Errorf("claim %q cannot hold the user's id", p.UserClaim)

@@ -261,7 +261,7 @@ func (t *turns) enqueue(who Party, k kind, cost uint64) *waiter {
 		w.kind, t.free = free, time.Now()
 	}
 	if k == costly && t.costly >= t.most {
-		last := slices.MaxFunc(t.waiting, func(a, b *waiter) int { return cmp.Or(cmp.Compare(a.kind, b.kind), byTag(a, b)) })
+		last := slices.MaxFunc(t.waiting, func(a, b *waiter) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.tag, b.tag)) })
 		if last.tag <= w.tag {
 			return nil
 		}
@@ -308,8 +308,6 @@ func (t *turns) serve() {
 		t.leave(next)
 	}
 }
-
-func byTag(a, b *waiter) int { return cmp.Compare(a.tag, b.tag) }
 
 // join lets a request wait. The caller holds the lock.
 func (t *turns) join(w *waiter) {

@@ -92,7 +92,7 @@ func (c *Costs) Queued(op *graphql.OperationContext) (cost uint64) {
 	w := costWalk{rules: c.rules, vars: op.Variables}
 	for _, selection := range op.Operation.SelectionSet {
 		field, ok := selection.(*ast.Field)
-		if list, _ := directivesOf(selection); ok && w.included(list) && c.rules[field.Definition].queued {
+		if list, _ := selections.Parts(selection); ok && w.included(list) && c.rules[field.Definition].queued {
 			cost = sum(cost, c.rules[field.Definition].weight)
 		}
 	}
@@ -136,7 +136,7 @@ type costWalk struct {
 func (w *costWalk) set(set ast.SelectionSet) amount {
 	var total amount
 	for _, selection := range set {
-		if list, _ := directivesOf(selection); !w.included(list) {
+		if list, _ := selections.Parts(selection); !w.included(list) {
 			continue
 		}
 		switch selection := selection.(type) {
@@ -223,19 +223,6 @@ func (w *costWalk) included(directives ast.DirectiveList) bool {
 		}
 	}
 	return true
-}
-
-// directivesOf is the directives of a selection, and what is selected below it; of a spread, nothing.
-func directivesOf(selection ast.Selection) (ast.DirectiveList, ast.SelectionSet) {
-	switch selection := selection.(type) {
-	case *ast.Field:
-		return selection.Directives, selection.SelectionSet
-	case *ast.InlineFragment:
-		return selection.Directives, selection.SelectionSet
-	case *ast.FragmentSpread:
-		return selection.Directives, nil
-	}
-	return nil, nil
 }
 
 // limitless is where sums and products saturate: the greatest integer that every

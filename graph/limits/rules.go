@@ -99,7 +99,7 @@ func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefiniti
 	case isConnection(parent) && (field.Name == "edges" || field.Name == "nodes"),
 		hasOutcomes(parent) && field.Name == "outcomes":
 		return rule{kind: item}, true
-	case isSliced(field):
+	case field.Arguments.ForName("first") != nil || field.Arguments.ForName("last") != nil:
 		return rule{kind: list, length: pageLength}, true
 	case len(lists) > 0:
 		return rule{kind: list, length: lengthOfArguments(lists)}, true
@@ -114,10 +114,6 @@ func isConnection(d *ast.Definition) bool { return d != nil && d.Fields.ForName(
 func hasOutcomes(d *ast.Definition) bool { return d != nil && d.Fields.ForName("outcomes") != nil }
 
 func isList(t *ast.Type) bool { return t.Elem != nil }
-
-func isSliced(field *ast.FieldDefinition) bool {
-	return field.Arguments.ForName("first") != nil || field.Arguments.ForName("last") != nil
-}
 
 // listArguments are the arguments of a field that are lists, or one of several lists.
 func listArguments(schema *ast.Schema, field *ast.FieldDefinition) []string {

@@ -1,6 +1,10 @@
 package limits
 
-import "github.com/vektah/gqlparser/v2/ast"
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/selections"
+)
 
 // checkDirectives counts the directives of selections and definitions.
 func (s *shape) checkDirectives() error {
@@ -16,7 +20,7 @@ func (s *shape) checkDirectives() error {
 	}
 	for _, set := range s.sets() {
 		s.walk(set, nil, func(one ast.Selection) bool {
-			list, _ := directivesOf(one)
+			list, _ := selections.Parts(one)
 			count += len(list)
 			return true
 		})
@@ -62,7 +66,7 @@ func (s *shape) walk(set ast.SelectionSet, seen map[string]bool, visit func(ast.
 		if !visit(selection) {
 			return false
 		}
-		_, below := directivesOf(selection)
+		_, below := selections.Parts(selection)
 		if spread, ok := selection.(*ast.FragmentSpread); ok && seen != nil && !seen[spread.Name] {
 			seen[spread.Name] = true
 			if f := s.fragments[spread.Name]; f != nil {

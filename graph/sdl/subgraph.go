@@ -52,7 +52,7 @@ func Subgraph(schema *ast.Schema, p selections.Prefix) (string, error) {
 		delete(own.Directives, name)
 	}
 	rename(own, p)
-	return linked(own), nil
+	return "extend schema @link(url: " + federation + ")\n\n" + text(own), nil
 }
 
 // shared are the directives of a field that other schemas know, as Federation writes them: a weight
@@ -86,9 +86,4 @@ func keys(schema *ast.Schema, d *ast.Definition) (list ast.DirectiveList) {
 		})
 	}
 	return list
-}
-
-// linked is the text of a schema with its `@link`.
-func linked(schema *ast.Schema) string {
-	return "extend schema @link(url: " + federation + ")\n\n" + text(schema)
 }

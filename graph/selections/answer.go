@@ -156,13 +156,13 @@ const noLimit = math.MaxInt
 // AnswerOnce answers an operation that has one answer, which data makes for an execution.
 func AnswerOnce[E any](op *graphql.OperationContext, ec E, data func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
 	given := false
-	return func(ctx context.Context) *graphql.Response {
+	return AnswerEach(func(ctx context.Context) graphql.Marshaler {
 		if given {
 			return nil
 		}
 		given = true
-		return &graphql.Response{Data: textOf(ctx, data(ec, ctx, op.Operation.SelectionSet))}
-	}
+		return data(ec, ctx, op.Operation.SelectionSet)
+	})
 }
 
 // AnswerEach answers an operation whose answers come one after another, until there are no more.

@@ -286,15 +286,21 @@ func (m *Memo) varies(doc *ast.QueryDocument) bool {
 }
 
 func hasDirectives(s ast.Selection) bool {
+	directives, below := Parts(s)
+	return len(directives) > 0 || slices.ContainsFunc(below, hasDirectives)
+}
+
+// Parts is the directives of a selection, and what is selected below it; of a spread, nothing.
+func Parts(s ast.Selection) (ast.DirectiveList, ast.SelectionSet) {
 	switch s := s.(type) {
 	case *ast.Field:
-		return len(s.Directives) > 0 || slices.ContainsFunc(s.SelectionSet, hasDirectives)
+		return s.Directives, s.SelectionSet
 	case *ast.InlineFragment:
-		return len(s.Directives) > 0 || slices.ContainsFunc(s.SelectionSet, hasDirectives)
+		return s.Directives, s.SelectionSet
 	case *ast.FragmentSpread:
-		return len(s.Directives) > 0
+		return s.Directives, nil
 	}
-	return true
+	return nil, nil
 }
 
 func (p *Plan) object(op *graphql.OperationContext, typeName string, sel ast.SelectionSet) *Object {

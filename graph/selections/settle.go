@@ -37,17 +37,12 @@ type settling struct {
 
 func (s *settling) selections(set ast.SelectionSet) {
 	for _, selection := range set {
-		switch selection := selection.(type) {
-		case *ast.Field:
-			s.arguments(selection.Arguments)
-			s.directives(selection.Directives)
-			s.selections(selection.SelectionSet)
-		case *ast.InlineFragment:
-			s.directives(selection.Directives)
-			s.selections(selection.SelectionSet)
-		case *ast.FragmentSpread:
-			s.directives(selection.Directives)
+		if field, is := selection.(*ast.Field); is {
+			s.arguments(field.Arguments)
 		}
+		directives, below := Parts(selection)
+		s.directives(directives)
+		s.selections(below)
 	}
 }
 

@@ -54,20 +54,11 @@ func mayFit(t *fields.Type, sel ast.SelectionSet) bool {
 }
 
 func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet) *template {
-	p := &template{typeName: PrefixOf(op).Type(t.Name), steps: make([]step, 0, len(sel))}
-	if Simple(sel) {
-		p.fixed = true
-		for _, s := range sel {
-			if f := s.(*ast.Field); !p.add(op, t, f, f.SelectionSet) {
-				return nil
-			}
-		}
-		return p
-	}
 	all, err := Collect(op, sel, t.Is)
 	if err != nil {
 		return nil
 	}
+	p := &template{typeName: PrefixOf(op).Type(t.Name), steps: make([]step, 0, len(all)), fixed: Simple(sel)}
 	for _, f := range all {
 		if !p.add(op, t, f.Field, f.Selections) {
 			return nil
@@ -136,21 +127,16 @@ func (p *template) failsIn(value *fields.Value, v any) bool {
 // append writes an object, or a list of them. A list ends when the answer gets longer
 // than most.
 func (p *template) append(to []byte, v any, most int) []byte {
-	list, ok := v.(elements)
-	if !ok {
-		return p.appendObject(to, v, most)
+	if _, ok := v.(elements); ok {
+		return p.appendList(to, listed, v, most)
 	}
-	to = append(to, '[')
-	for i, one := range list {
-		if len(to) > most {
-			break
-		}
-		if i > 0 {
-			to = append(to, ',')
-		}
-		to = p.appendObject(to, one, most)
-	}
-	return append(to, ']')
+	return p.appendObject(to, v, most)
+}
+
+// listed are elements as a list that they have.
+var listed = &fields.Value{
+	Len: func(v any) int { return len(v.(elements)) },
+	At:  func(v any, i int) any { return v.(elements)[i] },
 }
 
 func (p *template) appendObject(to []byte, v any, most int) []byte {
