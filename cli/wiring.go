@@ -200,7 +200,7 @@ func (c *ServeCmd) gateway(settings *Settings, p *services) gateway.Config {
 		H2C:            true,
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
-			Init: p.identity.Verifier.FromInit, Expires: identity.Expires, Revoked: p.revoked, Party: party,
+			Init: p.identity.Verifier.FromInit, Expires: identity.Expires, Revoked: p.identity.Verifier.Watch, Party: party,
 			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: max(1, c.MaxConnections/20),
 			MaxUserConnections: max(1, c.MaxConnections/100), MaxUserSubscriptions: max(1, c.MaxConnections/20),
 		},
@@ -254,12 +254,6 @@ func party(ctx context.Context) quota.Party {
 		who.Address = identity.AddressKey(identity.AddressOf(ctx))
 	}
 	return who
-}
-
-// revoked ends a connection whose token ends by a changed password.
-func (p *services) revoked(ctx context.Context, end func()) (callOff func()) {
-	caller, _ := identity.Caller(ctx)
-	return p.identity.Verifier.Watch(caller, end)
 }
 
 // pages are the query page and the app. Without --demo they contain nothing of the demo graph.

@@ -1,8 +1,6 @@
 package loaders
 
 import (
-	"hash/maphash"
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -210,20 +208,17 @@ func (b *batch[K, V]) end(err error) {
 }
 
 // A SmallMap is a map of few keys, in the order in which they came: most requests ask for one, or for fifty, and ask for them again in
-// their order. A Go map of fifty pairs of ids takes 4.5 kB, and one of a single page of a list as much as one of eight, 1.4 kB. A
-// SmallMap takes no more than its keys and values while these are few, and 8 to 16 bytes a key if they are many.
+// their order. A Go map of a single page of a list takes as much as one of eight, 1.4 kB. A SmallMap takes no more than its keys and
+// values while these are few.
 type SmallMap[K comparable, V any] struct {
 	keys   []K
 	values []V
-	slots  []uint32 // a hash table with open addressing, at least twice as large as the keys: places, from 1 on; nil: there are few
-	last   int      // the place found last, from 0 on: usually the key behind it is requested next
+	places map[K]int32 // of the keys, from 0 on; nil: there are few
+	last   int         // the place found last: usually the key behind it is requested next
 }
 
 // few is the number of keys up to which they are searched one by one.
 const few = 8
-
-// seed keeps clients from choosing ids that collide.
-var seed = maphash.MakeSeed()
 
 // Keys are all keys. The caller does not change them.
 func (m *SmallMap[K, V]) Keys() []K { return m.keys }
@@ -260,11 +255,11 @@ func (m *SmallMap[K, V]) find(key K) int {
 			return at
 		}
 	}
-	var at int
-	if m.slots == nil {
+	at := -1
+	if m.places == nil {
 		at = slices.Index(m.keys, key)
-	} else {
-		at = int(m.slots[m.slot(key)]) - 1
+	} else if place, ok := m.places[key]; ok {
+		at = int(place)
 	}
 	if at >= 0 {
 		m.last = at
@@ -272,40 +267,22 @@ func (m *SmallMap[K, V]) find(key K) int {
 	return at
 }
 
-// slot is the slot of a key or, if the map does not have it, the one that it would take.
-func (m *SmallMap[K, V]) slot(key K) uint64 {
-	mask := uint64(len(m.slots) - 1)
-	for i := maphash.Comparable(seed, key) & mask; ; i = (i + 1) & mask {
-		if at := m.slots[i]; at == 0 || m.keys[at-1] == key {
-			return i
-		}
-	}
-}
-
 // insert adds a key that the map does not have.
 func (m *SmallMap[K, V]) insert(key K, value V) {
-	m.keys, m.values = append(m.keys, key), append(m.values, value)
-	switch n := len(m.keys); {
-	case n <= few && m.slots == nil:
-	case 2*n > len(m.slots):
-		m.index(n)
-	default:
-		m.slots[m.slot(key)] = uint32(n)
+	m.room(1)
+	if m.places != nil {
+		m.places[key] = int32(len(m.keys))
 	}
+	m.keys, m.values = append(m.keys, key), append(m.values, value)
 }
 
 // room makes room for more keys.
 func (m *SmallMap[K, V]) room(more int) {
 	m.keys, m.values = slices.Grow(m.keys, more), slices.Grow(m.values, more)
-	if n := len(m.keys) + more; n > few && 2*n > len(m.slots) {
-		m.index(n)
-	}
-}
-
-// index makes the table large enough for a number of keys.
-func (m *SmallMap[K, V]) index(keys int) {
-	m.slots = make([]uint32, 1<<bits.Len(uint(2*keys-1)))
-	for at, key := range m.keys {
-		m.slots[m.slot(key)] = uint32(at + 1)
+	if n := len(m.keys) + more; n > few && m.places == nil {
+		m.places = make(map[K]int32, n)
+		for at, key := range m.keys {
+			m.places[key] = int32(at)
+		}
 	}
 }

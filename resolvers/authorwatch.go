@@ -18,37 +18,37 @@ import (
 )
 
 func (r subscriptions) FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error) {
-	return authorSubscribes(ctx, r.Resolver, newFavorites{})
+	return authorSubscribes(ctx, r.Resolver, newFavorites)
 }
 
 func (r subscriptions) CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error) {
-	return authorSubscribes(ctx, r.Resolver, newComments{})
+	return authorSubscribes(ctx, r.Resolver, newComments)
 }
 
 // authorNews is what others do with posts: rows R with keys K, sent as A.
-type authorNews[K comparable, R, A any] interface {
+type authorNews[K comparable, R, A any] struct {
+	lookup *storage.LookupKind[K, R]
 	// keyOf is the key of the row that an event has added, with the post's author; false if the event has added no row.
-	keyOf(e events.Event) (K, bool)
-	// read reads rows, without those that no longer exist.
-	read(ctx context.Context, keys []K) ([]R, error)
+	keyOf func(e events.Event) (K, bool)
 	// stored is what the rows are in the list of what concerns an author, and named is the key of one of them.
-	stored() storage.ReactionKind
-	named(author storage.UserID, r storage.Reaction) K
+	stored storage.ReactionKind
+	named  func(author storage.UserID, r storage.Reaction) K
 	// facts says what a row is.
-	facts(row R) facts[K]
+	facts func(row R) facts[K]
 	// onUsers is the selection on the users.
-	onUsers(s selection) []*selections.Object
+	onUsers func(s selection) []*selections.Object
 	// convert makes the answers of rows whose posts and users have been fetched.
-	convert(ctx context.Context, s selection, rows []R, posts []*model.Post, viewer *model.Viewer) []A
+	convert func(ctx context.Context, s selection, rows []R, posts []*model.Post, viewer *model.Viewer) []A
 }
 
 // facts is what every row of the news has.
 type facts[K comparable] struct {
-	key  K
-	post storage.PostID
-	by   storage.UserID
-	at   storage.Micros
-	late bool // it may arrive long after its time, by replication
+	key   K
+	post  storage.PostID
+	by    storage.UserID
+	at    storage.Micros
+	late  bool // it may arrive long after its time, by replication
+	ended bool // it says that there is none any more
 }
 
 // authorSubscribes subscribes the viewer to what others do with its posts. After an event it reads what it sends on the viewer's own shard.
@@ -84,7 +84,18 @@ func (w *authorWatch[K, R, A]) Begin(ctx context.Context) (known []R, err error)
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
-	return w.news.read(ctx, keys)
+	return w.read(ctx, keys)
+}
+
+// read reads rows, without those that no longer exist.
+func (w *authorWatch[K, R, A]) read(ctx context.Context, keys []K) (rows []R, err error) {
+	for _, r := range loaders.Of(loaders.For(ctx), w.news.lookup).Fetch(keys) {
+		if r.Found && !w.news.facts(r.Value).ended {
+			rows = append(rows, r.Value)
+		}
+		err = cmp.Or(err, r.Err)
+	}
+	return rows, err
 }
 
 func (w *authorWatch[K, R, A]) Read(ctx context.Context, e events.Event) (rows []R, more bool, err error) {
@@ -120,7 +131,7 @@ func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.l
 
 // miss lists what may have been done with the viewer's posts since the newest row that was sent, oldest first.
 func (w *authorWatch[K, R, A]) miss(ctx context.Context) (keys []K, err error) {
-	query := storage.ReactionsQuery{User: w.viewer, Kind: w.news.stored(), Limit: maxMissed}
+	query := storage.ReactionsQuery{User: w.viewer, Kind: w.news.stored, Limit: maxMissed}
 	page := loaders.Of(loaders.For(ctx), storage.ReactionLookups).Get(query)
 	for _, r := range slices.Backward(page.Value) {
 		if r.CreatedAt >= w.oldest() {
@@ -133,7 +144,7 @@ func (w *authorWatch[K, R, A]) miss(ctx context.Context) (keys []K, err error) {
 // shown reads rows. It leaves out rows that the viewer itself has written, and
 // rows of posts that no longer exist, or of users who are hidden from the viewer or no longer exist.
 func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error) {
-	rows, err := w.news.read(ctx, keys)
+	rows, err := w.read(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -183,85 +194,55 @@ func (w *authorWatch[K, R, A]) Send(ctx context.Context, rows []R) []A {
 	return w.news.convert(ctx, s, rows, nodes, s.showViewer(ctx, w.viewer, true))
 }
 
-// newFavorites is what favoriteAdded sends.
-type newFavorites struct{}
-
-func (newFavorites) keyOf(e events.Event) (storage.Pair, bool) {
-	return e.Edge.Pair(), e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Favorited
-}
-
-func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []storage.Edge, err error) {
-	for _, r := range loaders.Of(loaders.For(ctx), storage.EdgeLookups[storage.FavoriteInbox]).Fetch(keys) {
-		if r.Value.Type == storage.Favorited {
-			rows = append(rows, r.Value)
+// newFavorites are what favoriteAdded sends.
+var newFavorites = authorNews[storage.Pair, storage.Edge, *model.FavoriteAdded]{
+	lookup: storage.EdgeLookups[storage.FavoriteInbox],
+	stored: storage.PostFavorites,
+	keyOf: func(e events.Event) (storage.Pair, bool) {
+		return e.Edge.Pair(), e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Favorited
+	},
+	named: func(author storage.UserID, r storage.Reaction) storage.Pair {
+		return storage.Pair{From: r.By, To: author, Item: r.Post}
+	},
+	facts: func(e storage.Edge) facts[storage.Pair] {
+		return facts[storage.Pair]{key: e.Pair(), post: e.Pair().PostID(), by: e.From, at: e.UpdateTime, late: true, ended: e.Type != storage.Favorited}
+	},
+	onUsers: func(s selection) []*selections.Object { return s.below("edge").of("node") },
+	convert: func(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post, viewer *model.Viewer) []*model.FavoriteAdded {
+		list := make([]*model.FavoriteAdded, len(rows))
+		for i, row := range rows {
+			user := s.below("edge").user(ctx, "node", row.From, true, s.key("edge"))
+			at := prefetch.Spell(prefetch.Unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row))
+			list[i] = &model.FavoriteAdded{Edge: &model.UserEdge{Cursor: at, Node: user, Since: row.UpdateTime.Time()}, Post: posts[i], Viewer: viewer}
 		}
-		err = cmp.Or(err, r.Err)
-	}
-	return rows, err
+		return list
+	},
 }
 
-func (newFavorites) stored() storage.ReactionKind { return storage.PostFavorites }
-
-func (newFavorites) named(author storage.UserID, r storage.Reaction) storage.Pair {
-	return storage.Pair{From: r.By, To: author, Item: r.Post}
-}
-
-func (newFavorites) facts(e storage.Edge) facts[storage.Pair] {
-	return facts[storage.Pair]{key: e.Pair(), post: e.Pair().PostID(), by: e.From, at: e.UpdateTime, late: true}
-}
-
-func (newFavorites) onUsers(s selection) []*selections.Object { return s.below("edge").of("node") }
-
-func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post, viewer *model.Viewer) []*model.FavoriteAdded {
-	list := make([]*model.FavoriteAdded, len(rows))
-	for i, row := range rows {
-		user := s.below("edge").user(ctx, "node", row.From, true, s.key("edge"))
-		at := prefetch.Spell(prefetch.Unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row))
-		list[i] = &model.FavoriteAdded{Edge: &model.UserEdge{Cursor: at, Node: user, Since: row.UpdateTime.Time()}, Post: posts[i], Viewer: viewer}
-	}
-	return list
-}
-
-// newComments is what commentAdded sends.
-type newComments struct{}
-
-func (newComments) keyOf(e events.Event) (storage.CommentID, bool) {
-	return storage.CommentID{Author: e.Post.Author, Number: e.Post.Comment}, e.Post.News == storage.PostCommented
-}
-
-func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []storage.Comment, err error) {
-	for _, r := range loaders.Of(loaders.For(ctx), storage.CommentLookups).Fetch(keys) {
-		if r.Found {
-			rows = append(rows, r.Value)
+// newComments are what commentAdded sends.
+var newComments = authorNews[storage.CommentID, storage.Comment, *model.CommentAdded]{
+	lookup: storage.CommentLookups,
+	stored: storage.PostComments,
+	keyOf: func(e events.Event) (storage.CommentID, bool) {
+		return storage.CommentID{Author: e.Post.Author, Number: e.Post.Comment}, e.Post.News == storage.PostCommented
+	},
+	named: func(author storage.UserID, r storage.Reaction) storage.CommentID {
+		return storage.CommentID{Author: author, Number: r.Number}
+	},
+	facts: func(c storage.Comment) facts[storage.CommentID] {
+		return facts[storage.CommentID]{key: c.CommentID, post: storage.PostID{Author: c.Author, Number: c.Post}, by: c.By, at: c.CreatedAt}
+	},
+	onUsers: func(s selection) []*selections.Object { return s.below("edge").below("node").of("author") },
+	convert: func(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post, viewer *model.Viewer) []*model.CommentAdded {
+		nodes, on := make([]*model.Comment, len(rows)), s.below("edge")
+		if on.has("node") {
+			nodes = commentsOf(ctx, rows, on.of("node"), prefetch.Here(ctx, s.key("edge"), on.key("node")))
 		}
-		err = cmp.Or(err, r.Err)
-	}
-	return rows, err
-}
-
-func (newComments) stored() storage.ReactionKind { return storage.PostComments }
-
-func (newComments) named(author storage.UserID, r storage.Reaction) storage.CommentID {
-	return storage.CommentID{Author: author, Number: r.Number}
-}
-
-func (newComments) facts(c storage.Comment) facts[storage.CommentID] {
-	return facts[storage.CommentID]{key: c.CommentID, post: storage.PostID{Author: c.Author, Number: c.Post}, by: c.By, at: c.CreatedAt}
-}
-
-func (newComments) onUsers(s selection) []*selections.Object {
-	return s.below("edge").below("node").of("author")
-}
-
-func (newComments) convert(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post, viewer *model.Viewer) []*model.CommentAdded {
-	nodes, on := make([]*model.Comment, len(rows)), s.below("edge")
-	if on.has("node") {
-		nodes = commentsOf(ctx, rows, on.of("node"), prefetch.Here(ctx, s.key("edge"), on.key("node")))
-	}
-	list := make([]*model.CommentAdded, len(rows))
-	for i, row := range rows {
-		edge := commentEdge(row, nodes[i])
-		list[i] = &model.CommentAdded{Edge: &edge, Post: posts[i], Viewer: viewer}
-	}
-	return list
+		list := make([]*model.CommentAdded, len(rows))
+		for i, row := range rows {
+			edge := commentEdge(row, nodes[i])
+			list[i] = &model.CommentAdded{Edge: &edge, Post: posts[i], Viewer: viewer}
+		}
+		return list
+	},
 }

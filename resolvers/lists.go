@@ -59,6 +59,11 @@ func plainList(side storage.Side) *listField {
 	return &listField{setOf(parse, ahead, func(q setQuestion, ctx context.Context) (userPage, error) { return q.selected(ctx, side, false) }), side}
 }
 
+// Parse implements [selections.Read].
+func (l *listField) Parse(ctx context.Context, f *selections.Field) any {
+	return prefetch.Parsed(l.parse(ctx, f))
+}
+
 func (l *listField) Ask(ctx context.Context, level *prefetch.Level, f *selections.Field, users []storage.UserID) {
 	args, err := prefetch.ArgumentsOf[setArguments](level.Request, f)
 	if err != nil || args.choice != nil {

@@ -68,7 +68,7 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 		muted, err := q.graph.LeftOut(ctx, q.user, storage.SuggestionAnswers)
 		dismissed, failed := q.graph.Related(ctx, q.user, storage.Dismissals) // which have been read
 		since := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL))
-		asked, fails := q.graph.Asked(ctx, q.user, r.Relations.MaxPending, since)
+		asked, fails := q.graph.Asked(ctx, q.user, social.MaxPending, since)
 		if err := cmp.Or(err, failed, fails); err != nil {
 			return userPage{}, err
 		}

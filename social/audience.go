@@ -23,7 +23,7 @@ type Audience struct {
 
 	noticed Noticed
 	absent  HiddenUsers
-	blocks  []storage.UserID // in a block with the viewer, ascending
+	blocks  []storage.UserID // in a block with the viewer, ascending, without itself
 
 	once   sync.Once
 	hidden []storage.UserID
@@ -35,6 +35,9 @@ type Audience struct {
 // NewAudience makes the audience of one request. absent may be nil; blocks are those
 // of [storage.BlockLookups].
 func NewAudience(viewer storage.UserID, absent HiddenUsers, blocks []storage.UserID) *Audience {
+	if has(blocks, viewer) {
+		blocks = slices.DeleteFunc(slices.Clone(blocks), func(id storage.UserID) bool { return id == viewer })
+	}
 	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
 }
 
@@ -78,11 +81,13 @@ func (a *Audience) leavesOut(id storage.UserID, muted []storage.UserID) bool {
 
 // InBlock reports whether a user blocks the viewer, or is blocked by the viewer.
 func (a *Audience) InBlock(id storage.UserID) bool {
-	if a == nil {
-		return false
-	}
-	_, found := slices.BinarySearch(a.blocks, id)
-	return found && id != a.Viewer
+	return has(a.blocked(), id)
+}
+
+// has reports whether an id is among ascending ones.
+func has(ids []storage.UserID, id storage.UserID) bool {
+	_, found := slices.BinarySearch(ids, id)
+	return found
 }
 
 // IsAbsent reports whether a user is hidden from all other users.
@@ -206,10 +211,7 @@ func (a *Audience) blocked() []storage.UserID {
 	if a == nil {
 		return nil
 	}
-	if _, found := slices.BinarySearch(a.blocks, a.Viewer); !found {
-		return a.blocks
-	}
-	return slices.DeleteFunc(slices.Clone(a.blocks), func(id storage.UserID) bool { return id == a.Viewer })
+	return a.blocks
 }
 
 // shownOf is a term of numbered sets, without hidden users.

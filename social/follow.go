@@ -89,12 +89,17 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	return t.propagate(ctx, written), err
 }
 
+// propagate hands over rows. stale: other sides are missing, see [Redundancy].
+func (t *Relations) propagate(ctx context.Context, written []storage.Written) (stale bool) {
+	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil
+}
+
 // options bound how many users one may follow, block, and ask.
 func (t *Relations) options() storage.ChangeOptions {
 	rules := t.Rules.Load()
 	return storage.ChangeOptions{
 		MaxFollowing: rules.MaxFollowing, MaxBlocks: rules.MaxFollowing,
-		TTL: rules.RequestTTL, Pause: rules.RequestPause, MaxPending: t.MaxPending, Inverse: t.Redundancy.Inline(),
+		TTL: rules.RequestTTL, Pause: rules.RequestPause, MaxPending: MaxPending, Inverse: t.Redundancy.Inline(),
 	}
 }
 

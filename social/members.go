@@ -280,9 +280,3 @@ func distinct(ids []storage.UserID) []storage.UserID {
 	ids = slices.Sorted(slices.Values(ids))
 	return slices.Compact(ids)
 }
-
-// has reports whether an id is among ascending ones.
-func has(ids []storage.UserID, id storage.UserID) bool {
-	_, found := slices.BinarySearch(ids, id)
-	return found
-}

@@ -64,9 +64,6 @@ type RelationsConfig struct {
 
 	// Rules are loaded at each write: they may change. Defaults to [NewRules] without a limit.
 	Rules *atomic.Pointer[Rules]
-	// MaxPending is how many of a user's requests may be pending. Defaults to
-	// [DefaultMaxPending].
-	MaxPending int
 
 	// HiddenUsers are hidden: nobody can follow, block or ask them. Defaults to nobody.
 	HiddenUsers HiddenUsers
@@ -74,11 +71,11 @@ type RelationsConfig struct {
 	Now func() time.Time
 }
 
-// Defaults.
 const (
-	DefaultMaxFollowing = 5000
+	// MaxPending is how many of a user's requests may be pending.
+	MaxPending = 1000
+
 	DefaultRequestPause = 7 * 24 * time.Hour
-	DefaultMaxPending   = 1000
 )
 
 // NewRelations makes the rules over a store.
@@ -86,7 +83,6 @@ func NewRelations(cfg RelationsConfig) *Relations {
 	if cfg.Rules == nil {
 		cfg.Rules = NewRules(Rules{})
 	}
-	cfg.MaxPending = cmp.Or(cfg.MaxPending, DefaultMaxPending)
 	if cfg.HiddenUsers == nil {
 		cfg.HiddenUsers = nobody{}
 	}

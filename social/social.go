@@ -172,11 +172,6 @@ func (t *Relations) settle(ctx context.Context, written []storage.Written) (all 
 	return all, t.propagate(ctx, all) || stale
 }
 
-// propagate hands over rows. stale: other sides are missing, see [Redundancy].
-func (t *Relations) propagate(ctx context.Context, written []storage.Written) (stale bool) {
-	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil
-}
-
 // inverse applies the rows of one side that have not been applied yet, and marks those that it has
 // applied. It returns their consequences.
 func (t *Relations) inverse(ctx context.Context, side storage.Side, rows []storage.Written) (also []storage.Written, err error) {

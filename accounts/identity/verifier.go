@@ -192,13 +192,14 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 	return viewer, nil
 }
 
-// Watch calls end, once and soon, when the viewer's token ends because the user has changed the
+// Watch calls end, once and soon, when the token of the caller ends because the user has changed the
 // password or signed out. The function that it returns cancels that.
-func (v *Verifier) Watch(viewer Viewer, end func()) (callOff func()) {
-	if v.passwords == nil || !viewer.endsByPassword {
+func (v *Verifier) Watch(ctx context.Context, end func()) (callOff func()) {
+	caller, _ := Caller(ctx)
+	if v.passwords == nil || !caller.endsByPassword {
 		return func() {}
 	}
-	return v.passwords.Watch(viewer.Actor, viewer.passwordAt, end)
+	return v.passwords.Watch(caller.Actor, caller.passwordAt, end)
 }
 
 // source is where tokens come from, the gateways themselves or one provider, and how to read them.

@@ -492,7 +492,7 @@ func TestPasswordsEndTokens(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err == nil {
-			v.Watch(viewer, func() { t.Errorf("%s: its connection is over", name) })
+			v.Watch(With(t.Context(), viewer), func() { t.Errorf("%s: its connection is over", name) })
 		}
 	}
 }
