@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"kith/storage"
@@ -55,17 +54,13 @@ func (s *Store) readComments(ctx context.Context, ids []storage.CommentID) []sto
 	shardOf := func(id storage.CommentID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.CommentID, found func(storage.CommentID, storage.Comment)) error {
 		text, args := forPosts(s.sql, sqlComments, ids)
-		return s.db.Query(ctx, "comments", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			c, err := scanComment(rows)
-			found(c.CommentID, c)
-			return err
-		})
+		return s.db.Query(ctx, "comments", shard, len(ids), text, args, eachRow(wholeCommentColumns, func(c storage.Comment) { found(c.CommentID, c) }))
 	})
 }
 
-func scanComment(rows *sql.Rows, front ...any) (c storage.Comment, err error) {
-	err = rows.Scan(append(front, &c.Author, &c.Number, &c.Post, &c.By, &c.Text, &c.CreatedAt)...)
-	return c, err
+// wholeCommentColumns are the values of {comment but client_key}.
+func wholeCommentColumns(c *storage.Comment) []any {
+	return []any{&c.Author, &c.Number, &c.Post, &c.By, &c.Text, &c.CreatedAt}
 }
 
 // commentColumns are the values of {comment}.
@@ -80,11 +75,8 @@ func (s *Store) readCommentPages(ctx context.Context, queries []storage.Comments
 		text: func(q storage.CommentsQuery, args []any) (string, []any) {
 			return sqlCommentPage, append(append(args, int64(q.Post.Author), q.Post.Number), behind(q.After, q.Limit)...)
 		},
-		scan: func(rows *sql.Rows, _ []storage.CommentsQuery) (i int, c storage.Comment, err error) {
-			c, err = scanComment(rows, &i)
-			return i, c, err
-		},
-		order: func(_ storage.CommentsQuery, page []storage.Comment) { inOrder(page, storage.Comment.Place) },
+		columns: wholeCommentColumns,
+		order:   func(_ storage.CommentsQuery, page []storage.Comment) { inOrder(page, storage.Comment.Place) },
 	})
 }
 
@@ -98,10 +90,7 @@ func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, adde
 		return c, false, err
 	}
 	author, post := int64(comment.Post.Author), comment.Post.Number
-	err = w.Read(1, sqlCommentOfKey, []any{int64(comment.By), author, post, comment.Key}, func(rows *sql.Rows) (err error) {
-		c, err = scanComment(rows)
-		return err
-	})
+	_, err = w.readOne(sqlCommentOfKey, []any{int64(comment.By), author, post, comment.Key}, wholeCommentColumns(&c)...)
 	if err != nil || c.Number != 0 {
 		if err == nil { // its writer may have been killed before it reported it
 			w.commented(c)
@@ -170,10 +159,7 @@ func (w *writer) deleteComment(id storage.CommentID, by storage.UserID) (storage
 // comment reads a comment; the zero one if there is none.
 func (w *writer) comment(id storage.CommentID) (c storage.Comment, err error) {
 	text, args := forPosts(w.store.sql, sqlComments, []storage.CommentID{id})
-	err = w.Read(1, text, args, func(rows *sql.Rows) (err error) {
-		c, err = scanComment(rows)
-		return err
-	})
+	_, err = w.readOne(text, args, wholeCommentColumns(&c)...)
 	return c, err
 }
 

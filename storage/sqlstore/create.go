@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -214,12 +213,7 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 			ids[k] = int64(users[i].ID)
 			made[users[i].ID] = true
 		}
-		err := w.Read(len(ids), db.Listed(sqlExistingUsers, len(ids)), ids, func(rows *sql.Rows) error {
-			var id storage.UserID
-			err := rows.Scan(&id)
-			delete(made, id)
-			return err
-		})
+		err := w.Read(len(ids), db.Listed(sqlExistingUsers, len(ids)), ids, eachRow(itself, func(id storage.UserID) { delete(made, id) }))
 		if err != nil || len(made) == 0 {
 			return err
 		}

@@ -65,13 +65,9 @@ func digests[Of ~int | ~int64](ctx context.Context, s *Store, text db.Text, side
 		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
 		args = append(args, []byte(owners.Buckets))
 	}
-	err := s.db.Scan(ctx, "reconcile.digests", shard, statement, args, func(rows *sql.Rows) error {
-		var of Of
-		var d storage.Digest
-		err := rows.Scan(&of, &d.Rows, &d.Mixed)
-		all[of] = d
-		return err
-	})
+	err := s.db.Scan(ctx, "reconcile.digests", shard, statement, args, eachEntry(func(of *Of, d *storage.Digest) []any {
+		return []any{of, &d.Rows, &d.Mixed}
+	}, func(of Of, d storage.Digest) { all[of] = d }))
 	return all, err
 }
 

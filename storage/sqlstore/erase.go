@@ -36,12 +36,13 @@ func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []
 			}
 			return sqlAllRows[q.Side], append(args, q.Limit)
 		},
-		scan: func(rows *sql.Rows, queries []storage.RowsQuery) (i int, e storage.Edge, err error) {
-			var owner, peer storage.UserID
-			err = rows.Scan(&i, &owner, &peer, &e.Type, &e.UpdateTime, &e.Item)
-			pair := queries[i].Side.Pair(owner, peer)
+		columns: func(e *storage.Edge) []any { // From: the owner
+			return []any{&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Item}
+		},
+		complete: func(q storage.RowsQuery, e storage.Edge) storage.Edge {
+			pair := q.Side.Pair(e.From, e.To)
 			e.From, e.To = pair.From, pair.To
-			return i, e, err
+			return e
 		},
 		order: func(q storage.RowsQuery, page []storage.Edge) {
 			slices.SortFunc(page, func(a, b storage.Edge) int { return q.Side.Compare(a.Pair(), b.Pair()) })
@@ -256,13 +257,7 @@ func (w *writer) pickErased(user storage.UserID) (map[int][]any, error) {
 		args = append(args, int64(user), erasedAtOnce)
 	}
 	picked := map[int][]any{}
-	err := w.Read(erasedAtOnce, strings.Join(selects, "\nUNION ALL\n"), args, func(rows *sql.Rows) error {
-		var part int
-		var id int64
-		err := rows.Scan(&part, &id)
-		picked[part] = append(picked[part], id)
-		return err
-	})
+	err := w.Read(erasedAtOnce, strings.Join(selects, "\nUNION ALL\n"), args, eachEntry(both, func(part int, id int64) { picked[part] = append(picked[part], id) }))
 	return picked, err
 }
 

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,15 +25,15 @@ func (s *Store) readFavoritePages(ctx context.Context, queries []storage.Favorit
 		text: func(q storage.FavoritesQuery, args []any) (string, []any) {
 			return sqlFavoritePage, append(append(args, int64(q.User)), behind(q.After, q.Limit)...)
 		},
-		scan:  scanFavorite[storage.FavoritesQuery],
+		columns: func(e *storage.Edge) []any {
+			return []any{&e.From, &e.To, &e.UpdateTime, &e.Item}
+		},
+		complete: func(_ storage.FavoritesQuery, e storage.Edge) storage.Edge {
+			e.Type = storage.Favorited
+			return e
+		},
 		order: func(_ storage.FavoritesQuery, page []storage.Edge) { inOrder(page, storage.FavoritePlace) },
 	})
-}
-
-func scanFavorite[Q any](rows *sql.Rows, _ []Q) (i int, e storage.Edge, err error) {
-	e.Type = storage.Favorited
-	err = rows.Scan(&i, &e.From, &e.To, &e.UpdateTime, &e.Item)
-	return i, e, err
 }
 
 // Served by the primary key.
@@ -54,13 +53,9 @@ func (w *writer) lookPosts(j *judge.Judge, pairs []storage.Pair) error {
 	slices.SortFunc(ids, storage.PostID.Compare)
 	ids = slices.Compact(ids)
 	text, args := forPosts(w.store.sql, sqlPostStates, ids)
-	return w.Read(len(ids), text, args, func(rows *sql.Rows) error {
-		var id storage.PostID
-		var state int
-		err := rows.Scan(&id.Author, &id.Number, &state)
-		j.Posts[id] = state == 0
-		return err
-	})
+	return w.Read(len(ids), text, args, eachEntry(func(id *storage.PostID, state *int) []any {
+		return []any{&id.Author, &id.Number, state}
+	}, func(id storage.PostID, state int) { j.Posts[id] = state == 0 }))
 }
 
 var sqlCountFavorites = db.Both(`

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 
@@ -64,19 +63,17 @@ func (s *Store) readIdentities(ctx context.Context, identities []storage.Identit
 		for i, id := range identities {
 			args[i], asked[id] = id.Digest(), id.Valid()
 		}
-		return s.db.Query(ctx, "identities", shard, len(identities), db.Listed(sqlIdentities, len(identities)), args, func(rows *sql.Rows) error {
-			user, id, err := scanIdentity(rows)
+		return s.db.Query(ctx, "identities", shard, len(identities), db.Listed(sqlIdentities, len(identities)), args, eachEntry(identityColumns, func(user storage.UserID, id storage.Identity) {
 			if asked[id] {
 				found(id, user)
 			}
-			return err
-		})
+		}))
 	})
 }
 
-func scanIdentity(rows *sql.Rows) (user storage.UserID, id storage.Identity, err error) {
-	err = rows.Scan(&user, &id.Issuer, &id.Subject)
-	return user, id, err
+// identityColumns are the values of {identities but digest, linked_at}.
+func identityColumns(user *storage.UserID, id *storage.Identity) []any {
+	return []any{user, &id.Issuer, &id.Subject}
 }
 
 // linkedColumns are the values of {identities but digest}.
@@ -99,10 +96,8 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 			owner, linked = user, identity
 			return w.boundIdentities(user)
 		}
-		return w.Read(1, sqlIdentities, []any{digest}, func(rows *sql.Rows) (err error) {
-			owner, linked, err = scanIdentity(rows)
-			return err
-		})
+		_, err = w.readOne(sqlIdentities, []any{digest}, identityColumns(&owner, &linked)...)
+		return err
 	})
 	if err == nil && (owner != user || linked != identity) {
 		err = fmt.Errorf("%w: it stands for user %s", storage.ErrIdentityTaken, owner)
@@ -112,13 +107,9 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 
 // boundIdentities refuses what has just been linked, if the user has too many on this shard.
 func (w *writer) boundIdentities(user storage.UserID) error {
-	n := 0
-	err := w.Read(storage.MaxIdentities, sqlCountIdentities, []any{int64(user), storage.MaxIdentities + 1}, func(rows *sql.Rows) error {
-		n++
-		var digest string
-		return rows.Scan(&digest)
-	})
-	if err == nil && n > storage.MaxIdentities {
+	var digests []string
+	err := w.Read(storage.MaxIdentities, sqlCountIdentities, []any{int64(user), storage.MaxIdentities + 1}, appendTo(&digests, itself))
+	if err == nil && len(digests) > storage.MaxIdentities {
 		err = fmt.Errorf("%w: user %s has %d identities", storage.ErrLimitReached, user, storage.MaxIdentities)
 	}
 	return err
@@ -184,11 +175,7 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 		digests[k] = all[i].Digest()
 		w.touchIdentity(all[i].Digest())
 	}
-	err := w.Read(len(at), db.Listed(sqlIdentitiesThere, len(at)), digests, func(rows *sql.Rows) error {
-		user, id, err := scanIdentity(rows)
-		owners[id] = user
-		return err
-	})
+	err := w.Read(len(at), db.Listed(sqlIdentitiesThere, len(at)), digests, eachEntry(identityColumns, func(user storage.UserID, id storage.Identity) { owners[id] = user }))
 	if err != nil {
 		return err
 	}

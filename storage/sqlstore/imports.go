@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 
@@ -68,13 +67,10 @@ func importColumns(p *storage.ImportPart) []any {
 
 // readImports answers [storage.ImportLookups].
 func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []storage.ImportPart, err error) {
-	err = s.db.Query(ctx, "imports", s.shards.Of(owner), storage.MaxImports*storage.MaxImportParts, sqlImports, []any{int64(owner)}, func(rows *sql.Rows) error {
-		var p storage.ImportPart
-		columns := importColumns(&p)
-		err := rows.Scan(columns[:len(columns)-1]...)
-		parts = append(parts, p)
-		return err
-	})
+	err = s.db.Query(ctx, "imports", s.shards.Of(owner), storage.MaxImports*storage.MaxImportParts, sqlImports, []any{int64(owner)}, appendTo(&parts, func(p *storage.ImportPart) []any {
+		columns := importColumns(p)
+		return columns[:len(columns)-1]
+	}))
 	storage.SortImports(parts)
 	return parts, err
 }
@@ -82,12 +78,7 @@ func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []
 // readRefused answers [storage.RefusedLookups].
 func (s *Store) readRefused(ctx context.Context, q storage.RefusedQuery) (parts []storage.ImportPart, err error) {
 	args := []any{int64(q.Owner), q.Number, q.From, q.To}
-	err = s.db.Query(ctx, "imports.refused", s.shards.Of(q.Owner), storage.MaxImportParts, sqlRefusedLines, args, func(rows *sql.Rows) error {
-		var p storage.ImportPart
-		err := rows.Scan(importColumns(&p)...)
-		parts = append(parts, p)
-		return err
-	})
+	err = s.db.Query(ctx, "imports.refused", s.shards.Of(q.Owner), storage.MaxImportParts, sqlRefusedLines, args, appendTo(&parts, importColumns))
 	return parts, err
 }
 
@@ -97,11 +88,10 @@ func (s *Store) readDueImports(ctx context.Context, q storage.DueImportsQuery) (
 	return ownPage(q.Limit, func(limit int, own func(storage.ImportPart, bool)) error {
 		at, owner := int64(after.DueAt), int64(after.Owner)
 		args := []any{at, int64(q.UpTo), at, owner, owner, after.Number, after.Number, after.Part, limit}
-		return s.db.Query(ctx, "imports.due", q.Shard, limit, sqlDueImports, args, func(rows *sql.Rows) error {
-			err := rows.Scan(importColumns(&after)...)
-			own(after, s.shards.Of(after.Owner) == q.Shard)
-			return err
-		})
+		return s.db.Query(ctx, "imports.due", q.Shard, limit, sqlDueImports, args, eachRow(importColumns, func(p storage.ImportPart) {
+			own(p, s.shards.Of(p.Owner) == q.Shard)
+			after = p
+		}))
 	})
 }
 
@@ -111,16 +101,12 @@ func (s *Store) AddImport(ctx context.Context, parts []storage.ImportPart) (stor
 	added, _, err := made(ctx, s.changeOwned, "import.add", id.Owner, func(w *writer) (storage.ImportID, bool, error) {
 		id := id
 		var held, oldest int64 // the oldest one that is done
-		err := w.Read(1, sqlImportsHeld, []any{int64(id.Owner)}, func(rows *sql.Rows) error {
-			var number int64
-			var done bool
-			err := rows.Scan(&number, &done)
+		err := w.Read(1, sqlImportsHeld, []any{int64(id.Owner)}, eachEntry(both, func(number int64, done bool) {
 			if held++; done {
 				oldest = number
 			}
 			id.Number = max(id.Number, number+1)
-			return err
-		})
+		}))
 		switch {
 		case err != nil || held < storage.MaxImports:
 		case oldest == 0:

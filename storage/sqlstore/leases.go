@@ -110,12 +110,6 @@ func (s *Store) Release(ctx context.Context, kind, owner string, until storage.M
 // Holders implements [storage.Leaser].
 func (s *Store) Holders(ctx context.Context, kind string) (map[string]storage.Micros, error) {
 	holders := make(map[string]storage.Micros)
-	err := s.db.Query(ctx, "leases", 0, 1, sqlHolders, []any{kind}, func(rows *sql.Rows) error {
-		var owner string
-		var until storage.Micros
-		err := rows.Scan(&owner, &until)
-		holders[owner] = until
-		return err
-	})
+	err := s.db.Query(ctx, "leases", 0, 1, sqlHolders, []any{kind}, eachEntry(both, func(owner string, until storage.Micros) { holders[owner] = until }))
 	return holders, err
 }

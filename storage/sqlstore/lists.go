@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -64,11 +63,8 @@ func (s *Store) readUserLists(ctx context.Context, queries []storage.ListsQuery)
 		text: func(q storage.ListsQuery, args []any) (string, []any) {
 			return sqlUserLists, append(args, int64(q.Owner), q.UpTo, numberOf(q.Public), q.Limit)
 		},
-		scan: func(rows *sql.Rows, _ []storage.ListsQuery) (i int, l storage.UserList, err error) {
-			err = rows.Scan(append([]any{&i}, listColumns(&l)...)...)
-			return i, l, err
-		},
-		order: func(_ storage.ListsQuery, page []storage.UserList) { storage.SortLists(page) },
+		columns: listColumns,
+		order:   func(_ storage.ListsQuery, page []storage.UserList) { storage.SortLists(page) },
 	})
 }
 
@@ -161,7 +157,7 @@ func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool
 		}
 		members := int64(0)
 		text, args := s.kindCountsStatement([]storage.OwnerKind{{Owner: id.Owner, Kind: id.Kind().Number}})
-		err := w.Read(1, text, args, eachKindCount(func(_ storage.OwnerKind, n storage.KindCount) { members = n.Outgoing }))
+		err := w.Read(1, text, args, eachEntry(kindColumns, func(_ storage.OwnerKind, n storage.KindCount) { members = n.Outgoing }))
 		if deleted = err == nil && members == 0; !deleted {
 			return err
 		}

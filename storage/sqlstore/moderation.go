@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"kith/storage"
@@ -139,10 +138,8 @@ func (s *Store) readModeration(ctx context.Context, q storage.ModerationQuery) (
 	if q.User != 0 {
 		text, of = sqlModerationOf, []any{int64(q.User)}
 	}
-	return newestOf(ctx, s, "moderation", text, of, q.After, q.Limit, func(rows *sql.Rows) (e storage.ModerationEntry, owner storage.UserID, err error) {
-		err = rows.Scan(moderationColumns(&e)...)
-		return e, e.Owner, err
-	}, storage.ModerationEntry.Place)
+	ownerOf := func(e storage.ModerationEntry) storage.UserID { return e.Owner }
+	return newestOf(ctx, s, "moderation", text, of, q.After, q.Limit, moderationColumns, ownerOf, storage.ModerationEntry.Place)
 }
 
 // moderationColumns are the values of {moderation_log}.

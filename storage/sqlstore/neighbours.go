@@ -130,12 +130,7 @@ func (s *Store) neighboursOfAnybody(
 // neighboursByRow reads a list that is longer than a server puts into one text
 // (group_concat_max_len, max_allowed_packet).
 func (s *Store) neighboursByRow(ctx context.Context, shard int, side storage.Side, owner storage.UserID) (list []storage.UserID, err error) {
-	err = s.db.Query(ctx, "neighbours."+side.String(), shard, 1, sqlNeighboursByRow[side], []any{int64(owner)}, func(rows *sql.Rows) error {
-		var peer storage.UserID
-		err := rows.Scan(&peer)
-		list = append(list, peer)
-		return err
-	})
+	err = s.db.Query(ctx, "neighbours."+side.String(), shard, 1, sqlNeighboursByRow[side], []any{int64(owner)}, appendTo(&list, itself))
 	return list, err
 }
 

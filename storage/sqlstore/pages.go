@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,13 +43,11 @@ func (s *Store) readPages(ctx context.Context, side storage.Side, queries []stor
 			}
 			return pageOf(side, q, sqlPage[side], append(args, int64(kindOf(q))))
 		},
-		scan: func(rows *sql.Rows, queries []storage.PageQuery) (i int, e storage.Edge, err error) {
-			var peer storage.UserID
-			var at storage.Micros
-			err = rows.Scan(&i, &peer, &at)
-			e = side.Pair(queries[i].Owner, peer).Edge(kindOf(queries[i]), at)
-			e.Item = queries[i].Item
-			return i, e, err
+		columns: func(e *storage.Edge) []any { return []any{&e.To, &e.UpdateTime} },
+		complete: func(q storage.PageQuery, e storage.Edge) storage.Edge {
+			e = side.Pair(q.Owner, e.To).Edge(kindOf(q), e.UpdateTime)
+			e.Item = q.Item
+			return e
 		},
 		order: func(q storage.PageQuery, page []storage.Edge) { sortNewestFirst(side, page, q.Backward) },
 	})
@@ -60,8 +57,10 @@ func (s *Store) readPages(ctx context.Context, side storage.Side, queries []stor
 type pagesOf[Q comparable, T any] struct {
 	owner func(Q) storage.UserID
 	text  func(Q, []any) (text string, args []any) // the SELECT, and its arguments behind the number of the query
-	scan  func(*sql.Rows, []Q) (i int, row T, err error)
-	order func(Q, []T) // SQL promises no order of a UNION ALL
+
+	columns  func(*T) []any // behind the number of the query
+	complete func(Q, T) T   // nil: a row has all columns
+	order    func(Q, []T)   // SQL promises no order of a UNION ALL
 }
 
 // eachPage answers queries: those of a shard by one UNION ALL. The first column of a row is the number of its query.
@@ -72,13 +71,14 @@ func eachPage[Q comparable, T any](ctx context.Context, s *Store, what string, q
 		for i, q := range queries {
 			selects[i], args = of.text(q, append(args, i))
 		}
-		err := s.db.Query(ctx, what, shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			i, row, err := of.scan(rows, queries)
-			if err == nil {
-				pages[i] = append(pages[i], row)
+		err := s.db.Query(ctx, what, shard, len(queries), s.unionAll(selects), args, eachEntry(func(i *int, row *T) []any {
+			return append([]any{i}, of.columns(row)...)
+		}, func(i int, row T) {
+			if of.complete != nil {
+				row = of.complete(queries[i], row)
 			}
-			return err
-		})
+			pages[i] = append(pages[i], row)
+		}))
 		for i, q := range queries {
 			of.order(q, pages[i])
 			found(q, pages[i])
@@ -157,12 +157,7 @@ func (s *Store) readCountEdges(ctx context.Context, side storage.Side, queries [
 	shardOf := func(q storage.EdgeCountQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.EdgeCountQuery, found func(storage.EdgeCountQuery, int)) error {
 		text, args := s.edgeCountStatement(side, queries)
-		return s.db.Query(ctx, "count."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
-			var i, n int
-			err := rows.Scan(&i, &n)
-			found(queries[i], n)
-			return err
-		})
+		return s.db.Query(ctx, "count."+side.String(), shard, len(queries), text, args, eachEntry(both, func(i, n int) { found(queries[i], n) }))
 	})
 }
 

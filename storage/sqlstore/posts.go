@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
@@ -50,11 +49,7 @@ func (s *Store) readPosts(ctx context.Context, ids []storage.PostID) []storage.R
 	shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.PostID, found func(storage.PostID, storage.Post)) error {
 		text, args := forPosts(s.sql, sqlPosts, ids)
-		return s.db.Query(ctx, "posts", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			p, err := scanPost(rows)
-			found(p.PostID, p)
-			return err
-		})
+		return s.db.Query(ctx, "posts", shard, len(ids), text, args, eachRow(wholePostColumns, func(p storage.Post) { found(p.PostID, p) }))
 	})
 }
 
@@ -74,36 +69,29 @@ func (s *Store) readPostPages(ctx context.Context, queries []storage.PostsQuery)
 		text: func(q storage.PostsQuery, args []any) (string, []any) {
 			return sqlPostPage, append(append(args, int64(q.Author)), behind(q.After, q.Limit)...)
 		},
-		scan: func(rows *sql.Rows, _ []storage.PostsQuery) (i int, p storage.Post, err error) {
-			p, err = scanPost(rows, &i)
-			return i, p, err
-		},
-		order: func(_ storage.PostsQuery, page []storage.Post) { inOrder(page, storage.Post.Place) },
+		columns: wholePostColumns,
+		order:   func(_ storage.PostsQuery, page []storage.Post) { inOrder(page, storage.Post.Place) },
 	})
 }
 
 // readLatestPosts answers [storage.LatestPostLookups].
 func (s *Store) readLatestPosts(ctx context.Context, q storage.PostsQuery) ([]storage.Post, error) {
-	return newestOf(ctx, s, "posts.latest", sqlLatestPosts, nil, q.After, q.Limit, func(rows *sql.Rows) (p storage.Post, owner storage.UserID, err error) {
-		p, err = scanPost(rows)
-		return p, p.Author, err
-	}, storage.Post.Place)
+	authorOf := func(p storage.Post) storage.UserID { return p.Author }
+	return newestOf(ctx, s, "posts.latest", sqlLatestPosts, nil, q.After, q.Limit, wholePostColumns, authorOf, storage.Post.Place)
 }
 
 // newestOf lists rows of all shards behind a place, newest first: each shard is asked for as many as are wanted. The arguments of the
 // bounds come behind the others.
 func newestOf[T any](ctx context.Context, s *Store, what, text string, args []any, after storage.Place, limit int,
-	scan func(*sql.Rows) (row T, owner storage.UserID, err error), place func(T) storage.Place) ([]T, error) {
+	columns func(*T) []any, owner func(T) storage.UserID, place func(T) storage.Place) ([]T, error) {
 	lists := make([][]T, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) (err error) {
 		from := after
 		lists[i], err = ownPage(limit, func(limit int, own func(T, bool)) error {
-			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), func(rows *sql.Rows) error {
-				row, owner, err := scan(rows)
+			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), eachRow(columns, func(row T) {
 				from = place(row)
-				own(row, s.shards.Of(owner) == i)
-				return err
-			})
+				own(row, s.shards.Of(owner(row)) == i)
+			}))
 		})
 		return err
 	})
@@ -129,11 +117,9 @@ func inOrder[T any](page []T, place func(T) storage.Place) {
 	}
 }
 
-// scanPost reads a row of a post, with the columns in front of it.
-func scanPost(rows *sql.Rows, front ...any) (p storage.Post, err error) {
-	into := []any{&p.Author, &p.Number, &p.Text, (*mediaColumn)(&p.Media), &p.CreatedAt, &p.EditedAt, &p.Attributes, &p.Counts.Comments, &p.Counts.Favorites, &p.Counts.Version}
-	err = rows.Scan(slices.Concat(front, into)...)
-	return p, err
+// wholePostColumns are the values of {post but client_key, state} and of {post_counts but author_id, post_id}.
+func wholePostColumns(p *storage.Post) []any {
+	return []any{&p.Author, &p.Number, &p.Text, (*mediaColumn)(&p.Media), &p.CreatedAt, &p.EditedAt, &p.Attributes, &p.Counts.Comments, &p.Counts.Favorites, &p.Counts.Version}
 }
 
 // postColumns are the values of {post}.

@@ -118,12 +118,7 @@ func (w *writer) countPosts(author storage.UserID, d judge.Diff) error {
 // post reads a post. [storage.ErrPostUnknown]
 func (w *writer) post(id storage.PostID) (p storage.Post, err error) {
 	text, args := forPosts(w.store.sql, sqlPosts, []storage.PostID{id})
-	found := false
-	err = w.Read(1, text, args, func(rows *sql.Rows) (err error) {
-		p, err = scanPost(rows)
-		found = true
-		return err
-	})
+	found, err := w.readOne(text, args, wholePostColumns(&p)...)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %d of user %s", storage.ErrPostUnknown, id.Number, id.Author)
 	}

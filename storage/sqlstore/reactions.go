@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"math"
 	"slices"
 
@@ -44,9 +43,8 @@ func (s *Store) readReactions(ctx context.Context, queries []storage.ReactionsQu
 			at := int64(q.After.CreatedAt)
 			return sqlFavoritesReceived, append(args, int64(of), at, at, q.After.Number, q.After.Number, int64(q.After.By), q.Limit)
 		},
-		scan: func(rows *sql.Rows, _ []storage.ReactionsQuery) (i int, r storage.Reaction, err error) {
-			err = rows.Scan(&i, &r.CreatedAt, &r.Number, &r.By, &r.Post)
-			return i, r, err
+		columns: func(r *storage.Reaction) []any {
+			return []any{&r.CreatedAt, &r.Number, &r.By, &r.Post}
 		},
 		order: func(_ storage.ReactionsQuery, page []storage.Reaction) {
 			if !slices.IsSortedFunc(page, storage.Reaction.Compare) {

@@ -37,12 +37,9 @@ FROM wanted`,
 func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
 	args := append([]any{int64(q.Since)}, behind(q.After, q.Limit)...)
 	var list []storage.PostAt
-	return list, s.db.Query(ctx, "posts.recent", q.Shard, q.Limit, sqlRecentPosts, args, func(rows *sql.Rows) error {
-		var p storage.PostAt
-		err := rows.Scan(&p.Author, &p.Number, &p.CreatedAt)
-		list = append(list, p)
-		return err
-	})
+	return list, s.db.Query(ctx, "posts.recent", q.Shard, q.Limit, sqlRecentPosts, args, appendTo(&list, func(p *storage.PostAt) []any {
+		return []any{&p.Author, &p.Number, &p.CreatedAt}
+	}))
 }
 
 // readLastPosts answers [storage.LastPostLookups].

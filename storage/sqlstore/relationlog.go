@@ -107,12 +107,9 @@ func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) 
 		return nil, errNoLog
 	}
 	var entries []storage.LogEntry
-	err := s.db.Query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, func(rows *sql.Rows) error {
-		var e storage.LogEntry
-		err := rows.Scan(&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Item, &e.Edge.Type, &e.Edge.UpdateTime)
-		entries = append(entries, e)
-		return err
-	})
+	err := s.db.Query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, appendTo(&entries, func(e *storage.LogEntry) []any {
+		return []any{&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Item, &e.Edge.Type, &e.Edge.UpdateTime}
+	}))
 	// Asked afterwards: entries may be removed between two statements. Positions of
 	// this log have no gaps, so the next one proves that nothing is missing.
 	if err == nil && (len(entries) == 0 || entries[0].Position != after+1) {

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 
@@ -123,23 +122,13 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 		return err
 	}
 	wrong := make(map[storage.UserID]int64, len(users))
-	err := w.Read(len(users), db.Listed(sqlCounts, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
-		var id storage.UserID
-		var n storage.Counts
-		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version)
-		wrong[id] = -n.Of(side)
-		return err
-	})
+	err := w.Read(len(users), db.Listed(sqlCounts, len(users)), db.Arguments(users), eachEntry(func(id *storage.UserID, n *storage.Counts) []any {
+		return append([]any{id}, countColumns(n)...)
+	}, func(id storage.UserID, n storage.Counts) { wrong[id] = -n.Of(side) }))
 	if err != nil {
 		return err
 	}
-	err = w.Read(len(users), db.Listed(sqlCountEdges[side], len(users)), db.Arguments(users), func(rows *sql.Rows) error {
-		var id storage.UserID
-		var n int64
-		err := rows.Scan(&id, &n)
-		wrong[id] += n
-		return err
-	})
+	err = w.Read(len(users), db.Listed(sqlCountEdges[side], len(users)), db.Arguments(users), eachEntry(both, func(id storage.UserID, n int64) { wrong[id] += n }))
 	if err != nil {
 		return err
 	}

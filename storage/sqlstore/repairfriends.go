@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"kith/storage"
@@ -73,14 +72,11 @@ func (w *writer) recountFriends(users []storage.UserID) error {
 		return err
 	}
 	diffs := make(judge.Diffs)
-	err := w.Read(len(users), db.Listed(sqlFriendsOf, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
-		var wrong storage.WrongCount
-		err := rows.Scan(&wrong.User, &wrong.Have, &wrong.Are)
+	err := w.Read(len(users), db.Listed(sqlFriendsOf, len(users)), db.Arguments(users), eachRow(ofUsers, func(wrong storage.WrongCount) {
 		if wrong.Have != wrong.Are {
 			diffs[wrong.User] = judge.Diff{Friend: wrong.Are - wrong.Have}
 		}
-		return err
-	})
+	}))
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([
 	for chunk := range slices.Chunk(storage.Each(edges, storage.Edge.Pair), m.sql.MaxPairs*2/3) {
 		text, args := detailsStatement(m.sql, chunk)
 		if err == nil {
-			err = m.Scan(ctx, "shard.details", text, args, eachDetail(func(p storage.Pair, d storage.Detail) { rows[at[p]].Detail = d }))
+			err = m.Scan(ctx, "shard.details", text, args, eachEntry(detailColumns, func(p storage.Pair, d storage.Detail) { rows[at[p]].Detail = d }))
 		}
 	}
 	return rows, err
@@ -119,16 +119,6 @@ func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, af
 func readInOrder[T any](ctx context.Context, m moment, from db.InOrder, owner storage.UserID, key int64, limit int, columns func(*T) []any) (list []T, err error) {
 	err = m.behind(ctx, storage.Pair{From: owner, To: storage.UserID(key)}, limit, from, appendTo(&list, columns))
 	return list, err
-}
-
-// appendTo reads rows, whose columns are values of T, into a list.
-func appendTo[T any](list *[]T, columns func(*T) []any) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		var row T
-		err := rows.Scan(columns(&row)...)
-		*list = append(*list, row)
-		return err
-	}
 }
 
 // behind reads the rest of an owner's rows, and then those of the owners behind.

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 	"time"
@@ -117,15 +116,11 @@ func (s *Store) keepShorts(ctx context.Context, side storage.Side, shard int, li
 		}
 		var args []any
 		text, ids := db.In(sqlLockVersions, owners)
-		err := tx.Read(len(owners), text, ids, func(rows *sql.Rows) error {
-			var owner storage.UserID
-			var version int64
-			err := rows.Scan(&owner, &version)
+		err := tx.Read(len(owners), text, ids, eachEntry(both, func(owner storage.UserID, version int64) {
 			if list := lists[owner]; version == list.Version {
 				args = append(args, int64(owner), int64(side), version, packed.AppendShort(side, list.Edges, endedSince))
 			}
-			return err
-		})
+		}))
 		if err == nil && len(args) > 0 {
 			_, err = tx.Exec(len(args)/4, db.Listed(s.sql.Text(sqlKeepShort), len(args)/4), args...)
 		}

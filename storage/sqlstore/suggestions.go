@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 
@@ -54,14 +53,11 @@ func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]stor
 			lists[i] = nil
 			// Day 0 is that of counts whose user has never been active.
 			args := []any{int64(max(q.Since, 1)), times * storage.PopularSample, top}
-			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, func(rows *sql.Rows) error {
-				var p storage.PopularUser
-				err := rows.Scan(&p.User, &p.Followers)
-				if read++; s.shards.Of(p.User) == i {
-					lists[i] = append(lists[i], p)
+			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, eachEntry(both, func(user storage.UserID, followers int64) {
+				if read++; s.shards.Of(user) == i {
+					lists[i] = append(lists[i], storage.PopularUser{User: user, Followers: followers})
 				}
-				return err
-			})
+			}))
 			if err != nil || read == len(lists[i]) || len(lists[i]) >= q.Limit || read < min(top, times*storage.PopularSample) || times == mostSamples {
 				return err
 			}
@@ -101,12 +97,7 @@ const markedAtOnce = 200
 func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID, day storage.Day) error {
 	var idle []storage.UserID
 	text, args := db.In(sqlNotActive, ids, int64(day))
-	err := s.db.Query(ctx, "active", shard, len(ids), text, args, func(rows *sql.Rows) error {
-		var id storage.UserID
-		err := rows.Scan(&id)
-		idle = append(idle, id)
-		return err
-	})
+	err := s.db.Query(ctx, "active", shard, len(ids), text, args, appendTo(&idle, itself))
 	if err != nil || len(idle) == 0 {
 		return err
 	}

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"strings"
 
 	"kith/storage"
@@ -50,11 +49,10 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.U
 		last := row{word: q.Prefix}
 		lists[i], err = ownPage(q.Limit, func(limit int, own func(row, bool)) error {
 			args := []any{last.word, q.Prefix + behindWords, last.word, int64(last.user), limit}
-			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, func(rows *sql.Rows) error {
-				err := rows.Scan(&last.word, &last.user)
-				own(last, s.shards.Of(last.user) == i)
-				return err
-			})
+			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, eachEntry(both, func(word string, user storage.UserID) {
+				last = row{word, user}
+				own(last, s.shards.Of(user) == i)
+			}))
 		})
 		return err
 	})
@@ -72,12 +70,7 @@ func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) (have []s
 			return ctx.Err()
 		}
 		args := append(db.Arguments(ids), q.Prefix, q.Prefix+behindWords)
-		return s.db.Query(ctx, "words.have", shard, len(ids), db.Listed(sqlHaveWord, len(ids)), args, func(rows *sql.Rows) error {
-			var id storage.UserID
-			err := rows.Scan(&id)
-			found(id, true)
-			return err
-		})
+		return s.db.Query(ctx, "words.have", shard, len(ids), db.Listed(sqlHaveWord, len(ids)), args, eachRow(itself, func(id storage.UserID) { found(id, true) }))
 	})
 	for i, r := range all {
 		if err = cmp.Or(err, r.Err); r.Found {

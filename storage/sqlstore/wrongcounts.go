@@ -71,14 +71,11 @@ func ofItems(w *storage.WrongCount) []any { return []any{&w.User, &w.Item, &w.Ha
 func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners storage.OwnerRange, columns func(*storage.WrongCount) []any, texts ...string) ([]storage.WrongCount, error) {
 	wrong := make(map[storage.PostID]storage.WrongCount)
 	for _, text := range texts {
-		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, func(rows *sql.Rows) error {
-			var w storage.WrongCount
-			err := rows.Scan(columns(&w)...)
+		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, eachRow(columns, func(w storage.WrongCount) {
 			if isOf(owners, w.User) {
 				wrong[storage.PostID{Author: w.User, Number: w.Item}] = w // the last edge may end between the statements
 			}
-			return err
-		})
+		}))
 		if err != nil {
 			return nil, err
 		}
@@ -120,14 +117,11 @@ WHERE u.user_id > ? AND u.user_id <= ?`
 func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
 	var follows []storage.Pair
 	after, upTo := int64(owners.After), int64(owners.UpTo)
-	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, []any{after, upTo, after, upTo, max(after, int64(storage.MaxUserID)), upTo}, func(rows *sql.Rows) error {
-		var p storage.Pair
-		err := rows.Scan(&p.From, &p.To)
-		if isOf(owners, p.From) {
-			follows = append(follows, p)
+	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, []any{after, upTo, after, upTo, max(after, int64(storage.MaxUserID)), upTo}, eachEntry(both, func(from, to storage.UserID) {
+		if isOf(owners, from) {
+			follows = append(follows, storage.Pair{From: from, To: to})
 		}
-		return err
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
