@@ -54,7 +54,7 @@ func (s *Store) readComments(ctx context.Context, ids []storage.CommentID) []sto
 	shardOf := func(id storage.CommentID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.CommentID, found func(storage.CommentID, storage.Comment)) error {
 		text, args := forPosts(s.sql, sqlComments, ids)
-		return s.db.Query(ctx, "comments", shard, len(ids), text, args, eachRow(wholeCommentColumns, func(c storage.Comment) { found(c.CommentID, c) }))
+		return s.db.Query(ctx, "comments", shard, len(ids), text, args, db.EachRow(wholeCommentColumns, func(c storage.Comment) { found(c.CommentID, c) }))
 	})
 }
 

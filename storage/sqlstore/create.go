@@ -213,7 +213,7 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 			ids[k] = int64(users[i].ID)
 			made[users[i].ID] = true
 		}
-		err := w.Read(len(ids), db.Listed(sqlExistingUsers, len(ids)), ids, eachRow(itself, func(id storage.UserID) { delete(made, id) }))
+		err := w.Read(len(ids), db.Listed(sqlExistingUsers, len(ids)), ids, db.EachRow(db.OneColumn, func(id storage.UserID) { delete(made, id) }))
 		if err != nil || len(made) == 0 {
 			return err
 		}

@@ -65,7 +65,7 @@ func digests[Of ~int | ~int64](ctx context.Context, s *Store, text db.Text, side
 		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
 		args = append(args, []byte(owners.Buckets))
 	}
-	err := s.db.Scan(ctx, "reconcile.digests", shard, statement, args, eachEntry(func(of *Of, d *storage.Digest) []any {
+	err := s.db.Scan(ctx, "reconcile.digests", shard, statement, args, db.EachEntry(func(of *Of, d *storage.Digest) []any {
 		return []any{of, &d.Rows, &d.Mixed}
 	}, func(of Of, d storage.Digest) { all[of] = d }))
 	return all, err

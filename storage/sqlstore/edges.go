@@ -180,7 +180,7 @@ func (s *Store) readBlocks(ctx context.Context, users []storage.UserID) []storag
 // members, ascending, each once.
 func (s *Store) listUsers(ctx context.Context, lookup string, shard int, users []storage.UserID, text string, args []any, found func(storage.UserID, []storage.UserID)) error {
 	lists := make(map[storage.UserID][]storage.UserID, len(users))
-	err := s.db.Query(ctx, lookup, shard, len(users), text, args, eachEntry(both, func(user, member storage.UserID) { lists[user] = append(lists[user], member) }))
+	err := s.db.Query(ctx, lookup, shard, len(users), text, args, db.EachEntry(db.TwoColumns, func(user, member storage.UserID) { lists[user] = append(lists[user], member) }))
 	for _, user := range users {
 		list := lists[user]
 		slices.Sort(list)

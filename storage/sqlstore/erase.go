@@ -257,7 +257,7 @@ func (w *writer) pickErased(user storage.UserID) (map[int][]any, error) {
 		args = append(args, int64(user), erasedAtOnce)
 	}
 	picked := map[int][]any{}
-	err := w.Read(erasedAtOnce, strings.Join(selects, "\nUNION ALL\n"), args, eachEntry(both, func(part int, id int64) { picked[part] = append(picked[part], id) }))
+	err := w.Read(erasedAtOnce, strings.Join(selects, "\nUNION ALL\n"), args, db.EachEntry(db.TwoColumns, func(part int, id int64) { picked[part] = append(picked[part], id) }))
 	return picked, err
 }
 

@@ -90,7 +90,7 @@ func (s *Store) eraseCommentsOn(ctx context.Context, post storage.PostID, user s
 				return err
 			}
 			var numbers []int64
-			err := w.Read(erasedAtOnce, sqlOwnComments, []any{int64(user), int64(post.Author), post.Number, erasedAtOnce}, appendTo(&numbers, itself))
+			err := w.Read(erasedAtOnce, sqlOwnComments, []any{int64(user), int64(post.Author), post.Number, erasedAtOnce}, db.AppendTo(&numbers, db.OneColumn))
 			more = len(numbers) == erasedAtOnce
 			if err != nil || len(numbers) == 0 {
 				return err

@@ -53,7 +53,7 @@ func (w *writer) lookPosts(j *judge.Judge, pairs []storage.Pair) error {
 	slices.SortFunc(ids, storage.PostID.Compare)
 	ids = slices.Compact(ids)
 	text, args := forPosts(w.store.sql, sqlPostStates, ids)
-	return w.Read(len(ids), text, args, eachEntry(func(id *storage.PostID, state *int) []any {
+	return w.Read(len(ids), text, args, db.EachEntry(func(id *storage.PostID, state *int) []any {
 		return []any{&id.Author, &id.Number, state}
 	}, func(id storage.PostID, state int) { j.Posts[id] = state == 0 }))
 }

@@ -63,7 +63,7 @@ func (s *Store) readIdentities(ctx context.Context, identities []storage.Identit
 		for i, id := range identities {
 			args[i], asked[id] = id.Digest(), id.Valid()
 		}
-		return s.db.Query(ctx, "identities", shard, len(identities), db.Listed(sqlIdentities, len(identities)), args, eachEntry(identityColumns, func(user storage.UserID, id storage.Identity) {
+		return s.db.Query(ctx, "identities", shard, len(identities), db.Listed(sqlIdentities, len(identities)), args, db.EachEntry(identityColumns, func(user storage.UserID, id storage.Identity) {
 			if asked[id] {
 				found(id, user)
 			}
@@ -108,7 +108,7 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 // boundIdentities refuses what has just been linked, if the user has too many on this shard.
 func (w *writer) boundIdentities(user storage.UserID) error {
 	var digests []string
-	err := w.Read(storage.MaxIdentities, sqlCountIdentities, []any{int64(user), storage.MaxIdentities + 1}, appendTo(&digests, itself))
+	err := w.Read(storage.MaxIdentities, sqlCountIdentities, []any{int64(user), storage.MaxIdentities + 1}, db.AppendTo(&digests, db.OneColumn))
 	if err == nil && len(digests) > storage.MaxIdentities {
 		err = fmt.Errorf("%w: user %s has %d identities", storage.ErrLimitReached, user, storage.MaxIdentities)
 	}
@@ -134,7 +134,7 @@ func (s *Store) removeIdentity(ctx context.Context, what, digest string, user st
 func (s *Store) readLinks(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
 	lists := make([][]storage.LinkedIdentity, len(s.db.All()))
 	err := db.EveryShard(len(lists), func(i int) error {
-		return s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, appendTo(&lists[i], linkedColumns))
+		return s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, db.AppendTo(&lists[i], linkedColumns))
 	})
 	var all []storage.LinkedIdentity
 	for i, list := range lists {
@@ -175,7 +175,7 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 		digests[k] = all[i].Digest()
 		w.touchIdentity(all[i].Digest())
 	}
-	err := w.Read(len(at), db.Listed(sqlIdentitiesThere, len(at)), digests, eachEntry(identityColumns, func(user storage.UserID, id storage.Identity) { owners[id] = user }))
+	err := w.Read(len(at), db.Listed(sqlIdentitiesThere, len(at)), digests, db.EachEntry(identityColumns, func(user storage.UserID, id storage.Identity) { owners[id] = user }))
 	if err != nil {
 		return err
 	}
@@ -206,6 +206,6 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 
 // Identities implements [storage.ShardMoment].
 func (m moment) Identities(ctx context.Context, after string, limit int) (list []storage.LinkedIdentity, err error) {
-	err = m.Scan(ctx, "shard.rows", sqlIdentitiesBehind, []any{after, limit}, appendTo(&list, linkedColumns))
+	err = m.Scan(ctx, "shard.rows", sqlIdentitiesBehind, []any{after, limit}, db.AppendTo(&list, linkedColumns))
 	return list, err
 }

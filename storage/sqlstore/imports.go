@@ -67,7 +67,7 @@ func importColumns(p *storage.ImportPart) []any {
 
 // readImports answers [storage.ImportLookups].
 func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []storage.ImportPart, err error) {
-	err = s.db.Query(ctx, "imports", s.shards.Of(owner), storage.MaxImports*storage.MaxImportParts, sqlImports, []any{int64(owner)}, appendTo(&parts, func(p *storage.ImportPart) []any {
+	err = s.db.Query(ctx, "imports", s.shards.Of(owner), storage.MaxImports*storage.MaxImportParts, sqlImports, []any{int64(owner)}, db.AppendTo(&parts, func(p *storage.ImportPart) []any {
 		columns := importColumns(p)
 		return columns[:len(columns)-1]
 	}))
@@ -78,7 +78,7 @@ func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []
 // readRefused answers [storage.RefusedLookups].
 func (s *Store) readRefused(ctx context.Context, q storage.RefusedQuery) (parts []storage.ImportPart, err error) {
 	args := []any{int64(q.Owner), q.Number, q.From, q.To}
-	err = s.db.Query(ctx, "imports.refused", s.shards.Of(q.Owner), storage.MaxImportParts, sqlRefusedLines, args, appendTo(&parts, importColumns))
+	err = s.db.Query(ctx, "imports.refused", s.shards.Of(q.Owner), storage.MaxImportParts, sqlRefusedLines, args, db.AppendTo(&parts, importColumns))
 	return parts, err
 }
 
@@ -88,7 +88,7 @@ func (s *Store) readDueImports(ctx context.Context, q storage.DueImportsQuery) (
 	return ownPage(q.Limit, func(limit int, own func(storage.ImportPart, bool)) error {
 		at, owner := int64(after.DueAt), int64(after.Owner)
 		args := []any{at, int64(q.UpTo), at, owner, owner, after.Number, after.Number, after.Part, limit}
-		return s.db.Query(ctx, "imports.due", q.Shard, limit, sqlDueImports, args, eachRow(importColumns, func(p storage.ImportPart) {
+		return s.db.Query(ctx, "imports.due", q.Shard, limit, sqlDueImports, args, db.EachRow(importColumns, func(p storage.ImportPart) {
 			own(p, s.shards.Of(p.Owner) == q.Shard)
 			after = p
 		}))
@@ -101,7 +101,7 @@ func (s *Store) AddImport(ctx context.Context, parts []storage.ImportPart) (stor
 	added, _, err := made(ctx, s.changeOwned, "import.add", id.Owner, func(w *writer) (storage.ImportID, bool, error) {
 		id := id
 		var held, oldest int64 // the oldest one that is done
-		err := w.Read(1, sqlImportsHeld, []any{int64(id.Owner)}, eachEntry(both, func(number int64, done bool) {
+		err := w.Read(1, sqlImportsHeld, []any{int64(id.Owner)}, db.EachEntry(db.TwoColumns, func(number int64, done bool) {
 			if held++; done {
 				oldest = number
 			}

@@ -55,7 +55,7 @@ ORDER BY ends_at, from_user_id, to_user_id, kind LIMIT ?`
 func (s *Store) readDetails(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
 	return db.LookUp(s.db, pairs, s.maxPairs(storage.Relations, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Detail)) error {
 		text, args := detailsStatement(s.sql, pairs)
-		return s.db.Query(ctx, "details", shard, len(pairs), text, args, eachEntry(detailColumns, func(p storage.Pair, d storage.Detail) {
+		return s.db.Query(ctx, "details", shard, len(pairs), text, args, db.EachEntry(detailColumns, func(p storage.Pair, d storage.Detail) {
 			if d != (storage.Detail{}) {
 				found(p, d)
 			}
@@ -83,7 +83,7 @@ func (s *Store) readKindCounts(ctx context.Context, of []storage.OwnerKind) []st
 			found(k, storage.KindCount{})
 		}
 		text, args := s.kindCountsStatement(of)
-		return s.db.Query(ctx, "kinds", shard, len(of), text, args, eachEntry(kindColumns, found))
+		return s.db.Query(ctx, "kinds", shard, len(of), text, args, db.EachEntry(kindColumns, found))
 	})
 }
 
@@ -105,7 +105,7 @@ func (s *Store) readDue(ctx context.Context, q storage.DueQuery) ([]storage.Rela
 	return ownPage(q.Limit, func(limit int, own func(storage.RelationRow, bool)) error {
 		at, from, to := int64(after.EndsAt), int64(after.From), int64(after.To)
 		args := []any{at, int64(q.UpTo), at, from, from, to, to, after.Item, limit}
-		return s.db.Query(ctx, "relations.due", q.Shard, limit, sqlDueRelations, args, eachRow(func(row *storage.RelationRow) []any {
+		return s.db.Query(ctx, "relations.due", q.Shard, limit, sqlDueRelations, args, db.EachRow(func(row *storage.RelationRow) []any {
 			return []any{&row.From, &row.To, &row.Item, &row.UpdateTime, &row.EndsAt}
 		}, func(row storage.RelationRow) {
 			row.Type = storage.Related
@@ -145,7 +145,7 @@ func (c *edgeChange) lookItems() error {
 	c.Details = make(map[storage.Pair]storage.Detail)
 	for chunk := range slices.Chunk(pairs, c.store.maxPairs(c.side, pairs)) {
 		text, args := detailsStatement(c.store.sql, chunk)
-		if err := c.Read(len(chunk), text, args, eachEntry(detailColumns, func(p storage.Pair, d storage.Detail) { c.Details[p] = d })); err != nil {
+		if err := c.Read(len(chunk), text, args, db.EachEntry(detailColumns, func(p storage.Pair, d storage.Detail) { c.Details[p] = d })); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (c *edgeChange) lookActor(by *judge.Actor) error {
 	}
 	for chunk := range slices.Chunk(kinds, c.store.sql.MaxPairs) {
 		text, args := c.store.kindCountsStatement(chunk)
-		err := c.Read(len(chunk), text, args, eachEntry(kindColumns, func(k storage.OwnerKind, n storage.KindCount) { by.Items[k.Kind] = n.Outgoing }))
+		err := c.Read(len(chunk), text, args, db.EachEntry(kindColumns, func(k storage.OwnerKind, n storage.KindCount) { by.Items[k.Kind] = n.Outgoing }))
 		if err != nil {
 			return err
 		}

@@ -110,6 +110,6 @@ func (s *Store) Release(ctx context.Context, kind, owner string, until storage.M
 // Holders implements [storage.Leaser].
 func (s *Store) Holders(ctx context.Context, kind string) (map[string]storage.Micros, error) {
 	holders := make(map[string]storage.Micros)
-	err := s.db.Query(ctx, "leases", 0, 1, sqlHolders, []any{kind}, eachEntry(both, func(owner string, until storage.Micros) { holders[owner] = until }))
+	err := s.db.Query(ctx, "leases", 0, 1, sqlHolders, []any{kind}, db.EachEntry(db.TwoColumns, func(owner string, until storage.Micros) { holders[owner] = until }))
 	return holders, err
 }

@@ -157,7 +157,7 @@ func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool
 		}
 		members := int64(0)
 		text, args := s.kindCountsStatement([]storage.OwnerKind{{Owner: id.Owner, Kind: id.Kind().Number}})
-		err := w.Read(1, text, args, eachEntry(kindColumns, func(_ storage.OwnerKind, n storage.KindCount) { members = n.Outgoing }))
+		err := w.Read(1, text, args, db.EachEntry(kindColumns, func(_ storage.OwnerKind, n storage.KindCount) { members = n.Outgoing }))
 		if deleted = err == nil && members == 0; !deleted {
 			return err
 		}

@@ -101,7 +101,7 @@ WHERE from_user_id = ? AND to_user_id = ?`
 func (s *Store) readMarks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return db.LookUp(s.db, pairs, s.maxPairs(storage.Forward, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.EdgeMark)) error {
 		text, args := s.rowsStatement(sqlMarks, pairs)
-		return s.db.Query(ctx, "marks", shard, len(pairs), text, args, eachEntry(func(p *storage.Pair, m *storage.EdgeMark) []any {
+		return s.db.Query(ctx, "marks", shard, len(pairs), text, args, db.EachEntry(func(p *storage.Pair, m *storage.EdgeMark) []any {
 			return []any{&p.From, &p.To, &m.Special, &m.Remark, &m.Attributes, &m.FirstAt}
 		}, found))
 	})

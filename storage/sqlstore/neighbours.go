@@ -130,7 +130,7 @@ func (s *Store) neighboursOfAnybody(
 // neighboursByRow reads a list that is longer than a server puts into one text
 // (group_concat_max_len, max_allowed_packet).
 func (s *Store) neighboursByRow(ctx context.Context, shard int, side storage.Side, owner storage.UserID) (list []storage.UserID, err error) {
-	err = s.db.Query(ctx, "neighbours."+side.String(), shard, 1, sqlNeighboursByRow[side], []any{int64(owner)}, appendTo(&list, itself))
+	err = s.db.Query(ctx, "neighbours."+side.String(), shard, 1, sqlNeighboursByRow[side], []any{int64(owner)}, db.AppendTo(&list, db.OneColumn))
 	return list, err
 }
 

@@ -71,7 +71,7 @@ func eachPage[Q comparable, T any](ctx context.Context, s *Store, what string, q
 		for i, q := range queries {
 			selects[i], args = of.text(q, append(args, i))
 		}
-		err := s.db.Query(ctx, what, shard, len(queries), s.unionAll(selects), args, eachEntry(func(i *int, row *T) []any {
+		err := s.db.Query(ctx, what, shard, len(queries), s.unionAll(selects), args, db.EachEntry(func(i *int, row *T) []any {
 			return append([]any{i}, of.columns(row)...)
 		}, func(i int, row T) {
 			if of.complete != nil {
@@ -157,7 +157,7 @@ func (s *Store) readCountEdges(ctx context.Context, side storage.Side, queries [
 	shardOf := func(q storage.EdgeCountQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.EdgeCountQuery, found func(storage.EdgeCountQuery, int)) error {
 		text, args := s.edgeCountStatement(side, queries)
-		return s.db.Query(ctx, "count."+side.String(), shard, len(queries), text, args, eachEntry(both, func(i, n int) { found(queries[i], n) }))
+		return s.db.Query(ctx, "count."+side.String(), shard, len(queries), text, args, db.EachEntry(db.TwoColumns, func(i, n int) { found(queries[i], n) }))
 	})
 }
 

@@ -106,7 +106,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 func thereOf[T comparable](w *writer, text string, args []any) (map[T]bool, error) {
 	there := make(map[T]bool)
 	n := len(args) - 1
-	err := w.Read(n, db.Listed(text, n), args, eachRow(itself, func(value T) { there[value] = true }))
+	err := w.Read(n, db.Listed(text, n), args, db.EachRow(db.OneColumn, func(value T) { there[value] = true }))
 	return there, err
 }
 

@@ -49,7 +49,7 @@ func (s *Store) readPosts(ctx context.Context, ids []storage.PostID) []storage.R
 	shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.PostID, found func(storage.PostID, storage.Post)) error {
 		text, args := forPosts(s.sql, sqlPosts, ids)
-		return s.db.Query(ctx, "posts", shard, len(ids), text, args, eachRow(wholePostColumns, func(p storage.Post) { found(p.PostID, p) }))
+		return s.db.Query(ctx, "posts", shard, len(ids), text, args, db.EachRow(wholePostColumns, func(p storage.Post) { found(p.PostID, p) }))
 	})
 }
 
@@ -88,7 +88,7 @@ func newestOf[T any](ctx context.Context, s *Store, what, text string, args []an
 	err := db.EveryShard(len(lists), func(i int) (err error) {
 		from := after
 		lists[i], err = ownPage(limit, func(limit int, own func(T, bool)) error {
-			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), eachRow(columns, func(row T) {
+			return s.db.Query(ctx, what, i, limit, text, slices.Concat(args, behind(from, limit)), db.EachRow(columns, func(row T) {
 				from = place(row)
 				own(row, s.shards.Of(owner(row)) == i)
 			}))

@@ -37,7 +37,7 @@ FROM wanted`,
 func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
 	args := append([]any{int64(q.Since)}, behind(q.After, q.Limit)...)
 	var list []storage.PostAt
-	return list, s.db.Query(ctx, "posts.recent", q.Shard, q.Limit, sqlRecentPosts, args, appendTo(&list, func(p *storage.PostAt) []any {
+	return list, s.db.Query(ctx, "posts.recent", q.Shard, q.Limit, sqlRecentPosts, args, db.AppendTo(&list, func(p *storage.PostAt) []any {
 		return []any{&p.Author, &p.Number, &p.CreatedAt}
 	}))
 }

@@ -107,7 +107,7 @@ func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) 
 		return nil, errNoLog
 	}
 	var entries []storage.LogEntry
-	err := s.db.Query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, appendTo(&entries, func(e *storage.LogEntry) []any {
+	err := s.db.Query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, db.AppendTo(&entries, func(e *storage.LogEntry) []any {
 		return []any{&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Item, &e.Edge.Type, &e.Edge.UpdateTime}
 	}))
 	// Asked afterwards: entries may be removed between two statements. Positions of

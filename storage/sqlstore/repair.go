@@ -122,13 +122,13 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 		return err
 	}
 	wrong := make(map[storage.UserID]int64, len(users))
-	err := w.Read(len(users), db.Listed(sqlCounts, len(users)), db.Arguments(users), eachEntry(func(id *storage.UserID, n *storage.Counts) []any {
+	err := w.Read(len(users), db.Listed(sqlCounts, len(users)), db.Arguments(users), db.EachEntry(func(id *storage.UserID, n *storage.Counts) []any {
 		return append([]any{id}, countColumns(n)...)
 	}, func(id storage.UserID, n storage.Counts) { wrong[id] = -n.Of(side) }))
 	if err != nil {
 		return err
 	}
-	err = w.Read(len(users), db.Listed(sqlCountEdges[side], len(users)), db.Arguments(users), eachEntry(both, func(id storage.UserID, n int64) { wrong[id] += n }))
+	err = w.Read(len(users), db.Listed(sqlCountEdges[side], len(users)), db.Arguments(users), db.EachEntry(db.TwoColumns, func(id storage.UserID, n int64) { wrong[id] += n }))
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (w *writer) recountFriends(users []storage.UserID) error {
 		return err
 	}
 	diffs := make(judge.Diffs)
-	err := w.Read(len(users), db.Listed(sqlFriendsOf, len(users)), db.Arguments(users), eachRow(ofUsers, func(wrong storage.WrongCount) {
+	err := w.Read(len(users), db.Listed(sqlFriendsOf, len(users)), db.Arguments(users), db.EachRow(ofUsers, func(wrong storage.WrongCount) {
 		if wrong.Have != wrong.Are {
 			diffs[wrong.User] = judge.Diff{Friend: wrong.Are - wrong.Have}
 		}

@@ -103,7 +103,7 @@ func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([
 	for chunk := range slices.Chunk(storage.Each(edges, storage.Edge.Pair), m.sql.MaxPairs*2/3) {
 		text, args := detailsStatement(m.sql, chunk)
 		if err == nil {
-			err = m.Scan(ctx, "shard.details", text, args, eachEntry(detailColumns, func(p storage.Pair, d storage.Detail) { rows[at[p]].Detail = d }))
+			err = m.Scan(ctx, "shard.details", text, args, db.EachEntry(detailColumns, func(p storage.Pair, d storage.Detail) { rows[at[p]].Detail = d }))
 		}
 	}
 	return rows, err
@@ -117,7 +117,7 @@ func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, af
 
 // readInOrder reads rows behind a key, whose columns are values of T.
 func readInOrder[T any](ctx context.Context, m moment, from db.InOrder, owner storage.UserID, key int64, limit int, columns func(*T) []any) (list []T, err error) {
-	err = m.behind(ctx, storage.Pair{From: owner, To: storage.UserID(key)}, limit, from, appendTo(&list, columns))
+	err = m.behind(ctx, storage.Pair{From: owner, To: storage.UserID(key)}, limit, from, db.AppendTo(&list, columns))
 	return list, err
 }
 

@@ -116,7 +116,7 @@ func (s *Store) keepShorts(ctx context.Context, side storage.Side, shard int, li
 		}
 		var args []any
 		text, ids := db.In(sqlLockVersions, owners)
-		err := tx.Read(len(owners), text, ids, eachEntry(both, func(owner storage.UserID, version int64) {
+		err := tx.Read(len(owners), text, ids, db.EachEntry(db.TwoColumns, func(owner storage.UserID, version int64) {
 			if list := lists[owner]; version == list.Version {
 				args = append(args, int64(owner), int64(side), version, packed.AppendShort(side, list.Edges, endedSince))
 			}

@@ -61,7 +61,7 @@ func (s *Store) readStandings(ctx context.Context, users []storage.UserID) []sto
 func (s *Store) readStateChanges(ctx context.Context, q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, error) {
 	return ownPage(q.Limit, func(limit int, own func(storage.StateChange, bool)) error {
 		args := []any{int64(q.After.At), int64(q.After.At), int64(q.After.User), limit}
-		return s.db.Query(ctx, "states.changes", q.Shard, limit, sqlStateChanges, args, eachRow(func(c *storage.StateChange) []any {
+		return s.db.Query(ctx, "states.changes", q.Shard, limit, sqlStateChanges, args, db.EachRow(func(c *storage.StateChange) []any {
 			return []any{&c.User, &c.State, &c.At, &c.PasswordAt, &c.SuspendedUntil}
 		}, func(c storage.StateChange) {
 			own(c, s.shards.Of(c.User) == q.Shard)

@@ -53,7 +53,7 @@ func (s *Store) readPopular(ctx context.Context, q storage.PopularQuery) ([]stor
 			lists[i] = nil
 			// Day 0 is that of counts whose user has never been active.
 			args := []any{int64(max(q.Since, 1)), times * storage.PopularSample, top}
-			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, eachEntry(both, func(user storage.UserID, followers int64) {
+			err := s.db.Query(ctx, "popular", i, top, sqlPopular, args, db.EachEntry(db.TwoColumns, func(user storage.UserID, followers int64) {
 				if read++; s.shards.Of(user) == i {
 					lists[i] = append(lists[i], storage.PopularUser{User: user, Followers: followers})
 				}
@@ -97,7 +97,7 @@ const markedAtOnce = 200
 func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID, day storage.Day) error {
 	var idle []storage.UserID
 	text, args := db.In(sqlNotActive, ids, int64(day))
-	err := s.db.Query(ctx, "active", shard, len(ids), text, args, appendTo(&idle, itself))
+	err := s.db.Query(ctx, "active", shard, len(ids), text, args, db.AppendTo(&idle, db.OneColumn))
 	if err != nil || len(idle) == 0 {
 		return err
 	}

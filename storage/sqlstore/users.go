@@ -57,7 +57,7 @@ func (s *Store) readUserIDs(ctx context.Context, handles []string) []storage.Res
 		if len(args) == 0 {
 			return ctx.Err()
 		}
-		return s.db.Query(ctx, "handles", shard, len(args), db.Listed(sqlHandles, len(args)), args, eachEntry(both, found))
+		return s.db.Query(ctx, "handles", shard, len(args), db.Listed(sqlHandles, len(args)), args, db.EachEntry(db.TwoColumns, found))
 	})
 }
 
@@ -70,7 +70,7 @@ func (s *Store) readCounts(ctx context.Context, ids []storage.UserID) []storage.
 func byUser[V any](ctx context.Context, s *Store, what string, ids []storage.UserID, text string, columns func(*V) []any) []storage.Result[V] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, V)) error {
 		statement, args := db.In(text, ids)
-		return s.db.Query(ctx, what, shard, len(ids), statement, args, eachEntry(func(id *storage.UserID, value *V) []any {
+		return s.db.Query(ctx, what, shard, len(ids), statement, args, db.EachEntry(func(id *storage.UserID, value *V) []any {
 			return append([]any{id}, columns(value)...)
 		}, found))
 	})
@@ -86,7 +86,7 @@ ORDER BY user_id LIMIT ?`
 // readUserIDsAfter answers [storage.UserIDLookups].
 func (s *Store) readUserIDsAfter(ctx context.Context, q storage.ShardQuery[storage.UserID]) ([]storage.UserID, error) {
 	return ownPage(q.Limit, func(limit int, own func(storage.UserID, bool)) error {
-		return s.db.Query(ctx, "users.after", q.Shard, limit, sqlUserIDsAfter, []any{int64(q.After), limit}, eachRow(itself, func(id storage.UserID) {
+		return s.db.Query(ctx, "users.after", q.Shard, limit, sqlUserIDsAfter, []any{int64(q.After), limit}, db.EachRow(db.OneColumn, func(id storage.UserID) {
 			q.After = id
 			own(id, s.shards.Of(id) == q.Shard)
 		}))

@@ -49,7 +49,7 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) ([]storage.U
 		last := row{word: q.Prefix}
 		lists[i], err = ownPage(q.Limit, func(limit int, own func(row, bool)) error {
 			args := []any{last.word, q.Prefix + behindWords, last.word, int64(last.user), limit}
-			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, eachEntry(both, func(word string, user storage.UserID) {
+			return s.db.Query(ctx, "words", i, limit, sqlWithWord, args, db.EachEntry(db.TwoColumns, func(word string, user storage.UserID) {
 				last = row{word, user}
 				own(last, s.shards.Of(user) == i)
 			}))
@@ -70,7 +70,7 @@ func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) (have []s
 			return ctx.Err()
 		}
 		args := append(db.Arguments(ids), q.Prefix, q.Prefix+behindWords)
-		return s.db.Query(ctx, "words.have", shard, len(ids), db.Listed(sqlHaveWord, len(ids)), args, eachRow(itself, func(id storage.UserID) { found(id, true) }))
+		return s.db.Query(ctx, "words.have", shard, len(ids), db.Listed(sqlHaveWord, len(ids)), args, db.EachRow(db.OneColumn, func(id storage.UserID) { found(id, true) }))
 	})
 	for i, r := range all {
 		if err = cmp.Or(err, r.Err); r.Found {

@@ -71,7 +71,7 @@ func ofItems(w *storage.WrongCount) []any { return []any{&w.User, &w.Item, &w.Ha
 func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners storage.OwnerRange, columns func(*storage.WrongCount) []any, texts ...string) ([]storage.WrongCount, error) {
 	wrong := make(map[storage.PostID]storage.WrongCount)
 	for _, text := range texts {
-		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, eachRow(columns, func(w storage.WrongCount) {
+		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, db.EachRow(columns, func(w storage.WrongCount) {
 			if isOf(owners, w.User) {
 				wrong[storage.PostID{Author: w.User, Number: w.Item}] = w // the last edge may end between the statements
 			}
@@ -117,7 +117,7 @@ WHERE u.user_id > ? AND u.user_id <= ?`
 func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
 	var follows []storage.Pair
 	after, upTo := int64(owners.After), int64(owners.UpTo)
-	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, []any{after, upTo, after, upTo, max(after, int64(storage.MaxUserID)), upTo}, eachEntry(both, func(from, to storage.UserID) {
+	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, []any{after, upTo, after, upTo, max(after, int64(storage.MaxUserID)), upTo}, db.EachEntry(db.TwoColumns, func(from, to storage.UserID) {
 		if isOf(owners, from) {
 			follows = append(follows, storage.Pair{From: from, To: to})
 		}
