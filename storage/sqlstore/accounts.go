@@ -145,7 +145,7 @@ func (s *Store) claim(ctx context.Context, user storage.UserID, handle string, a
 		if err != nil {
 			return err
 		}
-		_, err = w.readOne(sqlReadClaim, []any{handle}, &owner, &claimed)
+		_, err = w.ReadOne(sqlReadClaim, []any{handle}, &owner, &claimed)
 		return err
 	})
 	mine := storage.UserID(owner) == user
@@ -186,7 +186,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 		if err := w.lockUser(id); err != nil {
 			return now, false, err
 		}
-		found, err := w.readOne(sqlPasswords, []any{int64(id)}, &id, &now.Hash, &now.ChangedAt)
+		found, err := w.ReadOne(sqlPasswords, []any{int64(id)}, &id, &now.Hash, &now.ChangedAt)
 		switch {
 		case err != nil:
 			return now, false, err
@@ -213,7 +213,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 // than all earlier changes of the user.
 func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storage.Micros, error) {
 	var old storage.StateChange
-	if _, err := w.readOne(sqlStateOf, []any{int64(id)}, &old.State, &old.At); err != nil {
+	if _, err := w.ReadOne(sqlStateOf, []any{int64(id)}, &old.State, &old.At); err != nil {
 		return 0, err
 	}
 	at = max(at, old.At+1)

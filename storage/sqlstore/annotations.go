@@ -144,7 +144,7 @@ type besideAdder struct {
 
 func (a *besideAdder) mark(row storage.Annotation) (found, added bool, err error) {
 	var old storage.EdgeMark
-	found, err = a.readOne(sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, &old.Special, &old.Remark, &old.Attributes)
+	found, err = a.ReadOne(sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, &old.Special, &old.Remark, &old.Attributes)
 	if err != nil || !found || old != (storage.EdgeMark{}) {
 		return found, false, err
 	}
@@ -168,7 +168,7 @@ func (a *besideAdder) countSpecials() (n int, err error) {
 
 func (a *besideAdder) message(row storage.Annotation) (found, added bool, err error) {
 	old := ""
-	found, err = a.readOne(sqlMessageOfRequest, []any{int64(row.From), int64(row.To)}, &old)
+	found, err = a.ReadOne(sqlMessageOfRequest, []any{int64(row.From), int64(row.To)}, &old)
 	if err != nil || !found || old != "" {
 		return found, false, err
 	}
@@ -179,7 +179,7 @@ func (a *besideAdder) message(row storage.Annotation) (found, added bool, err er
 
 func (a *besideAdder) first(row storage.Annotation) (found, added bool, err error) {
 	var old storage.Micros
-	found, err = a.readOne(sqlFirstOfFollow, []any{int64(row.From), int64(row.To)}, &old)
+	found, err = a.ReadOne(sqlFirstOfFollow, []any{int64(row.From), int64(row.To)}, &old)
 	if err != nil || !found || old != 0 {
 		return found, false, err
 	}
@@ -191,7 +191,7 @@ func (a *besideAdder) first(row storage.Annotation) (found, added bool, err erro
 func (a *besideAdder) detail(row storage.Annotation) (found, added bool, err error) {
 	var old storage.Detail
 	detail, key := storage.Detail{EndsAt: row.EndsAt, Attributes: string(row.Attributes)}, []any{int64(row.From), int64(row.To), row.Item}
-	found, err = a.readOne(sqlDetailOf, append(key, int64(row.At)), &old.EndsAt, &old.Attributes)
+	found, err = a.ReadOne(sqlDetailOf, append(key, int64(row.At)), &old.EndsAt, &old.Attributes)
 	if err != nil || !found || old != (storage.Detail{}) || detail == old {
 		return found, false, err
 	}

@@ -299,19 +299,35 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, j *judge.J
 	if len(edges) == 0 {
 		return nil
 	}
-	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
-		text, args := sqlWriteEdges[side], edgeArguments(side, chunk)
+	text := sqlWriteEdges[side]
+	switch side {
+	case storage.Forward:
+		text = sqlWriteFollowing
+	case storage.Requests:
+		text = sqlWriteRequests
+	case storage.Relations:
+		text = sqlWriteRelations
+	}
+	_, err := db.WriteRows(w.Tx, w.store.sql.Text(text), edges, func(args []any, e storage.Edge) []any {
+		args = edgeArguments(args, side, e)
 		switch side {
-		case storage.Forward:
-			text = sqlWriteFollowing
-		case storage.Requests:
-			text, args = sqlWriteRequests, withMessages(chunk, j.Messages)
+		case storage.Requests: // a request has a message while it is pending
+			message := ""
+			if e.Type == storage.Pending {
+				message = j.Messages[e.Pair()]
+			}
+			args = append(args, message)
 		case storage.Relations:
-			text, args = sqlWriteRelations, withDetails(chunk, j.Details)
+			var d storage.Detail
+			if e.Type == storage.Related {
+				d = j.Details[e.Pair()]
+			}
+			args = append(args, int64(d.EndsAt), d.Attributes)
 		}
-		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(text), len(chunk)), args...); err != nil {
-			return err
-		}
+		return args
+	})
+	if err != nil {
+		return err
 	}
 	return w.wrote(side, edges)
 }
@@ -332,32 +348,13 @@ func (w *writer) wrote(side storage.Side, edges []storage.Edge) error {
 	return w.log(side, edges)
 }
 
-func edgeArguments(side storage.Side, edges []storage.Edge) []any {
-	args := make([]any, 0, 5*len(edges))
-	for _, e := range edges {
-		p := e.Pair()
-		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
-		if side.HasItem() {
-			args = append(args, p.Item)
-		}
-		args = append(args, int64(e.Type), int64(e.UpdateTime))
+func edgeArguments(args []any, side storage.Side, e storage.Edge) []any {
+	p := e.Pair()
+	args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
+	if side.HasItem() {
+		args = append(args, p.Item)
 	}
-	return args
-}
-
-// withMessages is edgeArguments for requests: a request has a message while it is
-// pending.
-func withMessages(edges []storage.Edge, messages map[storage.Pair]string) []any {
-	args := make([]any, 0, 5*len(edges))
-	for _, e := range edges {
-		args = append(args, int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
-		if e.Type == storage.Pending {
-			args = append(args, messages[e.Pair()])
-		} else {
-			args = append(args, "")
-		}
-	}
-	return args
+	return append(args, int64(e.Type), int64(e.UpdateTime))
 }
 
 // Served by the primary key.
@@ -425,27 +422,22 @@ func (w *writer) addCounts(diffs judge.Diffs) error {
 		d.Active = max(d.Active, o.active)
 		diffs[id] = d
 	}
-	text, width := w.store.sql.Text(sqlAddCounts), 5
+	text, all := sqlAddCounts, false
 	for id, d := range diffs {
 		if d.Favorites != 0 || d.Favorited != 0 {
-			text, width = w.store.sql.Text(sqlAddAllCounts), 7
+			text, all = sqlAddAllCounts, true
 		}
 		w.leaves(id, d, owed[id].profile)
 	}
-	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.MaxRows) {
-		args := make([]any, 0, width*len(chunk))
-		for _, id := range chunk {
-			d := diffs[id]
-			args = append(args, int64(id), d.Following, d.Follower, d.Friend, int64(d.Active))
-			if width > 5 {
-				args = append(args, d.Favorites, d.Favorited)
-			}
+	_, err := db.WriteRows(w.Tx, w.store.sql.Text(text), slices.Sorted(maps.Keys(diffs)), func(args []any, id storage.UserID) []any {
+		d := diffs[id]
+		args = append(args, int64(id), d.Following, d.Follower, d.Friend, int64(d.Active))
+		if all {
+			args = append(args, d.Favorites, d.Favorited)
 		}
-		if _, err := w.Exec(len(chunk), db.Listed(text, len(chunk)), args...); err != nil {
-			return err
-		}
-	}
-	return nil
+		return args
+	})
+	return err
 }
 
 // removeUnneeded removes the counts that lockCounts has made for owners without a difference: a late event

@@ -71,7 +71,7 @@ func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge
 	if _, err := w.Exec(0, "SAVEPOINT hopeful"); err != nil {
 		return 0, err
 	}
-	n, err := w.Exec(len(edges), db.Listed(w.store.sql.Text(sqlInsertEdges[side]), len(edges)), edgeArguments(side, edges)...)
+	n, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlInsertEdges[side]), edges, func(args []any, e storage.Edge) []any { return edgeArguments(args, side, e) })
 	if err != nil {
 		return 0, err
 	}

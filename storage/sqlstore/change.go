@@ -205,7 +205,7 @@ func (c *edgeChange) actor(user storage.UserID) (by *judge.Actor, err error) {
 			continue
 		}
 		counted[n] = true
-		if _, err := c.readOne(text, []any{int64(user), bound}, n); err != nil {
+		if _, err := c.ReadOne(text, []any{int64(user), bound}, n); err != nil {
 			return nil, err
 		}
 	}

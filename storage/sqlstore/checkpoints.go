@@ -34,7 +34,7 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value`)
 func (s *Store) LoadCheckpoint(ctx context.Context, name string) (value []byte, found bool, err error) {
 	err = s.transactOn(ctx, "checkpoints", 0, func(w *writer) (err error) {
 		value = nil // of a try before this one
-		found, err = w.readOne(sqlLoadCheckpoint, []any{name}, &value)
+		found, err = w.ReadOne(sqlLoadCheckpoint, []any{name}, &value)
 		return err
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ const secretLength = 32
 func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
 	var store []byte
 	err := s.transactOn(ctx, "secrets", 0, func(w *writer) error {
-		if found, err := w.readOne(sqlReadSecret, nil, &store); err != nil || found {
+		if found, err := w.ReadOne(sqlReadSecret, nil, &store); err != nil || found {
 			return err
 		}
 		made := make([]byte, secretLength)
@@ -95,7 +95,7 @@ func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
 		if _, err := w.Exec(1, s.sql.Text(sqlWriteSecret), made); err != nil {
 			return err
 		}
-		_, err := w.readOne(sqlReadSecret, nil, &store)
+		_, err := w.ReadOne(sqlReadSecret, nil, &store)
 		return err
 	})
 	if err != nil {

@@ -90,7 +90,7 @@ func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, adde
 		return c, false, err
 	}
 	author, post := int64(comment.Post.Author), comment.Post.Number
-	_, err = w.readOne(sqlCommentOfKey, []any{int64(comment.By), author, post, comment.Key}, wholeCommentColumns(&c)...)
+	_, err = w.ReadOne(sqlCommentOfKey, []any{int64(comment.By), author, post, comment.Key}, wholeCommentColumns(&c)...)
 	if err != nil || c.Number != 0 {
 		if err == nil { // its writer may have been killed before it reported it
 			w.commented(c)
@@ -159,7 +159,7 @@ func (w *writer) deleteComment(id storage.CommentID, by storage.UserID) (storage
 // comment reads a comment; the zero one if there is none.
 func (w *writer) comment(id storage.CommentID) (c storage.Comment, err error) {
 	text, args := forPosts(w.store.sql, sqlComments, []storage.CommentID{id})
-	_, err = w.readOne(text, args, wholeCommentColumns(&c)...)
+	_, err = w.ReadOne(text, args, wholeCommentColumns(&c)...)
 	return c, err
 }
 

@@ -70,7 +70,7 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 	err := s.transactOn(ctx, "users", s.shards.Of(user.ID), func(w *writer) error {
 		w.touchHandle(user.Handle)
 		var is storage.StateChange
-		if _, err := w.readOne(sqlStateOf, []any{int64(user.ID)}, &is.State, &is.At); err != nil {
+		if _, err := w.ReadOne(sqlStateOf, []any{int64(user.ID)}, &is.State, &is.At); err != nil {
 			return err
 		} else if err := judge.NewUser(user.ID, is.State); err != nil {
 			return err
@@ -139,17 +139,12 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	sure := make([]bool, len(wanted)) // no handle of a part had been claimed
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
-		args := make([]any, 0, 3*len(p.At))
-		for _, j := range p.At {
-			u := users[wanted[j]]
-			args = append(args, u.Handle, int64(u.ID), int64(now))
-		}
 		var claimed int
 		err := s.transactOn(ctx, "handles", p.Shard, func(w *writer) (err error) {
-			for _, j := range p.At {
+			claimed, err = db.WriteRows(w.Tx, s.sql.Text(sqlClaimHandles), p.At, func(args []any, j int) []any {
 				w.touchHandle(handles[j])
-			}
-			claimed, err = w.Exec(len(p.At), db.Listed(s.sql.Text(sqlClaimHandles), len(p.At)), args...)
+				return append(args, handles[j], int64(users[wanted[j]].ID), int64(now))
+			})
 			return err
 		})
 		for _, j := range p.At {
@@ -217,15 +212,8 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 		if err != nil || len(made) == 0 {
 			return err
 		}
-		var userArgs []any
-		var fresh []storage.User
-		for _, i := range at {
-			if u := users[i]; made[u.ID] {
-				userArgs = userArguments(userArgs, u)
-				fresh = append(fresh, u)
-			}
-		}
-		n, err := w.Exec(len(made), db.Listed(s.sql.Text(sqlInsertUsers), len(made)), userArgs...)
+		fresh := slices.DeleteFunc(storage.Chosen(users, at), func(u storage.User) bool { return !made[u.ID] })
+		n, err := db.WriteRows(w.Tx, s.sql.Text(sqlInsertUsers), fresh, userArguments)
 		if err != nil {
 			return err
 		}
@@ -240,15 +228,15 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 // insertBeside gives new users their words and their counts. Edges may have come before their user: the counts
 // they made stay.
 func (w *writer) insertBeside(users []storage.User) error {
-	args := make([]any, 0, 2*len(users))
 	for _, u := range users {
 		w.touchUser(u.ID)
 		w.change.AddProfile(u.ID)
-		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
 	}
 	if err := w.writeWords(users...); err != nil {
 		return err
 	}
-	_, err := w.Exec(len(users), db.Listed(w.store.sql.Text(sqlInsertNewCounts), len(users)), args...)
+	_, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlInsertNewCounts), users, func(args []any, u storage.User) []any {
+		return append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
+	})
 	return err
 }

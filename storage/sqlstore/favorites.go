@@ -67,15 +67,12 @@ ON CONFLICT (author_id, post_id) DO UPDATE SET favorite_count = favorite_count +
 // order.
 func (w *writer) countFavorites(diffs map[storage.PostID]int64) error {
 	ids := slices.SortedFunc(maps.Keys(diffs), storage.PostID.Compare)
-	for chunk := range slices.Chunk(ids, w.store.sql.MaxRows) {
-		var args []any
-		for _, id := range chunk {
-			w.touchPost(id)
-			args = append(args, int64(id.Author), id.Number, diffs[id])
-		}
-		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(sqlCountFavorites), len(chunk)), args...); err != nil {
-			return fmt.Errorf("count favorites: %w", err)
-		}
+	_, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlCountFavorites), ids, func(args []any, id storage.PostID) []any {
+		w.touchPost(id)
+		return append(args, int64(id.Author), id.Number, diffs[id])
+	})
+	if err != nil {
+		return fmt.Errorf("count favorites: %w", err)
 	}
 	return nil
 }

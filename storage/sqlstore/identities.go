@@ -96,7 +96,7 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 			owner, linked = user, identity
 			return w.boundIdentities(user)
 		}
-		_, err = w.readOne(sqlIdentities, []any{digest}, identityColumns(&owner, &linked)...)
+		_, err = w.ReadOne(sqlIdentities, []any{digest}, identityColumns(&owner, &linked)...)
 		return err
 	})
 	if err == nil && (owner != user || linked != identity) {
@@ -179,7 +179,7 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 	if err != nil {
 		return err
 	}
-	var args []any
+	var free []int // in at
 	for k, i := range at {
 		owner, there := owners[all[i].Identity]
 		switch {
@@ -190,15 +190,14 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 		default:
 			owners[all[i].Identity] = all[i].User
 			results[i] = storage.Result[bool]{Found: true, Value: true}
-			args = append(args, digests[k], int64(all[i].User), all[i].Issuer, all[i].Subject, int64(all[i].At))
+			free = append(free, k)
 		}
 	}
-	if len(args) == 0 {
-		return nil
-	}
-	n := len(args) / 5
-	made, err := w.Exec(n, db.Listed(w.store.sql.Text(sqlLinkIdentity), n), args...)
-	if err == nil && made != n {
+	made, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlLinkIdentity), free, func(args []any, k int) []any {
+		l := all[at[k]]
+		return append(args, digests[k], int64(l.User), l.Issuer, l.Subject, int64(l.At))
+	})
+	if err == nil && made != len(free) {
 		err = db.ErrAgain // another caller has linked one since the read
 	}
 	return err

@@ -214,33 +214,14 @@ func (w *writer) lookRows(j *judge.Judge, side storage.Side, pairs []storage.Pai
 	return nil
 }
 
-// withDetails is edgeArguments for relations.
-func withDetails(edges []storage.Edge, details map[storage.Pair]storage.Detail) []any {
-	args := make([]any, 0, 7*len(edges))
-	for _, e := range edges {
-		var d storage.Detail
-		if e.Type == storage.Related {
-			d = details[e.Pair()]
-		}
-		args = append(args, int64(e.From), int64(e.To), e.Item, int64(e.Type), int64(e.UpdateTime), int64(d.EndsAt), d.Attributes)
-	}
-	return args
-}
-
 // countKinds changes the numbers of edges of kinds of owners, who are locked, in key order.
 func (w *writer) countKinds(diffs map[storage.OwnerKind]storage.KindCount) error {
 	keys := slices.SortedFunc(maps.Keys(diffs), func(a, b storage.OwnerKind) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind))
 	})
-	for chunk := range slices.Chunk(keys, w.store.sql.MaxRows) {
-		var args []any
-		for _, k := range chunk {
-			w.Touch(db.MovedRow{Kind: db.CountRow, Owner: k.Owner, Peer: storage.UserID(k.Kind)})
-			args = append(args, int64(k.Owner), k.Kind, diffs[k].Outgoing, diffs[k].Incoming)
-		}
-		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(sqlCountKinds), len(chunk)), args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlCountKinds), keys, func(args []any, k storage.OwnerKind) []any {
+		w.Touch(db.MovedRow{Kind: db.CountRow, Owner: k.Owner, Peer: storage.UserID(k.Kind)})
+		return append(args, int64(k.Owner), k.Kind, diffs[k].Outgoing, diffs[k].Incoming)
+	})
+	return err
 }

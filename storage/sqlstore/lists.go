@@ -92,7 +92,7 @@ func (s *Store) CreateList(ctx context.Context, list storage.UserList) (storage.
 // listsLike returns how many lists the owner of a list has, who is locked, the number of the newest one, and that of the newest one
 // that differs from the list only in its number; 0 if there is none.
 func (w *writer) listsLike(l storage.UserList) (lists int, newest, same int64, err error) {
-	_, err = w.readOne(sqlListsLike, []any{l.Name, numberOf(l.Public), int64(l.Owner)}, &lists, &newest, &same)
+	_, err = w.ReadOne(sqlListsLike, []any{l.Name, numberOf(l.Public), int64(l.Owner)}, &lists, &newest, &same)
 	return lists, newest, same, err
 }
 
@@ -181,7 +181,7 @@ func (s *Store) changeOwned(ctx context.Context, what string, owner storage.User
 // list reads a list, whose owner is locked.
 func (w *writer) list(id storage.ListID) (storage.UserList, error) {
 	l := storage.UserList{ListID: id}
-	found, err := w.readOne(sqlUserList, []any{int64(id.Owner), id.Number}, &l.Name, &l.Public)
+	found, err := w.ReadOne(sqlUserList, []any{int64(id.Owner), id.Number}, &l.Name, &l.Public)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %d of user %s", storage.ErrListUnknown, id.Number, id.Owner)
 	}

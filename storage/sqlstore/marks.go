@@ -230,24 +230,22 @@ func (w *writer) judgeMark(j *markJob, marks map[storage.Pair]storage.EdgeMark) 
 
 // writeMarks writes marks, and removes those that say nothing.
 func (w *writer) writeMarks(jobs []*markJob) error {
-	var args []any
+	var left []*markJob
 	for _, j := range jobs {
 		w.touchMark(j.pair)
 		if j.mark != (storage.EdgeMark{FirstAt: j.mark.FirstAt}) {
-			args = append(args, int64(j.pair.From), int64(j.pair.To), j.mark.Special, j.mark.Remark, string(j.mark.Attributes))
+			left = append(left, j)
 		} else if _, err := w.Exec(1, sqlRemoveMark, int64(j.pair.From), int64(j.pair.To)); err != nil {
 			return err
 		}
 	}
-	if len(args) == 0 {
-		return nil
-	}
-	n := len(args) / 5
-	_, err := w.Exec(n, db.Listed(w.store.sql.Text(sqlWriteMark), n), args...)
+	_, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlWriteMark), left, func(args []any, j *markJob) []any {
+		return append(args, int64(j.pair.From), int64(j.pair.To), j.mark.Special, j.mark.Remark, string(j.mark.Attributes))
+	})
 	return err
 }
 
 func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
-	_, err = w.readOne(sqlCountSpecials, []any{int64(user)}, &n)
+	_, err = w.ReadOne(sqlCountSpecials, []any{int64(user)}, &n)
 	return n, err
 }

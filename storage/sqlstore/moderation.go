@@ -89,7 +89,7 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 	default:
 		if user, err = w.lockState(e.User); err == nil {
 			w.change.AddUser(e.User, storage.Everything) // as in SetState
-			_, err = w.readOne(sqlStates, []any{int64(e.User)}, &e.User, &now.State, &now.Until, &now.Reason)
+			_, err = w.ReadOne(sqlStates, []any{int64(e.User)}, &e.User, &now.State, &now.Until, &now.Reason)
 		}
 		if err == nil {
 			changed, err = judge.Suspension(user.State, now.Until, *e)
@@ -99,7 +99,7 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 		return false, err
 	}
 	var last storage.Micros
-	_, err = w.readOne(sqlLastModeration, []any{int64(e.Owner)}, &last)
+	_, err = w.ReadOne(sqlLastModeration, []any{int64(e.Owner)}, &last)
 	at := e.At // the log may be ahead of the clock
 	if e.At = max(e.At, last+1); err != nil || user.User == 0 {
 		return err == nil, err
@@ -109,7 +109,7 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 
 // lastAbout is the newest entry with the key but for the time of another one, and with one of the actions.
 func (w *writer) lastAbout(e storage.ModerationEntry, from, to storage.ModerationAction) (last storage.ModerationEntry, err error) {
-	_, err = w.readOne(sqlLastAbout, []any{int64(e.Owner), int64(e.User), e.Number, int64(from), int64(to)}, &last.At, &last.Action)
+	_, err = w.ReadOne(sqlLastAbout, []any{int64(e.Owner), int64(e.User), e.Number, int64(from), int64(to)}, &last.At, &last.Action)
 	return last, err
 }
 

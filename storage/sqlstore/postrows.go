@@ -63,7 +63,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 	if err != nil {
 		return nil, err
 	}
-	var rows, counts []any
+	var rows []storage.PostRow
 	published := int64(0)
 	for i, p := range posts {
 		w.touchPost(p.PostID)
@@ -83,17 +83,14 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 			news = storage.PostPublished
 		}
 		w.change.AddPost(news, storage.PostAt{PostID: p.PostID, CreatedAt: p.At})
-		rows = append(rows, postColumns(&p)...)
-		counts = append(counts, int64(author), p.Number)
+		rows = append(rows, p)
 	}
-	if len(counts) == 0 {
-		return results, nil
-	}
-	n := len(counts) / 2
-	if _, err := w.Exec(n, db.Listed(sqlRestorePosts, n), rows...); err != nil {
+	_, err = db.WriteRows(w.Tx, sqlRestorePosts, rows, func(args []any, p storage.PostRow) []any { return append(args, postColumns(&p)...) })
+	if err != nil {
 		return nil, err
 	}
-	if _, err := w.Exec(n, db.Listed(sqlInsertPostCounts, n), counts...); err != nil {
+	_, err = db.WriteRows(w.Tx, sqlInsertPostCounts, rows, func(args []any, p storage.PostRow) []any { return append(args, int64(author), p.Number) })
+	if err != nil {
 		return nil, err
 	}
 	if published == 0 {

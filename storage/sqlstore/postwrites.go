@@ -74,7 +74,7 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 	}
 	known := storage.PostID{Author: post.Author}
 	state := 0
-	if _, err = w.readOne(sqlPostOfKey, []any{int64(post.Author), post.Key}, &known.Number, &state); err != nil {
+	if _, err = w.ReadOne(sqlPostOfKey, []any{int64(post.Author), post.Key}, &known.Number, &state); err != nil {
 		return storage.Post{}, false, err
 	}
 	if known.Number != 0 {
@@ -118,7 +118,7 @@ func (w *writer) countPosts(author storage.UserID, d judge.Diff) error {
 // post reads a post. [storage.ErrPostUnknown]
 func (w *writer) post(id storage.PostID) (p storage.Post, err error) {
 	text, args := forPosts(w.store.sql, sqlPosts, []storage.PostID{id})
-	found, err := w.readOne(text, args, wholePostColumns(&p)...)
+	found, err := w.ReadOne(text, args, wholePostColumns(&p)...)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %d of user %s", storage.ErrPostUnknown, id.Number, id.Author)
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -53,16 +52,10 @@ func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 	if !w.store.HasLog() {
 		return nil
 	}
-	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
-		args := make([]any, 0, 6*len(chunk))
-		for _, e := range chunk {
-			args = append(args, int64(side), int64(e.From), int64(e.To), e.Item, int64(e.Type), int64(e.UpdateTime))
-		}
-		if _, err := w.Exec(len(chunk), db.Listed(sqlAppendLog, len(chunk)), args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := db.WriteRows(w.Tx, sqlAppendLog, edges, func(args []any, e storage.Edge) []any {
+		return append(args, int64(side), int64(e.From), int64(e.To), e.Item, int64(e.Type), int64(e.UpdateTime))
+	})
+	return err
 }
 
 // logBeside appends the users, posts and comments that the transaction has changed, see [storage.LogOf].
@@ -94,7 +87,7 @@ func (w *writer) shortenLog() error {
 	}
 	var first sql.NullInt64
 	var last int64
-	if _, err := w.readOne(sqlEndsOfLog, nil, &first, &last); err != nil || last <= logKept {
+	if _, err := w.ReadOne(sqlEndsOfLog, nil, &first, &last); err != nil || last <= logKept {
 		return err
 	}
 	_, err := w.Exec(1, sqlPruneLog, last-logKept)

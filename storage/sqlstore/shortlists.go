@@ -114,16 +114,20 @@ func (s *Store) keepShorts(ctx context.Context, side storage.Side, shard int, li
 		for _, owner := range owners {
 			tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: owner})
 		}
-		var args []any
+		var same []storage.UserID
 		text, ids := db.In(sqlLockVersions, owners)
 		err := tx.Read(len(owners), text, ids, db.EachEntry(db.TwoColumns, func(owner storage.UserID, version int64) {
-			if list := lists[owner]; version == list.Version {
-				args = append(args, int64(owner), int64(side), version, packed.AppendShort(side, list.Edges, endedSince))
+			if version == lists[owner].Version {
+				same = append(same, owner)
 			}
 		}))
-		if err == nil && len(args) > 0 {
-			_, err = tx.Exec(len(args)/4, db.Listed(s.sql.Text(sqlKeepShort), len(args)/4), args...)
+		if err != nil {
+			return err
 		}
+		_, err = db.WriteRows(tx, s.sql.Text(sqlKeepShort), same, func(args []any, owner storage.UserID) []any {
+			list := lists[owner]
+			return append(args, int64(owner), int64(side), list.Version, packed.AppendShort(side, list.Edges, endedSince))
+		})
 		return err
 	})
 }

@@ -79,7 +79,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 			return err
 		}
 		if old.State == storage.Deleted && state == storage.Deleting { // there may be a user with this id again
-			again, err := w.readOne(sqlExistingUsers, []any{int64(user)}, &old.User)
+			again, err := w.ReadOne(sqlExistingUsers, []any{int64(user)}, &old.User)
 			if err != nil {
 				return err
 			} else if again {
@@ -123,11 +123,11 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 // lockState.
 func (w *writer) lockedState(user storage.UserID) (storage.StateChange, error) {
 	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
-	_, err := w.readOne(sqlStateOf, []any{int64(user)}, &old.State, &old.At)
+	_, err := w.ReadOne(sqlStateOf, []any{int64(user)}, &old.State, &old.At)
 	if err != nil || old.State == storage.Deleted {
 		return old, err
 	}
-	exists, err := w.readOne(sqlExistingUsers, []any{int64(user)}, &user)
+	exists, err := w.ReadOne(sqlExistingUsers, []any{int64(user)}, &user)
 	if err == nil && !exists {
 		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, user)
 	}

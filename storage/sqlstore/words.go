@@ -32,6 +32,10 @@ DELETE FROM user_words
 WHERE user_id IN (?)`
 )
 
+var sqlInsertWords = db.Both(`
+INSERT OR IGNORE INTO user_words (user_id, word)
+VALUES (?, ?)`)
+
 // behindWords comes behind every character of a word.
 const behindWords = "\U0010FFFF"
 
@@ -82,15 +86,18 @@ func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) (have []s
 
 // writeWords adds the words of users.
 func (w *writer) writeWords(users ...storage.User) error {
-	args, n := db.WordArguments(users...)
-	for len(args) > 0 {
-		some := min(n, w.store.sql.MaxRows)
-		if _, err := w.Exec(some, db.Listed(w.store.sql.Text(db.InsertWords), some), args[:2*some]...); err != nil {
-			return err
-		}
-		args, n = args[2*some:], n-some
+	type row struct {
+		user storage.UserID
+		word string
 	}
-	return nil
+	var rows []row
+	for _, u := range users {
+		for _, word := range storage.WordsOf(u.Handle, u.Name) {
+			rows = append(rows, row{u.ID, word})
+		}
+	}
+	_, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlInsertWords), rows, func(args []any, r row) []any { return append(args, int64(r.user), r.word) })
+	return err
 }
 
 // renameWords replaces the words of users.

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"kith/storage"
@@ -79,15 +78,6 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 		s.report(context.WithoutCancel(ctx), w.change)
 	}
 	return err
-}
-
-// readOne reads the one row that a look-up finds, if it finds one.
-func (w *writer) readOne(text string, args []any, into ...any) (found bool, err error) {
-	err = w.Read(1, text, args, func(rows *sql.Rows) error {
-		found = true
-		return rows.Scan(into...)
-	})
-	return found, err
 }
 
 // touchUser notes that rows are written of which a user has one each.

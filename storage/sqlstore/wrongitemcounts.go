@@ -119,7 +119,7 @@ func (w *writer) recountItems(side storage.Side, owner storage.UserID, items []s
 			return err
 		}
 		var n int64
-		if _, err := w.readOne(sqlEdgesOfItem[side], []any{int64(owner), id.Number}, &n); err != nil {
+		if _, err := w.ReadOne(sqlEdgesOfItem[side], []any{int64(owner), id.Number}, &n); err != nil {
 			return err
 		}
 		if _, err := w.Exec(1, set, n, int64(owner), id.Number, n); err != nil {

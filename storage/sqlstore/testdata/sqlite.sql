@@ -12,10 +12,6 @@ JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post
 WHERE c.author_id = ? AND c.comment_id > ?
 ORDER BY c.comment_id LIMIT ?
 
--- db.InsertWords
-INSERT OR IGNORE INTO user_words (user_id, word)
-VALUES (?, ?)
-
 -- db.ReadInOrder, annotations 0 Behind. Served by PRIMARY.
 SELECT from_user_id, to_user_id, special, remark, 0, attributes
 FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
@@ -1518,6 +1514,10 @@ VALUES (?, ?, 1)
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, website, created_at, updated_at,
   followings_visibility, followers_visibility, undiscoverable, locked, attributes)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- sqlInsertWords
+INSERT OR IGNORE INTO user_words (user_id, word)
+VALUES (?, ?)
 
 -- sqlKeepShort
 INSERT INTO packed_short (owner, side, version, data)

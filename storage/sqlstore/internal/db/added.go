@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,13 +21,7 @@ ORDER BY ordinal`
 // listed is what kith_shards of shard 0 has: the addresses of the added shards, by their numbers.
 func (d *DB) listed(ctx context.Context) (map[int]string, error) {
 	listed := make(map[int]string)
-	err := d.Query(ctx, "shards", 0, 1, sqlAddedShards, nil, func(rows *sql.Rows) error {
-		var ordinal int
-		var address string
-		err := rows.Scan(&ordinal, &address)
-		listed[ordinal] = address
-		return err
-	})
+	err := d.Query(ctx, "shards", 0, 1, sqlAddedShards, nil, EachEntry(TwoColumns, func(ordinal int, address string) { listed[ordinal] = address }))
 	for ordinal, address := range listed {
 		if address == "" {
 			err = fmt.Errorf("shard %d: %w", ordinal, errOutOfUse)

@@ -119,16 +119,10 @@ func (t *Tx) noteMoved() error {
 		return t.strayed
 	}
 	slices.SortFunc(t.leaving, compareMoved)
-	for some := range slices.Chunk(slices.Compact(t.leaving), t.DB.Dialect.MaxRows) {
-		args := make([]any, 0, 4*len(some))
-		for _, row := range some {
-			args = append(args, int64(row.Kind), int64(row.Owner), int64(row.Peer), row.Handle)
-		}
-		if _, err := t.Exec(len(some), Listed(sqlNoteMoved, len(some)), args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := WriteRows(t, sqlNoteMoved, slices.Compact(t.leaving), func(args []any, row MovedRow) []any {
+		return append(args, int64(row.Kind), int64(row.Owner), int64(row.Peer), row.Handle)
+	})
+	return err
 }
 
 const (

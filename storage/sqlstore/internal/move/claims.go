@@ -2,7 +2,6 @@ package move
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,7 +95,7 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 // lockEpoch waits until no transaction holds the epoch of a shard. errStep, if the database is no shard.
 func lockEpoch(tx *db.Tx) error {
 	var epoch int64
-	err := tx.Read(1, sqlLockEpoch, nil, func(rows *sql.Rows) error { return rows.Scan(&epoch) })
+	_, err := tx.ReadOne(sqlLockEpoch, nil, &epoch)
 	if err == nil && epoch <= 0 {
 		err = errStep
 	}
@@ -104,12 +103,9 @@ func lockEpoch(tx *db.Tx) error {
 }
 
 func claimsOf(ctx context.Context, shard reader) (claims []db.Claim, err error) {
-	err = shard.read(ctx, sqlClaims, nil, func(rows *sql.Rows) error {
-		var c db.Claim
-		err := rows.Scan(&c.First, &c.Last, &c.State, &c.Other, &c.Token, &c.Since)
-		claims = append(claims, c)
-		return err
-	})
+	err = shard.read(ctx, sqlClaims, nil, db.AppendTo(&claims, func(c *db.Claim) []any {
+		return []any{&c.First, &c.Last, &c.State, &c.Other, &c.Token, &c.Since}
+	}))
 	return claims, err
 }
 

@@ -6,7 +6,6 @@ package move
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -417,13 +416,9 @@ func Moves(claims [][]db.Claim) (plans []Plan) {
 // holds returns an error unless a shard records that the buckets are in one of some states, and in this mover's hands.
 func (m *Mover) holds(tx *db.Tx, states ...db.ClaimState) error {
 	held := false
-	err := tx.Read(1, sqlClaimHeld, []any{m.plan.Buckets.First}, func(rows *sql.Rows) error {
-		var state db.ClaimState
-		var token string
-		err := rows.Scan(&state, &token)
+	err := tx.Read(1, sqlClaimHeld, []any{m.plan.Buckets.First}, db.EachEntry(db.TwoColumns, func(state db.ClaimState, token string) {
 		held = slices.Contains(states, state) && token == m.cfg.Token
-		return err
-	})
+	}))
 	if err == nil && !held {
 		err = fmt.Errorf("%w: another process has taken the move", storage.ErrUnavailable)
 	}

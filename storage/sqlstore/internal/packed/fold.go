@@ -1,7 +1,6 @@
 package packed
 
 import (
-	"database/sql"
 	"slices"
 
 	"kith/storage"
@@ -91,26 +90,18 @@ type change struct {
 
 func (p *packing) changesAfter(tx *db.Tx, after storage.UserID) (changes []change, err error) {
 	args := []any{int64(p.owner), int64(p.side), int64(after), p.Sizes.Step}
-	err = tx.Read(p.Sizes.Step, sqlChangesAfter, args, func(rows *sql.Rows) error {
-		var c change
-		var kind storage.EdgeType
-		err := rows.Scan(&c.at.Peer, &kind, &c.at.UpdateTime)
-		c.follow = kind == storage.Following
-		changes = append(changes, c)
-		return err
-	})
+	err = tx.Read(p.Sizes.Step, sqlChangesAfter, args, db.EachEntry(func(at *storage.Position, kind *storage.EdgeType) []any {
+		return []any{&at.Peer, kind, &at.UpdateTime}
+	}, func(at storage.Position, kind storage.EdgeType) {
+		changes = append(changes, change{at: at, follow: kind == storage.Following})
+	}))
 	return changes, err
 }
 
 func (p *packing) chunksFrom(tx *db.Tx, peer storage.UserID) (chunks []chunk, err error) {
 	owner, side := int64(p.owner), int64(p.side)
 	args := []any{owner, side, owner, side, int64(peer), p.Sizes.Window + 1}
-	err = tx.Read(p.Sizes.Window+1, sqlChunksFrom, args, func(rows *sql.Rows) error {
-		var c chunk
-		err := rows.Scan(&c.first, &c.data)
-		chunks = append(chunks, c)
-		return err
-	})
+	err = tx.Read(p.Sizes.Window+1, sqlChunksFrom, args, db.AppendTo(&chunks, func(c *chunk) []any { return []any{&c.first, &c.data} }))
 	return chunks, err
 }
 

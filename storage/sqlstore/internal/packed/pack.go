@@ -240,11 +240,7 @@ func (p *packing) begin() error {
 func (p *packing) dropOldChanges(tx *db.Tx) (more bool, err error) {
 	upTo := int64(math.MaxInt64)
 	args := []any{int64(p.owner), int64(p.side), p.Sizes.Slice}
-	err = tx.Read(1, sqlEndOfChanges, args, func(rows *sql.Rows) error {
-		more = true
-		return rows.Scan(&upTo)
-	})
-	if err != nil {
+	if more, err = tx.ReadOne(sqlEndOfChanges, args, &upTo); err != nil {
 		return false, err
 	}
 	_, err = tx.Exec(1, sqlDropChanges, int64(p.owner), int64(p.side), 0, upTo)
@@ -308,14 +304,9 @@ func chunksOf(follows []storage.Position, size int) (chunks []chunk) {
 }
 
 func (p *packing) insert(tx *db.Tx, chunks []chunk) error {
-	if len(chunks) == 0 {
-		return nil
-	}
-	args := make([]any, 0, 4*len(chunks))
-	for _, c := range chunks {
-		args = append(args, int64(p.owner), int64(p.side), int64(c.first), c.data)
-	}
-	_, err := tx.Exec(len(chunks), db.Listed(sqlInsertChunks, len(chunks)), args...)
+	_, err := db.WriteRows(tx, sqlInsertChunks, chunks, func(args []any, c chunk) []any {
+		return append(args, int64(p.owner), int64(p.side), int64(c.first), c.data)
+	})
 	return err
 }
 

@@ -25,7 +25,6 @@
 package packed
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -69,18 +68,11 @@ func (f Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
 			kept = append(kept, e)
 		}
 	}
-	for chunk := range slices.Chunk(kept, tx.DB.Dialect.MaxRows) {
-		args := make([]any, 0, 5*len(chunk))
-		for _, e := range chunk {
-			p := e.Pair()
-			args = append(args, int64(side.Owner(p)), int64(side), int64(side.Peer(p)), int64(e.Type), int64(e.UpdateTime))
-		}
-		text := db.Listed(tx.DB.Dialect.Text(sqlKeepChanges), len(chunk))
-		if _, err := tx.Exec(len(chunk), text, args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := db.WriteRows(tx, tx.DB.Dialect.Text(sqlKeepChanges), kept, func(args []any, e storage.Edge) []any {
+		p := e.Pair()
+		return append(args, int64(side.Owner(p)), int64(side), int64(side.Peer(p)), int64(e.Type), int64(e.UpdateTime))
+	})
+	return err
 }
 
 // Unpack gives up the packed lists of a side, of owners whose counts are locked: their rows were
