@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // presence reports to a gateway whether it is the only one on its store. Each gateway holds a lease. A
@@ -61,10 +62,7 @@ func (r *presence) enter(ctx context.Context) (alone bool) {
 	if alone = r.alone(ctx); alone {
 		return true
 	}
-	select {
-	case <-time.After(2 * presenceEvery):
-	case <-ctx.Done():
-	}
+	_ = sleep.For(ctx, 2*presenceEvery)
 	return false
 }
 

@@ -230,9 +230,7 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (others othe
 		}
 	}
 	for owner, list := range others.follows {
-		if !slices.IsSorted(list) {
-			slices.Sort(list)
-		}
+		slices.Sort(list)
 		others.follows[owner] = slices.Compact(list)
 	}
 	return others, nil

@@ -60,9 +60,7 @@ func (s *Store) readNeighbours(ctx context.Context, side storage.Side, owners []
 		}
 		for _, owner := range owners {
 			list := lists[owner]
-			if !slices.IsSorted(list) { // the engine has taken another index
-				slices.Sort(list)
-			}
+			slices.Sort(list) // the engine may have taken another index
 			found(owner, list)
 		}
 		return err

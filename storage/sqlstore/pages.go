@@ -126,18 +126,15 @@ func (s *Store) unionAll(selects []string) string {
 	return strings.Join(selects, "\nUNION ALL\n")
 }
 
-// sortNewestFirst turns a page that was read backward around. It sorts only if
-// the rows of a UNION ALL came out of order, which SQL allows and no engine does.
+// sortNewestFirst turns a page that was read backward around. The rows of a UNION ALL
+// may come out of order, which SQL allows and no engine does.
 func sortNewestFirst(side storage.Side, page []storage.Edge, backward bool) {
 	if backward {
 		slices.Reverse(page)
 	}
-	newerFirst := func(a, b storage.Edge) int {
+	slices.SortFunc(page, func(a, b storage.Edge) int {
 		return storage.PositionOf(side, a).Compare(storage.PositionOf(side, b))
-	}
-	if !slices.IsSortedFunc(page, newerFirst) {
-		slices.SortFunc(page, newerFirst)
-	}
+	})
 }
 
 // CountEdges counts a LIMITed range of a table's list index, so that its cost is bounded by what it

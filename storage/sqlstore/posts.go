@@ -109,12 +109,9 @@ func behind(after storage.Place, limit int) []any {
 	return []any{int64(after.CreatedAt), int64(after.CreatedAt), after.Number, limit}
 }
 
-// inOrder sorts a page only if the rows of a UNION ALL came out of order, which no engine does.
+// inOrder sorts a page, as the rows of a UNION ALL may come out of order, which no engine does.
 func inOrder[T any](page []T, place func(T) storage.Place) {
-	newerFirst := func(a, b T) int { return place(a).Compare(place(b)) }
-	if !slices.IsSortedFunc(page, newerFirst) {
-		slices.SortFunc(page, newerFirst)
-	}
+	slices.SortFunc(page, func(a, b T) int { return place(a).Compare(place(b)) })
 }
 
 // wholePostColumns are the values of {post but client_key, state} and of {post_counts but author_id, post_id}.

@@ -47,9 +47,7 @@ func (s *Store) readReactions(ctx context.Context, queries []storage.ReactionsQu
 			return []any{&r.CreatedAt, &r.Number, &r.By, &r.Post}
 		},
 		order: func(_ storage.ReactionsQuery, page []storage.Reaction) {
-			if !slices.IsSortedFunc(page, storage.Reaction.Compare) {
-				slices.SortFunc(page, storage.Reaction.Compare)
-			}
+			slices.SortFunc(page, storage.Reaction.Compare)
 		},
 	})
 }

@@ -30,9 +30,7 @@ func (d *Directory) known(ids []storage.UserID) []ordinal {
 			ordinals = append(ordinals, o)
 		}
 	}
-	if !slices.IsSorted(ordinals) {
-		slices.Sort(ordinals)
-	}
+	slices.Sort(ordinals)
 	return slices.Compact(ordinals)
 }
 

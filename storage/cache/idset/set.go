@@ -36,9 +36,7 @@ func Build(dir *Directory, ids []storage.UserID) *Set {
 		slices.Sort(ids)
 	}
 	ordinals := dir.number(ids, make([]ordinal, 0, len(ids)))
-	if !slices.IsSorted(ordinals) { // late users are numbered out of order
-		slices.Sort(ordinals)
-	}
+	slices.Sort(ordinals) // late users are numbered out of order
 	return ofOrdinals(dir, slices.Compact(ordinals))
 }
 
@@ -128,9 +126,7 @@ func (s *Set) IDs() []storage.UserID {
 			ids = append(ids, v.pages[c.page].ids[slot])
 		}
 	}
-	if !slices.IsSorted(ids) {
-		slices.Sort(ids)
-	}
+	slices.Sort(ids)
 	return ids
 }
 

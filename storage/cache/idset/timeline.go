@@ -48,9 +48,7 @@ func packableOf(dir *Directory, positions []storage.Position) packable {
 
 	sorted := slices.Clone(positions)
 	slices.Reverse(sorted)
-	if !slices.IsSortedFunc(sorted, oldestFirst) {
-		slices.SortFunc(sorted, oldestFirst)
-	}
+	slices.SortFunc(sorted, oldestFirst)
 	sorted = slices.Compact(sorted)
 	p := packable{make([]uint64, len(sorted)), make([]uint64, len(sorted))}
 	for i, at := range sorted {

@@ -10,6 +10,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // inGo are, by dialect, the migrations that take more than SQL, such as a column that is computed. On a server each of their steps commits
@@ -53,10 +54,8 @@ func (d *DB) migrateShard(ctx context.Context, n *Shard) error {
 		if _, err = p.Up(ctx); err == nil || d.Dialect.migrating != nil || try == tries {
 			return d.Dialect.StorageError(ctx, err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Duration(try) * 50 * time.Millisecond):
+		if err := sleep.For(ctx, time.Duration(try)*50*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

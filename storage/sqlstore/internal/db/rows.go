@@ -79,8 +79,5 @@ const MaxForeseen = 1 << 20
 
 // SortByPeer puts edges of one owner in the order of their peers, in which they mostly come.
 func SortByPeer(side storage.Side, edges []storage.Edge) {
-	ascending := func(a, b storage.Edge) int { return cmp.Compare(side.Peer(a.Pair()), side.Peer(b.Pair())) }
-	if !slices.IsSortedFunc(edges, ascending) {
-		slices.SortFunc(edges, ascending)
-	}
+	slices.SortFunc(edges, func(a, b storage.Edge) int { return cmp.Compare(side.Peer(a.Pair()), side.Peer(b.Pair())) })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // A Tx is one transaction on one shard: the statements of a write, reported to the
@@ -163,12 +164,7 @@ func (d *DB) inTx(ctx context.Context, what string, shard int, conn interface {
 // pause waits before another try, longer each time; false when ctx ends first.
 func pause(ctx context.Context, try int) bool {
 	longest := 5 * time.Millisecond << try
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(rand.N(longest)):
-		return true
-	}
+	return sleep.For(ctx, rand.N(longest)) == nil
 }
 
 // Read runs a SELECT of the transaction.

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"kith/storage/sleep"
 )
 
 // Queue works in the background on lists that readers have found unpacked, or with many changes beside them. It takes a few at
@@ -63,10 +65,7 @@ func (q *Queue) run(ctx context.Context) {
 		began := time.Now()
 		rest := q.Work(ctx, lists)
 		q.ended(lists, rest)
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(q.Idle()) * time.Since(began)):
-		}
+		_ = sleep.For(ctx, time.Duration(q.Idle())*time.Since(began))
 	}
 }
 
