@@ -114,19 +114,23 @@ func (f *full) load(ctx context.Context) error {
 	return nil
 }
 
-// commit changes the state in one step, and saves it at intervals. If it cannot be saved, only work
-// is lost.
+// commit changes the state in one step, and saves it at intervals.
 func (f *full) commit(ctx context.Context, change func(*state)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(&f.state)
 	if time.Since(f.saved) >= f.cfg.SaveEvery {
-		if err := f.save(ctx); err != nil && ctx.Err() == nil {
-			f.cfg.Logger.WarnContext(ctx, "reconcile: cannot save the progress of the scan", "error", err)
-		}
+		f.trySave(ctx)
 		f.saved = time.Now()
 	}
 	f.cfg.OnProgress(f.progress())
+}
+
+// trySave saves the state. If it cannot be saved, only work is lost.
+func (f *full) trySave(ctx context.Context) {
+	if err := f.save(ctx); err != nil && ctx.Err() == nil {
+		f.cfg.Logger.WarnContext(ctx, "reconcile: cannot save the progress of the scan", "error", err)
+	}
 }
 
 func (f *full) save(ctx context.Context) error {
@@ -168,11 +172,8 @@ func (f *full) noteUnsettled(ctx context.Context, keys []Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.state.Unsettled = keys
-	if len(keys) == 0 {
-		return
-	}
-	if err := f.save(ctx); err != nil && ctx.Err() == nil {
-		f.cfg.Logger.WarnContext(ctx, "reconcile: cannot save the progress of the scan", "error", err)
+	if len(keys) > 0 {
+		f.trySave(ctx)
 	}
 }
 

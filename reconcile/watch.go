@@ -38,15 +38,9 @@ const (
 	queryOfFeeds     = `{a:viewer{feed(first:50){nodes{id}}}}`
 )
 
-// WatchStore is the tables.
-type WatchStore interface {
-	storage.Answerer
-	Shards() int
-}
-
 // WatchConfig is what a [Watch] needs.
 type WatchConfig struct {
-	Store    WatchStore
+	Store    storage.ShardAnswerer                  // the tables
 	Gateways func(context.Context) map[string]Asker // those that there are now, by their addresses
 	Tables   Asker                                  // answers from the tables alone
 	Hidden   func() []storage.UserID                // who is hidden, by the tables

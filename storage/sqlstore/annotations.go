@@ -64,23 +64,13 @@ func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind,
 func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, ownerOf func(T) storage.UserID,
 	add func(w *writer, owner storage.UserID, rows []T) ([]storage.Result[bool], error),
 ) []storage.Result[bool] {
-	return db.ReroutedAll(ctx, s.db, len(rows), func(at []int) []storage.Result[bool] {
-		rows := storage.Chosen(rows, at)
-		results := make([]storage.Result[bool], len(rows))
-		parts := s.db.Split(len(rows), len(rows), func(i int) int { return s.shards.Of(ownerOf(rows[i])) })
-		db.AtOnce(parts, func(p db.Part) {
-			slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(ownerOf(rows[i]), ownerOf(rows[j])) })
-			for at := range slices.Chunk(p.At, addedAtOnce) {
-				chunk := storage.Chosen(rows, at)
-				added, err := addOn(ctx, s, what, p.Shard, chunk, ownerOf, add)
-				for j, i := range at {
-					if results[i] = (storage.Result[bool]{Err: err}); err == nil {
-						results[i] = added[j]
-					}
-				}
-			}
-		})
-		return results
+	shardOf := func(row T) int { return s.shards.Of(ownerOf(row)) }
+	return byShard(ctx, s, rows, len(rows), shardOf, func(p db.Part, rows []T, results []storage.Result[bool]) {
+		slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(ownerOf(rows[i]), ownerOf(rows[j])) })
+		for at := range slices.Chunk(p.At, addedAtOnce) {
+			added, err := addOn(ctx, s, what, p.Shard, storage.Chosen(rows, at), ownerOf, add)
+			place(results, at, added, err)
+		}
 	})
 }
 
@@ -167,24 +157,23 @@ func (a *besideAdder) countSpecials() (n int, err error) {
 }
 
 func (a *besideAdder) message(row storage.Annotation) (found, added bool, err error) {
-	old := ""
-	found, err = a.ReadOne(sqlMessageOfRequest, []any{int64(row.From), int64(row.To)}, &old)
-	if err != nil || !found || old != "" {
-		return found, false, err
-	}
-	a.touchEdges(storage.Requests, []storage.Edge{{From: row.From, To: row.To}})
-	_, err = a.Exec(1, sqlWriteMessage, row.Text, int64(row.From), int64(row.To))
-	return true, true, err
+	return addColumn(a, storage.Requests, row, sqlMessageOfRequest, sqlWriteMessage, row.Text)
 }
 
 func (a *besideAdder) first(row storage.Annotation) (found, added bool, err error) {
-	var old storage.Micros
-	found, err = a.ReadOne(sqlFirstOfFollow, []any{int64(row.From), int64(row.To)}, &old)
-	if err != nil || !found || old != 0 {
+	return addColumn(a, storage.Forward, row, sqlFirstOfFollow, sqlWriteFirst, int64(row.At))
+}
+
+// addColumn writes a column of an edge's own row, if that is there and has none.
+func addColumn[T comparable](a *besideAdder, side storage.Side, row storage.Annotation, read, write string, value T) (found, added bool, err error) {
+	var old, none T
+	key := []any{int64(row.From), int64(row.To)}
+	found, err = a.ReadOne(read, key, &old)
+	if err != nil || !found || old != none {
 		return found, false, err
 	}
-	a.touchEdges(storage.Forward, []storage.Edge{{From: row.From, To: row.To}})
-	_, err = a.Exec(1, sqlWriteFirst, int64(row.At), int64(row.From), int64(row.To))
+	a.touchEdges(side, []storage.Edge{{From: row.From, To: row.To}})
+	_, err = a.Exec(1, write, append([]any{value}, key...)...)
 	return true, true, err
 }
 

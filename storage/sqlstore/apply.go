@@ -26,18 +26,8 @@ import (
 //
 // Single edges that come at the same time share a transaction, see [db.GroupCommit].
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	return db.ReroutedAll(ctx, s.db, len(edges), func(at []int) []storage.Result[storage.Applied] {
-		return s.applyByShard(ctx, side, storage.Chosen(edges, at), rule)
-	})
-}
-
-func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	results := make([]storage.Result[storage.Applied], len(edges))
-	if len(edges) == 0 {
-		return results
-	}
-	parts := s.db.Split(len(edges), len(edges), func(i int) int { return s.shards.Of(side.Owner(edges[i].Pair())) })
-	db.AtOnce(parts, func(p db.Part) {
+	shardOf := func(e storage.Edge) int { return s.shards.Of(side.Owner(e.Pair())) }
+	return byShard(ctx, s, edges, len(edges), shardOf, func(p db.Part, edges []storage.Edge, results []storage.Result[storage.Applied]) {
 		if len(p.At) == 1 {
 			applied, err := s.applyOne(ctx, p.Shard, side, edges[p.At[0]], rule)
 			settle(results, p.At, []storage.Applied{applied}, err)
@@ -57,7 +47,21 @@ func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []sto
 		})
 		settle(results, at, applied, err)
 	})
-	return results
+}
+
+// byShard runs a write of rows, those of each shard, at most so many, at a time, and again those whose buckets have moved meanwhile. write puts
+// what becomes of a part into the results.
+func byShard[T, R any](ctx context.Context, s *Store, rows []T, atMost int, shardOf func(T) int,
+	write func(p db.Part, rows []T, results []storage.Result[R])) []storage.Result[R] {
+	return db.ReroutedAll(ctx, s.db, len(rows), func(at []int) []storage.Result[R] {
+		rows := storage.Chosen(rows, at)
+		results := make([]storage.Result[R], len(rows))
+		if len(rows) > 0 {
+			parts := s.db.Split(len(rows), atMost, func(i int) int { return shardOf(rows[i]) })
+			db.AtOnce(parts, func(p db.Part) { write(p, rows, results) })
+		}
+		return results
+	})
 }
 
 // applyOne is Apply of one edge, as one of the small writes of its shard.
@@ -83,9 +87,14 @@ func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e st
 
 // settle puts what has become of some rows, or the error of all of them, into their places.
 func settle[T any](results []storage.Result[T], at []int, became []T, err error) {
+	place(results, at, storage.Each(became, func(v T) storage.Result[T] { return storage.Result[T]{Value: v, Found: true} }), err)
+}
+
+// place puts the results of some rows, or the error of all of them, into their places.
+func place[T any](results []storage.Result[T], at []int, some []storage.Result[T], err error) {
 	for j, i := range at {
 		if results[i] = (storage.Result[T]{Err: err}); err == nil {
-			results[i] = storage.Result[T]{Value: became[j], Found: true}
+			results[i] = some[j]
 		}
 	}
 }

@@ -72,13 +72,7 @@ func (s *Store) endOn(ctx context.Context, shard int, endings []ending, at []int
 		ended, err = w.end(share)
 		return err
 	})
-	for j, i := range at {
-		if err != nil {
-			results[i] = storage.Result[storage.Edge]{Err: err}
-		} else {
-			results[i] = ended[j]
-		}
-	}
+	place(results, at, ended, err)
 }
 
 // end is the transaction, in the lock order of [Store.Apply].

@@ -150,57 +150,52 @@ func (s *Store) readLinks(ctx context.Context, user storage.UserID) ([]storage.L
 
 // RestoreIdentities implements [storage.IdentityStore].
 func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
-	return db.ReroutedAll(ctx, s.db, len(identities), func(at []int) []storage.Result[bool] {
-		chosen := storage.Chosen(identities, at)
-		results := make([]storage.Result[bool], len(chosen))
-		parts := s.db.Split(len(chosen), s.sql.MaxRows, func(i int) int { return s.shards.OfHandle(chosen[i].Digest()) })
-		db.AtOnce(parts, func(p db.Part) {
-			err := s.transactOn(ctx, "identities", p.Shard, func(w *writer) error { return w.restoreIdentities(chosen, p.At, results) })
-			for _, i := range p.At {
-				if err != nil {
-					results[i] = storage.Result[bool]{Err: err}
-				}
-			}
+	shardOf := func(l storage.LinkedIdentity) int { return s.shards.OfHandle(l.Digest()) }
+	return byShard(ctx, s, identities, s.sql.MaxRows, shardOf, func(p db.Part, all []storage.LinkedIdentity, results []storage.Result[bool]) {
+		var restored []storage.Result[bool]
+		err := s.transactOn(ctx, "identities", p.Shard, func(w *writer) (err error) {
+			restored, err = w.restoreIdentities(storage.Chosen(all, p.At))
+			return err
 		})
-		return results
+		place(results, p.At, restored, err)
 	})
 }
 
 // restoreIdentities writes those identities of one shard that are free. If several have the same digest,
 // the first is written.
-func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, results []storage.Result[bool]) error {
-	owners := make(map[storage.Identity]storage.UserID, len(at))
-	digests := make([]any, len(at))
-	for k, i := range at {
-		digests[k] = all[i].Digest()
-		w.touchIdentity(all[i].Digest())
+func (w *writer) restoreIdentities(identities []storage.LinkedIdentity) ([]storage.Result[bool], error) {
+	owners := make(map[storage.Identity]storage.UserID, len(identities))
+	digests := make([]any, len(identities))
+	for i, l := range identities {
+		digests[i] = l.Digest()
+		w.touchIdentity(l.Digest())
 	}
-	err := w.Read(len(at), db.Listed(sqlIdentitiesThere, len(at)), digests, db.EachEntry(identityColumns, func(user storage.UserID, id storage.Identity) { owners[id] = user }))
+	err := w.Read(len(identities), db.Listed(sqlIdentitiesThere, len(identities)), digests, db.EachEntry(identityColumns, func(user storage.UserID, id storage.Identity) { owners[id] = user }))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var free []int // in at
-	for k, i := range at {
-		owner, there := owners[all[i].Identity]
+	results := make([]storage.Result[bool], len(identities))
+	var free []storage.LinkedIdentity
+	for i, l := range identities {
+		owner, there := owners[l.Identity]
 		switch {
-		case there && owner != all[i].User:
-			results[i] = storage.Result[bool]{Err: fmt.Errorf("%w: it stands for user %s", storage.ErrIdentityTaken, owner)}
+		case there && owner != l.User:
+			results[i].Err = fmt.Errorf("%w: it stands for user %s", storage.ErrIdentityTaken, owner)
 		case there:
-			results[i] = storage.Result[bool]{Found: true}
+			results[i].Found = true
 		default:
-			owners[all[i].Identity] = all[i].User
+			owners[l.Identity] = l.User
 			results[i] = storage.Result[bool]{Found: true, Value: true}
-			free = append(free, k)
+			free = append(free, l)
 		}
 	}
-	made, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlLinkIdentity), free, func(args []any, k int) []any {
-		l := all[at[k]]
-		return append(args, digests[k], int64(l.User), l.Issuer, l.Subject, int64(l.At))
+	made, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlLinkIdentity), free, func(args []any, l storage.LinkedIdentity) []any {
+		return append(args, l.Digest(), int64(l.User), l.Issuer, l.Subject, int64(l.At))
 	})
 	if err == nil && made != len(free) {
 		err = db.ErrAgain // another caller has linked one since the read
 	}
-	return err
+	return results, err
 }
 
 // Identities implements [storage.ShardMoment].

@@ -12,18 +12,8 @@ import (
 
 // RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
 func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
-	return db.ReroutedAll(ctx, s.db, len(repairs), func(at []int) []storage.Result[storage.Repaired] {
-		return s.repairByShard(ctx, storage.Chosen(repairs, at))
-	})
-}
-
-func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
-	results := make([]storage.Result[storage.Repaired], len(repairs))
-	if len(repairs) == 0 {
-		return results
-	}
-	parts := s.db.Split(len(repairs), s.sql.MaxRows, func(i int) int { return s.shards.Of(repairs[i].Pair.To) })
-	db.AtOnce(parts, func(p db.Part) {
+	shardOf := func(r storage.Repair) int { return s.shards.Of(r.Pair.To) }
+	return byShard(ctx, s, repairs, s.sql.MaxRows, shardOf, func(p db.Part, repairs []storage.Repair, results []storage.Result[storage.Repaired]) {
 		share := storage.Chosen(repairs, p.At)
 		var repaired []storage.Repaired
 		err := s.truthsAdmitted(ctx, share)
@@ -35,7 +25,6 @@ func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []s
 		}
 		settle(results, p.At, repaired, err)
 	})
-	return results
 }
 
 // truthsAdmitted returns an error if forward rows are missing because their shard is being restored, or may be: they were
@@ -101,17 +90,24 @@ GROUP BY e.{owner}`, db.Counted...)
 
 // Recount implements [storage.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
-	return s.recountByShard(ctx, "recount", users, func(w *writer, users []storage.UserID) error { return w.recount(side, users) })
+	return s.recountUsers(ctx, "recount", users, func(w *writer, users []storage.UserID) error { return w.recount(side, users) })
 }
 
-// recountByShard runs a recount of users on each shard that has some of them.
-func (s *Store) recountByShard(ctx context.Context, what string, users []storage.UserID, recount func(*writer, []storage.UserID) error) []storage.Result[bool] {
-	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
-		return db.LookUp(s.db, storage.Chosen(users, at), s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
-			for _, id := range users {
-				found(id, true)
+// recountUsers runs a recount of users, those of a shard in one transaction.
+func (s *Store) recountUsers(ctx context.Context, what string, users []storage.UserID, recount func(*writer, []storage.UserID) error) []storage.Result[bool] {
+	return recountByShard(ctx, s, users, s.shards.Of, func(shard int, users []storage.UserID) error {
+		return s.transactOn(ctx, what, shard, func(w *writer) error { return recount(w, users) })
+	})
+}
+
+// recountByShard runs a recount on each shard that has what is to be recounted.
+func recountByShard[K comparable](ctx context.Context, s *Store, all []K, shardOf func(K) int, recount func(shard int, some []K) error) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(all), func(at []int) []storage.Result[bool] {
+		return db.LookUp(s.db, storage.Chosen(all, at), s.sql.MaxKeys, shardOf, func(shard int, some []K, found func(K, bool)) error {
+			for _, one := range some {
+				found(one, true)
 			}
-			return s.transactOn(ctx, what, shard, func(w *writer) error { return recount(w, users) })
+			return recount(shard, some)
 		})
 	})
 }

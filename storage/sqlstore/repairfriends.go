@@ -63,7 +63,7 @@ func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.Owne
 
 // RecountFriends implements [storage.Repairer].
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
-	return s.recountByShard(ctx, "recount.friends", users, (*writer).recountFriends)
+	return s.recountUsers(ctx, "recount.friends", users, (*writer).recountFriends)
 }
 
 func (w *writer) recountFriends(users []storage.UserID) error {

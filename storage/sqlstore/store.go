@@ -79,17 +79,13 @@ type Store struct {
 }
 
 var (
-	_ storage.Store         = (*Store)(nil)
-	_ storage.AccountStore  = (*Store)(nil)
-	_ storage.IdentityStore = (*Store)(nil)
-	_ storage.EdgeChanger   = (*Store)(nil)
-	_ storage.LogReader     = (*Store)(nil)
-	_ storage.Leaser        = (*Store)(nil)
-	_ storage.Comparer      = (*Store)(nil)
-	_ storage.Repairer      = (*Store)(nil)
-	_ storage.Packer        = (*Store)(nil)
-	_ storage.Checkpoints   = (*Store)(nil)
-	_ storage.ShardReader   = (*Store)(nil)
+	_ storage.Store       = (*Store)(nil)
+	_ storage.LogReader   = (*Store)(nil)
+	_ storage.Comparer    = (*Store)(nil)
+	_ storage.Repairer    = (*Store)(nil)
+	_ storage.Packer      = (*Store)(nil)
+	_ storage.Checkpoints = (*Store)(nil)
+	_ storage.ShardReader = (*Store)(nil)
 )
 
 // Open connects to every shard, brings their tables up to date and checks that

@@ -85,24 +85,19 @@ func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard in
 // RecountItems implements [storage.Repairer], in the lock order of [Store.Apply]. Each owner takes
 // one transaction.
 func (s *Store) RecountItems(ctx context.Context, side storage.Side, items []storage.PostID) []storage.Result[bool] {
-	return db.ReroutedAll(ctx, s.db, len(items), func(at []int) []storage.Result[bool] {
-		shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
-		return db.LookUp(s.db, storage.Chosen(items, at), s.sql.MaxKeys, shardOf, func(shard int, items []storage.PostID, found func(storage.PostID, bool)) error {
-			byOwner := make(map[storage.UserID][]storage.PostID)
-			for _, id := range items {
-				byOwner[id.Author] = append(byOwner[id.Author], id)
+	shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
+	return recountByShard(ctx, s, items, shardOf, func(shard int, items []storage.PostID) error {
+		byOwner := make(map[storage.UserID][]storage.PostID)
+		for _, id := range items {
+			byOwner[id.Author] = append(byOwner[id.Author], id)
+		}
+		for owner, items := range byOwner {
+			err := s.transactOn(ctx, "recount.items", shard, func(w *writer) error { return w.recountItems(side, owner, items) })
+			if err != nil {
+				return err
 			}
-			for owner, items := range byOwner {
-				err := s.transactOn(ctx, "recount.items", shard, func(w *writer) error { return w.recountItems(side, owner, items) })
-				if err != nil {
-					return err
-				}
-				for _, id := range items {
-					found(id, true)
-				}
-			}
-			return nil
-		})
+		}
+		return nil
 	})
 }
 
