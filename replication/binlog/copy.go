@@ -8,6 +8,7 @@ import (
 
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/doctor"
 )
 
 // copyRows is how many rows the copy reads at a time.
@@ -80,7 +81,7 @@ var copied = storage.Truths
 func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replication.Feed, p *progress, state copyState) (int, error) {
 	for total := 0; ; {
 		rows, err := s.copyRange(ctx, conn, state)
-		if isDriverError(err, 1205, 1213) { // a lock could not be taken
+		if doctor.IsError(err, 1205, 1213) { // a lock could not be taken
 			continue
 		}
 		if err != nil || len(rows) == 0 {
@@ -105,9 +106,9 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 // copyRange reads the rows after the last key of a state.
 func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState) ([]storage.Row, error) {
 	side := copied[state.Table]
-	text, args := fmt.Sprintf(sqlCopy, quoted(s.databases[state.Database]), side), []any{state.From, state.From, state.To, copyRows}
+	text, args := fmt.Sprintf(sqlCopy, doctor.Quoted(s.databases[state.Database]), side), []any{state.From, state.From, state.To, copyRows}
 	if side.HasItem() {
-		text = fmt.Sprintf(sqlCopyItems, quoted(s.databases[state.Database]), side, side.Item())
+		text = fmt.Sprintf(sqlCopyItems, doctor.Quoted(s.databases[state.Database]), side, side.Item())
 		args = []any{state.From, state.From, state.To, state.To, state.Post, copyRows}
 	}
 	found, err := conn.QueryContext(ctx, text, args...)

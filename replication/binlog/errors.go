@@ -3,12 +3,12 @@ package binlog
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
 
 	"kith/replication/binlog/replica"
+	"kith/storage/doctor"
 )
 
 // A StopError ends the replication of a server: if it went on, `follower` would fall behind
@@ -50,7 +50,7 @@ const (
 func (s *server) streamError(err error) error {
 	var e *driver.MySQLError
 	switch {
-	case isDriverError(err, mayNot):
+	case doctor.IsError(err, mayNot):
 		return s.noGrant(err)
 	case errors.Is(err, replica.ErrUnknown):
 		return &StopError{Server: s.name, What: err.Error(), Remedy: "use a newer Kith, or an older server"}
@@ -73,9 +73,4 @@ func (s *server) noGrant(cause error) *StopError {
 		What:   fmt.Sprintf("user %s may not read the binlog (%v)", s.dsn.User, cause),
 		Remedy: fmt.Sprintf("run: GRANT REPLICATION SLAVE ON *.* TO %s", s.account()),
 	}
-}
-
-func isDriverError(err error, numbers ...uint16) bool {
-	var e *driver.MySQLError
-	return errors.As(err, &e) && slices.Contains(numbers, e.Number)
 }

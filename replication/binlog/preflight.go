@@ -76,14 +76,14 @@ func (s *server) try(ctx context.Context) error {
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	for _, database := range s.databases {
-		table := quoted(database) + ".user_counts"
+		table := doctor.Quoted(database) + ".user_counts"
 		for _, statement := range []string{
 			`INSERT INTO ` + table + ` (user_id) VALUES (?)`,
 			`UPDATE ` + table + ` SET version = version + 1 WHERE user_id = ?`,
 			`DELETE FROM ` + table + ` WHERE user_id = ?`,
 		} {
 			_, err := tx.ExecContext(ctx, statement, nobodysID)
-			if isDriverError(err, readOnly) {
+			if doctor.IsError(err, readOnly) {
 				s.log().Warn("replication: the server is read-only: following it without a test write", "error", err)
 				return nil
 			}

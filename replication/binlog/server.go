@@ -18,6 +18,7 @@ import (
 
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/doctor"
 	"kith/storage/sleep"
 )
 
@@ -134,7 +135,7 @@ func (r *Replicator) askUntilAnswered(ctx context.Context, ordinal int, dsn stri
 			return s, nil
 		case ctx.Err() != nil:
 			return nil, s.db.Close()
-		case isDriverError(err, 1146): // no such table
+		case doctor.IsError(err, 1146): // no such table
 			return nil, errors.Join(fmt.Errorf("%s/%s is no shard of a store: %w", s.name, parsed.DBName, err), s.db.Close())
 		}
 		r.cfg.Logger.Warn("replication: server does not answer: retrying", "server", s.name, "error", err)
@@ -163,7 +164,7 @@ SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
 	}
 	s.store = store.String
 	s.flavor, s.identity = mariaDB, host+folder
-	if strings.Contains(version, "MariaDB") {
+	if doctor.FlavorOf(version) == "MariaDB" {
 		return nil
 	}
 	s.flavor = mySQL
@@ -173,8 +174,8 @@ SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
 // joined reports whether a database has become the store's.
 func (s *server) joined(ctx context.Context, database string) (bool, error) {
 	var store string
-	err := s.db.QueryRowContext(ctx, `SELECT store_uuid FROM `+quoted(database)+`.kith_meta LIMIT 1`).Scan(&store)
-	if errors.Is(err, sql.ErrNoRows) || isDriverError(err, 1044, 1049, 1142, 1146) { // it is another's, or gone
+	err := s.db.QueryRowContext(ctx, `SELECT store_uuid FROM `+doctor.Quoted(database)+`.kith_meta LIMIT 1`).Scan(&store)
+	if errors.Is(err, sql.ErrNoRows) || doctor.IsError(err, 1044, 1049, 1142, 1146) { // it is another's, or gone
 		return false, nil
 	}
 	return store == s.store, err
@@ -352,6 +353,3 @@ func (s *server) status() Status {
 	defer s.mu.Unlock()
 	return Status{Server: s.name, State: s.state, Err: s.err}
 }
-
-// quoted returns a name as a quoted identifier.
-func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/go-sql-driver/mysql"
 )
 
 // Server is what a server of the MySQL family says of itself and of the user who asks.
@@ -25,12 +29,8 @@ func Ask(ctx context.Context, pool *sql.DB) (s Server, err error) {
 			return s, err
 		}
 	}
-	s = Server{Flavor: "MySQL", Version: said[0][0]["version"], Account: said[0][0]["account"], Settings: map[string]string{}}
-	for _, other := range []string{"MariaDB", "TiDB"} {
-		if strings.Contains(s.Version, other) {
-			s.Flavor = other
-		}
-	}
+	s = Server{Version: said[0][0]["version"], Account: said[0][0]["account"], Settings: map[string]string{}}
+	s.Flavor = FlavorOf(s.Version)
 	for _, row := range said[1] {
 		s.Settings[row["Variable_name"]] = row["Value"]
 	}
@@ -41,6 +41,25 @@ func Ask(ctx context.Context, pool *sql.DB) (s Server, err error) {
 	}
 	return s, nil
 }
+
+// FlavorOf is the flavor of a server with a version.
+func FlavorOf(version string) string {
+	for _, other := range []string{"MariaDB", "TiDB"} {
+		if strings.Contains(version, other) {
+			return other
+		}
+	}
+	return "MySQL"
+}
+
+// IsError reports whether a server has answered with an error of one of the numbers.
+func IsError(err error, numbers ...uint16) bool {
+	e, is := errors.AsType[*mysql.MySQLError](err)
+	return is && slices.Contains(numbers, e.Number)
+}
+
+// Quoted is a name as a quoted identifier.
+func Quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // Rows are the rows of an answer by column, without the table that columnsWithAlias puts in front. NULL is "".
 func Rows(ctx context.Context, pool *sql.DB, query string) (list []map[string]string, err error) {

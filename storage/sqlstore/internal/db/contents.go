@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/doctor"
 )
 
 // What is in a database before Kith makes its tables there.
@@ -82,5 +83,5 @@ func (d *DB) haveTables(ctx context.Context, shards []*Shard) error {
 
 // isNoTable reports whether a statement failed because its table is missing.
 func isNoTable(err error) bool {
-	return isMySQLError(err, 1146) || err != nil && strings.Contains(err.Error(), "no such table")
+	return doctor.IsError(err, 1146) || err != nil && strings.Contains(err.Error(), "no such table")
 }

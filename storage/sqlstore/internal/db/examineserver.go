@@ -95,23 +95,21 @@ func (d *DB) examineServer(ctx context.Context, s *examined, dsn string) {
 func unreached(err error, cfg *mysql.Config) string {
 	account := fmt.Sprintf("'%s'@'%%'", cfg.User)
 	switch {
-	case isMySQLError(err, 1049):
-		return "CREATE DATABASE " + quoted(cfg.DBName) + ";"
-	case isMySQLError(err, 1045, 1698):
+	case doctor.IsError(err, 1049):
+		return "CREATE DATABASE " + doctor.Quoted(cfg.DBName) + ";"
+	case doctor.IsError(err, 1045, 1698):
 		return "correct user and password in KITH_STORE, or CREATE USER " + account + " IDENTIFIED BY …; if it exists, DROP USER ''@'localhost';"
-	case isMySQLError(err, 1044):
+	case doctor.IsError(err, 1044):
 		return grant(needed, cfg.DBName, account)
-	case isMySQLError(err, 1040, 1203, 1226):
+	case doctor.IsError(err, 1040, 1203, 1226):
 		return "raise max_connections, or lower --shard-conns"
 	}
 	return "start the server, or correct its address in KITH_STORE"
 }
 
 func grant(rights []string, database, account string) string {
-	return "GRANT " + strings.Join(rights, ", ") + " ON " + quoted(database) + ".* TO " + account + ";"
+	return "GRANT " + strings.Join(rights, ", ") + " ON " + doctor.Quoted(database) + ".* TO " + account + ";"
 }
-
-func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // examineSession says what a connection of Kith gets. It sets its isolation level itself, and keeps no local times.
 func (s *examined) examineSession(ctx context.Context, cfg *mysql.Config, zone string) {

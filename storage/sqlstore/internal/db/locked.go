@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/doctor"
 )
 
 // ReadLocked is Read, on a server that waits by trying, of a statement that locks rows of some owners and ends with FOR UPDATE,
@@ -17,7 +18,7 @@ import (
 func (t *Tx) ReadLocked(owners []storage.UserID, one, text string, args []any, each func(*sql.Rows) error) error {
 	began := time.Now()
 	rows, err := t.DB.Dialect.scan(t.ctx, t.tx, t.DB.commented(t.ctx, text)+" NOWAIT", args, each)
-	if !isMySQLError(err, 3572) { // a row is locked
+	if !doctor.IsError(err, 3572) { // a row is locked
 		t.observe(len(owners), rows, began, err, text, args)
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3/database"
 
+	"kith/storage/doctor"
 	"kith/storage/sqlstore/internal/db/prepared"
 )
 
@@ -51,11 +51,11 @@ var mysqlDialect = &Dialect{
 }
 
 func lostRace(err error) bool {
-	return isMySQLError(err, 1205, 1213) // lock wait timeout, deadlock
+	return doctor.IsError(err, 1205, 1213) // lock wait timeout, deadlock
 }
 
 func isServersFault(err error) bool {
-	return errors.Is(err, mysql.ErrInvalidConn) || isMySQLError(err,
+	return errors.Is(err, mysql.ErrInvalidConn) || doctor.IsError(err,
 		1040, 1203, 1226, // too many connections
 		1044, 1045, 1698, // access denied: its password has changed
 		1053, 1077, 1927, // the server is going down, the connection was killed
@@ -63,11 +63,6 @@ func isServersFault(err error) bool {
 		1290, 1792, 1836, // read-only: a failover is under way
 		1969, 3024, // the statement's time limit
 	)
-}
-
-func isMySQLError(err error, numbers ...uint16) bool {
-	var e *mysql.MySQLError
-	return errors.As(err, &e) && slices.Contains(numbers, e.Number)
 }
 
 // openMySQL opens the two pools of one shard and sees that the server answers.
@@ -188,10 +183,10 @@ func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 	if err != nil {
 		return mysqlFlavor{}, err
 	}
-	switch {
-	case strings.Contains(version, "MariaDB"):
+	switch doctor.FlavorOf(version) {
+	case "MariaDB":
 		return mariaDB, nil
-	case strings.Contains(version, "TiDB"):
+	case "TiDB":
 		return tiDB, nil
 	}
 	return oracleMySQL, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/doctor"
 )
 
 // ErrRestored is the error of writes to a database that has been restored, or is being restored, see docs/how-to/back-up.md: what a
@@ -53,7 +54,7 @@ LIMIT 1`
 
 // restored is an error about a table, or its row, as [ErrRestored] if it is missing.
 func restored(err error) error {
-	if errors.Is(err, sql.ErrNoRows) || isMySQLError(err, 1049, 1146) { // no such database, no such table
+	if errors.Is(err, sql.ErrNoRows) || doctor.IsError(err, 1049, 1146) { // no such database, no such table
 		return ErrRestored
 	}
 	return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+
+	"kith/storage/doctor"
 )
 
 // tiDBDialect is MySQL's, as TiDB speaks it. What only TiDB should read in a statement is in its
@@ -18,13 +20,13 @@ func tiDBOf(d Dialect) *Dialect {
 	d.WaitsByTrying = true
 	d.retryable = func(err error) bool {
 		return lostRace(err) ||
-			isMySQLError(err, 8002, 8022, 9007) || // another transaction wrote the row
-			isMySQLError(err, 8028) || // a table's definition has changed
-			isMySQLError(err, 1105) && strings.Contains(messageOf(err), "pessimistic lock retry limit reached")
+			doctor.IsError(err, 8002, 8022, 9007) || // another transaction wrote the row
+			doctor.IsError(err, 8028) || // a table's definition has changed
+			doctor.IsError(err, 1105) && strings.Contains(messageOf(err), "pessimistic lock retry limit reached")
 	}
 	d.unavailable = func(err error) bool {
 		return isServersFault(err) || d.retryable(err) ||
-			isMySQLError(err, 9001, 9002, 9003, 9004, 9005) // of PD and TiKV: no answer, busy, regions out of reach
+			doctor.IsError(err, 9001, 9002, 9003, 9004, 9005) // of PD and TiKV: no answer, busy, regions out of reach
 	}
 	return &d
 }

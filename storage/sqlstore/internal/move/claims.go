@@ -175,6 +175,11 @@ func leaves(c db.Claim, to int) bool {
 	return (c.State == db.Leaving || c.State == db.Closed) && c.Other == to
 }
 
+// owned is the claim of buckets that do not move.
+func owned(r storage.BucketRange) db.Claim {
+	return db.Claim{BucketRange: r, State: db.Owned, Other: -1, Since: now()}
+}
+
 func now() storage.Micros { return storage.MicrosOf(time.Now()) }
 
 // Rescue ends the waits of writes for moves that have stopped: moves that are decided are

@@ -368,7 +368,7 @@ func open(ctx context.Context, d *db.DB, p Plan) error {
 		if from, ok := find(claims, p.Buckets); err != nil || !ok || from.State != db.Left || from.Other != p.To {
 			return nil, cmp.Or(err, errStep)
 		}
-		return cut(old, p.Buckets, db.Claim{BucketRange: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Arriving)
+		return cut(old, p.Buckets, owned(p.Buckets), db.Arriving)
 	}, forgetCopied(p.Buckets.First))
 }
 
@@ -384,7 +384,7 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 		if _, ok := find(old, p.Buckets); !ok {
 			return old, nil // it had not begun here
 		}
-		return cut(old, p.Buckets, db.Claim{BucketRange: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Leaving, db.Closed, db.Owned)
+		return cut(old, p.Buckets, owned(p.Buckets), db.Leaving, db.Closed, db.Owned)
 	})
 	if err != nil {
 		return err
