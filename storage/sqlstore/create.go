@@ -139,13 +139,11 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	sure := make([]bool, len(wanted)) // no handle of a part had been claimed
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
-		var claimed int
-		err := s.transactOn(ctx, "handles", p.Shard, func(w *writer) (err error) {
-			claimed, err = db.WriteRows(w.Tx, s.sql.Text(sqlClaimHandles), p.At, func(args []any, j int) []any {
+		claimed, err := transactOf(ctx, s, "handles", p.Shard, func(w *writer) (int, error) {
+			return db.WriteRows(w.Tx, s.sql.Text(sqlClaimHandles), p.At, func(args []any, j int) []any {
 				w.touchHandle(handles[j])
 				return append(args, handles[j], int64(users[wanted[j]].ID), int64(now))
 			})
-			return err
 		})
 		for _, j := range p.At {
 			results[wanted[j]].Err = err

@@ -79,14 +79,11 @@ func partsOf(cut storage.Cut) []any { return []any{cut.Parts, cut.Parts, cut.Par
 // GroupRows implements [storage.Comparer].
 func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	args := append([]any{int64(owners.After), int64(owners.UpTo), []byte(groups)}, partsOf(cut)...)
-	scan := scanEdges(side)
-	return s.db.Scan(ctx, "reconcile.rows", shard, sqlGroupRows[side], args, func(rows *sql.Rows) error {
-		e, err := scan.next(rows)
-		if err == nil && isOf(owners, side.Owner(e.Pair())) {
+	return s.db.Scan(ctx, "reconcile.rows", shard, sqlGroupRows[side], args, eachEdge(side, func(e storage.Edge) {
+		if isOf(owners, side.Owner(e.Pair())) {
 			row(e)
 		}
-		return err
-	})
+	}))
 }
 
 // Digests are computed where the rows are, by the arithmetic of [storage.Cut] and [storage.Mix];

@@ -27,12 +27,7 @@ func (s *Store) readEdges(ctx context.Context, side storage.Side, pairs []storag
 	shardOf := func(p storage.Pair) int { return s.shards.Of(side.Owner(p)) }
 	return db.LookUp(s.db, pairs, s.maxEdges(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
 		text, args := s.edgesStatement(side, pairs)
-		scan := scanEdges(side)
-		return s.db.Query(ctx, "edges."+side.String(), shard, len(pairs), text, args, func(rows *sql.Rows) error {
-			e, err := scan.next(rows)
-			found(e.Pair(), e)
-			return err
-		})
+		return s.db.Query(ctx, "edges."+side.String(), shard, len(pairs), text, args, eachEdge(side, func(e storage.Edge) { found(e.Pair(), e) }))
 	})
 }
 
@@ -132,26 +127,20 @@ func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 	return few
 }
 
-// edgeScanner reads rows of owner, peer, type and update_time, and of post_id on sides that have it.
-type edgeScanner struct {
-	side storage.Side
-	row  *db.Numbers
-}
-
-func scanEdges(side storage.Side) edgeScanner {
+// eachEdge reads rows of owner, peer, type and update_time, and of post_id on sides that have it.
+func eachEdge(side storage.Side, take func(storage.Edge)) func(*sql.Rows) error {
+	numbers := 4
 	if side.HasItem() {
-		return edgeScanner{side, db.NewNumbers(5, 0)}
+		numbers++
 	}
-	return edgeScanner{side, db.NewNumbers(4, 0)}
-}
-
-func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {
-	s.row.Scan(rows)
-	p := s.side.Pair(storage.UserID(s.row.At(0)), storage.UserID(s.row.At(1)))
-	if s.side.HasItem() {
-		p.Item = s.row.At(4)
-	}
-	return p.Edge(storage.EdgeType(s.row.At(2)), storage.Micros(s.row.At(3))), s.row.Err
+	row := db.NewNumbers(numbers, 0)
+	return row.Each(func() {
+		p := side.Pair(storage.UserID(row.At(0)), storage.UserID(row.At(1)))
+		if side.HasItem() {
+			p.Item = row.At(4)
+		}
+		take(p.Edge(storage.EdgeType(row.At(2)), storage.Micros(row.At(3))))
+	})
 }
 
 // A block is on the shards of both users: in following for the one who blocks, in follower for the

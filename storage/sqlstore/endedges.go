@@ -67,11 +67,7 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 // endOn ends some edges on one shard.
 func (s *Store) endOn(ctx context.Context, shard int, endings []ending, at []int, results []storage.Result[storage.Edge]) {
 	share := storage.Chosen(endings, at)
-	var ended []storage.Result[storage.Edge]
-	err := s.transactOn(ctx, "end", shard, func(w *writer) (err error) {
-		ended, err = w.end(share)
-		return err
-	})
+	ended, err := transactOf(ctx, s, "end", shard, func(w *writer) ([]storage.Result[storage.Edge], error) { return w.end(share) })
 	place(results, at, ended, err)
 }
 

@@ -152,10 +152,8 @@ func (s *Store) readLinks(ctx context.Context, user storage.UserID) ([]storage.L
 func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
 	shardOf := func(l storage.LinkedIdentity) int { return s.shards.OfHandle(l.Digest()) }
 	return byShard(ctx, s, identities, s.sql.MaxRows, shardOf, func(p db.Part, all []storage.LinkedIdentity, results []storage.Result[bool]) {
-		var restored []storage.Result[bool]
-		err := s.transactOn(ctx, "identities", p.Shard, func(w *writer) (err error) {
-			restored, err = w.restoreIdentities(storage.Chosen(all, p.At))
-			return err
+		restored, err := transactOf(ctx, s, "identities", p.Shard, func(w *writer) ([]storage.Result[bool], error) {
+			return w.restoreIdentities(storage.Chosen(all, p.At))
 		})
 		place(results, p.At, restored, err)
 	})

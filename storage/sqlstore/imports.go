@@ -150,11 +150,9 @@ func (s *Store) RemoveImport(ctx context.Context, id storage.ImportID) (bool, er
 }
 
 func (s *Store) changeImports(ctx context.Context, owner storage.UserID, text string, args ...any) (changed bool, err error) {
-	err = s.transactFor(ctx, "import", owner, func(w *writer) error {
+	return changes(ctx, s.transactFor, "import", owner, func(w *writer) (bool, error) {
 		w.touchUser(owner)
 		n, err := w.Exec(1, text, args...)
-		changed = n > 0
-		return err
+		return n > 0, err
 	})
-	return changed && err == nil, err
 }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"maps"
 	"slices"
@@ -198,12 +197,7 @@ func (w *writer) lookRows(j *judge.Judge, side storage.Side, pairs []storage.Pai
 	pairs = slices.SortedFunc(slices.Values(pairs), side.Compare)
 	for chunk := range slices.Chunk(slices.Compact(pairs), w.store.maxPairs(side, pairs)) {
 		text, args := w.store.edgesStatement(side, chunk)
-		scan := scanEdges(side)
-		err := w.Read(len(chunk), text, args, func(rows *sql.Rows) error {
-			e, err := scan.next(rows)
-			j.Know(side, e)
-			return err
-		})
+		err := w.Read(len(chunk), text, args, eachEdge(side, func(e storage.Edge) { j.Know(side, e) }))
 		if err == nil && side == storage.FavoriteInbox {
 			err = w.lookPosts(j, chunk)
 		}

@@ -151,20 +151,19 @@ func (s *Store) UpdateList(ctx context.Context, id storage.ListID, change storag
 
 // DeleteList implements [storage.ListStore].
 func (s *Store) DeleteList(ctx context.Context, id storage.ListID) (deleted bool, err error) {
-	err = s.changeOwned(ctx, "list.delete", id.Owner, func(w *writer) error {
+	return changes(ctx, s.changeOwned, "list.delete", id.Owner, func(w *writer) (bool, error) {
 		if _, err := w.list(id); err != nil {
-			return err
+			return false, err
 		}
 		members := int64(0)
 		text, args := s.kindCountsStatement([]storage.OwnerKind{{Owner: id.Owner, Kind: id.Kind().Number}})
 		err := w.Read(1, text, args, db.EachEntry(kindColumns, func(_ storage.OwnerKind, n storage.KindCount) { members = n.Outgoing }))
-		if deleted = err == nil && members == 0; !deleted {
-			return err
+		if err != nil || members > 0 {
+			return false, err
 		}
 		_, err = w.Exec(1, sqlRemoveUserList, int64(id.Owner), id.Number)
-		return err
+		return true, err
 	})
-	return deleted && err == nil, err
 }
 
 // changeOwned writes under the lock on the counts of the owner.

@@ -171,11 +171,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 
 // DeletePost implements [storage.PostWriter].
 func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (changed bool, err error) {
-	err = s.transactFor(ctx, "post.delete", id.Author, func(w *writer) (err error) {
-		changed, err = w.deletePost(id)
-		return err
-	})
-	return changed && err == nil, err
+	return changes(ctx, s.transactFor, "post.delete", id.Author, func(w *writer) (bool, error) { return w.deletePost(id) })
 }
 
 func (w *writer) deletePost(id storage.PostID) (changed bool, err error) {

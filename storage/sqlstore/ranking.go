@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -48,17 +47,14 @@ func (s *Store) Ranked(ctx context.Context, shard int, after storage.Rank, limit
 		ranges = []rangeOf{{sqlRanked, []any{aboveAllClasses}}}
 	}
 	var ranks []storage.Rank
-	row := db.NewNumbers(3, 0)
 	for _, q := range ranges {
 		left := limit - len(ranks)
 		if left <= 0 {
 			break
 		}
-		err := s.db.Query(ctx, "ranked", shard, left, q.text, append(q.args, left), func(rows *sql.Rows) error {
-			row.Scan(rows)
-			ranks = append(ranks, storage.Rank{Class: int(row.At(0)), ActiveDay: storage.Day(row.At(1)), User: storage.UserID(row.At(2))})
-			return row.Err
-		})
+		err := s.db.Query(ctx, "ranked", shard, left, q.text, append(q.args, left), db.AppendTo(&ranks, func(r *storage.Rank) []any {
+			return []any{&r.Class, &r.ActiveDay, &r.User}
+		}))
 		if err != nil {
 			return nil, err
 		}

@@ -18,10 +18,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 		var repaired []storage.Repaired
 		err := s.truthsAdmitted(ctx, share)
 		if err == nil {
-			err = s.transactOn(ctx, "repair", p.Shard, func(w *writer) (err error) {
-				repaired, err = w.repair(share)
-				return err
-			})
+			repaired, err = transactOf(ctx, s, "repair", p.Shard, func(w *writer) ([]storage.Repaired, error) { return w.repair(share) })
 		}
 		settle(results, p.At, repaired, err)
 	})

@@ -39,17 +39,11 @@ func (s *Store) readSeen(ctx context.Context, what storage.Seen) (upTo storage.M
 
 // See implements [storage.ActivityStore].
 func (s *Store) See(ctx context.Context, what storage.Seen, upTo storage.Micros) (changed bool, err error) {
-	err = s.transactFor(ctx, "see", what.User, func(w *writer) error {
-		if err := w.lockUser(what.User); err != nil {
-			return err
-		}
-		w.touchUser(what.User)
+	return changes(ctx, s.changeOwned, "see", what.User, func(w *writer) (bool, error) {
 		n, err := w.Exec(1, s.sql.Text(sqlSeeFirst), int64(what.User), int64(what.Of), int64(upTo))
 		if err == nil && n == 0 {
 			n, err = w.Exec(1, sqlSee, int64(upTo), int64(what.User), int64(what.Of), int64(upTo))
 		}
-		changed = n > 0 && upTo > 0
-		return err
+		return n > 0 && upTo > 0, err
 	})
-	return changed && err == nil, err
 }

@@ -63,25 +63,18 @@ func (m moment) Served() storage.Choice { return m.served }
 func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
 	var users []storage.UserWithState
 	row := newUserRow(1 + 1)
-	err := m.Scan(ctx, "shard.users", sqlUsersOfShard, []any{int64(after), limit}, func(rows *sql.Rows) error {
-		row.Scan(rows)
+	err := m.Scan(ctx, "shard.users", sqlUsersOfShard, []any{int64(after), limit}, row.Each(func() {
 		users = append(users, storage.UserWithState{
 			User:  nextUser(storage.UserID(row.Next()), row),
 			State: storage.UserState(row.Next()),
 		})
-		return row.Err
-	})
+	}))
 	return users, err
 }
 
 func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
 	var edges []storage.Edge
-	scan := scanEdges(side)
-	each := func(rows *sql.Rows) error {
-		e, err := scan.next(rows)
-		edges = append(edges, e)
-		return err
-	}
+	each := eachEdge(side, func(e storage.Edge) { edges = append(edges, e) })
 	if side.HasItem() && after.From > 0 {
 		if err := m.Scan(ctx, "shard.rows", sqlRestOfPair[side], []any{int64(after.From), int64(after.To), after.Item, limit}, each); err != nil {
 			return nil, err

@@ -91,13 +91,11 @@ func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []stora
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		text, args := db.In(sqlProfilesByKey, ids)
 		row := newUserRow(1 + countNumbers)
-		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			row.Scan(rows)
+		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, row.Each(func() {
 			p := storage.Profile{Exists: true, User: nextUser(storage.UserID(row.Next()), row), Counted: !row.NextIsNull()}
 			p.Counts = nextCounts(row)
 			found(p.User.ID, p)
-			return row.Err
-		})
+		}))
 	})
 }
 
@@ -107,8 +105,7 @@ func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []s
 		wanted := db.Filled(ids)
 		text := db.Listed(sqlProfiles, len(wanted))
 		row := newUserRow(1 + countNumbers)
-		return s.db.Query(ctx, "counts", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
-			row.Scan(rows)
+		return s.db.Query(ctx, "counts", shard, len(ids), text, db.Arguments(wanted), row.Each(func() {
 			id := storage.UserID(row.Next())
 			p := storage.Profile{Counted: !row.NextIsNull(), Counts: nextCounts(row)}
 			if p.Exists = !row.NextIsNull(); p.Exists {
@@ -117,8 +114,7 @@ func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []s
 			if p.Exists || p.Counted {
 				found(id, p)
 			}
-			return row.Err
-		})
+		}))
 	})
 }
 
@@ -268,8 +264,7 @@ func (s *Store) listRows(
 	}
 	lists := make([]storage.List, len(queries))
 	row := db.NewNumbers(7, 0)
-	err = s.db.Query(ctx, "lists."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
-		row.Scan(rows)
+	err = s.db.Query(ctx, "lists."+side.String(), shard, len(queries), text, args, row.Each(func() {
 		q, list, count := queries[row.At(0)], &lists[row.At(0)], row.At(2)
 		list.Version = row.At(1)
 		list.Long = count > int64(q.Longest)
@@ -277,15 +272,14 @@ func (s *Store) listRows(
 			left = append(left, q)
 		}
 		if row.IsNull(4) { // no edge
-			return row.Err
+			return
 		}
 		if list.Edges == nil {
 			list.Edges = make([]storage.Edge, 0, min(max(count, 0), db.MaxForeseen)+1)
 		}
 		pair := side.Pair(q.Owner, storage.UserID(row.At(4)))
 		list.Edges = append(list.Edges, pair.Edge(storage.EdgeType(row.At(5)), storage.Micros(row.At(6))))
-		return row.Err
-	})
+	}))
 	for i, q := range queries {
 		db.SortByPeer(side, lists[i].Edges)
 		found(q, lists[i])

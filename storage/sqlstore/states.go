@@ -72,31 +72,29 @@ func (s *Store) readStateChanges(ctx context.Context, q storage.ShardQuery[stora
 
 // SetState implements [storage.StateStore].
 func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error) {
-	err = s.transactFor(ctx, "state", user, func(w *writer) error {
-		changed = false
+	return changes(ctx, s.transactFor, "state", user, func(w *writer) (bool, error) {
 		old, err := w.lockState(user)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if old.State == storage.Deleted && state == storage.Deleting { // there may be a user with this id again
 			again, err := w.ReadOne(sqlExistingUsers, []any{int64(user)}, &old.User)
 			if err != nil {
-				return err
+				return false, err
 			} else if again {
 				old.State = storage.Active
 			}
 		}
 		w.change.AddUser(user, storage.Everything) // also if another writer has done this, and may have been killed before it reported it
-		if changed, err = judge.State(user, old.State, state); err != nil || !changed {
-			return err
+		if changed, err := judge.State(user, old.State, state); err != nil || !changed {
+			return false, err
 		}
 		if err := w.writeState(old, state, at); err != nil {
-			return err
+			return false, err
 		}
 		_, err = w.Exec(1, sqlRaiseVersion, int64(user))
-		return err
+		return true, err
 	})
-	return changed && err == nil, err
 }
 
 // lockState locks the counts of a user and reads its state. [storage.ErrUserUnknown] unless the

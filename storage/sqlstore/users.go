@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -34,12 +33,10 @@ func (s *Store) readUsers(ctx context.Context, ids []storage.UserID) []storage.R
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
 		text, args := db.In(sqlUsers, ids)
 		row := newUserRow(1)
-		return s.db.Query(ctx, "users", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			row.Scan(rows)
+		return s.db.Query(ctx, "users", shard, len(ids), text, args, row.Each(func() {
 			u := nextUser(storage.UserID(row.Next()), row)
 			found(u.ID, u)
-			return row.Err
-		})
+		}))
 	})
 }
 

@@ -56,6 +56,27 @@ func made[T any](
 	return left, changed, nil
 }
 
+// changes is made for a write that returns only whether it has changed something.
+func changes(
+	ctx context.Context, run func(context.Context, string, storage.UserID, func(*writer) error) error, what string, user storage.UserID,
+	write func(*writer) (bool, error),
+) (bool, error) {
+	_, changed, err := made(ctx, run, what, user, func(w *writer) (none struct{}, changed bool, err error) {
+		changed, err = write(w)
+		return none, changed, err
+	})
+	return changed, err
+}
+
+// transactOf is transactOn for a write that returns what it has done.
+func transactOf[T any](ctx context.Context, s *Store, what string, shard int, write func(*writer) (T, error)) (done T, err error) {
+	err = s.transactOn(ctx, what, shard, func(w *writer) (err error) {
+		done, err = write(w)
+		return err
+	})
+	return done, err
+}
+
 func (s *Store) ownerOfHandle(handle string) func() int {
 	return func() int { return s.shards.OfHandle(handle) }
 }

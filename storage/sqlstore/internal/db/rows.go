@@ -18,7 +18,7 @@ type Numbers struct {
 	into   []any // the numbers and the texts
 	next   int   // the number that [Numbers.Next] returns
 	text   int   // and the text
-	Err    error // why a row could not be read, or a value that was no whole number
+	err    error // why a row could not be read, or a value that was no whole number
 }
 
 // NewNumbers is for rows of so many numbers and texts.
@@ -33,13 +33,14 @@ func NewNumbers(numbers, texts int) *Numbers {
 	return row
 }
 
-// Scan reads a row. If it cannot be read, Err says so, and the row is one of NULLs.
-func (n *Numbers) Scan(rows *sql.Rows) {
-	n.next, n.text = 0, 0
-	if err := rows.Scan(n.into...); err != nil {
-		n.Err = err
-		clear(n.values)
-		clear(n.texts)
+// Each reads each row, and then has it taken.
+func (n *Numbers) Each(take func()) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		n.next, n.text = 0, 0
+		if n.err = rows.Scan(n.into...); n.err == nil {
+			take()
+		}
+		return n.err
 	}
 }
 
@@ -69,7 +70,7 @@ func (n *Numbers) At(i int) int64 {
 		return int64(v)
 	case nil:
 	default:
-		n.Err = fmt.Errorf("column %d is %v (%T), not a whole number", i, v, v)
+		n.err = fmt.Errorf("column %d is %v (%T), not a whole number", i, v, v)
 	}
 	return 0
 }

@@ -254,11 +254,9 @@ func (p *packing) fill() error {
 	for more := true; more; {
 		var follows []storage.Position
 		args := []any{int64(p.owner), int64(after), p.Sizes.Slice}
-		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, sqlFollowsAfter[p.side], args, func(rows *sql.Rows) error {
-			row.Scan(rows)
+		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, sqlFollowsAfter[p.side], args, row.Each(func() {
 			follows = append(follows, storage.Position{Peer: storage.UserID(row.At(0)), UpdateTime: storage.Micros(row.At(1))})
-			return row.Err
-		})
+		}))
 		if err != nil {
 			return err
 		}

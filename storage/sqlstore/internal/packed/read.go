@@ -3,7 +3,6 @@ package packed
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 
 	"kith/storage"
@@ -34,8 +33,7 @@ type parts struct {
 // to the driver.
 func (l *Lists) read(ctx context.Context, what string, shard int, p *parts, text string, args []any, chunk func(first storage.UserID, data []byte)) error {
 	row := db.NewNumbers(4, 1)
-	err := l.db.Query(ctx, what+p.Side.String(), shard, 1, text, args, func(rows *sql.Rows) error {
-		row.Scan(rows)
+	err := l.db.Query(ctx, what+p.Side.String(), shard, 1, text, args, row.Each(func() {
 		switch row.At(0) {
 		case ofCounts:
 			p.version, p.count, p.whole = row.At(1), row.At(2), row.At(3) != 0
@@ -46,8 +44,7 @@ func (l *Lists) read(ctx context.Context, what string, shard int, p *parts, text
 		case ofRow:
 			p.others = append(p.others, p.edge(row))
 		}
-		return row.Err
-	})
+	}))
 	db.SortByPeer(p.Side, p.changed)
 	return err
 }
