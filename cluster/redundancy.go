@@ -84,9 +84,9 @@ func (r *Redundancy) Close() {
 }
 
 func (r *Redundancy) sync(with Redundant) {
-	var publisher replication.Publisher = with.Bus
-	if with.Caches.way.rows {
-		publisher = nobody{} // the relation_log reports
+	var publisher replication.Publisher
+	if !with.Caches.way.rows { // otherwise the relation_log reports
+		publisher = with.Bus
 	}
 	sync := replication.NewSynchronous(with.Store, publisher, with.Registerer, with.Logger)
 	r.Redundancy, r.close = telling{sync, with.Bus}, sync.Close
@@ -110,10 +110,6 @@ func (t telling) Propagate(ctx context.Context, written []storage.Written) error
 	}
 	return err
 }
-
-type nobody struct{}
-
-func (nobody) Publish(context.Context, []storage.Row) {}
 
 func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	metrics := stream.NewMetrics(with.Registerer)

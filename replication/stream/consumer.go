@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -117,11 +118,9 @@ func (c *Consumer) Ready(context.Context) error {
 // fails. It still applies the entries that it has read by then, for 3 s at most; the rest is left
 // for others to claim.
 func (c *Consumer) Run(ctx context.Context) {
-	tended := make(chan struct{})
-	go func() {
-		defer close(tended)
-		c.tend(ctx)
-	}()
+	var tending sync.WaitGroup
+	tending.Go(func() { c.tend(ctx) })
+	defer tending.Wait()
 	pause := firstPause
 	for ctx.Err() == nil {
 		progress, err := c.session(ctx)
@@ -140,7 +139,6 @@ func (c *Consumer) Run(ctx context.Context) {
 		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}
-	<-tended
 }
 
 // session consumes until Redis fails: first the entries that the consumer was given in an earlier

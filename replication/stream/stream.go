@@ -65,14 +65,9 @@ type ProducerConfig struct {
 
 // NewProducer makes a producer.
 func NewProducer(cfg ProducerConfig) *Producer {
-	p := &Producer{client: cfg.Redis, key: cfg.Key, timeout: cfg.Timeout, metrics: cmp.Or(cfg.Metrics, NewMetrics(nil))}
-	if p.key == "" {
-		p.key = DefaultKey
+	return &Producer{
+		client: cfg.Redis, key: cmp.Or(cfg.Key, DefaultKey), timeout: cmp.Or(cfg.Timeout, time.Second), metrics: cmp.Or(cfg.Metrics, NewMetrics(nil)),
 	}
-	if p.timeout == 0 {
-		p.timeout = time.Second
-	}
-	return p
 }
 
 // Add puts rows into the stream as one entry, so that they are applied together. After an error

@@ -58,13 +58,10 @@ const (
 
 // NewBus makes the bus that feeds a hub. Its Run does the work.
 func NewBus(hub *Hub, cfg BusConfig) *Bus {
-	if cfg.Channel == "" {
-		cfg.Channel = "kith:events"
-	}
 	return &Bus{
 		hub:     hub,
 		client:  cfg.Redis,
-		channel: cfg.Channel,
+		channel: cmp.Or(cfg.Channel, "kith:events"),
 		sender:  rand.Uint64(),
 		metrics: cmp.Or(cfg.Metrics, NewMetrics(nil)),
 		waking:  make(chan struct{}, 1),

@@ -80,12 +80,8 @@ func addOn[T any](ctx context.Context, s *Store, what string, shard int, rows []
 ) (results []storage.Result[bool], err error) {
 	err = s.transactOn(ctx, what, shard, func(w *writer) error {
 		results = results[:0]
-		for len(rows) > len(results) {
-			owner, n := ownerOf(rows[len(results)]), len(results)+1
-			for n < len(rows) && ownerOf(rows[n]) == owner {
-				n++
-			}
-			added, err := add(w, owner, rows[len(results):n])
+		for owner, some := range runs(rows, ownerOf) {
+			added, err := add(w, owner, some)
 			if err != nil {
 				return err
 			}

@@ -373,20 +373,17 @@ WHERE from_user_id = ? AND to_user_id IN (?)`
 
 // removeMarks removes the marks of users on those whom they no longer follow.
 func (w *writer) removeMarks(ended []storage.Pair) error {
-	for len(ended) > 0 {
-		n := 1
-		for n < min(len(ended), w.store.sql.MaxKeys) && ended[n].From == ended[0].From {
-			n++
+	for from, all := range runs(ended, func(p storage.Pair) storage.UserID { return p.From }) {
+		for some := range slices.Chunk(all, w.store.sql.MaxKeys) {
+			args := []any{int64(from)}
+			for _, p := range some {
+				args = append(args, int64(p.To))
+				w.touchMark(p)
+			}
+			if _, err := w.Exec(len(some), db.Listed(sqlRemoveMarks, len(some)), args...); err != nil {
+				return err
+			}
 		}
-		args := []any{int64(ended[0].From)}
-		for _, p := range ended[:n] {
-			args = append(args, int64(p.To))
-			w.touchMark(p)
-		}
-		if _, err := w.Exec(n, db.Listed(sqlRemoveMarks, n), args...); err != nil {
-			return err
-		}
-		ended = ended[n:]
 	}
 	return nil
 }

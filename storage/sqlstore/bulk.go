@@ -127,16 +127,21 @@ func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs ju
 
 // byOwner divides edges, which are in key order, by their owners.
 func byOwner(side storage.Side, edges []storage.Edge) iter.Seq2[storage.UserID, []storage.Edge] {
-	return func(yield func(storage.UserID, []storage.Edge) bool) {
-		for len(edges) > 0 {
-			owner, n := side.Owner(edges[0].Pair()), 1
-			for n < len(edges) && side.Owner(edges[n].Pair()) == owner {
+	return runs(edges, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
+}
+
+// runs divides a list, in which those with the same key are side by side.
+func runs[T any, K comparable](list []T, keyOf func(T) K) iter.Seq2[K, []T] {
+	return func(yield func(K, []T) bool) {
+		for len(list) > 0 {
+			key, n := keyOf(list[0]), 1
+			for n < len(list) && keyOf(list[n]) == key {
 				n++
 			}
-			if !yield(owner, edges[:n]) {
+			if !yield(key, list[:n]) {
 				return
 			}
-			edges = edges[n:]
+			list = list[n:]
 		}
 	}
 }

@@ -115,10 +115,9 @@ func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComme
 
 // restoreComments writes comments on posts of one author, post by post. It locks each post.
 func (w *writer) restoreComments(author storage.UserID, comments []storage.NewComment) ([]storage.Result[bool], error) {
-	results, order := make([]storage.Result[bool], len(comments)), make([]int, len(comments))
+	results, order := make([]storage.Result[bool], len(comments)), storage.Indexes(len(comments))
 	numbers := []any{int64(author)}
-	for i, c := range comments {
-		order[i] = i
+	for _, c := range comments {
 		numbers = append(numbers, c.Number)
 	}
 	there, err := thereOf[int64](w, sqlCommentsThere, numbers)
@@ -126,15 +125,10 @@ func (w *writer) restoreComments(author storage.UserID, comments []storage.NewCo
 		return nil, err
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(comments[i].Post.Number, comments[j].Post.Number) })
-	for len(order) > 0 {
-		post, n := comments[order[0]].Post, 1
-		for n < len(order) && comments[order[n]].Post == post {
-			n++
-		}
-		if err := w.restoreBelow(post, comments, order[:n], there, results); err != nil {
+	for post, at := range runs(order, func(i int) storage.PostID { return comments[i].Post }) {
+		if err := w.restoreBelow(post, comments, at, there, results); err != nil {
 			return nil, err
 		}
-		order = order[n:]
 	}
 	return results, nil
 }
