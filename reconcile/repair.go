@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sleep"
 )
 
@@ -126,14 +127,7 @@ func repair(ctx context.Context, store RepairStore, found []Finding, written map
 func mayFollow(found []Finding) []Key {
 	var keys []Key
 	for _, f := range found {
-		kind, follows := f.Forward.Type, false
-		switch f.Side {
-		case storage.Forward:
-			follows = kind == storage.Blocking
-		case storage.Requests:
-			follows = kind == storage.Pending || kind == storage.Accepted || kind == storage.Removed
-		}
-		if !follows {
+		if !judge.HasConsequences(f.Side.Replica(), f.Forward.Type) {
 			continue
 		}
 		for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {

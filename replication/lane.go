@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sleep"
 )
 
@@ -232,7 +233,7 @@ func newest(side storage.Side, batch []row) []row {
 		i, seen := at[r.Edge.Pair()]
 		switch {
 		case seen && r.Edge.UpdateTime <= rows[i].Edge.UpdateTime: // of one time the first counts
-		case !seen, hasConsequences(rows[i].Row):
+		case !seen, judge.HasConsequences(side.Replica(), rows[i].Edge.Type):
 			at[r.Edge.Pair()] = len(rows)
 			rows = append(rows, r)
 		default:
