@@ -191,48 +191,40 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (others othe
 			keys = appendFollows(keys, side, edges)
 		}
 	}
-	for chunk := range slices.Chunk(whole, w.store.sql.MaxKeys) {
-		text, args := db.In(sqlWholeLists[other], chunk)
-		err := w.Read(len(chunk), text, args, func(rows *sql.Rows) error {
-			var owner storage.UserID
-			var kind storage.EdgeType
-			var peers sql.RawBytes
-			if err := rows.Scan(&owner, &kind, &peers); err != nil {
-				return err
-			}
-			list, complete := parseIDs(peers, int(min(max(w.lengthOf(other, owner), 0), db.MaxForeseen)))
-			slices.Sort(list)
-			switch {
-			case !complete:
-				keys = appendFollows(keys, side, asked[owner])
-			case kind == storage.Following:
-				others.follows[owner] = list
-			case side == storage.Forward:
-				others.blocked = others.blocked || followsAmong(side, asked[owner], list) > 0
-			}
-			return nil
-		})
-		if err != nil {
-			return others, err
-		}
-	}
-	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
-		text, args := w.store.lookStatement([]storage.Side{other}, chunk)
-		err := w.Read(len(chunk), text, args, func(rows *sql.Rows) error {
-			var owner, peer storage.UserID
-			var e storage.Edge
-			err := rows.Scan(&other, &owner, &peer, &e.Type, &e.UpdateTime)
-			switch {
-			case e.Type == storage.Following:
-				others.follows[owner] = append(others.follows[owner], peer)
-			case side == storage.Forward && e.Type == storage.Blocking:
-				others.blocked = true
-			}
+	listsOf := func(owners []storage.UserID) (string, []any) { return db.In(sqlWholeLists[other], owners) }
+	err = db.ReadChunks(w.Tx, whole, w.store.sql.MaxKeys, listsOf, func(rows *sql.Rows) error {
+		var owner storage.UserID
+		var kind storage.EdgeType
+		var peers sql.RawBytes
+		if err := rows.Scan(&owner, &kind, &peers); err != nil {
 			return err
-		})
-		if err != nil {
-			return others, err
 		}
+		list, complete := parseIDs(peers, int(min(max(w.lengthOf(other, owner), 0), db.MaxForeseen)))
+		slices.Sort(list)
+		switch {
+		case !complete:
+			keys = appendFollows(keys, side, asked[owner])
+		case kind == storage.Following:
+			others.follows[owner] = list
+		case side == storage.Forward:
+			others.blocked = others.blocked || followsAmong(side, asked[owner], list) > 0
+		}
+		return nil
+	})
+	if err != nil {
+		return others, err
+	}
+	edgesOf := func(keys []storage.Pair) (string, []any) { return w.store.lookStatement([]storage.Side{other}, keys) }
+	err = db.ReadChunks(w.Tx, keys, w.store.maxPairs(storage.Forward, keys), edgesOf, eachLooked(func(_ storage.Side, e storage.Edge) {
+		switch owner := other.Owner(e.Pair()); {
+		case e.Type == storage.Following:
+			others.follows[owner] = append(others.follows[owner], other.Peer(e.Pair()))
+		case side == storage.Forward && e.Type == storage.Blocking:
+			others.blocked = true
+		}
+	}))
+	if err != nil {
+		return others, err
 	}
 	for owner, list := range others.follows {
 		slices.Sort(list)

@@ -142,13 +142,8 @@ func (c *edgeChange) lookItems() error {
 		return nil
 	}
 	c.Details = make(map[storage.Pair]storage.Detail)
-	for chunk := range slices.Chunk(pairs, c.store.maxPairs(c.side, pairs)) {
-		text, args := detailsStatement(c.store.sql, chunk)
-		if err := c.Read(len(chunk), text, args, db.EachEntry(detailColumns, func(p storage.Pair, d storage.Detail) { c.Details[p] = d })); err != nil {
-			return err
-		}
-	}
-	return nil
+	statement := func(pairs []storage.Pair) (string, []any) { return detailsStatement(c.store.sql, pairs) }
+	return db.ReadChunks(c.Tx, pairs, c.store.maxPairs(c.side, pairs), statement, db.EachEntry(detailColumns, func(p storage.Pair, d storage.Detail) { c.Details[p] = d }))
 }
 
 // lookActor reads how many edges of the kinds of its changes leave a user, and which of their lists do not exist.
@@ -181,14 +176,9 @@ func (c *edgeChange) lookActor(by *judge.Actor) error {
 			return err
 		}
 	}
-	for chunk := range slices.Chunk(kinds, c.store.sql.MaxPairs) {
-		text, args := c.store.kindCountsStatement(chunk)
-		err := c.Read(len(chunk), text, args, db.EachEntry(kindColumns, func(k storage.OwnerKind, n storage.KindCount) { by.Items[k.Kind] = n.Outgoing }))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return db.ReadChunks(c.Tx, kinds, c.store.sql.MaxPairs, c.store.kindCountsStatement, db.EachEntry(kindColumns, func(k storage.OwnerKind, n storage.KindCount) {
+		by.Items[k.Kind] = n.Outgoing
+	}))
 }
 
 // lookRows reads rows that name items as they are, under the lock of their owners, and on the

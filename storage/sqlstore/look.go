@@ -38,33 +38,23 @@ CROSS JOIN {table} ON {owner} = column1 AND {peer} = column2`,
 func (w *writer) look(j *judge.Judge, keys []storage.Pair, sides ...storage.Side) error {
 	slices.SortFunc(keys, storage.Forward.Compare)
 	keys = slices.Compact(keys)
-	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
-		text, args := w.store.lookStatement(sides, chunk)
-		if err := w.Read(len(chunk), text, args, scanInto(j)); err != nil {
-			return err
+	statement := func(keys []storage.Pair) (string, []any) { return w.store.lookStatement(sides, keys) }
+	return db.ReadChunks(w.Tx, keys, w.store.maxPairs(storage.Forward, keys), statement, eachLooked(func(side storage.Side, e storage.Edge) {
+		if side == db.MarkSide {
+			j.Marked[e.Pair()] = true
+		} else {
+			j.Know(side, e)
 		}
-	}
-	return nil
+	}))
 }
 
-// scanInto passes a judge the rows of a lookStatement.
-func scanInto(j *judge.Judge) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		var side storage.Side
-		var owner, peer storage.UserID
-		var e storage.Edge
-		if err := rows.Scan(&side, &owner, &peer, &e.Type, &e.UpdateTime); err != nil {
-			return err
-		}
-		pair := side.Pair(owner, peer)
-		if side == db.MarkSide {
-			j.Marked[pair] = true
-			return nil
-		}
-		e.From, e.To = pair.From, pair.To
-		j.Know(side, e)
-		return nil
-	}
+// eachLooked reads the rows of a lookStatement.
+func eachLooked(take func(storage.Side, storage.Edge)) func(*sql.Rows) error {
+	return db.EachEntry(func(side *storage.Side, e *storage.Edge) []any {
+		return []any{side, &e.From, &e.To, &e.Type, &e.UpdateTime} // From is the owner
+	}, func(side storage.Side, e storage.Edge) {
+		take(side, side.Pair(e.From, e.To).Edge(e.Type, e.UpdateTime))
+	})
 }
 
 // lookStatement is the look-up of rows. It is simpler if they have one owner.

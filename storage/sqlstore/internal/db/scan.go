@@ -45,6 +45,17 @@ func (t *Tx) ReadOne(text string, args []any, into ...any) (found bool, err erro
 	return found, err
 }
 
+// ReadChunks runs a look-up of keys, at most so many at a time.
+func ReadChunks[K any](t *Tx, keys []K, atMost int, statement func([]K) (text string, args []any), each func(*sql.Rows) error) error {
+	for chunk := range slices.Chunk(keys, atMost) {
+		text, args := statement(chunk)
+		if err := t.Read(len(chunk), text, args, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // WriteRows runs a statement that writes a list of rows, as often as it takes, and returns how many rows it changed.
 func WriteRows[T any](t *Tx, text string, rows []T, arguments func(args []any, row T) []any) (changed int, err error) {
 	for chunk := range slices.Chunk(rows, t.DB.Dialect.MaxRows) {
