@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -62,6 +63,22 @@ func byShard[T, R any](ctx context.Context, s *Store, rows []T, atMost int, shar
 		}
 		return results
 	})
+}
+
+// runs divides a list, in which those with the same key are side by side.
+func runs[T any, K comparable](list []T, keyOf func(T) K) iter.Seq2[K, []T] {
+	return func(yield func(K, []T) bool) {
+		for len(list) > 0 {
+			key, n := keyOf(list[0]), 1
+			for n < len(list) && keyOf(list[n]) == key {
+				n++
+			}
+			if !yield(key, list[:n]) {
+				return
+			}
+			list = list[n:]
+		}
+	}
 }
 
 // applyOne is Apply of one edge, as one of the small writes of its shard.

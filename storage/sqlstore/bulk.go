@@ -130,22 +130,6 @@ func byOwner(side storage.Side, edges []storage.Edge) iter.Seq2[storage.UserID, 
 	return runs(edges, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
 }
 
-// runs divides a list, in which those with the same key are side by side.
-func runs[T any, K comparable](list []T, keyOf func(T) K) iter.Seq2[K, []T] {
-	return func(yield func(K, []T) bool) {
-		for len(list) > 0 {
-			key, n := keyOf(list[0]), 1
-			for n < len(list) && keyOf(list[n]) == key {
-				n++
-			}
-			if !yield(key, list[:n]) {
-				return
-			}
-			list = list[n:]
-		}
-	}
-}
-
 // followsAmong counts the follows whose peers are in an ascending list.
 func followsAmong(side storage.Side, edges []storage.Edge, list []storage.UserID) (n int64) {
 	if len(list) == 0 {

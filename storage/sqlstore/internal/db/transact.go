@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"kith/storage"
@@ -185,6 +186,42 @@ func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	}
 	n, err := result.RowsAffected()
 	return int(n), err
+}
+
+// ReadOne reads the one row that a look-up finds, if it finds one.
+func (t *Tx) ReadOne(text string, args []any, into ...any) (found bool, err error) {
+	err = t.Read(1, text, args, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(into...)
+	})
+	return found, err
+}
+
+// ReadChunks runs a look-up of keys, at most so many at a time.
+func ReadChunks[K any](t *Tx, keys []K, atMost int, statement func([]K) (text string, args []any), each func(*sql.Rows) error) error {
+	for chunk := range slices.Chunk(keys, atMost) {
+		text, args := statement(chunk)
+		if err := t.Read(len(chunk), text, args, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteRows runs a statement that writes a list of rows, as often as it takes, and returns how many rows it changed.
+func WriteRows[T any](t *Tx, text string, rows []T, arguments func(args []any, row T) []any) (changed int, err error) {
+	for chunk := range slices.Chunk(rows, t.DB.Dialect.MaxRows) {
+		var args []any
+		for _, row := range chunk {
+			args = arguments(args, row)
+		}
+		n, err := t.Exec(len(chunk), Listed(text, len(chunk)), args...)
+		if err != nil {
+			return changed, err
+		}
+		changed += n
+	}
+	return changed, nil
 }
 
 // Label says what the statements that follow are for, where several writes share the transaction.

@@ -1,0 +1,26 @@
+package sqlstore
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// TestNothingIsWritten: writes of no rows have no results.
+func TestNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ctx := t.Context()
+	results := len(s.Apply(ctx, storage.Forward, nil, storage.IfNewer)) + len(s.RepairInverse(ctx, nil)) +
+		len(s.AddAnnotations(ctx, storage.AnnotationMark, nil)) + len(s.RestoreIdentities(ctx, nil)) +
+		len(s.RestorePosts(ctx, nil)) + len(s.RestoreComments(ctx, nil)) + len(s.RestoreLists(ctx, nil))
+	if results != 0 {
+		t.Errorf("%d results", results)
+	}
+}
