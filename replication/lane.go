@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"kith/storage"
-	"kith/storage/judge"
 	"kith/storage/sleep"
 )
 
@@ -233,7 +232,7 @@ func newest(side storage.Side, batch []row) []row {
 		i, seen := at[r.Edge.Pair()]
 		switch {
 		case seen && r.Edge.UpdateTime <= rows[i].Edge.UpdateTime: // of one time the first counts
-		case !seen, judge.HasConsequences(side.Replica(), rows[i].Edge.Type):
+		case !seen, hasConsequences(rows[i].Row):
 			at[r.Edge.Pair()] = len(rows)
 			rows = append(rows, r)
 		default:
