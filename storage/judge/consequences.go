@@ -4,14 +4,12 @@ import "kith/storage"
 
 // blockedBy reports, on the shard of one user, whether another blocks it.
 func (j *Judge) blockedBy(user, other storage.UserID) bool {
-	e, _ := j.row(storage.Inverse, storage.Pair{From: other, To: user})
-	return e.Type == storage.Blocking
+	return j.Now(storage.Inverse, storage.Pair{From: other, To: user}).Type == storage.Blocking
 }
 
 // blocked reports, on the shard of one user, whether one of the two blocks the other.
 func (j *Judge) blocked(user, other storage.UserID) bool {
-	e, _ := j.row(storage.Forward, storage.Pair{From: user, To: other})
-	return e.Type == storage.Blocking || j.blockedBy(user, other)
+	return j.Now(storage.Forward, storage.Pair{From: user, To: other}).Type == storage.Blocking || j.blockedBy(user, other)
 }
 
 // HasConsequences reports whether forward rows of its owner may follow from an edge.
@@ -32,7 +30,7 @@ func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.
 		return nil
 	}
 	pair := storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
-	follow, _ := j.row(storage.Forward, pair)
+	follow := j.Now(storage.Forward, pair)
 	switch {
 	case side != storage.Inbox:
 		// The block wins over the follow, or the request for one, however old or new that is.
@@ -61,13 +59,13 @@ func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.
 // meets reports whether a user's request is pending when one comes from the other side: then they
 // accept each other.
 func (j *Judge) meets(request storage.Pair, at storage.Micros) bool {
-	own, _ := j.row(storage.Requests, request)
+	own := j.Now(storage.Requests, request)
 	return own.Type == storage.Pending && max(at-own.UpdateTime, own.UpdateTime-at) <= j.ttl
 }
 
 // cancel ends a request if it is pending.
 func (j *Judge) cancel(request storage.Pair, at storage.Micros) []storage.Written {
-	if r, _ := j.row(storage.Requests, request); r.Type != storage.Pending {
+	if j.Now(storage.Requests, request).Type != storage.Pending {
 		return nil
 	}
 	return []storage.Written{j.turn(storage.Requests, request, storage.Cancelled, at)}
@@ -75,7 +73,7 @@ func (j *Judge) cancel(request storage.Pair, at storage.Micros) []storage.Writte
 
 // follow makes one user follow another, unless it already does.
 func (j *Judge) follow(pair storage.Pair, at storage.Micros) []storage.Written {
-	if f, _ := j.row(storage.Forward, pair); f.Type == storage.Following {
+	if j.Now(storage.Forward, pair).Type == storage.Following {
 		return nil
 	}
 	return []storage.Written{j.turn(storage.Forward, pair, storage.Following, at)}
@@ -105,7 +103,7 @@ func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written
 	case e.Type == storage.Removed:
 		report(storage.Forward, storage.None)
 	default:
-		request, _ := j.row(storage.Requests, pair)
+		request := j.Now(storage.Requests, pair)
 		answered := request.UpdateTime > e.UpdateTime && report(storage.Requests, storage.Accepted)
 		if answered || e.Type == storage.Accepted {
 			report(storage.Forward, storage.Following)

@@ -178,16 +178,15 @@ func (w *writer) deletePost(id storage.PostID) (changed bool, err error) {
 	if _, err := w.lockCountsOf(id.Author); err != nil {
 		return false, err
 	}
+	w.change.AddPost(storage.PostDeleted, storage.PostAt{PostID: id}) // also one that was deleted before, see published
 	p, err := w.lockPost(id)
 	switch {
 	case isPostUnknown(err):
 		w.unchanged(nil)
-		w.change.AddPost(storage.PostDeleted, storage.PostAt{PostID: id}) // see published
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	w.change.AddPost(storage.PostDeleted, storage.PostAt{PostID: id})
 	if _, err := w.Exec(1, sqlDeletePost, int64(id.Author), id.Number); err != nil {
 		return false, err
 	}
