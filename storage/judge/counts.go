@@ -88,11 +88,14 @@ func (j *Judge) EndedFollows() []storage.Pair {
 
 // KindDiffs are the differences that the changed rows make to the numbers of edges of kinds.
 func (j *Judge) KindDiffs() map[storage.OwnerKind]storage.KindCount {
-	diffs := make(map[storage.OwnerKind]storage.KindCount)
+	var diffs map[storage.OwnerKind]storage.KindCount
 	for at, was := range j.was {
 		diff := Counted(j.rows[at].Type) - Counted(was.Type)
 		if at.side.Truth() != storage.Relations || diff == 0 {
 			continue
+		}
+		if diffs == nil {
+			diffs = make(map[storage.OwnerKind]storage.KindCount)
 		}
 		of := storage.OwnerKind{Owner: at.side.Owner(at.pair), Kind: at.pair.Item}
 		n := diffs[of]

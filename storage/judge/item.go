@@ -46,7 +46,7 @@ func (c *change) item() ([]storage.Written, error) {
 // PostDiffs are the differences that the changed rows make to the numbers of favorites of posts that
 // exist.
 func (j *Judge) PostDiffs() map[storage.PostID]int64 {
-	diffs := make(map[storage.PostID]int64)
+	var diffs map[storage.PostID]int64
 	for at, was := range j.was {
 		if at.side != storage.FavoriteInbox {
 			continue
@@ -55,6 +55,9 @@ func (j *Judge) PostDiffs() map[storage.PostID]int64 {
 		post := at.pair.PostID()
 		if _, exists := j.Posts[post]; !exists || diff == 0 {
 			continue
+		}
+		if diffs == nil {
+			diffs = make(map[storage.PostID]int64)
 		}
 		diffs[post] += diff
 	}

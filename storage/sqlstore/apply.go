@@ -292,10 +292,15 @@ func (w *writer) write(j *judge.Judge) error {
 	if err := w.removeMarks(j.EndedFollows()); err != nil {
 		return err
 	}
-	if err := w.countKinds(j.KindDiffs()); err != nil {
-		return err
+	if kinds := j.KindDiffs(); kinds != nil {
+		if err := w.countKinds(kinds); err != nil {
+			return err
+		}
 	}
-	return w.countFavorites(j.PostDiffs())
+	if len(j.Posts) > 0 {
+		return w.countFavorites(j.PostDiffs())
+	}
+	return nil
 }
 
 var sqlWriteEdges = db.Both(`
