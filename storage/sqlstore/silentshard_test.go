@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,11 +72,13 @@ func TestAllShardsAreLookedAtWhileTheFirstIsSilent(t *testing.T) {
 	watching.Go(func() { reader.Watch(ctx) })
 	last := <-looks
 	defer silent.Silence()()
-	for began := time.Now(); time.Since(began) < 10*time.Second; {
+	gaps := make([]time.Duration, 5)
+	for i := range gaps {
 		now := <-looks
-		if gap := now.Sub(last); gap > 1700*time.Millisecond { // it looks every second
-			t.Errorf("not looked at for %s", gap)
-		}
-		last = now
+		gaps[i], last = now.Sub(last), now
+	}
+	slices.Sort(gaps) // a machine with other work may be late once
+	if gaps[2] > 1700*time.Millisecond {
+		t.Errorf("looked at after %v: it does so every second", gaps)
 	}
 }
