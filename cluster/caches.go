@@ -156,6 +156,9 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 			c.feed.ReadAgain()
 		}
 	}
+	if w.Here && c.redis == nil { // what is read into Redis, others have read there
+		return
+	}
 	// Whoever propagates a row publishes it once it is on both sides.
 	w.Rows = slices.DeleteFunc(slices.Clone(w.Rows), func(r storage.Row) bool { return r.Side.IsInverse() })
 	c.bus.Send(ctx, w)

@@ -12,6 +12,8 @@ type Change struct {
 	Posts []ChangedPost
 	// Gap means that other changes may have been missed: anything may have changed.
 	Gap bool
+	// Here means that only this process may have missed something, or read it where it was no longer right.
+	Here bool
 	// InDoubt means that the commit had no answer: all this may have changed, or may still change.
 	InDoubt bool
 

@@ -27,7 +27,7 @@ type writer struct {
 // OnCommit implements [storage.Store].
 func (s *Store) OnCommit(report func(context.Context, storage.Change)) {
 	s.report = report
-	s.db.OnMisread(func() { report(context.Background(), storage.Change{Gap: true}) })
+	s.db.OnMisread(func(here bool) { report(context.Background(), storage.Change{Gap: true, Here: here}) })
 }
 
 // transact runs a write of one user or handle as one transaction on the shard that has it. If the

@@ -157,7 +157,7 @@ func (d *DB) learn(ctx context.Context, n *Shard) error {
 		return nil // somebody has asked later, and got the answer before
 	}
 	if was.epoch != 0 && epoch/newLife != was.epoch/newLife && d.misread != nil {
-		d.misread() // before the map lets this process write there
+		d.misread(false) // before the map lets this process write there
 	}
 	d.known[n.Ordinal] = known{was.asked, epoch, seenSince(was.claims, claims)}
 	if epoch != was.epoch && d.mapped.Load() {
@@ -168,8 +168,8 @@ func (d *DB) learn(ctx context.Context, n *Shard) error {
 }
 
 // OnMisread has a function called when this process may have read what is not, or no longer, in the store: a shard has been readmitted, or
-// buckets have moved, and this process has not looked for longer than a mover waits.
-func (d *DB) OnMisread(report func()) {
+// buckets have moved, and this process has not looked for longer than a mover waits: then it is here only.
+func (d *DB) OnMisread(report func(here bool)) {
 	d.learning.Lock()
 	defer d.learning.Unlock()
 	d.misread = report
@@ -193,7 +193,7 @@ func (d *DB) remap() error {
 		return from != to && time.Since(d.known[from].asked) > MoverWaits
 	}
 	if d.mapped.Swap(true) && d.misread != nil && slices.ContainsFunc(allBuckets, isLate) {
-		d.misread()
+		d.misread(true)
 	}
 	return nil
 }
