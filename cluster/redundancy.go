@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -178,7 +179,7 @@ func rowsOf(written []storage.Written) []storage.Row {
 }
 
 func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
-	r.Redundancy = logged{}
+	r.Redundancy = logged{with.Bus}
 	replicator := d.NewReplicator(with, binlog.Config{Watch: !with.Replicate})
 	r.running.Go(func() {
 		if err := replicator.Run(ctx); err != nil {
@@ -188,8 +189,16 @@ func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 	r.Replication = replicator
 }
 
-// logged is the mode binlog: the database's log propagates the rows.
-type logged struct{}
+// logged is the mode binlog: the database's log propagates the rows. It tells nobody of a row that was there before, whose other side has been
+// written again: that may have been lost, and its event with it.
+type logged struct{ publisher replication.Publisher }
 
-func (logged) Inline() bool                                       { return false }
-func (logged) Propagate(context.Context, []storage.Written) error { return nil }
+func (logged) Inline() bool { return false }
+
+func (l logged) Propagate(ctx context.Context, written []storage.Written) error {
+	again := slices.DeleteFunc(slices.Clone(written), func(w storage.Written) bool { return !w.Again || !w.Inverse })
+	if len(again) > 0 {
+		l.publisher.Publish(ctx, rowsOf(again))
+	}
+	return nil
+}

@@ -72,10 +72,10 @@ func (t *Relations) writeEdge(ctx context.Context, side storage.Side, user stora
 	o := Outcome{Row: storage.Row{Side: side, Edge: r.Value.Row}, Changed: r.Value.Changed, Written: r.Value.Written()}
 	if !o.Changed && o.Row.Edge.UpdateTime > 0 {
 		// Once more: the first call may have ended before the row reached the other shard, and what followed from a request.
-		o.Written = []storage.Written{{Row: o.Row}}
+		o.Written = []storage.Written{{Row: o.Row, Again: true}}
 		if side == storage.Requests {
 			if follow := storage.EdgeLookups[storage.Forward].Read(ctx, t.Store, o.Row.Edge.Pair())[0]; follow.Value.UpdateTime > 0 {
-				o.Written = append(o.Written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}})
+				o.Written = append(o.Written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}, Again: true})
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 		}
 		written = append(written, r.Value.Written()...)
 		if kinds[index[j]] == storage.Blocking && !r.Value.Changed && r.Value.Row.UpdateTime > 0 {
-			written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}}) // once more, as changeEdge
+			written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}, Again: true}) // once more, as changeEdge
 		}
 	}
 	if slices.Contains(kinds, storage.Blocking) {

@@ -378,6 +378,7 @@ type Applied struct {
 type Written struct {
 	Row
 	Inverse bool // the other side was written too
+	Again   bool // it was there before, so that no log tells of it
 }
 
 // ShardHealth is one shard's answer to a ping.
