@@ -152,7 +152,7 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 		for _, p := range w.Posts {
 			c.feed.Posts.Apply(p) // before the writer gets its answer
 		}
-		if w.Gap {
+		if w.Gap && !w.Here { // a move takes no posts away
 			c.feed.ReadAgain()
 		}
 	}

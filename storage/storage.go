@@ -168,8 +168,8 @@ type Store interface {
 	// OnCommit has a function called with each transaction that has changed something which caches keep or subscriptions report: after
 	// its commit, and before the writer goes on. It is called even if the writer's context has ended, and by several writers at once. A
 	// write may be several transactions, and several writes may share one. It is called with a Gap before anything is written to a shard
-	// that has been restored, as versions that were lost come again, and when it is noticed late that users have moved to another shard.
-	// There is one such function; it is set before the first write.
+	// that has been restored, as versions that were lost come again, and with one that is Here only when it is noticed late that users have
+	// moved to another shard. There is one such function; it is set before the first write.
 	OnCommit(report func(context.Context, Change))
 
 	// Close waits for running statements and closes every connection.
