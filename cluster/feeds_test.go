@@ -70,8 +70,8 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 	}
 	t.Cleanup(func() { server.Close() })
 	hub, logger := events.NewHub(nil), slog.New(slog.DiscardHandler)
-	bus := EventsOf(store, server, hub, nil)
 	g := &feedGateway{registry: prometheus.NewRegistry(), redis: server}
+	bus := EventsOf(store, server, hub, events.NewMetrics(g.registry))
 	g.caches = d.OpenCaches(CacheConfig{
 		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, FeedLate: late, Registerer: g.registry,
 	})
