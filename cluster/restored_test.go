@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,7 +98,7 @@ func restore(t *testing.T, path string, statements ...string) {
 }
 
 // TestPostsAreInFeedsAgainAfterARestore: while the dump is loaded and the binlogs are not replayed, whoever reads a feed finds that its newest
-// posts are gone, and leaves them out from then on.
+// posts are gone, and leaves them out from then on. Inboxes that are built meanwhile lack them, too.
 func TestPostsAreInFeedsAgainAfterARestore(t *testing.T) {
 	t.Parallel()
 	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
@@ -107,21 +108,34 @@ func TestPostsAreInFeedsAgainAfterARestore(t *testing.T) {
 	}
 	defer before.Close()
 	post := storage.PostID{Author: 1, Number: 1}
-	err = before.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}})[0].Err
+	err = before.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "one"}, {ID: 2, Handle: "two"}})[0].Err
 	if err == nil {
 		_, _, err = before.Publish(t.Context(), storage.NewPost{PostID: post, Key: "1", Text: "a", At: storage.MicrosOf(time.Now().Add(-time.Hour))})
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		before.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := openFeedGatewayOf(t, Config{Redundancy: Sync}, of, 0)
+	g := openFeedGatewayOf(t, Config{Redis: testenv.Redis(t).URL(), Redundancy: Sync}, of, 500*time.Millisecond)
 	g.wait(t, 1)
 	g.caches.RecentPosts().Remove(post) // as the reader of a feed does
+	wait := func(until func(page []int64) bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !until(g.page(t, 2)); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("not within a minute")
+			}
+		}
+	}
+	wait(func([]int64) bool { return g.counted(t, "kith_feed_inbox_pages_total") > 0 })
 	restore(t, strings.TrimPrefix(of.Location, "sqlite:"))
 	if err := g.caches.store.(*sqlstore.Store).Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	g.wait(t, 1)
+	wait(func(page []int64) bool { return slices.Equal(page, []int64{post.Number}) })
 }
 
 // TestWhatIsReadWhereAUserWasIsNotKept: a gateway that stands still for a moment reads a user who has moved, and was changed since, where the
