@@ -326,10 +326,9 @@ func TestSuspensionsEndByTheClock(t *testing.T) {
 // stuck ends nothing, and waits until its context ends.
 type stuck struct{ asked chan struct{} }
 
-func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
+func (s stuck) EndAll(ctx context.Context, user storage.UserID) error {
 	close(s.asked)
-	<-ctx.Done()
-	return ctx.Err()
+	return silent{}.EndAll(ctx, user)
 }
 
 // away is a shard that is down during ticks 1 to 3 and 5 of a sweeper.
@@ -347,7 +346,7 @@ func TestSweeperLogsAnOutageOnce(t *testing.T) {
 		g := open(t, oracle.New(), time.Now)
 		work := &away{}
 		var log bytes.Buffer
-		g.states.Relations, g.sweeper.Logger = stuck{}, slog.New(slog.NewTextHandler(&log, nil))
+		g.sweeper.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		g.sweeper.Shards = func() int { return 1 }
 		g.sweeper.Due = append(g.sweeper.Due, work.do)
 		ctx, cancel := context.WithTimeout(t.Context(), 13*time.Second)
@@ -357,6 +356,39 @@ func TestSweeperLogsAnOutageOnce(t *testing.T) {
 			t.Errorf("%d lines for 2 outages in %d sweeps:\n%s", n, work.asked.Load(), &log)
 		}
 	})
+}
+
+// What is due on shards does not wait for deletions that a silent shard holds up, five seconds each.
+func TestDeletionsHoldUpNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := oracle.New()
+		makeUsers(t, store, 9)
+		for id := storage.UserID(1); id <= 9; id++ {
+			if _, err := store.SetState(t.Context(), id, storage.Deleting, storage.MicrosOf(time.Now().Add(-time.Minute))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g := open(t, store, time.Now)
+		if err := g.hiddenUsers.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		work := &away{}
+		g.states.Relations, g.sweeper.Due = silent{}, append(g.sweeper.Due, work.do)
+		ctx, cancel := context.WithTimeout(t.Context(), 13*time.Second)
+		defer cancel()
+		g.sweeper.Run(ctx)
+		if n := work.asked.Load(); n != 6 {
+			t.Errorf("in 13 s, what is due was done %d times", n)
+		}
+	})
+}
+
+// silent is a shard that does not answer.
+type silent struct{}
+
+func (silent) EndAll(ctx context.Context, _ storage.UserID) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // A client does not wait for a long deletion, and if the client leaves, the deletion continues.

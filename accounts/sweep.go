@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"kith/storage"
@@ -56,13 +57,19 @@ func (s *Sweeper) Run(ctx context.Context) {
 		defer cancel()
 		_ = s.Leaser.Release(release, sweepKind, owner, 0) // it ends by itself, too
 	}()
-	for sleep.For(ctx, sweepEvery) == nil {
-		s.sweep(ctx, owner)
+	var sweeping sync.WaitGroup
+	for _, sweep := range []func(context.Context, string){s.sweepUsers, s.sweepDue} { // neither waits for the other, if a shard is silent
+		sweeping.Go(func() {
+			for sleep.For(ctx, sweepEvery) == nil {
+				sweep(ctx, owner)
+			}
+		})
 	}
+	sweeping.Wait()
 }
 
-// sweep works on all users who were left, on each for a bounded time.
-func (s *Sweeper) sweep(ctx context.Context, owner string) {
+// sweepUsers works on all users who were left, on each for a bounded time.
+func (s *Sweeper) sweepUsers(ctx context.Context, owner string) {
 	before := storage.MicrosOf(s.States.Now()) - leftFor
 	for _, user := range s.States.HiddenUsers.unfinished(before) {
 		if !s.leased(ctx, owner) {
@@ -80,6 +87,9 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 			s.States.HiddenUsers.swept(user)
 		}
 	}
+}
+
+func (s *Sweeper) sweepDue(ctx context.Context, owner string) {
 	for shard := range s.Shards() {
 		for i, work := range s.Due {
 			s.doDue(ctx, owner, due{i, shard}, work)
