@@ -222,14 +222,14 @@ func (t *turns) wait(ctx context.Context, w *waiter) bool {
 func (t *turns) charge(who Party, cost int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.spend(who, cost)
+	t.spend(who, cost, 0)
 }
 
-// spend is charge for a caller that holds the lock.
-func (t *turns) spend(who Party, cost int64) {
+// spend is charge for a caller that holds the lock. Only requests from a tag on come later, or earlier.
+func (t *turns) spend(who Party, cost int64, from uint64) {
 	t.account(who, cost)
 	for _, w := range t.waiting {
-		if w.who == who && w.cost > 0 { // otherwise it has begun
+		if w.who == who && w.cost > 0 && w.tag >= from { // without a cost it has begun
 			w.tag = later(w.tag, cost)
 		}
 	}
@@ -327,10 +327,11 @@ func (t *turns) leave(w *waiter) {
 	close(w.done)
 }
 
-// refuse ends the waiting of a request whose turn does not come: it costs its party nothing. The caller holds the lock.
+// refuse ends the waiting of a request whose turn does not come: it costs its party nothing, and brings none that comes before it closer.
+// The caller holds the lock.
 func (t *turns) refuse(w *waiter) {
 	if w.cost > 0 {
-		t.spend(w.who, -int64(w.cost))
+		t.spend(w.who, -int64(w.cost), w.tag)
 		t.begun--
 	}
 	t.leave(w)
@@ -364,7 +365,7 @@ func (t *turns) end(who Party, used, cost uint64) {
 	defer t.mu.Unlock()
 	t.goOn()
 	if used != cost {
-		t.spend(who, int64(used)-int64(cost))
+		t.spend(who, int64(used)-int64(cost), 0)
 	}
 	if t.begun--; t.begun == 0 {
 		t.now, t.clock = 0, 0

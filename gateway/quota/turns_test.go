@@ -82,6 +82,16 @@ func TestWhoSendsMostIsRefused(t *testing.T) {
 	})
 }
 
+// What is refused of a party that sends many brings none of its others before those who send one.
+func TestWhoIsRefusedComesNoEarlier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		order := worked(t, newTurns(1, 10), append(repeated(1, 10), user(2), user(3), user(4), user(5)), equal)
+		if want := []int64{1, 2, 3, 4, 5, 1, 1, 1, 1, 1}; !slices.Equal(order, want) {
+			t.Errorf("the order was %v, not %v", order, want)
+		}
+	})
+}
+
 // Who does not wait any more, takes no turn; and turns do not get lost.
 func TestTurnsThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
