@@ -413,7 +413,7 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 	wantCode(t, "to act meanwhile", g.states.MayAct(t.Context(), 1), apierr.CodeForbidden)
 }
 
-// Another gateway finishes a deletion that was not finished, and ends edges that a gateway wrote without
+// Another gateway finishes a deletion that was not finished, and ends edges, and removes comments, that a gateway wrote without
 // knowing of the deletion.
 func TestSweeperEndsDeletions(t *testing.T) {
 	store := oracle.New()
@@ -431,6 +431,10 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	follow(1, 2)
 	follow(2, 1)
 	follow(3, 1)
+	post, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: 2, Number: 1}, Key: "x", Text: "x", At: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(time.Now())); err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +451,12 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	if edge().Type != storage.Following {
 		t.Fatal("the test makes no late follow")
 	}
+	comment, _, err := store.AddComment(t.Context(), storage.NewComment{Post: post.PostID, Number: 1, By: 1, Key: "x", Text: "x", At: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the late follow ends", func() bool { return edge().Type == storage.None })
+	eventually(t, "the late comment goes", func() bool { return !storage.CommentLookups.Read(t.Context(), store, comment.CommentID)[0].Found })
 	for _, r := range storage.CountLookups.Read(t.Context(), store, 2, 3, 4) {
 		if c := r.Value; c.Following+c.Follower+c.Friend != 0 {
 			t.Errorf("counts %+v", c)

@@ -19,7 +19,7 @@ import (
 // It does what is due on shards, too, every two seconds: relations whose time has come end, imports of accounts go on.
 //
 // It also checks users again after their deletion has ended: a gateway that had not heard of the
-// deletion may have let others follow the user meanwhile.
+// deletion may have let others follow the user meanwhile, or the user write comments.
 type Sweeper struct {
 	States *States
 	Leaser storage.Leaser
@@ -83,7 +83,7 @@ func (s *Sweeper) sweepUsers(ctx context.Context, owner string) {
 		if !s.leased(ctx, owner) {
 			return
 		}
-		if err := bounded(ctx, func(ctx context.Context) error { return s.States.Relations.EndAll(ctx, user) }); err == nil {
+		if err := bounded(ctx, func(ctx context.Context) error { return s.States.finish(ctx, user) }); err == nil {
 			s.States.HiddenUsers.swept(user)
 		}
 	}

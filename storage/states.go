@@ -62,8 +62,9 @@ type StateStore interface {
 
 	// Erase is the last step of a deletion, for a user in state Deleting whose edges have been
 	// ended. It removes the handle, the identities, the user, its counts, marks and messages, its posts with all
-	// comments on them, and its comments on posts of others, and sets Deleted. Calling it again is harmless, also after a crash
-	// in between. Late writes bring back nothing that could be seen. [ErrForbidden] for a user in another state.
+	// comments on them, and its comments on posts of others, and sets Deleted. It can be called again, also after a crash
+	// in between; then it removes identities and comments that came late. Other late writes bring back nothing that could be seen.
+	// [ErrForbidden] for a user in another state.
 	Erase(ctx context.Context, user UserID, at Micros) error
 
 	// EndEdges is a step of a deletion. It turns rows of a user, which [RowLookups] has listed,

@@ -82,6 +82,18 @@ func (s erase) AgainItDoesNothing(t *testing.T) {
 	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
 }
 
+// Who had not heard of the deletion may have let the user write meanwhile.
+func (s erase) AgainItRemovesWhatCameLate(t *testing.T) {
+	user, other, id := s.erased(t).ID, s.newUsers(t, 1)[0].ID, identities(s).identity()
+	post := s.post(t, other, 1).PostID
+	late := s.comment(t, post, user, 1)
+	identities(s).link(t, id, user)
+	s.erase(t, user, 30)
+	wantMissing(t, storage.CommentLookups.Read(t.Context(), s.store, late.CommentID), 1)
+	s.wantCount(t, post, 0)
+	identities(s).wantOwners(t, []storage.Identity{id}, 0)
+}
+
 // Nobody else gets the handle for 30 days: who registers by its own time, who is made otherwise by the clock.
 func (s erase) TheHandleRests(t *testing.T) {
 	const minute = storage.ClaimTTL

@@ -114,7 +114,8 @@ var sideMistakes = []mistake{
 		return &erasesOneStep{Store: s, erased: map[storage.UserID]bool{}}
 	}, "erase/ManyRowsAreRemoved", promiseOnly},
 	{"an import brings an erased user back", func(s *oracle.Store) storage.Store { return givesIDsAgain{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
-	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
+	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIs{s, storage.ErrUserUnknown} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
+	{"an erased user keeps what comes late", func(s *oracle.Store) storage.Store { return erasedIs{s, nil} }, "erase/AgainItRemovesWhatCameLate", promiseOnly},
 
 	{"ended contexts write beside edges", func(s *oracle.Store) storage.Store { return deafMark{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
 }

@@ -223,11 +223,15 @@ func (s *erasesOneStep) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
 }
 
-type erasedIsUnknown struct{ *oracle.Store }
+// erasedIs is all that erasing again answers.
+type erasedIs struct {
+	*oracle.Store
+	err error
+}
 
-func (s erasedIsUnknown) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+func (s erasedIs) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	if storage.StateLookups.Read(ctx, s, user)[0].Value.State == storage.Deleted {
-		return storage.ErrUserUnknown
+		return s.err
 	}
 	return s.Store.Erase(ctx, user, at)
 }

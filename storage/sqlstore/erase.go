@@ -144,12 +144,12 @@ const erasedAtOnce = 500
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	state, handle, err := s.stateAndHandle(ctx, user)
 	switch {
-	case err != nil || state == storage.Deleted:
+	case err != nil:
 		return err
-	case state != storage.Deleting: // from Deleting no state leads back
+	case state < storage.Deleting: // from Deleting no state leads back
 		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, state)
 	}
-	if err := s.eraseElsewhere(ctx, user); err != nil {
+	if err := s.eraseElsewhere(ctx, user); err != nil || state == storage.Deleted {
 		return err
 	}
 	beside := handle != "" && s.shards.OfHandle(handle) == s.shards.Of(user) // then it is removed with the user

@@ -86,19 +86,20 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 		return err
 	}
 	defer s.write(ctx)()
-	switch s.states[user].State {
-	case storage.Deleted:
-		return nil
-	case storage.Active, storage.Deactivated:
+	state := s.states[user].State
+	if state < storage.Deleting {
 		return fmt.Errorf("erase user %d: %w", user, storage.ErrForbidden)
+	}
+	maps.DeleteFunc(s.identities, func(_ storage.Identity, link storage.LinkedIdentity) bool { return link.User == user })
+	s.erasePosts(user)
+	if state == storage.Deleted {
+		return nil
 	}
 	if handle := s.users[user].Handle; s.handles[handle].owner == user {
 		s.handles[handle] = claim{user, at + storage.HandleRest}
 	}
-	maps.DeleteFunc(s.identities, func(_ storage.Identity, link storage.LinkedIdentity) bool { return link.User == user })
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
 	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
-	s.erasePosts(user)
 	s.change.AddUser(user, storage.Everything)
 	s.change.AddPost(storage.PostEdited, storage.PostAt{PostID: storage.PostID{Author: user}})
 	maps.DeleteFunc(s.seen, func(what storage.Seen, _ storage.Micros) bool { return what.User == user })
