@@ -136,10 +136,14 @@ func TestActivity(t *testing.T) {
 	})
 }
 
-// Who is locked is told who waits, and that request is gone once it is accepted.
+// Who is locked is told who waits, and that request is gone once it is accepted. Who has not asked is not told of an answer.
 func TestActivityOfALockedUser(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		v.atNoon()
+		v.does(38, "follow", v.a)
+		v.api.As(v.a).Ask(`mutation { acceptRequest(kind: FOLLOW, userId: 38) { changed } }`, nil).Is(`{"acceptRequest": {"changed": false}}`)
+		v.wantActivity(38, "")
+		v.does(38, "unfollow", v.a)
 		v.api.As(v.a).Ask(`mutation { updateProfile(locked: true) { changed } }`, nil).Whole()
 		v.does(v.b, "follow", v.a)
 		v.wantActivity(v.a, "", "FOLLOW_REQUEST "+v.b.String())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -87,8 +88,9 @@ func (t *Relations) Accept(ctx context.Context, side storage.Side, user storage.
 	return outcomes
 }
 
-// tellAccepted keeps whose requests to follow a user has accepted. What fails is not told: the follows stand.
+// tellAccepted keeps whose requests to follow a user has accepted, and not who followed before. What fails is not told: the follows stand.
 func (t *Relations) tellAccepted(ctx context.Context, user storage.UserID, follows []storage.Written) {
+	follows = slices.DeleteFunc(slices.Clone(follows), func(w storage.Written) bool { return w.Again })
 	if followers := storage.Each(follows, func(w storage.Written) storage.UserID { return w.Edge.From }); len(followers) > 0 {
 		_, _ = t.Relate(ctx, t.Store, user, storage.Acceptances, followers, storage.DetailChange{})
 	}
