@@ -37,6 +37,9 @@ func TestClockSetBack(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("an hour back took %s", took)
 	}
+	if err := g.Ready(t.Context()); !errors.Is(err, ErrClock) {
+		t.Errorf("ready an hour back: %v", err)
+	}
 
 	// A renewal with the clock that was set back must not end the lease earlier.
 	had := l.until(leaseKind, 0)

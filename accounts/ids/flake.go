@@ -22,7 +22,7 @@ var firstMoment = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 const unit = storage.Micros(timeUnit / time.Microsecond)
 
 // maxSetBack is how far the clock may have been set back for Next to wait.
-const maxSetBack = storage.Micros(time.Second / time.Microsecond)
+const maxSetBack = time.Second
 
 // flake makes the ids of one lease of one machine id.
 type flake struct {
@@ -56,12 +56,9 @@ func (f *flake) renew(now, until storage.Micros) {
 // itself would sleep, holding its lock, until the clock has caught up with the ids,
 // even for hours.
 func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) {
-	behind := max(f.from, f.last) - now
-	switch {
-	case behind > maxSetBack:
-		return 0, 0, fmt.Errorf("%w by %s", ErrClock, micros(behind))
-	case behind > 0:
-		return 0, micros(behind), nil
+	switch wait, err := f.wait(now); {
+	case err != nil, wait > 0:
+		return 0, wait, err
 	case now >= f.until:
 		return 0, 0, ErrEnded
 	}
@@ -70,6 +67,15 @@ func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) 
 		return 0, 0, err
 	}
 	return f.admit(storage.UserID(number))
+}
+
+// wait is how long the clock needs to catch up with the ids; an error if it was set back by too much.
+func (f *flake) wait(now storage.Micros) (time.Duration, error) {
+	behind := micros(max(0, f.from-now, f.last-now))
+	if behind > maxSetBack {
+		return 0, fmt.Errorf("%w by %s", ErrClock, behind)
+	}
+	return behind, nil
 }
 
 // admit holds back ids whose own time is outside of the lease, whatever the clock said before or

@@ -203,10 +203,12 @@ func (g *Generator) next() (storage.UserID, time.Duration, error) {
 func (g *Generator) Ready(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed || storage.MicrosOf(g.cfg.Now()) >= g.flake.until {
+	now := storage.MicrosOf(g.cfg.Now())
+	if g.closed || now >= g.flake.until {
 		return ErrEnded
 	}
-	return nil
+	_, err := g.flake.wait(now)
+	return err
 }
 
 // MachineID is the machine id with which ids are made at the moment.
