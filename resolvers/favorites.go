@@ -60,11 +60,9 @@ func (userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *s
 	}
 	nodes := make([]*model.Post, len(p.Rows))
 	if items := f.Below[0].Items; items != nil {
-		a, err := prefetch.AudienceOf(ctx)
-		if err != nil {
-			return nil, err
-		}
-		nodes = postsOf(ctx, visiblePosts(ctx, a, postsOfFavorites(p.Rows)), items, prefetch.ItemPaths(ctx, f))
+		l := loaders.Of(loaders.For(ctx), storage.PostLookups) // what is shown is decided: an author may be hidden meanwhile
+		posts := storage.Each(postsOfFavorites(p.Rows), func(id storage.PostID) storage.Post { return l.Load(id).Value })
+		nodes = postsOf(ctx, posts, items, prefetch.ItemPaths(ctx, f))
 	}
 	return &model.FavoriteConnection{
 		PageInfo: p.Info, Nodes: nodes,
