@@ -110,10 +110,14 @@ func (a *arrivals) server(handler http.Handler, writeTimeout time.Duration, logg
 	}
 }
 
-// addressOf is the address that is counted.
+// addressOf is the address that is counted: of IPv6 the first 64 bits, which one customer has.
 func addressOf(remote string) netip.Addr {
-	address, _ := netip.ParseAddrPort(remote)
-	return address.Addr().Unmap()
+	from, _ := netip.ParseAddrPort(remote)
+	address := from.Addr().Unmap()
+	if network, err := address.Prefix(64); err == nil { // IPv4 has no such prefix
+		return network.Addr()
+	}
+	return address
 }
 
 // Close implements [net.Conn].

@@ -20,6 +20,12 @@ import (
 // serveFor serves a config until the test ends, and returns its address.
 func serveFor(t *testing.T, cfg gateway.Config) string {
 	t.Helper()
+	return serveAt(t, cfg, func(l net.Listener) net.Listener { return l })
+}
+
+// serveAt is serveFor with a listener around that of the gateway.
+func serveAt(t *testing.T, cfg gateway.Config, around func(net.Listener) net.Listener) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
@@ -27,10 +33,31 @@ func serveFor(t *testing.T, cfg gateway.Config) string {
 	cfg.Schema, cfg.Logger = newSchema(nil), slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- gateway.Serve(ctx, cfg, listener, 0) }()
+	go func() { ended <- gateway.Serve(ctx, cfg, around(listener), 0) }()
 	t.Cleanup(func() { stop(); <-ended })
 	return fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
 }
+
+// arriving is a listener whose connections come from given addresses, one after another.
+type arriving struct {
+	net.Listener
+	from chan string
+}
+
+type arrived struct {
+	net.Conn
+	from *net.TCPAddr
+}
+
+func (a arriving) Accept() (net.Conn, error) {
+	conn, err := a.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return arrived{conn, &net.TCPAddr{IP: net.ParseIP(<-a.from), Port: 1}}, nil
+}
+
+func (a arrived) RemoteAddr() net.Addr { return a.from }
 
 // alive asks over a connection whether the gateway is up.
 func alive(conn net.Conn) bool {
@@ -93,5 +120,23 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	eventually(t, "an address at its bound makes room for itself", func() bool { return alive(dial(t, "127.0.0.1", port)) })
 	if !closed(silent[0]) {
 		t.Error("it made room by closing another than its own idle one")
+	}
+}
+
+// Whoever has one address of IPv6 has 2^64 of them, which count as one.
+func TestManyAddressesOfOneNetworkAreOne(t *testing.T) {
+	from := make(chan string, 1)
+	port := serveAt(t, gateway.Config{MaxConnections: 4, Metrics: exchange.NewMetrics(prometheus.NewRegistry())}, func(l net.Listener) net.Listener { return arriving{l, from} })
+	for _, silent := range []string{"2001:db8::1", "2001:db8::2"} {
+		from <- silent
+		dial(t, "127.0.0.1", port)
+	}
+	from <- "2001:db8::ffff:3"
+	if alive(dial(t, "127.0.0.1", port)) {
+		t.Error("one network has more than half of the connections")
+	}
+	from <- "2001:db8:0:1::1"
+	if !alive(dial(t, "127.0.0.1", port)) {
+		t.Error("another network has no room")
 	}
 }
