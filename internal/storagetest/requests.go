@@ -223,6 +223,20 @@ func (s requests) TimesRiseWhenTheClockGoesBack(t *testing.T) {
 	wantEqual(t, "follow", s.edgeOf(t, storage.Forward, request), edge(storage.Forward, request.From, request.To, storage.None, at(82)))
 }
 
+// What follows on the other side is judged by times: To's follow may be of a clock that was ahead.
+func (s requests) TimesAreBehindTheFollowInReturn(t *testing.T) {
+	for act, back := range map[storage.EdgeType]storage.EdgeType{storage.Accepted: storage.None, storage.Removed: storage.Following} {
+		request := s.asked(t, 5)
+		if act == storage.Removed {
+			s.change(t, request.From, change(request.To, storage.Following, 6))
+		}
+		s.apply(t, storage.Inverse, edge(storage.Inverse, request.From, request.To, back, at(80)))
+		got := s.act(t, request, act, 9)
+		wantEqual(t, "request", got.Row, stateOf(storage.Requests, request.From, request.To, act, 81))
+		wantEqual(t, "follow", s.edgeOf(t, storage.Forward, request).UpdateTime, at(81))
+	}
+}
+
 // The error is that of any other refusal, whichever user blocks the other.
 func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 	for _, own := range []bool{true, false} {

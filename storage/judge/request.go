@@ -83,8 +83,9 @@ func (c *change) accept() ([]storage.Written, error) {
 			return nil, err
 		}
 	}
-	written := []storage.Written{c.turn(storage.Requests, c.pair, storage.Accepted, c.At)}
-	return append(written, c.follow(c.pair, c.At)...), nil
+	at := c.behindReturn()
+	written := []storage.Written{c.turn(storage.Requests, c.pair, storage.Accepted, at)}
+	return append(written, c.follow(c.pair, at)...), nil
 }
 
 // remove ends a friendship, whichever user asked for it.
@@ -95,8 +96,15 @@ func (c *change) remove() []storage.Written {
 	if c.Now(storage.Forward, c.pair).Type != storage.Following || !friends {
 		return nil
 	}
+	at := c.behindReturn()
 	return []storage.Written{
-		c.turn(storage.Requests, c.pair, storage.Removed, c.At),
-		c.turn(storage.Forward, c.pair, storage.None, c.At),
+		c.turn(storage.Requests, c.pair, storage.Removed, at),
+		c.turn(storage.Forward, c.pair, storage.None, at),
 	}
+}
+
+// behindReturn is At, or a time behind the follow To → From, which a clock ahead may have written: by times it is judged what follows
+// for it on the other side.
+func (c *change) behindReturn() storage.Micros {
+	return max(c.At, c.Now(storage.Inverse, storage.Pair{From: c.To, To: c.User}).UpdateTime+1)
 }
