@@ -94,6 +94,9 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 		return Session{}, apierr.ProviderDecides.Error("the identity provider of this server signs users in")
 	}
 	handle = storage.FoldHandle(handle)
+	if !storage.ValidHandle(handle) {
+		return Session{}, errCredentials // anybody can see that it cannot exist: its time reveals nothing
+	}
 	if err := a.Limits.SignIn(identity.AddressOf(ctx), handle); err != nil {
 		return Session{}, err
 	}
@@ -134,11 +137,8 @@ func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 var errCredentials = apierr.CredentialsWrong.Error("handle or password is wrong")
 
 // credentials returns an empty hash if nobody has the handle, which may be claimed in vain. It makes the same three look-ups for
-// any valid handle.
+// any handle.
 func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, storage.Password, error) {
-	if !storage.ValidHandle(handle) {
-		return 0, storage.Password{}, nil // anybody can see that such a handle cannot exist: its time reveals nothing
-	}
 	found := storage.HandleLookups.Read(ctx, a.Store, handle)[0]
 	if found.Err != nil {
 		return 0, storage.Password{}, found.Err

@@ -3,6 +3,7 @@ package accounts_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -233,6 +234,10 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 	for range 3 {
 		_, _ = a.Login(attacker, "maya", "wrong horse")
 		_, _ = a.ChangePassword(attacker, s.User, "wrong horse", "mine all mine")
+	}
+	for i := range 20 { // by what counts changes of passwords
+		_, err := a.Login(from(fmt.Sprintf("203.0.113.%d", i)), "id "+s.User.String(), "wrong horse")
+		wantCode(t, "a login without a handle", err, apierr.CodeUnauthenticated)
 	}
 	_, err = a.Login(attacker, "maya", "correct horse")
 	wantCode(t, "a login from the attacker's address", err, apierr.CodeRateLimited)
