@@ -32,6 +32,7 @@ type turns struct {
 	half    int // of the processors
 	most    int // costly requests may wait
 	taken   int
+	heavy   int                          // of these, by costly requests
 	free    time.Time                    // when a request came that needed no turn
 	begun   int                          // requests that have not ended
 	now     uint64                       // virtual time, in microseconds: the latest tag of a request that has got its turn, and more, see goOn
@@ -60,8 +61,8 @@ type kind int
 
 const (
 	free   kind = iota // none
-	cheap              // half of the processors, all if there have been no free ones for a while
-	costly             // takes milliseconds: half of the processors
+	cheap              // half of the processors, with costly ones; all if there have been no free ones for a while
+	costly             // takes milliseconds: the same, but half at most
 )
 
 // othersFor is how long a free request keeps half of the processors for more.
@@ -155,7 +156,7 @@ func (o *turn) release() {
 	o.held = false
 	o.late.Stop()
 	o.used += time.Since(o.since)
-	o.of.release()
+	o.of.release(o.kind)
 }
 
 // charge adds to the cost.
@@ -281,13 +282,20 @@ func (t *turns) enqueue(who Party, k kind, cost uint64) *waiter {
 
 // has reports whether there is a turn for a kind of requests.
 func (t *turns) has(k kind) bool {
-	return t.taken < t.half || k == cheap && t.taken < 2*t.half && time.Since(t.free) > othersFor
+	most := t.half
+	if time.Since(t.free) > othersFor {
+		most *= 2
+	}
+	return t.taken < most && (k == cheap || t.heavy < t.half)
 }
 
 // take gives a request its turn. The caller holds the lock.
 func (t *turns) take(w *waiter) {
 	if w.kind != free {
 		t.taken++
+	}
+	if w.kind == costly {
+		t.heavy++
 	}
 	w.turn, t.now = true, max(t.now, w.tag)
 }
@@ -338,10 +346,13 @@ func (t *turns) refuse(w *waiter) {
 }
 
 // release gives a turn to the next request, if there is one.
-func (t *turns) release() {
+func (t *turns) release(k kind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.taken--
+	if k == costly {
+		t.heavy--
+	}
 	t.serve()
 }
 

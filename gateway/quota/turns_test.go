@@ -251,6 +251,41 @@ func TestCheapRequestsOfWhoSendsFewComeFirst(t *testing.T) {
 	})
 }
 
+// Who sends cheap requests all the time does not keep costly ones of others from their turn.
+func TestCheapRequestsLetCostlyOnesIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2, 100)
+		stop := make(chan struct{})
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						own := turns.begin(t.Context(), user(1), cheap, 300)
+						time.Sleep(time.Millisecond)
+						own.end()
+					}
+				}
+			})
+		}
+		time.Sleep(2 * othersFor) // no request is free any more
+		for range 5 {
+			began := time.Now()
+			own := turns.begin(t.Context(), user(2), costly, 2000)
+			if waited := time.Since(began); own == nil || waited > 5*time.Millisecond {
+				t.Errorf("it has its turn: %t, after %s", own != nil, waited)
+				break
+			}
+			own.end()
+		}
+		close(stop)
+		all.Wait()
+	})
+}
+
 // Who comes for the first time, again and again, as somebody else, does not keep others from their turn.
 func TestNewcomersDoNotStarveOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
