@@ -41,6 +41,7 @@ type turns struct {
 	spent   *simplelru.LRU[Party, spent] // by those who have sent requests
 	waiting []*waiter                    // in the order in which they came
 	costly  int                          // of these
+	looking bool                         // turns are looked for again soon
 }
 
 // spent is what a party has had.
@@ -283,7 +284,7 @@ func (t *turns) enqueue(who Party, k kind, cost uint64) *waiter {
 // has reports whether there is a turn for a kind of requests.
 func (t *turns) has(k kind) bool {
 	most := t.half
-	if time.Since(t.free) > othersFor {
+	if time.Since(t.free) >= othersFor {
 		most *= 2
 	}
 	return t.taken < most && (k == cheap || t.heavy < t.half)
@@ -323,6 +324,22 @@ func (t *turns) join(w *waiter) {
 	if w.kind == costly {
 		t.costly++
 	}
+	t.lookAgain()
+}
+
+// lookAgain gives turns that have been kept for free requests which have not come. The caller holds the lock.
+func (t *turns) lookAgain() {
+	if t.looking || len(t.waiting) == 0 {
+		return
+	}
+	t.looking = true
+	time.AfterFunc(othersFor, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.looking = false
+		t.serve()
+		t.lookAgain()
+	})
 }
 
 // leave ends the waiting of a request. The caller holds the lock.

@@ -286,6 +286,28 @@ func TestCheapRequestsLetCostlyOnesIn(t *testing.T) {
 	})
 }
 
+// Turns that were kept for free requests are given when none has come for a while, although nobody ends or comes just then.
+func TestTurnsAreNotKeptForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1, 100)
+		held := turns.begin(t.Context(), user(1), costly, 2000)
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 20 { // the first are free
+			all.Go(func() {
+				own := turns.begin(t.Context(), user(2), cheap, freeAtOnce/5)
+				time.Sleep(100 * time.Microsecond)
+				own.end()
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 2*othersFor {
+			t.Errorf("they took %s", took)
+		}
+		held.end()
+	})
+}
+
 // Who comes for the first time, again and again, as somebody else, does not keep others from their turn.
 func TestNewcomersDoNotStarveOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
