@@ -1,17 +1,25 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/gateway"
+	"kith/gateway/exchange"
 	"kith/graph/apierr"
 )
 
@@ -90,6 +98,27 @@ func TestErrorsKeepTheRestOfTheAnswer(t *testing.T) {
 	if at := fmt.Sprint(got.Errors[0]["locations"]); !strings.Contains(at, "line:3") {
 		t.Errorf("locations %s", at)
 	}
+}
+
+// TestAConnectionThatStaysOpenLogsOn: whatever ends its subscriptions is in the log on the next day, too.
+func TestAConnectionThatStaysOpenLogsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		exchange.Handler(new(atomic.Bool), logger, slog.LevelDebug, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			fail := func(want int) {
+				for range 9 {
+					exchange.Presenter(logger)(r.Context(), errors.New("fault"))
+				}
+				if lines := strings.Count(log.String(), "masked error"); lines != want {
+					t.Errorf("%d causes in the log; want %d", lines, want)
+				}
+			}
+			fail(5)
+			time.Sleep(24 * time.Hour)
+			fail(6)
+		})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	})
 }
 
 // TestNoAmplification: a longer request does not make the list of errors, their texts, or the log longer.

@@ -24,7 +24,7 @@ const (
 	// from the query.
 	MaxMessage = 500
 
-	// maxCauses is how many causes of errors one request may write to the log.
+	// maxCauses is how many causes of errors one request may write to the log; a connection that stays open, then one a minute.
 	maxCauses = 5
 
 	// maxCause is how many bytes of one cause are logged: drivers quote their
@@ -150,10 +150,9 @@ func argumentOf(ctx context.Context, path ast.Path) (string, bool) {
 
 func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, message string, err error) {
 	x := Of(ctx)
-	if x.reported.Add(1) > maxCauses {
-		return
-	}
-	logger.Log(ctx, level, message, "request_id", x.ID, "error", apierr.Shortened(err.Error(), maxCause))
+	x.logged.Do(func() {
+		logger.Log(ctx, level, message, "request_id", x.ID, "error", apierr.Shortened(err.Error(), maxCause))
+	})
 }
 
 // Firsts are the first different texts that come, which clients choose.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"golang.org/x/time/rate"
 
 	"kith/gateway/traces"
 	"kith/graph/apierr"
@@ -42,7 +43,7 @@ type Exchange struct {
 
 	Patience time.Duration // of the caller; 0: it waits at least as long as the gateway works
 
-	reported atomic.Int32 // causes written to the log so far
+	logged rate.Sometimes // causes of errors
 }
 
 // ownID matches request ids that are taken over from clients. Anything
@@ -58,7 +59,7 @@ var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func Handler(stopping *atomic.Bool, logger *slog.Logger, level slog.Level, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		x := &Exchange{ResponseWriter: w, ID: r.Header.Get(HeaderRequestID)}
+		x := &Exchange{ResponseWriter: w, ID: r.Header.Get(HeaderRequestID), logged: rate.Sometimes{First: maxCauses, Interval: time.Minute}}
 		if !ownID.MatchString(x.ID) {
 			x.ID = strconv.FormatUint(rand.Uint64()|1<<63, 16) // 16 digits: it distinguishes requests, and is no secret
 		}
