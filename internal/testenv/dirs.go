@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 )
@@ -132,14 +131,4 @@ func lockFile(path string, how int) (*os.File, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return file, nil
-}
-
-// tail returns the last lines of a log, for an error message.
-func tail(path string, lines int) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

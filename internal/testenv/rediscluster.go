@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"kith/internal/child"
 )
 
 // RedisCluster starts a cluster of n masters for t alone, without replicas, and removes it
@@ -36,7 +38,7 @@ func RedisCluster(t testing.TB, n int, options ...string) []*RedisServer {
 		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 		defer client.Close()
 		if !poll(func() bool { return clusterOf(ctx, client) == fmt.Sprint("ok ", n) }) {
-			t.Fatalf("the Redis cluster does not come up: %s; its log ends:\n%s", clusterOf(ctx, client), tail(server.Log(), 20))
+			t.Fatalf("the Redis cluster does not come up: %s; its log ends:\n%s", clusterOf(ctx, client), child.Tail(server.Log(), 20))
 		}
 	}
 	return servers

@@ -1,21 +1,21 @@
 package testenv
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-)
 
-// patience bounds every wait for a server to start or to end. It is generous, because it is reached
-// only if something is wrong.
-const patience = 90 * time.Second
+	"kith/internal/child"
+)
 
 // Server is what every kind of server can do: end, restart, freeze. Its methods fail the test if
 // they cannot do so. They must not be called by several goroutines at once on one server.
@@ -27,7 +27,7 @@ type Server struct {
 	taken  *os.File               // the lock of the port, see freePort
 	args   func(*Server) []string // the command line, for a port and folder
 	answer func(*Server) error    // nil once the server answers on its own socket
-	child  *child
+	child  *child.Process
 	shared bool // belongs to the test binary: tests must hand it back running
 }
 
@@ -38,7 +38,7 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 func (s *Server) Socket() string { return filepath.Join(s.dir, "sock") }
 
 // PID returns the process id of the server as it runs now.
-func (s *Server) PID() int { return s.child.cmd.Process.Pid }
+func (s *Server) PID() int { return s.child.PID() }
 
 // Log returns the path of the server's error log.
 func (s *Server) Log() string { return filepath.Join(s.dir, "log") }
@@ -77,11 +77,11 @@ func (s *Server) Restart(t testing.TB) {
 // The server is thawed at the end of the test at the latest.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
-	t.Cleanup(func() { _ = s.child.signal(syscall.SIGCONT) })
-	if err := s.child.signal(syscall.SIGSTOP); err != nil {
+	t.Cleanup(func() { _ = s.child.Signal(syscall.SIGCONT) })
+	if err := s.child.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatalf("freeze %s: %v", s.kind, err)
 	}
-	if !poll(func() bool { return stopped(s.PID()) || !s.child.running() }) || !s.child.running() {
+	if !poll(func() bool { return stopped(s.PID()) || !s.child.Running() }) || !s.child.Running() {
 		t.Fatalf("freeze %s: it did not come to a stop", s.kind)
 	}
 }
@@ -89,7 +89,7 @@ func (s *Server) Freeze(t testing.TB) {
 // Thaw lets a frozen server continue.
 func (s *Server) Thaw(t testing.TB) {
 	t.Helper()
-	if err := s.child.signal(syscall.SIGCONT); err != nil {
+	if err := s.child.Signal(syscall.SIGCONT); err != nil {
 		t.Fatalf("thaw %s: %v", s.kind, err)
 	}
 }
@@ -100,7 +100,7 @@ func (s *Server) handBack(t testing.TB) {
 		return
 	}
 	t.Cleanup(func() {
-		if !s.child.running() {
+		if !s.child.Running() {
 			s.Restart(t)
 		}
 	})
@@ -117,7 +117,7 @@ func (s *Server) start() error {
 		s.port, s.taken = port, lock
 		err = s.run()
 		// A program that does not use the locks may have taken the port since it was found free.
-		if err == nil || attempt == attempts || !strings.Contains(tail(s.Log(), 50), "ddress already in use") {
+		if err == nil || attempt == attempts || !strings.Contains(child.Tail(s.Log(), 50), "ddress already in use") {
 			return err
 		}
 		_ = lock.Close()
@@ -133,38 +133,30 @@ func (s *Server) run() (err error) {
 	if err := os.Remove(s.Socket()); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	if s.child, err = startChild(s.Log(), s.bin, s.args(s)); err != nil {
-		return fmt.Errorf("start %s: %w", s.kind, err)
+	if s.child, err = child.StartLogged(s.Log(), exec.Command(s.bin, s.args(s)...)); err != nil {
+		return err
 	}
-	var last error
-	up := poll(func() bool {
-		last = s.answer(s)
-		return last == nil || !s.child.running()
-	})
-	if up && last == nil {
-		return nil
+	if err = s.child.Answers(context.Background(), func(context.Context) error { return s.answer(s) }); err != nil {
+		_ = s.end(syscall.SIGKILL)
 	}
-	_ = s.end(syscall.SIGKILL)
-	return fmt.Errorf("start %s: it does not answer: %w; its log ends:\n%s", s.kind, last, tail(s.Log(), 20))
+	return err
 }
 
 // end sends how (SIGTERM or SIGKILL) and waits until the program is gone. A frozen
 // program is woken, or it would never see SIGTERM.
 func (s *Server) end(how syscall.Signal) error {
-	if s.child == nil || !s.child.running() {
+	if s.child == nil || !s.child.Running() {
 		return nil
 	}
 	for _, sig := range []syscall.Signal{how, syscall.SIGCONT} {
-		if err := s.child.signal(sig); err != nil {
+		if err := s.child.Signal(sig); err != nil {
 			return fmt.Errorf("end %s: %w", s.kind, err)
 		}
 	}
-	select {
-	case <-s.child.gone:
-		return nil
-	case <-time.After(patience):
-		return fmt.Errorf("end %s: still there %s after %s; its log ends:\n%s", s.kind, patience, how, tail(s.Log(), 20))
+	if !s.child.Ends() {
+		return fmt.Errorf("end %s: still there %s after %s; its log ends:\n%s", s.kind, child.Patience, how, child.Tail(s.Log(), 20))
 	}
+	return nil
 }
 
 // remove ends the server the fast way, because its data are not needed, and deletes them.
@@ -176,9 +168,9 @@ func (s *Server) remove() error {
 	return os.RemoveAll(s.dir)
 }
 
-// poll asks done every few milliseconds until it says yes or patience ends.
+// poll asks done every few milliseconds until it says yes or [child.Patience] ends.
 func poll(done func() bool) bool {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(child.Patience)
 	for !done() {
 		if time.Now().After(deadline) {
 			return false

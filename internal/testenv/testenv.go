@@ -23,9 +23,9 @@ package testenv
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
+
+	"kith/internal/child"
 )
 
 // Main runs the package's tests, stops the shared servers, removes what they
@@ -67,7 +67,7 @@ func Chromium(t testing.TB) string {
 func program(t testing.TB, names ...string) string {
 	t.Helper()
 	for _, name := range names {
-		if path := lookPath(name); path != "" {
+		if path, err := child.Find(name); err == nil {
 			return path
 		}
 	}
@@ -83,18 +83,4 @@ func Missing(t testing.TB, reason string) {
 		t.Fatal(reason)
 	}
 	t.Skip(reason)
-}
-
-// lookPath finds name on PATH or where servers live: Debian keeps mariadbd in
-// /usr/sbin, which is not on an ordinary user's PATH.
-func lookPath(name string) string {
-	if path, err := exec.LookPath(name); err == nil {
-		return path
-	}
-	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec"} {
-		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			return path
-		}
-	}
-	return ""
 }

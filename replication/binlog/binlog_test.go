@@ -82,7 +82,7 @@ func TestCopySurvivesKills(t *testing.T) {
 	for range 4 {
 		p := w.launch(t)
 		time.Sleep(rand.N(700 * time.Millisecond))
-		p.kill()
+		p.Kill()
 	}
 	r := w.replicate(t)
 	r.await(t, binlog.Tailing)
@@ -204,7 +204,7 @@ func survivesKills(t *testing.T, length time.Duration) {
 	for ; time.Now().Before(end); kills++ {
 		p := w.launch(t)
 		time.Sleep(rand.N(1200 * time.Millisecond))
-		p.kill()
+		p.Kill()
 	}
 	writers.Wait()
 	w.launch(t)
@@ -215,8 +215,8 @@ func survivesKills(t *testing.T, length time.Duration) {
 func TestAnotherTakesOver(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*process){
-		"killed": (*process).kill,
-		"frozen": func(p *process) { _ = p.cmd.Process.Signal(syscall.SIGSTOP) },
+		"killed": func(p *process) { p.Kill() },
+		"frozen": func(p *process) { _ = p.Signal(syscall.SIGSTOP) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -437,7 +437,7 @@ func databaseOf(t testing.TB, dsn string) string {
 
 func TestMain(m *testing.M) {
 	if dsns := os.Getenv(childVariable); dsns != "" {
-		os.Exit(child(strings.Split(dsns, ";")))
+		os.Exit(replicate(strings.Split(dsns, ";")))
 	}
 	testenv.Main(m)
 }

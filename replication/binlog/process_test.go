@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 
+	"kith/internal/child"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -25,7 +25,7 @@ const childVariable = "KITH_TEST_REPLICATE"
 // childStopsVariable makes the replicator stop when a follow ends on the inverse side, see stuck.
 const childStopsVariable = "KITH_TEST_REPLICATE_STUCK"
 
-func child(dsns []string) int {
+func replicate(dsns []string) int {
 	ctx := context.Background()
 	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";")})
 	if err != nil {
@@ -49,37 +49,20 @@ var errNotYet = errors.New("not yet")
 
 // process is a replicator in a process of its own.
 type process struct {
-	cmd  *exec.Cmd
-	gone chan struct{}
-	log  *lines
+	*child.Process
+	log *lines
 }
 
 // launch starts a process. It is killed when t ends, and when this process ends.
 func (w *world) launch(t testing.TB, environment ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{}), log: &lines{}}
-	p.cmd.Env = append(append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";")), environment...)
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = childAttr()
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the signal of the parent's death comes when this thread ends
-		err := p.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = p.cmd.Wait()
-			close(p.gone)
-		}
-	}()
-	if err := <-started; err != nil {
+	cmd, log := exec.Command(os.Args[0]), &lines{}
+	cmd.Env = append(append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";")), environment...)
+	cmd.Stdout, cmd.Stderr = log, log
+	p, err := child.Start(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.kill)
-	return p
-}
-
-// kill ends the process like a crash.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended already
-	<-p.gone
+	t.Cleanup(p.Kill)
+	return &process{p, log}
 }

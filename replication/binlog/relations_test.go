@@ -231,7 +231,7 @@ func TestKilledBetweenABlockAndWhatFollows(t *testing.T) {
 				}
 				return nil
 			})
-			p.kill()
+			p.Kill()
 			if truth, replica := w.edge(t, storage.Forward, b, a), w.edge(t, storage.Inverse, b, a); truth.Type != storage.None || replica.Type != storage.Following {
 				t.Fatalf("it was not killed in between: %+v, %+v", truth, replica)
 			}
@@ -312,7 +312,7 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	for ; goesOn(); kills++ {
 		p := w.launch(t)
 		time.Sleep(rand.N(1200 * time.Millisecond))
-		p.kill()
+		p.Kill()
 	}
 	writers.Wait()
 	w.launch(t)

@@ -5,14 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 )
-
-// childAttr makes a child die with its parent, and puts it in a process group of
-// its own so that Ctrl-C reaches the tests first.
-func childAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-}
 
 // stopped reports whether every thread of process pid has come to a stop after SIGSTOP.
 func stopped(pid int) bool {
