@@ -5,11 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"kith/internal/child"
 )
 
 // patience bounds every wait. It is generous, because it is reached only if something is wrong.
@@ -51,10 +52,7 @@ func Run(t testing.TB, options ...Option) End {
 
 // Command is the running program.
 type Command struct {
-	cmd            *exec.Cmd
-	began          time.Time
-	ended          time.Time
-	gone           chan struct{}
+	process        *child.Process
 	stdout, stderr buffer
 }
 
@@ -68,32 +66,16 @@ func Launch(t testing.TB, options ...Option) *Command {
 	for _, o := range options {
 		o(cmd)
 	}
-	c := &Command{cmd: cmd, gone: make(chan struct{})}
+	c := &Command{}
 	cmd.Stdout, cmd.Stderr = &c.stdout, &c.stderr
-	cmd.SysProcAttr = childAttr()
 	if signal.Ignored(os.Interrupt) { // as a script's jobs in the background have it: the program would inherit that
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
-	started := make(chan error)
-	go func() {
-		// The parent-death signal is sent when the thread that made the child ends.
-		runtime.LockOSThread()
-		c.began = time.Now()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is in its state
-			c.ended = time.Now()
-			close(c.gone)
-		}
-	}()
-	if err := <-started; err != nil {
+	var err error
+	if c.process, err = child.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
-		<-c.gone
-	})
+	t.Cleanup(c.process.Kill)
 	return c
 }
 
@@ -101,15 +83,15 @@ func Launch(t testing.TB, options ...Option) *Command {
 func (c *Command) Wait(t testing.TB) End {
 	t.Helper()
 	select {
-	case <-c.gone:
+	case <-c.process.Gone:
 	case <-time.After(patience):
-		t.Fatalf("%q still runs after %s\nstdout: %s\nstderr: %s", c.cmd.Args[1:], patience, c.Stdout(), c.Stderr())
+		t.Fatalf("%q still runs after %s\nstdout: %s\nstderr: %s", c.process.Cmd.Args[1:], patience, c.Stdout(), c.Stderr())
 	}
-	return End{c.cmd.ProcessState.ExitCode(), c.Stdout(), c.Stderr(), c.ended.Sub(c.began)}
+	return End{c.process.Cmd.ProcessState.ExitCode(), c.Stdout(), c.Stderr(), c.process.Took}
 }
 
 // Signal sends a signal; a program that has ended is no error.
-func (c *Command) Signal(s os.Signal) { _ = c.cmd.Process.Signal(s) }
+func (c *Command) Signal(s os.Signal) { _ = c.process.Signal(s) }
 
 // Interrupt asks the program to end, as Ctrl-C does, and waits until it has.
 func (c *Command) Interrupt(t testing.TB) End {
@@ -126,22 +108,15 @@ func (c *Command) Kill(t testing.TB) End {
 }
 
 // PID is the program's process.
-func (c *Command) PID() int { return c.cmd.Process.Pid }
+func (c *Command) PID() int { return c.process.PID() }
 
 // Ended reports whether the program has ended.
-func (c *Command) Ended() bool {
-	select {
-	case <-c.gone:
-		return true
-	default:
-		return false
-	}
-}
+func (c *Command) Ended() bool { return !c.process.Running() }
 
 // EndsWithin waits for a time for the program to end by itself, and reports whether it has.
 func (c *Command) EndsWithin(d time.Duration) bool {
 	select {
-	case <-c.gone:
+	case <-c.process.Gone:
 		return true
 	case <-time.After(d):
 		return c.Ended()

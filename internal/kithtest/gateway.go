@@ -61,7 +61,7 @@ var announced = regexp.MustCompile(`(?ms)^  (http://\S+)/graphql .*^  (http://\S
 func (g *Gateway) failIfEnded(t testing.TB) {
 	t.Helper()
 	if g.Ended() {
-		t.Fatalf("%q has ended: %+v", g.cmd.Args[1:], g.Wait(t))
+		t.Fatalf("%q has ended: %+v", g.process.Cmd.Args[1:], g.Wait(t))
 	}
 }
 
