@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -14,12 +15,13 @@ import (
 	"kith/bench"
 	"kith/bench/private"
 	"kith/bench/report"
+	"kith/internal/child"
 	"kith/storage/sleep"
 )
 
 // program is a gateway, or the baseline, that answers.
 type program struct {
-	*private.Process
+	*child.Process
 	url   string // of its GraphQL
 	admin string // where its /metrics are
 }
@@ -64,7 +66,9 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		r.share(ctx, command, location, env)
 	}
-	process, err := private.Start(log, env, command, args...)
+	cmd := exec.Command(command, args...)
+	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME")) // and no other variables of the caller's environment
+	process, err := child.StartLogged(log, cmd)
 	if err != nil {
 		return nil, err
 	}

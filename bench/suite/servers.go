@@ -14,6 +14,7 @@ import (
 
 	"kith/bench/private"
 	"kith/bench/report"
+	"kith/internal/child"
 )
 
 // servers are the databases beside the gateways.
@@ -24,7 +25,7 @@ type servers struct {
 	databases []string // made on a server that is not the run's own
 
 	mariaPID, redisPID int // 0: not private, so that their CPU is not known
-	private            []*private.Process
+	private            []*child.Process
 }
 
 // openServers starts, or connects to, the servers that the engines need.
@@ -46,12 +47,12 @@ func (r *run) openMariaDB(ctx context.Context) error {
 	dsn := r.MariaDB
 	if dsn == Auto {
 		r.Log("starting a private MariaDB")
-		server, err := private.StartMariaDB(ctx, r.path("mariadb"))
+		server, at, err := private.MariaDB(ctx, r.path("mariadb"))
 		if err != nil {
 			return err
 		}
-		r.private = append(r.private, server.Process)
-		dsn, r.mariaPID = server.DSN(""), server.PID()
+		r.private = append(r.private, server)
+		dsn, r.mariaPID = at, server.PID()
 	}
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -73,12 +74,12 @@ func (r *run) openRedis(ctx context.Context) error {
 	r.redisURL = r.Redis
 	if r.Redis == Auto {
 		r.Log("starting a private Redis")
-		server, err := private.StartRedis(ctx, r.path("redis"))
+		server, at, err := private.Redis(ctx, r.path("redis"))
 		if err != nil {
 			return err
 		}
-		r.private = append(r.private, server.Process)
-		r.redisURL, r.redisPID = server.URL(), server.PID()
+		r.private = append(r.private, server)
+		r.redisURL, r.redisPID = at, server.PID()
 	}
 	options, err := redis.ParseURL(r.redisURL)
 	if err != nil {

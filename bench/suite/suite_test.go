@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"kith/bench"
-	"kith/bench/private"
 	"kith/bench/report"
 	"kith/bench/suite"
+	"kith/internal/child"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
@@ -21,12 +21,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
-		_, err := private.Find(name)
-		switch {
-		case err != nil && os.Getenv("CI") == "true":
-			t.Fatal(err)
-		case err != nil:
-			t.Skip(err)
+		if _, err := child.Find(name); err != nil {
+			testenv.Missing(t, err.Error())
 		}
 	}
 }
