@@ -16,7 +16,7 @@ func (h *handler) user(id int64) ([]byte, error) {
 		b = appendNode(b, id, name)
 		b = appendNumber(b[:len(b)-1], `,"followingCount":`, following) // it opens the node again
 		return append(appendNumber(b, `,"followerCount":`, followers), '}')
-	}, h.oneUser, id)
+	}, h.read[sqlUser], id)
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
@@ -26,7 +26,7 @@ func (h *handler) user(id int64) ([]byte, error) {
 func (h *handler) node(id int64) ([]byte, error) {
 	var handle, name string
 	var created int64
-	if err := h.oneNode.QueryRow(id).Scan(&handle, &name, &created); err != nil {
+	if err := h.read[sqlNode].QueryRow(id).Scan(&handle, &name, &created); err != nil {
 		return nil, err
 	}
 	b := appendPerson(append(make([]byte, 0, 160), `{"data":{"user":`...), id, []byte(handle), []byte(name))
@@ -35,7 +35,7 @@ func (h *handler) node(id int64) ([]byte, error) {
 
 func (h *handler) count(id int64) ([]byte, error) {
 	var following int64
-	if err := h.oneCount.QueryRow(id).Scan(&following); err != nil {
+	if err := h.read[sqlCount].QueryRow(id).Scan(&following); err != nil {
 		return nil, err
 	}
 	b := appendNumber(append(make([]byte, 0, 80), `{"data":{"user":`...), `{"id":"`, id)
@@ -49,7 +49,7 @@ func (h *handler) followings(id int64) ([]byte, error) {
 	b, _, err := appendRows(b, pageSize, []any{&peer, &name, &at}, func(b []byte) []byte {
 		b = appendTime(append(b, `{"followedAt":"`...), at)
 		return append(appendNode(append(b, `","node":`...), peer, name), '}')
-	}, h.firstFollowings, id)
+	}, h.read[sqlFollowings], id)
 	return append(b, `],"complete":true}}}}`...), err
 }
 
@@ -60,14 +60,14 @@ func (h *handler) suggestions(id int64) ([]byte, error) {
 	b, _, err := appendRows(b, pageSize, []any{&peer, &name, &shared}, func(b []byte) []byte {
 		b = append(appendNumber(b, `{"sharedCount":`, shared), `,"node":`...)
 		return append(appendNode(b, peer, name), '}')
-	}, h.suggested, id, id, id)
+	}, h.read[sqlSuggestions], id, id, id)
 	return append(b, `],"complete":true}}}}`...), err
 }
 
 func (h *handler) relationships(from int64, to []id) ([]byte, error) {
-	statement, room := h.relations, othersAsked
+	statement, room := sqlAllRelations, othersAsked
 	if len(to) <= fewAsked {
-		statement, room = h.fewRelations, fewAsked
+		statement, room = sqlFewRelations, fewAsked
 	}
 	if len(to) > room {
 		return nil, fmt.Errorf("%d others are asked about, more than %d", len(to), room)
@@ -83,7 +83,7 @@ func (h *handler) relationships(from int64, to []id) ([]byte, error) {
 		}
 	}
 	directions := make(map[id]int, len(to))
-	err := each(statement, args, func(rows *sql.Rows) error {
+	err := each(h.read[statement], args, func(rows *sql.Rows) error {
 		var direction int
 		var other id
 		err := rows.Scan(&direction, &other)
@@ -102,15 +102,15 @@ func (h *handler) relationships(from int64, to []id) ([]byte, error) {
 	return append(b, `]}}`...), err
 }
 
-func (l *lists) common(one, other int64) ([]byte, error) {
-	first, total, err := l.merge(one, other)
+func (h *handler) common(of sharedText, one, other int64) ([]byte, error) {
+	first, total, err := h.merge(of, one, other)
 	if errors.Is(err, errLong) {
-		first, total, err = l.intersect(one, other)
+		first, total, err = h.intersect(of, one, other)
 	}
 	if err != nil {
 		return nil, err
 	}
-	b := append(append(make([]byte, 0, 1024), `{"data":{"user":{"`...), l.field...)
+	b := append(append(make([]byte, 0, 1024), `{"data":{"user":{"`...), of.field...)
 	b = append(appendNumber(b, `":{"totalCount":`, int64(total)), `,"nodes":[`...)
 	if total > 0 {
 		for len(first) < pageSize {
@@ -118,7 +118,7 @@ func (l *lists) common(one, other int64) ([]byte, error) {
 		}
 		var peer int64
 		var name sql.RawBytes
-		b, _, err = appendRows(b, pageSize, []any{&peer, &name}, func(b []byte) []byte { return appendNode(b, peer, name) }, l.names, first...)
+		b, _, err = appendRows(b, pageSize, []any{&peer, &name}, func(b []byte) []byte { return appendNode(b, peer, name) }, h.read[sqlTwentyNames], first...)
 	}
 	return append(b, `],"complete":true}}}}`...), err
 }
@@ -126,9 +126,9 @@ func (l *lists) common(one, other int64) ([]byte, error) {
 var errLong = fmt.Errorf("more than %d rows", mergedHere)
 
 // merge fetches both lists and walks along them.
-func (l *lists) merge(one, other int64) (first []any, total int, err error) {
+func (h *handler) merge(of sharedText, one, other int64) (first []any, total int, err error) {
 	ones, others := make([]int64, 0, 128), make([]int64, 0, 128)
-	err = each(l.both, []any{one, other}, func(rows *sql.Rows) error {
+	err = each(h.read[of.both], []any{one, other}, func(rows *sql.Rows) error {
 		var owner, peer int64
 		err := rows.Scan(&owner, &peer)
 		if owner == one {
@@ -161,11 +161,11 @@ func (l *lists) merge(one, other int64) (first []any, total int, err error) {
 }
 
 // intersect leaves the work to the database.
-func (l *lists) intersect(one, other int64) (first []any, total int, err error) {
-	if err := l.count.QueryRow(one, other).Scan(&total); err != nil {
+func (h *handler) intersect(of sharedText, one, other int64) (first []any, total int, err error) {
+	if err := h.read[of.count].QueryRow(one, other).Scan(&total); err != nil {
 		return nil, 0, err
 	}
-	err = each(l.page, []any{one, other}, func(rows *sql.Rows) error {
+	err = each(h.read[of.page], []any{one, other}, func(rows *sql.Rows) error {
 		var peer int64
 		err := rows.Scan(&peer)
 		first = append(first, peer)

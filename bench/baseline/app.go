@@ -96,40 +96,30 @@ WHERE u.user_id = ?`
 // feedPage is how many posts a page has.
 const feedPage = 20
 
-// app answers what the web app asks.
-type app struct{ profiles, known, feed, posts, followings, owners, viewers *sql.Stmt }
-
-func newApp(prepare func(string) *sql.Stmt) app {
-	return app{
-		profiles: prepare(sqlAppProfile), known: prepare(sqlAppKnown), feed: prepare(sqlAppFeed), posts: prepare(sqlAppPosts),
-		followings: prepare(sqlAppFollowings), owners: prepare(sqlAppOwner), viewers: prepare(sqlAppViewer),
-	}
-}
-
-// answer returns nil if the operation is none of the web app's.
-func (a *app) answer(name string, viewer int64, handle string) ([]byte, error) {
+// appAnswer returns nil if the operation is none of the web app's.
+func (h *handler) appAnswer(name string, viewer int64, handle string) ([]byte, error) {
 	switch name {
 	case "AppProfile":
-		return a.profile(viewer, handle)
+		return h.profile(viewer, handle)
 	case "AppFeed":
-		b, _, err := page(`{"data":{"viewer":{"feed":{"nodes":[`, viewer, a.feed, viewer, viewer, viewer)
+		b, _, err := page(`{"data":{"viewer":{"feed":{"nodes":[`, viewer, h.read[sqlAppFeed], viewer, viewer, viewer)
 		return append(b, `}}}`...), err
 	case "AppPosts":
-		b, author, err := page(`{"data":{"user":{"posts":{"nodes":[`, viewer, a.posts, viewer, viewer, viewer, handle)
-		return a.endedOf(b, author, handle, err)
+		b, author, err := page(`{"data":{"user":{"posts":{"nodes":[`, viewer, h.read[sqlAppPosts], viewer, viewer, viewer, handle)
+		return h.endedOf(b, author, handle, err)
 	case "AppFollowings":
-		return a.followingsOf(viewer, handle)
+		return h.followingsOf(viewer, handle)
 	case "AppViewer":
-		return a.person(viewer)
+		return h.person(viewer)
 	}
 	return nil, nil
 }
 
-func (a *app) profile(viewer int64, handle string) ([]byte, error) {
+func (h *handler) profile(viewer int64, handle string) ([]byte, error) {
 	var id, known, mine, theirs, special, sent, received int64
 	var counts [5]int64
 	var name, avatar, bio, remark []byte
-	err := a.profiles.QueryRow(viewer, viewer, viewer, viewer, viewer, handle).Scan(&id, &name, &avatar, &bio,
+	err := h.read[sqlAppProfile].QueryRow(viewer, viewer, viewer, viewer, viewer, handle).Scan(&id, &name, &avatar, &bio,
 		&counts[0], &counts[1], &counts[2], &counts[3], &counts[4], &mine, &theirs, &special, &remark, &sent, &received)
 	if err != nil {
 		return nil, err
@@ -152,7 +142,7 @@ func (a *app) profile(viewer int64, handle string) ([]byte, error) {
 	b = append(b, `,"followersYouKnow":{"nodes":[`...)
 	b, total, err := appendRows(b, 4, []any{&known, &peer, &peerName}, func(b []byte) []byte {
 		return append(appendPerson(b, known, peer, peerName), '}')
-	}, a.known, id, viewer)
+	}, h.read[sqlAppKnown], id, viewer)
 	return append(appendNumber(b, `],"totalCount":`, int64(total)), `}}}}`...), err
 }
 
@@ -175,7 +165,7 @@ func page(begin string, viewer int64, statement *sql.Stmt, args ...any) (_ []byt
 	return appendMore(append(b, ']'), n > feedPage), author, err
 }
 
-func (a *app) followingsOf(viewer int64, handle string) ([]byte, error) {
+func (h *handler) followingsOf(viewer int64, handle string) ([]byte, error) {
 	const most = 30
 	var owner, total, id, at, mine, theirs int64
 	var peer, name, avatar, bio sql.RawBytes
@@ -187,14 +177,14 @@ func (a *app) followingsOf(viewer int64, handle string) ([]byte, error) {
 		b = appendOptional(b, `,"avatarUrl":`, avatar)
 		b = appendOptional(b, `,"bio":`, bio)
 		return append(appendRelation(b, viewer, id, mine, theirs, nil), `}}`...)
-	}, a.followings, viewer, viewer, handle)
-	return a.endedOf(appendMore(appendNumber(b, `],"totalCount":`, total), n > most), owner, handle, err)
+	}, h.read[sqlAppFollowings], viewer, viewer, handle)
+	return h.endedOf(appendMore(appendNumber(b, `],"totalCount":`, total), n > most), owner, handle, err)
 }
 
 // endedOf ends an answer about a list's owner, who is looked up if the list had no rows.
-func (a *app) endedOf(b []byte, owner int64, handle string, err error) ([]byte, error) {
+func (h *handler) endedOf(b []byte, owner int64, handle string, err error) ([]byte, error) {
 	if err == nil && owner == 0 {
-		err = a.owners.QueryRow(handle).Scan(&owner)
+		err = h.read[sqlAppOwner].QueryRow(handle).Scan(&owner)
 	}
 	return appendOwner(b, owner), err
 }
@@ -221,11 +211,11 @@ func appendRows(b []byte, most int, row []any, object func([]byte) []byte, state
 	return b, n, rows.Err()
 }
 
-func (a *app) person(viewer int64) ([]byte, error) {
+func (h *handler) person(viewer int64) ([]byte, error) {
 	var counts [4]int64
 	var handle, name, bio []byte
 	since := time.Now().Add(-storage.DefaultRequestTTL).UnixMicro()
-	if err := a.viewers.QueryRow(since, viewer).Scan(&handle, &name, &bio, &counts[0], &counts[1], &counts[2], &counts[3]); err != nil {
+	if err := h.read[sqlAppViewer].QueryRow(since, viewer).Scan(&handle, &name, &bio, &counts[0], &counts[1], &counts[2], &counts[3]); err != nil {
 		return nil, err
 	}
 	b := appendPerson(append(make([]byte, 0, 256), `{"data":{"viewer":{"user":`...), viewer, handle, name)

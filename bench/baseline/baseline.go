@@ -144,9 +144,9 @@ func (h *handler) answer(r *http.Request, q *request) ([]byte, error) {
 	case "Q3", "GetLinks":
 		return h.relationships(v.ID, v.To)
 	case "Q4":
-		return h.following.common(v.ID, v.With)
+		return h.common(sqlSharedFollowings, v.ID, v.With)
 	case "Q5r", "Q5c", "Q5t":
-		return h.follower.common(v.ID, v.With)
+		return h.common(sqlSharedFollowers, v.ID, v.With)
 	case "Q6":
 		return h.suggestions(v.ID)
 	case "GetNode":
@@ -175,7 +175,7 @@ func (h *handler) answer(r *http.Request, q *request) ([]byte, error) {
 	case "DeleteNode":
 		return []byte(`{"data":{"deleteAccount":{"complete":true}}}`), h.writes.deleteUser(viewer)
 	}
-	if answer, err := h.app.answer(name, viewer, v.Handle); answer != nil || err != nil {
+	if answer, err := h.appAnswer(name, viewer, v.Handle); answer != nil || err != nil {
 		return answer, err
 	}
 	return nil, fmt.Errorf("no such question: %q", name)

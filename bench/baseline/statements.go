@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -26,7 +25,7 @@ FROM (
 JOIN users u ON u.user_id = f.to_user_id
 ORDER BY f.update_time DESC, f.to_user_id DESC`
 
-	sqlRelationships = `
+	sqlRelations = `
 SELECT 1, to_user_id FROM following WHERE from_user_id = ? AND type = 1 AND to_user_id IN (?)
 UNION ALL
 SELECT 2, from_user_id FROM follower WHERE to_user_id = ? AND type = 1 AND from_user_id IN (?)`
@@ -67,14 +66,16 @@ WHERE user_id IN (?)
 ORDER BY user_id`
 )
 
-// The statements for what two lists have in common.
+// What two lists have in common: the field, and the statements for it.
 type sharedText struct {
+	field       string
 	both        string // of two short lists: faster than any join of the two
 	count, page string // of two long lists: how many users they have in common, and the first of these
 }
 
 var (
 	sqlSharedFollowings = sharedText{
+		field: "commonFollowings",
 		both: `
 SELECT from_user_id, to_user_id
 FROM following
@@ -98,24 +99,8 @@ LIMIT 20`,
 	}
 
 	otherSide          = strings.NewReplacer("following", "follower", "from_user_id", "to_user_id", "to_user_id", "from_user_id").Replace
-	sqlSharedFollowers = sharedText{otherSide(sqlSharedFollowings.both), otherSide(sqlSharedFollowings.count), otherSide(sqlSharedFollowings.page)}
+	sqlSharedFollowers = sharedText{"commonFollowers", otherSide(sqlSharedFollowings.both), otherSide(sqlSharedFollowings.count), otherSide(sqlSharedFollowings.page)}
 )
-
-// handler holds a prepared statement for everything it asks.
-type handler struct {
-	oneUser, firstFollowings, relations, fewRelations *sql.Stmt
-	suggested, oneNode, oneCount                      *sql.Stmt
-	following, follower                               lists
-	writes                                            *writes
-	app                                               app
-}
-
-// lists answers what two lists of one table have in common.
-type lists struct {
-	field             string
-	both, count, page *sql.Stmt
-	names             *sql.Stmt
-}
 
 const (
 	othersAsked = 50   // of the question about relationships
@@ -124,44 +109,42 @@ const (
 	pageSize    = 20   // as the statements say
 )
 
-func newHandler(dbs databases) (*handler, error) {
-	prepare, failed := preparing(dbs.read)
-	listsOf := func(field string, text sharedText) lists {
-		return lists{
-			field: field, both: prepare(text.both), count: prepare(text.count), page: prepare(text.page),
-			names: prepare(listed(sqlNames, pageSize)),
-		}
-	}
-	h := &handler{
-		oneUser:         prepare(sqlUser),
-		firstFollowings: prepare(sqlFollowings),
-		relations:       prepare(listed(sqlRelationships, othersAsked)),
-		fewRelations:    prepare(listed(sqlRelationships, fewAsked)),
-		suggested:       prepare(sqlSuggestions),
-		oneNode:         prepare(sqlNode),
-		oneCount:        prepare(sqlCount),
-		following:       listsOf("commonFollowings", sqlSharedFollowings),
-		follower:        listsOf("commonFollowers", sqlSharedFollowers),
-		app:             newApp(prepare),
-	}
-	var err error
-	h.writes, err = newWrites(dbs.write)
-	return h, errors.Join(*failed, err)
-}
-
-// preparing prepares statements, and keeps the first failure.
-func preparing(db *sql.DB) (prepare func(text string) *sql.Stmt, failed *error) {
-	failed = new(error)
-	return func(text string) *sql.Stmt {
-		statement, err := db.Prepare(text)
-		if err != nil && *failed == nil {
-			*failed = fmt.Errorf("%w:%s", err, text)
-		}
-		return statement
-	}, failed
-}
+var sqlAllRelations, sqlFewRelations, sqlTwentyNames = listed(sqlRelations, othersAsked), listed(sqlRelations, fewAsked), listed(sqlNames, pageSize)
 
 // listed is a statement whose lists, `IN (?)`, have n members.
 func listed(text string, n int) string {
 	return strings.ReplaceAll(text, "IN (?)", "IN (?"+strings.Repeat(", ?", n-1)+")")
+}
+
+// statements are prepared ones, by their texts.
+type statements map[string]*sql.Stmt
+
+func prepare(db *sql.DB, texts ...string) (statements, error) {
+	all := statements{}
+	for _, text := range texts {
+		statement, err := db.Prepare(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w:%s", err, text)
+		}
+		all[text] = statement
+	}
+	return all, nil
+}
+
+// handler holds a prepared statement for everything it asks.
+type handler struct {
+	read   statements
+	writes *writes
+}
+
+func newHandler(dbs databases) (*handler, error) {
+	one, other := sqlSharedFollowings, sqlSharedFollowers
+	read, err := prepare(dbs.read, sqlUser, sqlFollowings, sqlAllRelations, sqlFewRelations, sqlSuggestions, sqlNode, sqlCount, sqlTwentyNames,
+		one.both, one.count, one.page, other.both, other.count, other.page,
+		sqlAppProfile, sqlAppKnown, sqlAppFeed, sqlAppPosts, sqlAppFollowings, sqlAppOwner, sqlAppViewer)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWrites(dbs.write)
+	return &handler{read, w}, err
 }

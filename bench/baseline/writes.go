@@ -105,12 +105,7 @@ WHERE from_user_id = ? AND to_user_id = ?`}
 type writes struct {
 	db        *sql.DB
 	isolation sql.IsolationLevel
-
-	lockTwo, twoEdges                  *sql.Stmt
-	insertEdge, updateEdge             [2]*sql.Stmt // of following and follower
-	addCounts, setRemark, setName      *sql.Stmt
-	addHandle, insertUser, noCounts    *sql.Stmt
-	peers, dropUser, restHandle, dropC *sql.Stmt
+	statements
 }
 
 func newWrites(db *sql.DB) (*writes, error) {
@@ -118,21 +113,32 @@ func newWrites(db *sql.DB) (*writes, error) {
 	if _, isMySQL := db.Driver().(*mysql.MySQLDriver); !isMySQL {
 		isolation = sql.LevelDefault // here a transaction that writes has locked the file
 	}
-	prepare, failed := preparing(db)
-	w := &writes{
-		db: db, isolation: isolation, lockTwo: prepare(sqlLockTwo), twoEdges: prepare(sqlTwoEdges), addCounts: prepare(sqlAddCounts),
-		setRemark: prepare(sqlRemark), setName: prepare(sqlRename), addHandle: prepare(sqlAddHandle),
-		insertUser: prepare(sqlAddUser), noCounts: prepare(sqlNoCounts), peers: prepare(sqlPeers),
-		dropUser: prepare(sqlDropUser), restHandle: prepare(sqlRestHandle), dropC: prepare(sqlDropCounts),
+	all, err := prepare(db, sqlLockTwo, sqlTwoEdges, sqlAddCounts, sqlRemark, sqlRename, sqlAddHandle, sqlAddUser, sqlNoCounts, sqlPeers,
+		sqlDropUser, sqlRestHandle, sqlDropCounts, sqlInsertEdge[0], sqlInsertEdge[1], sqlUpdateEdge[0], sqlUpdateEdge[1])
+	return &writes{db, isolation, all}, err
+}
+
+// transaction runs statements until the first error, after which it does nothing.
+type transaction struct {
+	*sql.Tx
+	statements
+	err error
+}
+
+func (tx *transaction) exec(text string, args ...any) {
+	if tx.err == nil {
+		_, tx.err = tx.Stmt(tx.statements[text]).Exec(args...)
 	}
-	for i := range w.insertEdge {
-		w.insertEdge[i], w.updateEdge[i] = prepare(sqlInsertEdge[i]), prepare(sqlUpdateEdge[i])
+}
+
+func (tx *transaction) each(text string, args []any, row func(*sql.Rows) error) {
+	if tx.err == nil {
+		tx.err = each(tx.Stmt(tx.statements[text]), args, row)
 	}
-	return w, *failed
 }
 
 // transact runs a transaction, and runs it again after a deadlock.
-func (w *writes) transact(do func(tx *sql.Tx) error) error {
+func (w *writes) transact(do func(tx *transaction)) error {
 	const tries = 10
 	for try := 1; ; try++ {
 		err := w.try(do)
@@ -144,27 +150,25 @@ func (w *writes) transact(do func(tx *sql.Tx) error) error {
 	}
 }
 
-func (w *writes) try(do func(tx *sql.Tx) error) error {
-	tx, err := w.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: w.isolation})
+func (w *writes) try(do func(tx *transaction)) error {
+	began, err := w.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: w.isolation})
 	if err != nil {
 		return err
 	}
-	if err := do(tx); err != nil {
-		return errors.Join(err, tx.Rollback())
+	tx := &transaction{began, w.statements, nil}
+	if do(tx); tx.err != nil {
+		return errors.Join(tx.err, tx.Rollback())
 	}
 	return tx.Commit()
 }
 
 // setFollow makes one user follow another, or ends the follow. It reports whether that was a change.
 func (w *writes) setFollow(from, to int64, follows bool) (changed bool, err error) {
-	err = w.transact(func(tx *sql.Tx) error {
-		changed = false
-		if err := each(tx.Stmt(w.lockTwo), []any{from, to}, func(*sql.Rows) error { return nil }); err != nil {
-			return err
-		}
+	err = w.transact(func(tx *transaction) {
+		tx.each(sqlLockTwo, []any{from, to}, func(*sql.Rows) error { return nil })
 		var there, back bool
 		was, at := 0, int64(0)
-		err := each(tx.Stmt(w.twoEdges), []any{from, to, to, from}, func(rows *sql.Rows) error {
+		tx.each(sqlTwoEdges, []any{from, to, to, from}, func(rows *sql.Rows) error {
 			var owner, time int64
 			var kind int
 			err := rows.Scan(&owner, &kind, &time)
@@ -175,10 +179,9 @@ func (w *writes) setFollow(from, to int64, follows bool) (changed bool, err erro
 			}
 			return err
 		})
-		if err != nil || follows == (was == 1) || !there && !follows {
-			return err
+		if changed = follows != (was == 1) && (there || follows); !changed {
+			return
 		}
-		changed = true
 		kind, step, friends := 0, -1, 0
 		if follows {
 			kind, step = 1, 1
@@ -187,27 +190,21 @@ func (w *writes) setFollow(from, to int64, follows bool) (changed bool, err erro
 			friends = step
 		}
 		now := max(time.Now().UnixMicro(), at+1)
-		for i := range w.insertEdge {
+		for i := range sqlInsertEdge {
 			if there {
-				_, err = tx.Stmt(w.updateEdge[i]).Exec(kind, now, from, to)
+				tx.exec(sqlUpdateEdge[i], kind, now, from, to)
 			} else {
-				_, err = tx.Stmt(w.insertEdge[i]).Exec(from, to, kind, now)
-			}
-			if err != nil {
-				return err
+				tx.exec(sqlInsertEdge[i], from, to, kind, now)
 			}
 		}
-		if _, err := tx.Stmt(w.addCounts).Exec(step, 0, friends, from); err != nil {
-			return err
-		}
-		_, err = tx.Stmt(w.addCounts).Exec(0, step, friends, to)
-		return err
+		tx.exec(sqlAddCounts, step, 0, friends, from)
+		tx.exec(sqlAddCounts, 0, step, friends, to)
 	})
 	return changed, err
 }
 
 func (w *writes) remark(from, to int64, text string) (changed bool, err error) {
-	result, err := w.setRemark.Exec(text, from, to)
+	result, err := w.statements[sqlRemark].Exec(text, from, to)
 	if err != nil {
 		return false, err
 	}
@@ -219,12 +216,9 @@ func (w *writes) remark(from, to int64, text string) (changed bool, err error) {
 }
 
 func (w *writes) rename(id int64, name string) ([]byte, error) {
-	err := w.transact(func(tx *sql.Tx) error {
-		if _, err := tx.Stmt(w.setName).Exec(name, time.Now().UnixMicro(), id); err != nil {
-			return err
-		}
-		_, err := tx.Stmt(w.addCounts).Exec(0, 0, 0, id)
-		return err
+	err := w.transact(func(tx *transaction) {
+		tx.exec(sqlRename, name, time.Now().UnixMicro(), id)
+		tx.exec(sqlAddCounts, 0, 0, 0, id)
 	})
 	b := append(make([]byte, 0, 160), `{"data":{"updateProfile":{"viewer":{"user":`...)
 	b = appendNode(b, id, []byte(name))
@@ -232,16 +226,11 @@ func (w *writes) rename(id int64, name string) ([]byte, error) {
 }
 
 func (w *writes) addUser(id int64, handle, name string) ([]byte, error) {
-	err := w.transact(func(tx *sql.Tx) error {
+	err := w.transact(func(tx *transaction) {
 		now := time.Now().UnixMicro()
-		if _, err := tx.Stmt(w.addHandle).Exec(handle, id, now); err != nil {
-			return err
-		}
-		if _, err := tx.Stmt(w.insertUser).Exec(id, handle, name, now, now); err != nil {
-			return err
-		}
-		_, err := tx.Stmt(w.noCounts).Exec(id)
-		return err
+		tx.exec(sqlAddHandle, handle, id, now)
+		tx.exec(sqlAddUser, id, handle, name, now, now)
+		tx.exec(sqlNoCounts, id)
 	})
 	b := append(make([]byte, 0, 160), `{"data":{"createUser":{"user":`...)
 	b = appendNode(b, id, []byte(name))
@@ -250,26 +239,14 @@ func (w *writes) addUser(id int64, handle, name string) ([]byte, error) {
 
 // deleteUser ends all edges between a user and others, and removes the user.
 func (w *writes) deleteUser(id int64) error {
-	return w.transact(func(tx *sql.Tx) error {
-		peers, err := w.peersOf(tx, id)
-		if err != nil {
-			return err
-		}
-		now := time.Now().UnixMicro()
+	return w.transact(func(tx *transaction) {
+		peers, now := peersOf(tx, id), time.Now().UnixMicro()
 		for _, peer := range slices.Sorted(maps.Keys(peers)) {
-			if err := w.part(tx, id, peer, *peers[peer], now); err != nil {
-				return err
-			}
+			part(tx, id, peer, *peers[peer], now)
 		}
-		if _, err := tx.Stmt(w.restHandle).Exec(now+(30*24*time.Hour).Microseconds(), id); err != nil {
-			return err
-		}
-		for _, statement := range []*sql.Stmt{w.dropUser, w.dropC} {
-			if _, err := tx.Stmt(statement).Exec(id); err != nil {
-				return err
-			}
-		}
-		return nil
+		tx.exec(sqlRestHandle, now+(30*24*time.Hour).Microseconds(), id)
+		tx.exec(sqlDropUser, id)
+		tx.exec(sqlDropCounts, id)
 	})
 }
 
@@ -277,14 +254,12 @@ func (w *writes) deleteUser(id int64) error {
 type tie struct{ followed, follows, friends int }
 
 // peersOf lists the peers that have an edge with a user.
-func (w *writes) peersOf(tx *sql.Tx, id int64) (map[int64]*tie, error) {
+func peersOf(tx *transaction, id int64) map[int64]*tie {
 	peers := map[int64]*tie{}
-	err := each(tx.Stmt(w.peers), []any{id, id}, func(rows *sql.Rows) error {
+	tx.each(sqlPeers, []any{id, id}, func(rows *sql.Rows) error {
 		var peer int64
 		var side, mutual int
-		if err := rows.Scan(&peer, &side, &mutual); err != nil {
-			return err
-		}
+		err := rows.Scan(&peer, &side, &mutual)
 		if peers[peer] == nil {
 			peers[peer] = &tie{}
 		}
@@ -293,29 +268,22 @@ func (w *writes) peersOf(tx *sql.Tx, id int64) (map[int64]*tie, error) {
 		} else {
 			peers[peer].follows = 1
 		}
-		return nil
+		return err
 	})
-	return peers, err
+	return peers
 }
 
 // part ends the edges between a user who is being deleted and one peer, whose counts the first statement locks.
-func (w *writes) part(tx *sql.Tx, id, peer int64, is tie, now int64) error {
-	if _, err := tx.Stmt(w.addCounts).Exec(-is.follows, -is.followed, -is.friends, peer); err != nil {
-		return err
-	}
-	for i := range w.insertEdge {
+func part(tx *transaction, id, peer int64, is tie, now int64) {
+	tx.exec(sqlAddCounts, -is.follows, -is.followed, -is.friends, peer)
+	for i := range sqlUpdateEdge {
 		if is.followed > 0 {
-			if _, err := tx.Stmt(w.updateEdge[i]).Exec(0, now, id, peer); err != nil {
-				return err
-			}
+			tx.exec(sqlUpdateEdge[i], 0, now, id, peer)
 		}
 		if is.follows > 0 {
-			if _, err := tx.Stmt(w.updateEdge[i]).Exec(0, now, peer, id); err != nil {
-				return err
-			}
+			tx.exec(sqlUpdateEdge[i], 0, now, peer, id)
 		}
 	}
-	return nil
 }
 
 func each(statement *sql.Stmt, args []any, row func(*sql.Rows) error) error {
