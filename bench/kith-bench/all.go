@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,19 +21,7 @@ import (
 // benchFlags say what is measured, and how long.
 type benchFlags struct {
 	cli.Output
-	Engines     []string      `placeholder:"E" enum:"sqlite,mariadb,mariadb+redis" help:"Stores to measure on: sqlite, mariadb, mariadb+redis."`
-	States      []string      `default:"${bench_states}" enum:"baseline,cold,warm" placeholder:"S" help:"Variants to measure: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
-	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"Database server on which databases may be created and dropped; auto: start a private one. Default: ${default}."`
-	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"Redis that may be filled with test data; auto: start a private one. Default: ${default}."`
-	CheckEvery  int           `default:"50" placeholder:"N" help:"Decode and fully check one answer in N: ids, order, counts, and in the mixed load names and follows against its own writes. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
-	Seed        uint64        `default:"42" placeholder:"N" help:"Random seed of the graph and the requests. Default: ${default}."`
-	Sonyflake   bool          `help:"63-bit ids as Sonyflake makes them, instead of 1, 2, 3 …"`
-	Connections int           `default:"16" placeholder:"N" help:"Concurrent requests. Default: ${default}."`
-	Rounds      int           `default:"${bench_rounds}" placeholder:"N" help:"Rounds of each question, alternating between the programs. Default: ${default}."`
-	Duration    time.Duration `default:"${bench_duration}" help:"Time of each measurement. Default: ${default}."`
-	Heat        time.Duration `default:"${bench_heat}" help:"Time to fill the caches of a warm gateway before measuring. Default: ${default}."`
-	Draw        bench.Draw    `placeholder:"BY" default:"users" enum:"users,followers,followings,zipf" help:"How users are drawn: uniformly (users), in proportion to followers or followings, or by Zipf's law (zipf). Default: ${default}."`
-	Folder      string        `placeholder:"PATH" help:"Folder for stores, in a subfolder removed at the end. Default: the system's temporary folder."`
+	suite.Flags
 
 	program string // the program that is measured; empty: kith, beside this one
 	self    string // the program that has the baseline; empty: this one
@@ -55,9 +42,6 @@ func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Engines) == 0 {
-		c.Engines = report.Engines
-	}
 	return c.measure(ctx, k, report.Standard, config, suite.Run)
 }
 
@@ -69,7 +53,7 @@ func onGraph(users, follows int) (suite.Config, error) {
 	if follows < bench.Celebrities || follows > 2*bench.Community {
 		return suite.Config{}, fmt.Errorf("--follows: %d is not between %d and %d", follows, bench.Celebrities, 2*bench.Community)
 	}
-	return suite.Config{Graphs: []suite.Graph{{Users: users, Edges: follows * users}}}, nil
+	return suite.Config{Users: users, Follows: follows}, nil
 }
 
 // asking is a run of the named questions, or of all and the mixed load, which has a graph of its own.
@@ -108,15 +92,11 @@ func (f *benchFlags) configured(k *kong.Context, config suite.Config, run func(s
 	if config.Program, config.Baseline, err = f.programs(); err != nil {
 		return err
 	}
+	config.Flags = f.Flags
 	if config.Folder, err = os.MkdirTemp(f.Folder, "kith-bench-"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(config.Folder)) }()
-	config.Engines, config.States, config.MariaDB, config.Redis = f.Engines, f.States, f.MariaDB, f.Redis
-	config.CheckEvery = f.CheckEvery
-	config.Seed, config.Sonyflake, config.Draw = f.Seed, f.Sonyflake, f.Draw
-	config.Connections, config.Rounds, config.Duration, config.Heat = f.Connections, f.Rounds, f.Duration, f.Heat
-	config.FirstWarmup, config.Warmup = f.Duration/4, f.Duration/10
 	began := time.Now()
 	config.Log = func(format string, args ...any) {
 		fmt.Fprintf(k.Stderr, "%4.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
@@ -146,15 +126,24 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	return wrongAnswers(&r)
 }
 
-// print prints figures as JSON, or as a table whose lines are of cells between tabs.
-func (f *benchFlags) print(k *kong.Context, figures any, head string, lines func(w io.Writer)) error {
-	if f.JSON() {
-		return cli.WriteJSON(k.Stdout, figures)
+// printed measures, and prints the figures as JSON, or as a table whose lines are of cells between tabs.
+func printed[T any](f *benchFlags, k *kong.Context, config suite.Config, run func(suite.Config) ([]T, error), head string, line func(T) string) (all []T, err error) {
+	err = f.configured(k, config, func(config suite.Config) (err error) {
+		all, err = run(config)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case f.JSON():
+		return all, cli.WriteJSON(k.Stdout, all)
 	}
 	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, head)
-	lines(w)
-	return w.Flush()
+	for _, one := range all {
+		fmt.Fprintln(w, line(one))
+	}
+	return all, w.Flush()
 }
 
 // programs returns the paths of kith and of this program.

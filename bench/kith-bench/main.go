@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kith/bench"
+	"kith/bench/report"
 	"kith/cli"
 )
 
@@ -24,6 +25,7 @@ type program struct {
 var vars = kong.Vars{
 	"bench_questions":  strings.Join(bench.QuestionNames(), ", "),
 	"bench_operations": strings.Join(append([]string{bench.AppName}, bench.AppOperations()...), ","),
+	"bench_engines":    strings.Join(report.Engines, ","),
 	"bench_states":     "baseline,cold,warm", "bench_rounds": "2", "bench_heat": "30s", "bench_duration": "2s",
 }
 

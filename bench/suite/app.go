@@ -29,35 +29,21 @@ type AppRates struct {
 }
 
 // RunApp puts what the web app asks to the baseline and to Kith, in turn: each of the operations ([bench.AppOperations], or [bench.AppName] for
-// all). It stops everything that it has started. Before anything is timed, both have to give the same answers. A wrong answer is an error.
-func RunApp(ctx context.Context, c Config, operations []string) (all []AppRates, err error) {
-	r := &run{Config: c, machine: describeMachine()}
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.openServers(ctx); err != nil {
-		return nil, err
-	}
-	graph := c.graphOf(c.Graphs[0])
-	for _, engine := range c.Engines {
+// all). Before anything is timed, both have to give the same answers. A wrong answer is an error.
+func RunApp(ctx context.Context, c Config, operations []string) ([]AppRates, error) {
+	return eachState(ctx, c, func(r *run, engine, state string) (all []AppRates, err error) {
+		graph := c.graph()
 		made, err := r.makeStore(ctx, engine, graph)
 		if err == nil {
 			err = r.addPosts(ctx, made.location, graph)
 		}
 		if err != nil {
-			return all, fmt.Errorf("%s: %w", engine, err)
+			return nil, err
 		}
-		for _, state := range c.States {
-			if state == report.Baseline {
-				continue
-			}
-			pair := []*subject{{engine: engine, state: report.Baseline, location: made.location}, {engine: engine, state: state, location: made.location}}
-			rates, err := r.app(ctx, pair, graph, operations)
-			if err = errors.Join(err, stopAll(pair)); err != nil {
-				return all, fmt.Errorf("%s %s: %w", engine, state, err)
-			}
-			all = append(all, rates...)
-		}
-	}
-	return all, nil
+		pair := []*subject{{engine: engine, state: report.Baseline, location: made.location}, {engine: engine, state: state, location: made.location}}
+		defer func() { err = errors.Join(err, stopAll(pair)) }()
+		return r.app(ctx, pair, graph, operations)
+	})
 }
 
 // addPosts lets the users of a store have posted.

@@ -34,89 +34,137 @@ type Cost struct {
 func (c Cost) MicrosPerUnit() float64 { return c.CPU / c.Cost }
 
 // RunCost measures what each field takes, or random queries of any cost, on SQLite, whose work is the gateway's own: with warm caches and
-// without caches, as c.States says. Only fields whose names contain a text are asked for; random queries have the default limit. It stops
-// everything that it has started.
-func RunCost(ctx context.Context, c Config, only string, random int) (all []Cost, err error) {
-	r, graph, viewer, location, err := openCost(ctx, c)
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err != nil {
-		return nil, err
+// without caches, as c.States says. Only fields whose names contain a text are asked for; random queries have the default limit.
+func RunCost(ctx context.Context, c Config, only string, random int) ([]Cost, error) {
+	var env []string
+	if random == 0 {
+		env = append(env, "KITH_MAX_COST=100000000")
 	}
-	probes, err := bench.NewCostProbes(graph, c.Seed, []byte(r.secret))
-	if random > 0 {
-		probes, err = bench.RandomCostProbes(graph, viewer, c.Seed, []byte(r.secret), random)
-	}
-	if err != nil {
-		return nil, err
-	}
-	probes = slices.DeleteFunc(probes, func(p bench.CostProbe) bool { return !strings.Contains(p.Name, only) })
-	kinds, err := r.withKinds()
-	if err != nil {
-		return nil, err
-	}
-	for _, state := range c.States {
-		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{kinds, "KITH_FEDERATION=true", oneProcessor}}
-		if random == 0 {
-			s.env = append(s.env, "KITH_MAX_COST=100000000")
+	return eachCost(ctx, c, env, func(r *costRun) (all []costProbe, err error) {
+		probes, err := bench.NewCostProbes(r.graph, c.Seed, []byte(r.secret))
+		if random > 0 {
+			probes, err = bench.RandomCostProbes(r.graph, r.viewer, c.Seed, []byte(r.secret), random)
 		}
-		costs, err := r.costsOf(ctx, s, probes)
-		if err != nil {
-			return all, fmt.Errorf("%s: %w", state, err)
+		for _, p := range probes {
+			if strings.Contains(p.Name, only) {
+				all = append(all, costProbe{p.Name, func(of *program) (Cost, error) { return measureCost(ctx, of, p, c.Duration) }})
+			}
 		}
-		all = append(all, costs...)
-	}
-	return all, nil
+		return all, err
+	})
 }
 
-// openCost makes a store of users whose names have words, of whom one follows half, up to 5,000: the viewer.
-func openCost(ctx context.Context, c Config) (r *run, graph *bench.Graph, viewer storage.UserID, location string, err error) {
-	c.Engines = []string{report.SQLite}
-	r = &run{Config: c, machine: describeMachine()}
-	if err := r.openServers(ctx); err != nil {
-		return r, nil, 0, "", err
-	}
-	graph = bench.NewGraph(c.Graphs[0].Users, c.Seed)
-	graph.Degree, graph.Words = max(1, c.Graphs[0].Edges/graph.Users), true
-	made, err := r.makeStore(ctx, report.SQLite, graph)
-	if err == nil {
-		err = r.addPosts(ctx, made.location, graph)
-	}
-	if err != nil {
-		return r, nil, 0, "", err
-	}
-	readers := bench.NewFeedGraph(graph, time.Now(), []int{min(5000, graph.Users/2)})
-	viewer = readers.Groups[0].IDs[0]
-	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: made.location})
-	if err != nil {
-		return r, nil, 0, "", err
-	}
-	err = createUsers(ctx, store, graph, graph.Users+1, graph.Users+1)
-	follows := slices.DeleteFunc(slices.Collect(readers.ReaderEdges()), func(e storage.Edge) bool { return e.From != viewer })
-	if err == nil {
-		_, err = importEdges(ctx, store, func(yield func(storage.Edge) bool) {
-			for _, e := range follows {
-				if !yield(e) || !yield(storage.Edge{From: e.To, To: viewer, Type: e.Type, UpdateTime: e.UpdateTime}) {
-					return
+// RunDear measures some fields of [bench.DearFields], each under as many aliases as the default limit allows: a
+// query of any one field takes no more. cold has no caches at all; warm has been asked the same fields with other arguments before.
+func RunDear(ctx context.Context, c Config, only *regexp.Regexp) ([]Cost, error) {
+	return eachCost(ctx, c, []string{"KITH_STATEMENT_TIMEOUT=60s", "KITH_REQUEST_TIMEOUT=60s"}, func(r *costRun) (all []costProbe, err error) {
+		probes, err := bench.DearProbes(r.graph, r.viewer, c.Seed, []byte(r.secret))
+		for _, p := range probes {
+			if only.MatchString(p.Name) {
+				all = append(all, costProbe{p.Name, func(of *program) (Cost, error) { return measureDear(ctx, of, p) }})
+			}
+		}
+		return all, err
+	})
+}
+
+// costProbe measures what one kind of request takes.
+type costProbe struct {
+	name    string
+	measure func(*program) (Cost, error)
+}
+
+// eachCost measures some requests in each state.
+func eachCost(ctx context.Context, c Config, env []string, probes func(*costRun) ([]costProbe, error)) (all []Cost, err error) {
+	err = onCostGraph(ctx, c, func(r *costRun) error {
+		for _, state := range c.States {
+			probes, err := probes(r)
+			if err != nil {
+				return err
+			}
+			// One processor: with two, the collector of garbage marks on what is idle, which is no work of the request's.
+			gateway, err := r.gateway(ctx, state, r.location, append(env, "GOMAXPROCS=1"))
+			for i := 0; i < len(probes) && err == nil; i++ {
+				var one Cost
+				if one, err = probes[i].measure(gateway); err == nil {
+					one.State = state
+					all = append(all, one)
+					r.Log("%s %s: cost %.0f, %.0f µs, %.0f kB, %.2f µs a unit %s", state, one.Name, one.Cost, one.CPU, one.Bytes/1e3, one.MicrosPerUnit(), one.Refused)
+				} else {
+					err = fmt.Errorf("%s: %w", probes[i].name, err)
 				}
 			}
-		})
-	}
-	if err == nil {
-		err = relate(ctx, store, graph, viewer, follows)
-	}
-	if err = errors.Join(err, store.Close()); err == nil {
-		err = r.analyze(ctx, made.location)
-	}
-	return r, graph, viewer, made.location, err
+			if gateway != nil {
+				err = errors.Join(err, gateway.Stop())
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", state, err)
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// costRun is a run on a store of users whose names have words, of whom one follows half, up to 5,000: the viewer.
+type costRun struct {
+	*run
+	graph    *bench.Graph
+	viewer   storage.UserID
+	location string
+}
+
+func onCostGraph(ctx context.Context, c Config, measure func(*costRun) error) error {
+	c.Engines = []string{report.SQLite}
+	return within(ctx, c, func(on *run) error {
+		graph := bench.NewGraph(c.Users, c.Seed)
+		graph.Degree, graph.Words = c.Follows, true
+		readers := bench.NewFeedGraph(graph, time.Now(), []int{min(5000, graph.Users/2)})
+		r := &costRun{run: on, graph: graph, viewer: readers.Groups[0].IDs[0]}
+		made, err := r.makeStore(ctx, report.SQLite, graph)
+		if err != nil {
+			return err
+		}
+		r.location = made.location
+		if err := r.addPosts(ctx, r.location, graph); err != nil {
+			return err
+		}
+		store, err := sqlstore.Open(ctx, sqlstore.Config{Location: r.location})
+		if err != nil {
+			return err
+		}
+		var follows, both []storage.Edge
+		for e := range readers.ReaderEdges() {
+			if e.From == r.viewer {
+				follows = append(follows, e)
+				both = append(both, e, storage.Edge{From: e.To, To: e.From, Type: e.Type, UpdateTime: e.UpdateTime})
+			}
+		}
+		err = createUsers(ctx, store, graph, graph.Users+1, graph.Users+1)
+		if err == nil {
+			_, err = importEdges(ctx, store, slices.Values(both))
+		}
+		if err == nil {
+			err = relate(ctx, store, graph, r.viewer, follows)
+		}
+		if err = errors.Join(err, store.Close(), os.WriteFile(r.path("kinds.yaml"), []byte(costKinds), 0o600)); err != nil {
+			return err
+		}
+		return measure(r)
+	})
 }
 
 // costKinds declares the kind of relation that [bench.DearFields] ask for.
 const costKinds = "relations:\n  admires:\n    number: 100\n    seen: everyone\n"
 
-// withKinds is the setting that declares it.
-func (r *run) withKinds() (setting string, err error) {
-	file := r.path("kinds.yaml")
-	return "KITH_RELATIONS=" + file, os.WriteFile(file, []byte(costKinds), 0o600)
+// gateway starts a gateway that knows them, and has the recent posts in memory.
+func (r *costRun) gateway(ctx context.Context, state, location string, env []string) (*program, error) {
+	s := &subject{engine: report.SQLite, state: state, env: append(env, "KITH_RELATIONS="+r.path("kinds.yaml"), "KITH_FEDERATION=true")}
+	p, err := r.start(ctx, s, location)
+	if err == nil {
+		err = loaded(ctx, p)
+	}
+	return p, err
 }
 
 // relate lets the viewer admire whom it follows, and have them on a list, and lets them admire others. Some are suspended for a moment.
@@ -151,44 +199,6 @@ func relate(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, view
 	return nil
 }
 
-// One processor: with two, the collector of garbage marks on what is idle, which is no work of the request's.
-const oneProcessor = "GOMAXPROCS=1"
-
-// RunDear measures some fields of [bench.DearFields], each under as many aliases as the default limit allows: a
-// query of any one field takes no more. cold has no caches at all; warm has been asked the same fields with other arguments before.
-func RunDear(ctx context.Context, c Config, only *regexp.Regexp) (all []Cost, err error) {
-	r, graph, viewer, location, err := openCost(ctx, c)
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err != nil {
-		return nil, err
-	}
-	kinds, err := r.withKinds()
-	if err != nil {
-		return nil, err
-	}
-	for _, state := range c.States {
-		s := &subject{engine: report.SQLite, state: state, location: location, env: []string{kinds, "KITH_FEDERATION=true", "KITH_STATEMENT_TIMEOUT=60s", "KITH_REQUEST_TIMEOUT=60s", oneProcessor}}
-		if s.program, err = r.start(ctx, s, s.location); err != nil {
-			return all, err
-		}
-		probes, err := bench.DearProbes(graph, viewer, c.Seed, []byte(r.secret))
-		for i := 0; i < len(probes) && err == nil; i++ {
-			var one Cost
-			if p := probes[i]; only.MatchString(p.Name) {
-				if one, err = measureDear(ctx, s.program, p); err == nil {
-					one.State = s.state
-					all = append(all, one)
-					r.Log("%s %s: cost %.0f, %.0f ms, %.0f MB %s", s.state, p.Name, one.Cost, one.CPU/1e3, one.Bytes/1e6, one.Refused)
-				}
-			}
-		}
-		if err = errors.Join(err, s.program.Stop()); err != nil {
-			return all, fmt.Errorf("%s: %w", state, err)
-		}
-	}
-	return all, nil
-}
-
 // defaultMaxCost is that of --max-cost.
 const defaultMaxCost = 100_000
 
@@ -202,26 +212,6 @@ func measureDear(ctx context.Context, p *program, probe bench.DearProbe) (c Cost
 		}
 	}
 	return c, err
-}
-
-func (r *run) costsOf(ctx context.Context, s *subject, probes []bench.CostProbe) (all []Cost, err error) {
-	if s.program, err = r.start(ctx, s, s.location); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.program.Stop()) }()
-	if err := loaded(ctx, s.program); err != nil {
-		return nil, err
-	}
-	for _, p := range probes {
-		one, err := measureCost(ctx, s.program, p, r.Duration)
-		if err != nil {
-			return all, fmt.Errorf("%s: %w", p.Name, err)
-		}
-		one.State = s.state
-		all = append(all, one)
-		r.Log("%s %s: cost %.0f, %.0f µs, %.0f kB, %.2f µs a unit %s", s.state, p.Name, one.Cost, one.CPU, one.Bytes/1e3, one.MicrosPerUnit(), one.Refused)
-	}
-	return all, nil
 }
 
 // leastCPU is how many seconds of CPU a measurement takes, at least, for its time: more if the counter is exact to 10 ms only.

@@ -25,7 +25,7 @@ const mostOff = 3
 // users do in the same run. A field that seems to is measured again: the machine may have other work.
 func TestWeightsAreWhatFieldsTake(t *testing.T) {
 	c := tiny(t)
-	c.States, c.Graphs, c.Duration = []string{report.Warm}, []suite.Graph{{Users: 1000, Edges: 50_000}}, 10*time.Millisecond
+	c.States, c.Users, c.Follows, c.Duration = []string{report.Warm}, 1000, 50, 10*time.Millisecond
 	least := map[string]float64{} // µs a unit beyond those of the objects themselves
 	var unit float64
 	for range 5 {
@@ -80,7 +80,7 @@ func values(of map[string]float64) (all []float64) {
 func TestLongRandomQueries(t *testing.T) {
 	testenv.Long(t)
 	c := tiny(t)
-	c.States, c.Graphs = []string{report.Cold, report.Warm}, []suite.Graph{{Users: 10_000, Edges: 500_000}}
+	c.States, c.Users, c.Follows = []string{report.Cold, report.Warm}, 10_000, 50
 	all, err := suite.RunCost(t.Context(), c, "", 10_000)
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +115,10 @@ const plainUsers = "{ viewer { user { followings(first: 100) { nodes { id"
 // seems to is measured again: the machine may have other work.
 func TestDearFields(t *testing.T) {
 	c := tiny(t)
-	c.States, c.Graphs = []string{report.Cold}, []suite.Graph{{Users: 4000, Edges: 20_000}}
+	c.States, c.Users, c.Follows = []string{report.Cold}, 4000, 5
 	only := regexp.MustCompile(regexp.QuoteMeta(plainUsers) + `|viewer { user { (friends|followersYouKnow|followSuggestions)\(first: \$i\)|searchUsers|edgesTo\(kind: ADMIRES, id: \$c`)
 	if testenv.AllTests() {
-		c.States, c.Graphs = []string{report.Cold, report.Warm}, []suite.Graph{{Users: 10_000, Edges: 600_000}}
+		c.States, c.Users, c.Follows = []string{report.Cold, report.Warm}, 10_000, 60
 		only, c.Seed = regexp.MustCompile(""), rand.Uint64()
 	}
 	t.Logf("seed %d", c.Seed)

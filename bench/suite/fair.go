@@ -48,35 +48,32 @@ const (
 // send, ask for it, one after the other, while four clients send ordinary requests of anybody, to their gateway and to another one on a copy of the
 // store.
 func RunFair(ctx context.Context, c Config, only *regexp.Regexp, random, senders int) (all []Fair, err error) {
-	r, graph, viewer, location, err := openCost(ctx, c)
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err != nil {
-		return nil, err
-	}
-	kinds, err := r.withKinds()
-	if err != nil {
-		return nil, err
-	}
-	spared, err := r.copyStore(location) // two gateways on one SQLite store would keep nothing in memory
+	err = onCostGraph(ctx, c, func(r *costRun) error {
+		all, err = r.fair(ctx, only, random, senders)
+		return err
+	})
+	return all, err
+}
+
+func (r *costRun) fair(ctx context.Context, only *regexp.Regexp, random, senders int) (all []Fair, err error) {
+	spared, err := r.copyStore(r.location) // two gateways on one SQLite store would keep nothing in memory
 	if err != nil {
 		return nil, err
 	}
 	var gateways [2]*program // the first is asked by the crowd
-	for i, location := range []string{location, spared} {
-		s := &subject{engine: report.SQLite, state: report.Warm, location: location, env: []string{kinds, "KITH_FEDERATION=true"}}
-		if gateways[i], err = r.start(ctx, s, location); err != nil {
-			return nil, err
+	for i, location := range []string{r.location, spared} {
+		if gateways[i], err = r.gateway(ctx, report.Warm, location, nil); gateways[i] != nil {
+			defer func() { err = errors.Join(err, gateways[i].Stop()) }()
 		}
-		defer func() { err = errors.Join(err, gateways[i].Stop()) }()
-		if err := loaded(ctx, gateways[i]); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
-	probes, err := bench.DearProbes(graph, viewer, c.Seed, []byte(r.secret))
+	probes, err := bench.DearProbes(r.graph, r.viewer, r.Seed, []byte(r.secret))
 	if err != nil {
 		return nil, err
 	}
-	plain, err := bench.NewCostProbes(graph, c.Seed, []byte(r.secret))
+	plain, err := bench.NewCostProbes(r.graph, r.Seed, []byte(r.secret))
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +86,14 @@ func RunFair(ctx context.Context, c Config, only *regexp.Regexp, random, senders
 			tokens = append(tokens, p.Requests[0].Token)
 		}
 	}
-	texts, err := bench.NewTexts(graph, c.Seed, []byte(r.secret))
+	texts, err := bench.NewTexts(r.graph, r.Seed, []byte(r.secret))
 	if err != nil {
 		return nil, err
 	}
 	probes = append(probes, texts)
 	probes = slices.DeleteFunc(probes, func(p bench.DearProbe) bool { return !only.MatchString(p.Name) })
 	if random > 0 {
-		queries, err := bench.RandomCostProbes(graph, viewer, c.Seed, []byte(r.secret), random)
+		queries, err := bench.RandomCostProbes(r.graph, r.viewer, r.Seed, []byte(r.secret), random)
 		if err != nil {
 			return nil, err
 		}

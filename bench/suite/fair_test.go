@@ -13,7 +13,7 @@ import (
 // limit allows, and with random queries.
 func TestFairness(t *testing.T) {
 	c := tiny(t)
-	c.Graphs, c.Duration = []suite.Graph{{Users: 1000, Edges: 20_000}}, 150*time.Millisecond
+	c.Users, c.Follows, c.Duration = 1000, 20, 150*time.Millisecond
 	all, err := suite.RunFair(t.Context(), c, regexp.MustCompile(`^. user\(by: .id: .o.\) . followers`), 3, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kith/bench"
-	"kith/bench/report"
 )
 
 // Compared is how two builds of Kith have answered one question.
@@ -27,32 +26,15 @@ type Compared struct {
 }
 
 // RunGuard puts each question, and the mixed load if there is one, to another build of kith and to the program, in turn, on stores of their own
-// that hold the same. The one that is asked first in a round is asked second in the next. It stops everything that it has started. A wrong
-// answer of the program is an error.
-func RunGuard(ctx context.Context, c Config, before string) (all []Compared, err error) {
-	r := &run{Config: c, machine: describeMachine()}
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.openServers(ctx); err != nil {
-		return nil, err
-	}
-	for _, engine := range c.Engines {
-		for _, state := range c.States {
-			if state == report.Baseline {
-				continue
-			}
-			compared, err := r.guard(ctx, subject{engine: engine, state: state}, before)
-			if err != nil {
-				return all, fmt.Errorf("%s %s: %w", engine, state, err)
-			}
-			all = append(all, compared...)
-		}
-	}
-	return all, nil
+// that hold the same. The one that is asked first in a round is asked second in the next. A wrong answer of the program is an error.
+func RunGuard(ctx context.Context, c Config, before string) ([]Compared, error) {
+	return eachState(ctx, c, func(r *run, engine, state string) ([]Compared, error) {
+		return r.guard(ctx, []*subject{{engine: engine, state: state, build: before}, {engine: engine, state: state}})
+	})
 }
 
-func (r *run) guard(ctx context.Context, like subject, before string) (all []Compared, err error) {
-	graph := r.graphOf(r.Graphs[0])
-	pair := []*subject{{engine: like.engine, state: like.state, build: before}, {engine: like.engine, state: like.state}}
+func (r *run) guard(ctx context.Context, pair []*subject) (all []Compared, err error) {
+	graph := r.graph()
 	defer func() { err = errors.Join(err, stopAll(pair)) }()
 	for _, s := range pair {
 		if s.location, err = r.imported(ctx, cmp.Or(s.build, r.Program), s.engine, graph); err != nil {
@@ -67,24 +49,34 @@ func (r *run) guard(ctx context.Context, like subject, before string) (all []Com
 			return nil, err
 		}
 	}
+	compare := func(of func(*subject) bench.Workload) error {
+		before, after, rate, err := r.inTurn(ctx, pair, graph, of)
+		if err != nil {
+			return err
+		}
+		c := Compared{
+			Engine: pair[0].engine, State: pair[0].state, Question: before.Question,
+			Before: before.PerSecond(), After: after.PerSecond(), Rate: rate,
+		}
+		if was := cpuOf(before); was > 0 {
+			c.CPU = cpuOf(after) / was
+		}
+		r.Log("%s %s %s: %.0f/s and %.0f/s, %.3f", c.Engine, c.State, c.Question, c.Before, c.After, c.Rate)
+		all = append(all, c)
+		return nil
+	}
 	for _, q := range r.Questions {
 		if err := r.heatAll(ctx, pair, graph, q); err != nil {
 			return nil, err
 		}
-		one, err := r.compare(ctx, pair, graph, func(*subject) bench.Workload { return q })
-		if err != nil {
+		if err := compare(func(*subject) bench.Workload { return q }); err != nil {
 			return nil, err
 		}
-		all = append(all, one)
 	}
 	if r.MixedUsers > 0 {
-		one, err := r.compare(ctx, pair, graph, func(s *subject) bench.Workload { return s.mix })
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
+		err = compare(func(s *subject) bench.Workload { return s.mix })
 	}
-	return all, nil
+	return all, err
 }
 
 // imported makes a store by a build of Kith, which may have another layout than this one.
@@ -106,23 +98,6 @@ func (r *run) imported(ctx context.Context, program, engine string, graph *bench
 	}
 	r.Log("%s: imported by %s in %s", engine, program, time.Since(began).Round(100*time.Millisecond))
 	return location, r.analyze(ctx, location)
-}
-
-// compare compares two builds.
-func (r *run) compare(ctx context.Context, pair []*subject, graph *bench.Graph, of func(*subject) bench.Workload) (c Compared, err error) {
-	before, after, rate, err := r.inTurn(ctx, pair, graph, of)
-	if err != nil {
-		return c, err
-	}
-	c = Compared{
-		Engine: pair[0].engine, State: pair[0].state, Question: before.Question,
-		Before: before.PerSecond(), After: after.PerSecond(), Rate: rate,
-	}
-	if was := cpuOf(before); was > 0 {
-		c.CPU = cpuOf(after) / was
-	}
-	r.Log("%s %s %s: %.0f/s and %.0f/s, %.3f", c.Engine, c.State, c.Question, c.Before, c.After, c.Rate)
-	return c, nil
 }
 
 // inTurn asks two subjects in turn, in all rounds. The ratio is the median of the rounds' ratios of rates, the second to the first. A wrong

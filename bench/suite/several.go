@@ -16,8 +16,8 @@ import (
 	"kith/bench/report"
 )
 
-// SeveralConfig says what to measure of several gateways on one store. Engines, States and Questions of the Config are
-// not used: the engine is MariaDB with Redis, and the load is the mixed one.
+// SeveralConfig says what to measure of several gateways on one store. States and Questions of the Config are not used: the load is the mixed
+// one.
 type SeveralConfig struct {
 	Config
 	Gateways   int
@@ -28,25 +28,23 @@ type SeveralConfig struct {
 
 // RunSeveral measures deployments of several gateways, with Redis as a cache, with Redis for events only, and without a Redis, in turn: all
 // gateways are asked, one is killed and started again while the others are asked, and all are asked again. At the end, it measures after
-// what time another gateway shows a write. One gateway is asked only, to compare. It stops everything that it has started.
+// what time another gateway shows a write. One gateway is asked only, to compare.
 func RunSeveral(ctx context.Context, c SeveralConfig) (size report.Size, machine report.Machine, err error) {
-	c.Engines = []string{report.MariaDBRedis}
-	r := &severalRun{what: c, run: run{Config: c.Config, machine: describeMachine()}}
-	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.openServers(ctx); err != nil {
-		return size, r.machine, err
-	}
-	defer func() {
-		for _, d := range r.deployments {
-			err = errors.Join(err, stopAll(d.gateways))
-		}
-	}()
-	err = r.measureDeployments(ctx, &size)
-	return size, r.machine, err
+	err = within(ctx, c.Config, func(on *run) (err error) {
+		machine = on.machine
+		r := &severalRun{what: c, run: on, graph: c.mixedGraph()}
+		defer func() {
+			for _, d := range r.deployments {
+				err = errors.Join(err, stopAll(d.gateways))
+			}
+		}()
+		return r.measureDeployments(ctx, &size)
+	})
+	return size, machine, err
 }
 
 type severalRun struct {
-	run
+	*run
 	what        SeveralConfig
 	graph       *bench.Graph
 	deployments []*deployment
@@ -62,8 +60,6 @@ type deployment struct {
 }
 
 func (r *severalRun) measureDeployments(ctx context.Context, into *report.Size) error {
-	r.graph = bench.NewGraph(r.MixedUsers, r.Seed)
-	r.graph.Degrees, r.graph.Spread = bench.PublishedDegrees, r.Sonyflake
 	into.MixedUsers, into.Sonyflake = r.graph.Users, r.Sonyflake
 	for _, state := range []string{report.Shared, report.EventsOnly, report.NoRedis} {
 		edges, err := r.deploy(ctx, state)

@@ -16,66 +16,88 @@ import (
 
 // Config says what to measure.
 type Config struct {
-	Program  string   // kith's executable
-	Baseline string   // kith-bench's, which is the baseline
-	Folder   string   // for stores and logs, made by the caller
-	Engines  []string // of report.Engines
-	States   []string // of Cold, Warm and Baseline
+	Flags
+	Program  string // kith's executable
+	Baseline string // kith-bench's, which is the baseline
 
-	// MariaDB is the DSN of a server, with the right to create databases; Auto starts a private one.
-	// Redis is the URL of a server; Auto starts a private one, too.
-	MariaDB, Redis string
+	Users, Follows int // of the graph; follows of a user, on average
+	Questions      []*bench.Question
+	MixedUsers     int // of the mixed load's graph; 0 means that there is no mixed load
 
-	Graphs    []Graph
-	Sonyflake bool
-	Seed      uint64
+	Log func(format string, args ...any) // reports what is being done
+}
 
-	Questions []*bench.Question
-	// MixedUsers is how many users the mixed load's graph has; 0 means that there is no mixed load.
-	MixedUsers int
-
-	Connections int
-	Rounds      int
-	Duration    time.Duration // of each question and subject in each round
-
-	// Warmup is how long is asked before each of these without counting; FirstWarmup is the same in
-	// the first round, when pages are read and plans are made.
-	Warmup, FirstWarmup time.Duration
-
-	// Heat is how long all users may be asked about, to fill caches, before a question is asked of a
-	// warm gateway for the first time: each once, or as Draw has it if that is not all alike.
-	Heat time.Duration
-
-	Draw bench.Draw // whom questions are about
-
-	// CheckEvery is how many answers of a load there are to one that is checked in full; see [bench.Load].
-	CheckEvery int
-
-	// Log reports what is being done.
-	Log func(format string, args ...any)
+// Flags are what the commands that measure have in common.
+type Flags struct {
+	Engines     []string      `default:"${bench_engines}" placeholder:"E" enum:"sqlite,mariadb,mariadb+redis" help:"Stores to measure on: sqlite, mariadb, mariadb+redis."`
+	States      []string      `default:"${bench_states}" enum:"baseline,cold,warm" placeholder:"S" help:"Variants to measure: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
+	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"Database server on which databases may be created and dropped; auto: start a private one. Default: ${default}."`
+	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"Redis that may be filled with test data; auto: start a private one. Default: ${default}."`
+	CheckEvery  int           `default:"50" placeholder:"N" help:"Decode and fully check one answer in N: ids, order, counts, and in the mixed load names and follows against its own writes. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
+	Seed        uint64        `default:"42" placeholder:"N" help:"Random seed of the graph and the requests. Default: ${default}."`
+	Sonyflake   bool          `help:"63-bit ids as Sonyflake makes them, instead of 1, 2, 3 …"`
+	Connections int           `default:"16" placeholder:"N" help:"Concurrent requests. Default: ${default}."`
+	Rounds      int           `default:"${bench_rounds}" placeholder:"N" help:"Rounds of each question, alternating between the programs. Default: ${default}."`
+	Duration    time.Duration `default:"${bench_duration}" help:"Time of each measurement. Default: ${default}."`
+	Heat        time.Duration `default:"${bench_heat}" help:"Time to fill the caches of a warm gateway before measuring. Default: ${default}."`
+	Draw        bench.Draw    `placeholder:"BY" default:"users" enum:"users,followers,followings,zipf" help:"How users are drawn: uniformly (users), in proportion to followers or followings, or by Zipf's law (zipf). Default: ${default}."`
+	Folder      string        `placeholder:"PATH" help:"Folder for stores, in a subfolder removed at the end. Default: the system's temporary folder."`
 }
 
 // Auto starts a private server.
 const Auto = "auto"
 
-// Graph is the size of a graph.
-type Graph struct{ Users, Edges int }
-
-// Run measures everything. It stops everything that it has started.
+// Run measures everything.
 func Run(ctx context.Context, c Config) (size report.Size, machine report.Machine, err error) {
+	err = within(ctx, c, func(r *run) (err error) {
+		size, err = r.measure(ctx)
+		machine = r.machine
+		return err
+	})
+	return size, machine, err
+}
+
+// within measures with the servers that it takes. It stops everything that it has started.
+func within(ctx context.Context, c Config, measure func(*run) error) (err error) {
 	r := &run{Config: c, machine: describeMachine()}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.openServers(ctx); err != nil {
-		return size, r.machine, err
+		return err
 	}
-	size, err = r.measure(ctx, c.Graphs[0])
-	return size, r.machine, err
+	return measure(r)
 }
 
-// graphOf is the graph of a size.
-func (c Config) graphOf(size Graph) *bench.Graph {
-	graph := bench.NewGraph(size.Users, c.Seed)
-	graph.Degree, graph.Spread, graph.Draw = max(1, size.Edges/size.Users), c.Sonyflake, c.Draw
+// eachState measures on each engine, in each state of Kith.
+func eachState[T any](ctx context.Context, c Config, measure func(r *run, engine, state string) ([]T, error)) (all []T, err error) {
+	err = within(ctx, c, func(r *run) error {
+		for _, engine := range c.Engines {
+			for _, state := range c.States {
+				if state == report.Baseline {
+					continue
+				}
+				some, err := measure(r, engine, state)
+				if err != nil {
+					return fmt.Errorf("%s %s: %w", engine, state, err)
+				}
+				all = append(all, some...)
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// graph is what questions are about.
+func (c Config) graph() *bench.Graph {
+	graph := bench.NewGraph(c.Users, c.Seed)
+	graph.Degree, graph.Spread, graph.Draw = c.Follows, c.Sonyflake, c.Draw
+	return graph
+}
+
+// mixedGraph is that of the mixed load.
+func (c Config) mixedGraph() *bench.Graph {
+	graph := bench.NewGraph(c.MixedUsers, c.Seed)
+	graph.Degrees, graph.Spread = bench.PublishedDegrees, c.Sonyflake
 	return graph
 }
 
@@ -102,18 +124,6 @@ type subject struct {
 
 func (s *subject) name() string { return s.engine + " " + s.state }
 
-// families are the engines that share tables, and so the baseline: with Redis and without.
-func (r *run) families() [][]string {
-	var families [][]string
-	for _, family := range [][]string{{report.SQLite}, {report.MariaDB, report.MariaDBRedis}} {
-		family = slices.DeleteFunc(family, func(e string) bool { return !slices.Contains(r.Engines, e) })
-		if len(family) > 0 {
-			families = append(families, family)
-		}
-	}
-	return families
-}
-
 // subjectsOf lists the subjects of one family of engines, the baseline first.
 func (r *run) subjectsOf(family []string) []*subject {
 	var all []*subject
@@ -133,17 +143,18 @@ func (r *run) subjectsOf(family []string) []*subject {
 	return all
 }
 
-// measure asks everything about graphs of one size.
-func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
-	graph := r.graphOf(size)
+// measure asks everything.
+func (r *run) measure(ctx context.Context) (report.Size, error) {
+	graph := r.graph()
 	measured := report.Size{Users: graph.Users, Sonyflake: r.Sonyflake}
-	for _, family := range r.families() {
-		if len(r.Questions) > 0 {
+	for _, family := range [][]string{{report.SQLite}, {report.MariaDB, report.MariaDBRedis}} { // that share tables, and so the baseline
+		family = slices.DeleteFunc(family, func(e string) bool { return !slices.Contains(r.Engines, e) })
+		if len(family) > 0 && len(r.Questions) > 0 {
 			if err := r.askQuestions(ctx, family, graph, &measured); err != nil {
 				return measured, fmt.Errorf("%s: %w", family[0], err)
 			}
 		}
-		if r.MixedUsers > 0 {
+		if len(family) > 0 && r.MixedUsers > 0 {
 			if err := r.askMix(ctx, family, &measured); err != nil {
 				return measured, fmt.Errorf("%s, mixed: %w", family[0], err)
 			}
@@ -218,8 +229,7 @@ func (r *run) heatAll(ctx context.Context, subjects []*subject, graph *bench.Gra
 
 // askMix puts the mixed load, which writes, to each subject, on a store of its own.
 func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (err error) {
-	graph := bench.NewGraph(r.MixedUsers, r.Seed)
-	graph.Degrees, graph.Spread = bench.PublishedDegrees, r.Sonyflake
+	graph := r.mixedGraph()
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
 	for _, s := range subjects {
@@ -269,9 +279,9 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 func (r *run) round(ctx context.Context, round int, s *subject, graph *bench.Graph, what bench.Workload) (bench.Result, error) {
 	load := r.load(s, graph)
 	load.Seed += uint64(round) << 32
-	load.Warmup, load.Duration = r.Warmup, r.Duration
-	if round == 0 {
-		load.Warmup = r.FirstWarmup
+	load.Warmup, load.Duration = r.Duration/10, r.Duration
+	if round == 0 { // pages are read, and plans are made
+		load.Warmup = r.Duration / 4
 	}
 	result, err := load.Run(ctx, what)
 	if err != nil {

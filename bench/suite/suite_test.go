@@ -30,13 +30,14 @@ func needs(t *testing.T, programs ...string) {
 // tiny is the smallest configuration that measures everything.
 func tiny(t *testing.T) suite.Config {
 	return suite.Config{
-		Program: kithtest.Binary(t), Baseline: kithtest.BenchBinary(t), Folder: t.TempDir(),
-		Engines: report.Engines, States: []string{report.Baseline, report.Cold, report.Warm},
-		MariaDB: suite.Auto, Redis: suite.Auto,
-		Graphs: []suite.Graph{{Users: 500, Edges: 5000}}, Seed: 42, Questions: bench.Questions, MixedUsers: 500,
-		Connections: 2, Rounds: 2, Duration: 30 * time.Millisecond, Warmup: 5 * time.Millisecond, FirstWarmup: 10 * time.Millisecond,
-		Heat: 50 * time.Millisecond,
-		Log:  t.Logf,
+		Flags: suite.Flags{
+			Engines: report.Engines, States: []string{report.Baseline, report.Cold, report.Warm},
+			MariaDB: suite.Auto, Redis: suite.Auto, Folder: t.TempDir(), Seed: 42,
+			Connections: 2, Rounds: 2, Duration: 30 * time.Millisecond, Heat: 50 * time.Millisecond,
+		},
+		Program: kithtest.Binary(t), Baseline: kithtest.BenchBinary(t),
+		Users: 500, Follows: 10, Questions: bench.Questions, MixedUsers: 500,
+		Log: t.Logf,
 	}
 }
 
@@ -135,7 +136,7 @@ func TestRunOnGivenServers(t *testing.T) {
 // Several gateways answer before and after one of them was killed, with Redis as their cache and without.
 func TestRunSeveral(t *testing.T) {
 	c := onShared(t, tiny(t))
-	c.Rounds = 1
+	c.Rounds, c.Engines = 1, []string{report.MariaDBRedis}
 	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2, Late: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
