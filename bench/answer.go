@@ -10,14 +10,20 @@ import (
 	"kith/storage"
 )
 
-// answer is what the questions' responses are decoded into.
+// answer is what responses are decoded into.
 type answer struct {
 	Errors []struct{ Message string }
 	Data   struct {
-		User          *userAnswer
-		Relationships []*relationAnswer
+		User                            *userAnswer
+		Relationships                   []*relationAnswer
+		Follow, Unfollow, SetFollowMark *changeAnswer
+		UpdateProfile                   struct{ Viewer struct{ User *personAnswer } }
+		CreateUser                      struct{ User *personAnswer }
+		DeleteAccount                   struct{ Complete *bool }
 	}
 }
+
+type changeAnswer struct{ Changed *bool }
 
 type relationAnswer struct {
 	ID                    string
@@ -71,21 +77,32 @@ func skimErrors(status int, response []byte) error {
 	return nil
 }
 
-// Check decodes a response and compares it with what was asked.
-func (q *Question) Check(a Arguments, response []byte) error {
+// decode decodes a response, and returns what is wrong with it, beside the response.
+func decode(response []byte, check func(*answer) error) error {
 	var got answer
-	if err := json.Unmarshal(response, &got); err != nil {
-		return fmt.Errorf("%s: %w", q.Name, err)
+	err := json.Unmarshal(response, &got)
+	if err == nil && len(got.Errors) > 0 {
+		err = errors.New(got.Errors[0].Message)
 	}
-	if len(got.Errors) > 0 {
-		return fmt.Errorf("%s: %s", q.Name, got.Errors[0].Message)
-	}
-	err := errMissing
-	if got.Data.User != nil || got.Data.Relationships != nil {
-		err = q.check(a, &got)
+	if err == nil {
+		err = check(&got)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: %.300s", q.Name, err, response)
+		return fmt.Errorf("%w: %.300s", err, response)
+	}
+	return nil
+}
+
+// Check decodes a response and compares it with what was asked.
+func (q *Question) Check(a Arguments, response []byte) error {
+	err := decode(response, func(got *answer) error {
+		if got.Data.User == nil && got.Data.Relationships == nil {
+			return errMissing
+		}
+		return q.check(a, got)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.Name, err)
 	}
 	return nil
 }

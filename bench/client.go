@@ -2,9 +2,9 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,7 +21,7 @@ type client struct {
 	conn     net.Conn
 	in       *bufio.Reader
 	out      []byte
-	response []byte
+	response bytes.Buffer
 }
 
 // patience is how long one answer may take.
@@ -89,26 +89,12 @@ func (c *client) exchange(body []byte, token string) (int, []byte, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := c.read(answer); err != nil {
+	c.response.Reset()
+	if _, err := c.response.ReadFrom(answer.Body); err != nil {
 		return 0, nil, err
 	}
 	if answer.Close {
 		c.close()
 	}
-	return answer.StatusCode, c.response, nil
-}
-
-// read reads the whole response into the client's buffer.
-func (c *client) read(answer *http.Response) (err error) {
-	size := answer.ContentLength
-	if size < 0 {
-		c.response, err = io.ReadAll(answer.Body)
-		return err
-	}
-	if int64(cap(c.response)) < size {
-		c.response = make([]byte, size)
-	}
-	c.response = c.response[:size]
-	_, err = io.ReadFull(answer.Body, c.response)
-	return err
+	return answer.StatusCode, c.response.Bytes(), nil
 }

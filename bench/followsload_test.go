@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 
 	"kith/accounts/identity"
@@ -52,12 +50,5 @@ func (s *follows) judge(status int, response []byte, thorough bool) error {
 	if err != nil || !thorough {
 		return err
 	}
-	var got mixedAnswer
-	if err := json.Unmarshal(response, &got); err != nil {
-		return err
-	}
-	if err := got.Data.Follow.isThere(); err != nil {
-		return fmt.Errorf("%w: %.300s", err, response)
-	}
-	return nil
+	return decode(response, func(got *answer) error { return got.Data.Follow.isThere() })
 }

@@ -9,11 +9,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"kith/files/graphfile"
 	"kith/storage"
 )
 
@@ -112,7 +112,7 @@ func (g *Graph) Edges() iter.Seq[storage.Edge] {
 	}
 }
 
-// WriteTo writes the graph as an edge list that `kith import` reads: from, to and the time in seconds, separated by tabs.
+// WriteTo writes the graph as an edge list that `kith import` reads: from, to and the time in seconds.
 func (g *Graph) WriteTo(w io.Writer) (int64, error) { return WriteEdges(w, g.Edges()) }
 
 // WriteEdges writes edges in the same form, and returns the number of bytes.
@@ -121,7 +121,7 @@ func WriteEdges(w io.Writer, edges iter.Seq[storage.Edge]) (int64, error) {
 	var written int64
 	line := make([]byte, 0, 64)
 	for e := range edges {
-		line = appendEdge(line[:0], e)
+		line = graphfile.AppendLine(line[:0], e)
 		n, err := out.Write(line)
 		written += int64(n)
 		if err != nil {
@@ -129,17 +129,6 @@ func WriteEdges(w io.Writer, edges iter.Seq[storage.Edge]) (int64, error) {
 		}
 	}
 	return written, out.Flush()
-}
-
-func appendEdge(line []byte, e storage.Edge) []byte {
-	line = strconv.AppendInt(line, int64(e.From), 10)
-	line = append(line, '\t')
-	line = strconv.AppendInt(line, int64(e.To), 10)
-	line = append(line, '\t')
-	line = strconv.AppendInt(line, int64(e.UpdateTime)/1e6, 10)
-	line = append(line, '.')
-	micros := strconv.AppendInt(nil, int64(e.UpdateTime)%1e6+1e6, 10)
-	return append(append(line, micros[1:]...), '\n')
 }
 
 // near is the share of a user's follows that are in the user's own community.
@@ -235,7 +224,6 @@ const (
 	purposeRanks
 	purposeMix
 	purposePopular
-	purposeInserts
 	purposePosts
 	purposeReaders
 	purposeName

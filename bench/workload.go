@@ -147,40 +147,40 @@ func (q *Question) AppendBody(body []byte, a Arguments) []byte {
 
 // appendRequest appends a query, with the arguments that there are. Both are plain ASCII: Go quotes them as JSON does.
 func appendRequest(body []byte, query string, a Arguments) []byte {
-	body = append(strconv.AppendQuote(append(body, `{"query":`...), query), `,"variables":`...)
-	separator := byte('{')
-	variable := func(name string) {
-		body = append(append(append(append(body, separator, '"'), name...), '"'), ':')
-		separator = ','
-	}
-	for _, v := range [...]struct {
-		name string
-		id   storage.UserID
-	}{{"id", a.ID}, {"with", a.With}} {
-		if v.id != 0 {
-			variable(v.name)
-			body = appendID(body, v.id)
+	body = append(strconv.AppendQuote(append(body, `{"query":`...), query), `,"variables":{`...)
+	begin := len(body)
+	variable := func(name string, is bool) bool {
+		if is && len(body) > begin {
+			body = append(body, ',')
 		}
+		if is {
+			body = append(strconv.AppendQuote(body, name), ':')
+		}
+		return is
 	}
-	if a.To != nil {
-		variable("to")
-		between := byte('[')
-		for _, id := range a.To {
-			body = appendID(append(body, between), id)
-			between = ','
+	if variable("id", a.ID != 0) {
+		body = appendID(body, a.ID)
+	}
+	if variable("with", a.With != 0) {
+		body = appendID(body, a.With)
+	}
+	if variable("handle", a.Handle != "") {
+		body = strconv.AppendQuote(body, a.Handle)
+	}
+	if variable("name", a.Name != "") {
+		body = strconv.AppendQuote(body, a.Name)
+	}
+	if variable("to", a.To != nil) {
+		body = append(body, '[')
+		for i, id := range a.To {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = appendID(body, id)
 		}
 		body = append(body, ']')
 	}
-	for _, v := range [...]struct{ name, text string }{{"handle", a.Handle}, {"name", a.Name}} {
-		if v.text != "" {
-			variable(v.name)
-			body = strconv.AppendQuote(body, v.text)
-		}
-	}
-	if separator == '{' {
-		body = append(body, '{')
-	}
-	return append(body, '}', '}')
+	return append(body, "}}"...)
 }
 
 // appendID writes an id as JSON clients send it, as text.

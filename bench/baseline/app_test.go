@@ -102,7 +102,7 @@ func addPosts(t *testing.T, location string, graph *bench.Graph) map[storage.Use
 	defer store.Close()
 	posts := map[storage.UserID]string{}
 	var rows []storage.PostRow
-	for row := range bench.NewFeedGraph(graph, time.Now(), nil).Rows() {
+	for _, row := range graph.Posts(time.Now()) {
 		if row.Author%10 != 0 {
 			rows = append(rows, row)
 			posts[row.Author] = fmt.Sprintf("post_%d_%d", row.Author, row.Number)

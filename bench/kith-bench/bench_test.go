@@ -53,7 +53,7 @@ func TestBenchGenerate(t *testing.T) {
 		t.Errorf("standard output has %d bytes, want %d: %v", len(out), want.Len(), err)
 	}
 	spread, err := benchCommand(t, "generate", "--users", "300", "--sonyflake", "-")
-	if id, _, _ := strings.Cut(spread, "\t"); err != nil || len(id) < 17 {
+	if id, _, _ := strings.Cut(spread, " "); err != nil || len(id) < 17 {
 		t.Errorf("--sonyflake begins with %q, %v", id, err)
 	}
 }

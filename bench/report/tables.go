@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -146,16 +145,7 @@ func comma(n int) string { return humanize.Comma(int64(n)) }
 
 // number writes a number, rounded to a number of digits after the point.
 func number(n float64, digits int) string {
-	text := strconv.FormatFloat(n, 'f', digits, 64)
-	whole, fraction, _ := strings.Cut(text, ".")
-	value, err := strconv.Atoi(whole)
-	if err != nil {
-		return text
-	}
-	if fraction != "" {
-		fraction = "." + fraction
-	}
-	return comma(value) + fraction
+	return humanize.FormatFloat("#,###."+strings.Repeat("#", digits), n)
 }
 
 // short does the same as number, without zeroes at the end.

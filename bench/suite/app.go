@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,30 +49,23 @@ func RunApp(ctx context.Context, c Config, operations []string) ([]AppRates, err
 
 // addPosts lets the users of a store have posted.
 func (r *run) addPosts(ctx context.Context, location string, graph *bench.Graph) error {
+	const atOnce = 2000
 	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: location})
 	if err != nil {
 		return err
 	}
-	posts, err := restorePosts(ctx, store, bench.NewFeedGraph(graph, time.Now(), nil))
+	posts := graph.Posts(time.Now())
+	slices.SortFunc(posts, func(a, b storage.PostRow) int { return a.PostID.Compare(b.PostID) }) // an author is a transaction
+	for rows := range slices.Chunk(posts, atOnce) {
+		for _, restored := range store.RestorePosts(ctx, rows) {
+			err = cmp.Or(err, restored.Err)
+		}
+	}
 	if err := errors.Join(err, store.Close()); err != nil {
 		return err
 	}
-	r.Log("%d posts loaded", posts)
+	r.Log("%d posts loaded", len(posts))
 	return r.analyze(ctx, location)
-}
-
-func restorePosts(ctx context.Context, store *sqlstore.Store, graph *bench.FeedGraph) (posts int, err error) {
-	const atOnce = 2000
-	all := slices.SortedFunc(graph.Rows(), func(a, b storage.PostRow) int { return a.PostID.Compare(b.PostID) }) // an author is a transaction
-	for rows := range slices.Chunk(all, atOnce) {
-		for _, restored := range store.RestorePosts(ctx, rows) {
-			if restored.Err != nil {
-				return posts, restored.Err
-			}
-		}
-		posts += len(rows)
-	}
-	return posts, nil
 }
 
 func (r *run) app(ctx context.Context, pair []*subject, graph *bench.Graph, operations []string) (all []AppRates, err error) {

@@ -119,8 +119,8 @@ func onCostGraph(ctx context.Context, c Config, measure func(*costRun) error) er
 	return within(ctx, c, func(on *run) error {
 		graph := bench.NewGraph(c.Users, c.Seed)
 		graph.Degree, graph.Words = c.Follows, true
-		readers := bench.NewFeedGraph(graph, time.Now(), []int{min(5000, graph.Users/2)})
-		r := &costRun{run: on, graph: graph, viewer: readers.Groups[0].IDs[0]}
+		viewer, follows := graph.Reader(min(5000, graph.Users/2))
+		r := &costRun{run: on, graph: graph, viewer: viewer}
 		made, err := r.makeStore(ctx, report.SQLite, graph)
 		if err != nil {
 			return err
@@ -133,19 +133,16 @@ func onCostGraph(ctx context.Context, c Config, measure func(*costRun) error) er
 		if err != nil {
 			return err
 		}
-		var follows, both []storage.Edge
-		for e := range readers.ReaderEdges() {
-			if e.From == r.viewer {
-				follows = append(follows, e)
-				both = append(both, e, storage.Edge{From: e.To, To: e.From, Type: e.Type, UpdateTime: e.UpdateTime})
-			}
+		var both []storage.Edge
+		for _, e := range follows {
+			both = append(both, e, storage.Edge{From: e.To, To: e.From, Type: e.Type, UpdateTime: e.UpdateTime})
 		}
 		err = createUsers(ctx, store, graph, graph.Users+1, graph.Users+1)
 		if err == nil {
 			_, err = importEdges(ctx, store, slices.Values(both))
 		}
 		if err == nil {
-			err = relate(ctx, store, graph, r.viewer, follows)
+			err = relate(ctx, store, graph, viewer, follows)
 		}
 		if err = errors.Join(err, store.Close(), os.WriteFile(r.path("kinds.yaml"), []byte(costKinds), 0o600)); err != nil {
 			return err
