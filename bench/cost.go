@@ -229,21 +229,13 @@ func newCostDraw(g *Graph, seed uint64, secret []byte) (*costDraw, error) {
 	return &costDraw{graph: g, random: rand.New(rand.NewPCG(seed, 0)), issuer: issuer}, err
 }
 
-func (d *costDraw) ids(n int) string {
+// users are the ids of some, as draw draws them.
+func (d *costDraw) users(n int, draw func(*rand.Rand) int) string {
 	list := make([]string, n)
 	for i := range list {
-		list[i] = `"` + d.graph.ID(d.graph.anyone(d.random)).String() + `"`
+		list[i] = `"` + d.graph.ID(draw(d.random)).String() + `"`
 	}
-	return "[" + strings.Join(list, ",") + "]"
-}
-
-// followed are ten users whom many follow.
-func (d *costDraw) followed() string {
-	list := make([]string, 10)
-	for i := range list {
-		list[i] = `"` + d.graph.ID(d.graph.pickPopular(d.random)).String() + `"`
-	}
-	return "[" + strings.Join(list, ",") + "]"
+	return strings.Join(list, ",")
 }
 
 // request puts users into a query, which the user asks who follows many, or anybody.
@@ -253,12 +245,15 @@ func (d *costDraw) request(query string, heavy bool) AppRequest {
 		viewer = d.heavy
 	}
 	query = d.numbered(query)
-	for _, draw := range []struct {
+	for _, some := range []struct {
 		name string
 		ids  func() string
-	}{{"$m", func() string { return d.ids(objectsAtOnce) }}, {"$t", func() string { return d.ids(10) }}, {"$f", d.followed}, {"$o", func() string { return strings.Trim(d.ids(1), "[]") }}} {
-		for strings.Contains(query, draw.name) {
-			query = strings.Replace(query, draw.name, draw.ids(), 1)
+	}{
+		{"$m", func() string { return "[" + d.users(objectsAtOnce, d.graph.anyone) + "]" }}, {"$t", func() string { return "[" + d.users(10, d.graph.anyone) + "]" }},
+		{"$f", func() string { return "[" + d.users(10, d.graph.pickPopular) + "]" }}, {"$o", func() string { return d.users(1, d.graph.anyone) }},
+	} {
+		for strings.Contains(query, some.name) {
+			query = strings.Replace(query, some.name, some.ids(), 1)
 		}
 	}
 	query = strings.NewReplacer("$v", `"`+viewer.String()+`"`, "$h", `"`+cmp.Or(d.heavy, viewer).String()+`"`, "$l", fmt.Sprintf("list_%s_1", viewer), "$c", `"`+d.graph.ID(1+d.random.IntN(Celebrities)).String()+`"`).Replace(query)
@@ -273,7 +268,7 @@ func (d *costDraw) request(query string, heavy bool) AppRequest {
 
 // query draws a query on some users, with up to three levels of lists.
 func (d *costDraw) query() string {
-	query := "{ users(by: {ids: " + d.ids(1+d.random.IntN(1+d.random.IntN(500))) + "}) " + d.selection(1+d.random.IntN(3))
+	query := "{ users(by: {ids: [" + d.users(1+d.random.IntN(1+d.random.IntN(500)), d.graph.anyone) + "]}) " + d.selection(1+d.random.IntN(3))
 	for i := range d.random.IntN(4) {
 		of := []string{"Query", "Viewer", "User", "Post"}[d.random.IntN(4)]
 		for k := range 1 + d.random.IntN(1+d.random.IntN(20)) {

@@ -30,8 +30,8 @@ func (g *Graph) someone(r *rand.Rand) int {
 		at, _ := slices.BinarySearch(g.degrees, r.Float64()*g.degrees[len(g.degrees)-1])
 		return 1 + at
 	case DrawZipf:
-		g.onceZipf.Do(func() { g.byZipf = newRanking(g, 1) })
-		return g.byZipf.draw(r)
+		g.onceZipf.Do(func() { g.zipf, g.byRank = newZipf(g.Users, 1), g.random(purposePopular, 0).Perm(g.Users) })
+		return 1 + g.byRank[g.zipf.draw(r)]
 	}
 	return g.anyone(r)
 }
@@ -62,21 +62,3 @@ func (g *Graph) addDegrees() {
 		g.degrees[n-1] = sum
 	}
 }
-
-// ranking is the users of a graph in the order in which they are popular, by Zipf's law: the user of the k-th rank with a weight of k^−shape.
-// Ranks are assigned at random, so popular users are not neighbours and have no more followers than others.
-type ranking struct {
-	byRank zipf
-	ranked []int // the users' numbers
-}
-
-func newRanking(g *Graph, shape float64) *ranking {
-	p := &ranking{newZipf(g.Users, shape), g.random(purposePopular, 0).Perm(g.Users)}
-	for rank := range p.ranked {
-		p.ranked[rank]++
-	}
-	return p
-}
-
-// draw draws a user's number.
-func (p *ranking) draw(r *rand.Rand) int { return p.ranked[p.byRank.draw(r)] }

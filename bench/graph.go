@@ -35,8 +35,9 @@ type Graph struct {
 	popular []float64 // the cumulated weights of all users except the celebrities
 	ranked  []int     // the most popular of these, as indexes of popular
 
-	onceZipf    sync.Once // for byZipf
-	byZipf      *ranking
+	onceZipf    sync.Once // for zipf and byRank
+	zipf        zipf
+	byRank      []int     // users, by how popular they are, as indexes
 	onceDegrees sync.Once // for degrees
 	degrees     []float64 // the cumulated followings of all users
 }

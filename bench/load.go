@@ -122,13 +122,7 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 
 	begin := time.Now().Add(l.Warmup)
 	end := begin.Add(l.Duration)
-	pages := at
-	if l.Admin != "" {
-		if pages, err = url.Parse(l.Admin); err != nil {
-			return Result{}, err
-		}
-	}
-	meter := meter{at: pages, databases: l.Databases}
+	meter := meter{page: cmp.Or(l.Admin, "http://"+at.Host) + "/metrics", databases: l.Databases}
 	metered := make(chan Usage, 1)
 	metering, stop := context.WithCancel(ctx)
 	go func() { metered <- meter.measure(metering, begin, end) }()

@@ -3,14 +3,15 @@ package bench
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"math"
 	"net/http"
-	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
+
+	"kith/storage/sleep"
 )
 
 // Usage is what the counted part of a load has used. A figure that is not known is NaN.
@@ -30,57 +31,38 @@ func (u Usage) plus(v Usage, times float64) Usage {
 
 // meter reads what processes have used: the gateway's by its /metrics, the databases' from Linux's /proc.
 type meter struct {
-	at        *url.URL // any address of the server that has its /metrics
+	page      string // the gateway's /metrics
 	databases []int
 }
 
 // measure returns what is used between two moments.
 func (m *meter) measure(ctx context.Context, begin, end time.Time) Usage {
-	if !sleepUntil(ctx, begin) {
+	if sleep.For(ctx, time.Until(begin)) != nil {
 		return unknownUsage()
 	}
 	before := m.read(ctx)
-	if !sleepUntil(ctx, end) {
+	if sleep.For(ctx, time.Until(end)) != nil {
 		return unknownUsage()
 	}
 	return m.read(ctx).plus(before, -1)
 }
 
+// read reads the gateway's own account, and the processor time of the databases. What no series counts is not known.
 func (m *meter) read(ctx context.Context) Usage {
-	u := m.readMetrics(ctx)
-	if len(m.databases) > 0 {
-		u.Databases = 0
-	}
-	for _, pid := range m.databases {
-		u.Databases += processCPU(pid)
-	}
-	return u
-}
-
-func sleepUntil(ctx context.Context, at time.Time) bool {
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// readMetrics reads the gateway's own account. What no series counts is not known.
-func (m *meter) readMetrics(ctx context.Context) Usage {
 	u := unknownUsage()
-	metrics, err := Metrics(ctx, m.at.ResolveReference(&url.URL{Path: "/metrics"}).String())
-	if err != nil {
-		return u
-	}
+	metrics, _ := Metrics(ctx, m.page) // without an answer nothing is known
 	for name, into := range map[string]*float64{
 		"process_cpu_seconds_total": &u.Gateway, "go_memstats_alloc_bytes_total": &u.Allocated, "kith_sql_statement_duration_seconds_count": &u.Statements,
 	} {
 		if value, known := metrics[name]; known {
 			*into = value
 		}
+	}
+	for i, pid := range m.databases {
+		if i == 0 {
+			u.Databases = 0
+		}
+		u.Databases += processCPU(pid)
 	}
 	return u
 }
@@ -119,20 +101,13 @@ func cutSample(line string) (name string, value float64, ok bool) {
 
 // processCPU is how many seconds of CPU a process has used, by Linux's /proc; NaN elsewhere.
 func processCPU(pid int) float64 {
-	const ticks = 100 // a second: USER_HZ for all programs
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
 		return math.NaN()
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold spaces
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
+	stat, err := process.Stat()
+	if err != nil {
 		return math.NaN()
 	}
-	user, errUser := strconv.Atoi(fields[11])
-	system, errSystem := strconv.Atoi(fields[12])
-	if errUser != nil || errSystem != nil {
-		return math.NaN()
-	}
-	return float64(user+system) / ticks
+	return stat.CPUTime()
 }

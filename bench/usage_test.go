@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"testing"
 	"time"
@@ -24,11 +23,7 @@ func TestMeterReadsWhatIsUsed(t *testing.T) {
 		_, _ = w.Write([]byte(text))
 	}))
 	defer server.Close()
-	at, err := url.Parse(server.URL + "/graphql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := meter{at: at, databases: []int{os.Getpid()}}
+	m := meter{page: server.URL + "/metrics", databases: []int{os.Getpid()}}
 	used := m.measure(t.Context(), time.Now(), time.Now().Add(10*time.Millisecond))
 	if used.Gateway != 0.5 || used.Allocated != 2e6 || used.Statements != 40 {
 		t.Errorf("%+v", used)

@@ -93,9 +93,6 @@ JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id = ?`
 )
 
-// feedPage is how many posts a page has.
-const feedPage = 20
-
 // appAnswer returns nil if the operation is none of the web app's.
 func (h *handler) appAnswer(name string, viewer int64, handle string) ([]byte, error) {
 	switch name {
@@ -151,7 +148,7 @@ func page(begin string, viewer int64, statement *sql.Stmt, args ...any) (_ []byt
 	var number, created, comments, favorites, favorited, mine, theirs int64
 	var text, handle, name sql.RawBytes
 	row := []any{&author, &number, &text, &created, &comments, &favorites, &favorited, &handle, &name, &mine, &theirs}
-	b, n, err := appendRows(append(make([]byte, 0, 12<<10), begin...), feedPage, row, func(b []byte) []byte {
+	b, n, err := appendRows(append(make([]byte, 0, 12<<10), begin...), pageSize, row, func(b []byte) []byte {
 		b = appendNumber(b, `{"id":"post_`, author)
 		b = appendNumber(b, `_`, number)
 		b = appendText(append(b, `","text":`...), text)
@@ -162,7 +159,7 @@ func page(begin string, viewer int64, statement *sql.Stmt, args ...any) (_ []byt
 		b = appendPerson(append(b, `,"author":`...), author, handle, name)
 		return append(appendRelation(b, viewer, author, mine, theirs, nil), `}}`...)
 	}, statement, args...)
-	return appendMore(append(b, ']'), n > feedPage), author, err
+	return appendMore(append(b, ']'), n > pageSize), author, err
 }
 
 func (h *handler) followingsOf(viewer int64, handle string) ([]byte, error) {
@@ -186,7 +183,7 @@ func (h *handler) endedOf(b []byte, owner int64, handle string, err error) ([]by
 	if err == nil && owner == 0 {
 		err = h.read[sqlAppOwner].QueryRow(handle).Scan(&owner)
 	}
-	return appendOwner(b, owner), err
+	return append(appendNumber(b, `,"id":"`, owner), `"}}}`...), err
 }
 
 // appendRows appends an object for each of the first rows of a statement, and counts all rows.
@@ -266,13 +263,9 @@ func appendRequest(b []byte, field string, from, to, state int64) []byte {
 	return append(appendNumber(b, `_`, to), `"}`...)
 }
 
-// appendMore ends a page, appendOwner the answer about its owner.
+// appendMore ends a page.
 func appendMore(b []byte, more bool) []byte {
 	return append(strconv.AppendBool(append(b, `,"pageInfo":{"hasNextPage":`...), more), `}}`...)
-}
-
-func appendOwner(b []byte, owner int64) []byte {
-	return append(appendNumber(b, `,"id":"`, owner), `"}}}`...)
 }
 
 // appendOptional appends null for a text that is empty.

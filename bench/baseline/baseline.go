@@ -62,15 +62,8 @@ func open(store string) (databases, error) {
 		const options = "?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=synchronous(NORMAL)&_pragma=cache_size(-65536)&_pragma=temp_store(MEMORY)"
 		address = "file:" + address + options
 		read, err := pool(scheme, address+"&_pragma=query_only(1)", conns)
-		if err != nil {
-			return databases{}, err
-		}
-		write, err := pool(scheme, address, 1)
-		if err != nil {
-			_ = read.Close()
-			return databases{}, err
-		}
-		return databases{read, write}, nil
+		write, errWrite := pool(scheme, address, 1)
+		return databases{read, write}, errors.Join(err, errWrite)
 	case "mysql":
 		both, err := pool(scheme, address, conns)
 		return databases{both, both}, err
@@ -80,16 +73,11 @@ func open(store string) (databases, error) {
 
 func pool(driver, address string, conns int) (*sql.DB, error) {
 	db, err := sql.Open(driver, address)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		db.SetMaxOpenConns(conns)
+		db.SetMaxIdleConns(conns)
 	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	if err := db.Ping(); err != nil {
-		_ = db.Close()
-		return nil, err
-	}
-	return db, nil
+	return db, err
 }
 
 // request is the part of a GraphQL request that is read: the operation names the question.

@@ -84,22 +84,21 @@ DELETE FROM user_counts
 WHERE user_id = ?`
 )
 
-// Of following and follower.
 var (
-	sqlInsertEdge = [2]string{`
+	sqlInsertEdge = ofBothTables(`
 INSERT INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`, `
-INSERT INTO follower (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`}
+VALUES (?, ?, ?, ?)`)
 
-	sqlUpdateEdge = [2]string{`
+	sqlUpdateEdge = ofBothTables(`
 UPDATE following
 SET type = ?, update_time = ?
-WHERE from_user_id = ? AND to_user_id = ?`, `
-UPDATE follower
-SET type = ?, update_time = ?
-WHERE from_user_id = ? AND to_user_id = ?`}
+WHERE from_user_id = ? AND to_user_id = ?`)
 )
+
+// ofBothTables is a statement of following and of follower.
+func ofBothTables(text string) [2]string {
+	return [2]string{text, strings.Replace(text, "following", "follower", 1)}
+}
 
 // writes holds a prepared statement for everything that is written.
 type writes struct {

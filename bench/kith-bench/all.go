@@ -164,11 +164,10 @@ func (f *benchFlags) programs() (kith, self string, err error) {
 // command is how the program was called, without arguments that may hold a password.
 func (f *benchFlags) command(k *kong.Context) string {
 	text := "kith " + strings.Join(k.Args, " ")
-	if f.MariaDB != suite.Auto {
-		text = strings.ReplaceAll(text, f.MariaDB, "DSN")
-	}
-	if f.Redis != suite.Auto {
-		text = strings.ReplaceAll(text, f.Redis, "URL")
+	for _, server := range []string{f.MariaDB, f.Redis} {
+		if server != suite.Auto {
+			text = strings.ReplaceAll(text, server, "…")
+		}
 	}
 	return text
 }

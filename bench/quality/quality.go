@@ -123,28 +123,22 @@ func (w without) list(side storage.Side, owner storage.UserID) []storage.UserID 
 
 // Bundle implements [storage.Answerer].
 func (w without) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.NeighbourLookups.Instead(ctx, b, w.neighbours)
-	storage.CountLookups.Instead(ctx, b, w.counts)
-	storage.UserLookups.Instead(ctx, b, w.users)
-	storage.ProfileLookups.Instead(ctx, b, w.profiles)
-	storage.PageLookups.Instead(ctx, b, w.pages)
+	storage.NeighbourLookups.Instead(ctx, b, func(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+		return found(owners, func(id storage.UserID) []storage.UserID { return w.list(side, id) })
+	})
+	storage.CountLookups.Instead(ctx, b, func(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+		return found(ids, func(id storage.UserID) storage.Counts { return w.profile(id).Counts })
+	})
+	storage.UserLookups.Instead(ctx, b, func(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+		return found(ids, func(id storage.UserID) storage.User { return storage.User{ID: id} })
+	})
+	storage.ProfileLookups.Instead(ctx, b, func(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+		return found(ids, w.profile)
+	})
+	storage.PageLookups.Instead(ctx, b, func(_ context.Context, _ storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+		return found(queries, w.page)
+	})
 	w.Answering.Bundle(ctx, b)
-}
-
-func (w without) neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return found(owners, func(id storage.UserID) []storage.UserID { return w.list(side, id) })
-}
-
-func (w without) counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return found(ids, func(id storage.UserID) storage.Counts { return w.profile(id).Counts })
-}
-
-func (w without) users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return found(ids, func(id storage.UserID) storage.User { return storage.User{ID: id} })
-}
-
-func (w without) profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return found(ids, w.profile)
 }
 
 func (w without) profile(id storage.UserID) storage.Profile {
@@ -152,15 +146,13 @@ func (w without) profile(id storage.UserID) storage.Profile {
 		Following: int64(len(w.list(storage.Forward, id))), Follower: int64(len(w.list(storage.Inverse, id)))}}
 }
 
-func (w without) pages(_ context.Context, _ storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	return found(queries, func(q storage.PageQuery) (edges []storage.Edge) {
-		for _, to := range slices.Backward(w.list(storage.Forward, q.Owner)) {
-			if at := (storage.Position{UpdateTime: 1, Peer: to}); len(edges) < q.Limit && (q.After == storage.Position{} || at.Compare(q.After) > 0) {
-				edges = append(edges, storage.Edge{From: q.Owner, To: to, Type: storage.Following, UpdateTime: 1})
-			}
+func (w without) page(q storage.PageQuery) (edges []storage.Edge) {
+	for _, to := range slices.Backward(w.list(storage.Forward, q.Owner)) {
+		if at := (storage.Position{UpdateTime: 1, Peer: to}); len(edges) < q.Limit && (q.After == storage.Position{} || at.Compare(q.After) > 0) {
+			edges = append(edges, storage.Edge{From: q.Owner, To: to, Type: storage.Following, UpdateTime: 1})
 		}
-		return edges
-	})
+	}
+	return edges
 }
 
 func found[K, V any](keys []K, of func(K) V) []storage.Result[V] {

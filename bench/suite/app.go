@@ -34,14 +34,14 @@ type AppRates struct {
 func RunApp(ctx context.Context, c Config, operations []string) ([]AppRates, error) {
 	return eachState(ctx, c, func(r *run, engine, state string) (all []AppRates, err error) {
 		graph := c.graph()
-		made, err := r.makeStore(ctx, engine, graph)
+		location, _, err := r.makeStore(ctx, engine, graph)
 		if err == nil {
-			err = r.addPosts(ctx, made.location, graph)
+			err = r.addPosts(ctx, location, graph)
 		}
 		if err != nil {
 			return nil, err
 		}
-		pair := []*subject{{engine: engine, state: report.Baseline, location: made.location}, {engine: engine, state: state, location: made.location}}
+		pair := []*subject{{engine: engine, state: report.Baseline, location: location}, {engine: engine, state: state, location: location}}
 		defer func() { err = errors.Join(err, stopAll(pair)) }()
 		return r.app(ctx, pair, graph, operations)
 	})

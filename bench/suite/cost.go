@@ -121,11 +121,10 @@ func onCostGraph(ctx context.Context, c Config, measure func(*costRun) error) er
 		graph.Degree, graph.Words = c.Follows, true
 		viewer, follows := graph.Reader(min(5000, graph.Users/2))
 		r := &costRun{run: on, graph: graph, viewer: viewer}
-		made, err := r.makeStore(ctx, report.SQLite, graph)
-		if err != nil {
+		var err error
+		if r.location, _, err = r.makeStore(ctx, report.SQLite, graph); err != nil {
 			return err
 		}
-		r.location = made.location
 		if err := r.addPosts(ctx, r.location, graph); err != nil {
 			return err
 		}

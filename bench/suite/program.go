@@ -61,14 +61,11 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 	env = append(env, "KITH_JWT_SECRET="+r.secret, "KITH_WRITE_LIMIT=0", "KITH_ADMIN_ADDR="+admin)
 	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		env = append(env, "KITH_REDIS="+r.redisURL)
-	}
-	log := r.path(strings.ReplaceAll(s.name(), " ", "-") + ".log")
-	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		r.share(ctx, command, location, env)
 	}
 	cmd := exec.Command(command, args...)
 	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME")) // and no other variables of the caller's environment
-	process, err := child.StartLogged(log, cmd)
+	process, err := child.StartLogged(r.path(strings.ReplaceAll(s.name(), " ", "-")+".log"), cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -102,15 +102,13 @@ func (r *run) dsn(database string) string {
 	return config.FormatDSN()
 }
 
-// pidsOf lists the database processes whose CPU is counted for an engine; nil if one of them is unknown.
+// pidsOf lists the database processes whose CPU is counted for an engine.
 func (r *run) pidsOf(engine string) []int {
-	switch {
-	case engine == report.SQLite, r.mariaPID == 0:
+	switch engine {
+	case report.SQLite:
 		return nil
-	case engine == report.MariaDB:
+	case report.MariaDB:
 		return []int{r.mariaPID}
-	case r.redisPID == 0:
-		return nil
 	}
 	return []int{r.mariaPID, r.redisPID}
 }

@@ -155,11 +155,9 @@ func (r *severalRun) deploy(ctx context.Context, state string) (edges int, err e
 		engine = report.MariaDB
 	}
 	d := &deployment{state: state}
-	made, err := r.makeStore(ctx, report.MariaDB, r.graph)
-	if err != nil {
+	if d.location, edges, err = r.makeStore(ctx, report.MariaDB, r.graph); err != nil {
 		return 0, err
 	}
-	d.location = made.location
 	if d.mix, err = bench.NewMix(r.graph, []byte(r.secret)); err != nil {
 		return 0, err
 	}
@@ -172,7 +170,7 @@ func (r *severalRun) deploy(ctx context.Context, state string) (edges int, err e
 		d.gateways = append(d.gateways, s)
 	}
 	_, err = r.askAll(ctx, d, d.gateways, r.Heat)
-	return made.edges, err
+	return edges, err
 }
 
 // askAround asks a deployment before and after one of its gateways was killed.

@@ -18,28 +18,22 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// madeStore is a store that holds a graph.
-type madeStore struct {
-	location string
-	edges    int
-}
-
 // makeStore makes a store that holds a graph, as `kith import` does. All users of the graph are created, also those without edges.
-func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) (made madeStore, err error) {
-	if made.location, err = r.emptyStore(ctx, engine); err != nil {
-		return made, err
+func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) (location string, edges int, err error) {
+	if location, err = r.emptyStore(ctx, engine); err != nil {
+		return "", 0, err
 	}
-	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: made.location})
+	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: location})
 	if err != nil {
-		return made, err
+		return "", 0, err
 	}
 	began := time.Now()
-	made.edges, err = Fill(ctx, store, graph)
+	edges, err = Fill(ctx, store, graph)
 	if err := errors.Join(err, store.Close()); err != nil {
-		return made, fmt.Errorf("fill a store on %s: %w", engine, err)
+		return "", 0, fmt.Errorf("fill a store on %s: %w", engine, err)
 	}
-	r.Log("%s: %d users and %d follows loaded in %s", engine, graph.Users, made.edges, time.Since(began).Round(100*time.Millisecond))
-	return made, r.analyze(ctx, made.location)
+	r.Log("%s: %d users and %d follows loaded in %s", engine, graph.Users, edges, time.Since(began).Round(100*time.Millisecond))
+	return location, edges, r.analyze(ctx, location)
 }
 
 // emptyStore makes a database for a new store. A file is made when it is opened.

@@ -168,23 +168,22 @@ func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Gr
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
 	shared := ""
-	var made madeStore
+	location := "" // of the latest store
 	for _, s := range subjects {
 		switch {
 		case shared != "" && !s.wantsToBeAlone():
 			s.location = shared
 			continue
-		case s.engine == report.SQLite && made.location != "":
-			made.location, err = r.copyStore(made.location)
+		case s.engine == report.SQLite && location != "":
+			location, err = r.copyStore(location)
 		default:
-			made, err = r.makeStore(ctx, s.engine, graph)
-			into.Edges = made.edges
+			location, into.Edges, err = r.makeStore(ctx, s.engine, graph)
 		}
 		if err != nil {
 			return err
 		}
-		if s.location = made.location; !s.wantsToBeAlone() {
-			shared = made.location
+		if s.location = location; !s.wantsToBeAlone() {
+			shared = location
 		}
 	}
 	for _, s := range subjects {
@@ -233,15 +232,15 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
 	for _, s := range subjects {
-		made, err := r.makeStore(ctx, s.engine, graph)
+		location, edges, err := r.makeStore(ctx, s.engine, graph)
 		if err != nil {
 			return err
 		}
-		into.MixedUsers, into.MixedEdges = graph.Users, made.edges
+		into.MixedUsers, into.MixedEdges = graph.Users, edges
 		if s.mix, err = bench.NewMix(graph, []byte(r.secret)); err != nil {
 			return err
 		}
-		if s.program, err = r.start(ctx, s, made.location); err != nil {
+		if s.program, err = r.start(ctx, s, location); err != nil {
 			return err
 		}
 	}
