@@ -168,9 +168,6 @@ func (d *costDraw) numbered(field string) string {
 // EdgesTo is to how many users, from the first one on, edges of the declared kind lead.
 const EdgesTo = 100
 
-// objectsAtOnce is how many objects a probe asks for whose name ends in ×100.
-const objectsAtOnce = 100
-
 // NewCostProbes makes the probes: each field alone, and of 100 objects, for a store that holds the graph. The secret signs the viewers'
 // tokens.
 func NewCostProbes(g *Graph, seed uint64, secret []byte) (probes []CostProbe, err error) {
@@ -249,7 +246,7 @@ func (d *costDraw) request(query string, heavy bool) AppRequest {
 		name string
 		ids  func() string
 	}{
-		{"$m", func() string { return "[" + d.users(objectsAtOnce, d.graph.anyone) + "]" }}, {"$t", func() string { return "[" + d.users(10, d.graph.anyone) + "]" }},
+		{"$m", func() string { return "[" + d.users(100, d.graph.anyone) + "]" }}, {"$t", func() string { return "[" + d.users(10, d.graph.anyone) + "]" }},
 		{"$f", func() string { return "[" + d.users(10, d.graph.pickPopular) + "]" }}, {"$o", func() string { return d.users(1, d.graph.anyone) }},
 	} {
 		for strings.Contains(query, some.name) {

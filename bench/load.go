@@ -238,10 +238,7 @@ func (l Latencies) Percentile(p float64) time.Duration {
 	if len(l) == 0 {
 		return 0
 	}
-	rank := int(p / 100 * float64(len(l)))
-	if float64(rank) < p/100*float64(len(l)) {
-		rank++
-	}
+	rank := int(math.Ceil(p / 100 * float64(len(l))))
 	return l[min(max(rank, 1), len(l))-1]
 }
 

@@ -175,12 +175,10 @@ func (s *mixed) draw() mixedRequest {
 			q.with = s.graph.ID(s.oneToLeave(q.user))
 		case updateLink:
 			q.user = s.byRank(s.linkWrites, writesByDegree)
-			kept := s.kept(q.user)
-			for kept == 0 { // it has no follow that stays
+			for s.kept(q.user) == 0 { // it has no follow that stays
 				q.user = s.shuffled[s.random.IntN(s.lasting)]
-				kept = s.kept(q.user)
 			}
-			q.with = s.graph.ID(kept)
+			q.with = s.graph.ID(s.kept(q.user))
 		case updateNode:
 			q.user = s.byRank(s.nodeUpdates, 0)
 		case addNode:
@@ -281,7 +279,7 @@ func (q *mixedRequest) appendBody(body []byte) []byte {
 	a := Arguments{With: q.with, To: q.to, Name: q.name}
 	switch q.op {
 	case addNode:
-		a.ID, a.Handle = q.id, q.handle()
+		a.ID, a.Handle = q.id, fmt.Sprintf("new%d", q.id)
 	case getList, getNode, countLinks, getLinks:
 		a.ID = q.id
 	}
@@ -318,5 +316,3 @@ func (q *mixedRequest) end() {
 		q.link.ended = time.Now()
 	}
 }
-
-func (q *mixedRequest) handle() string { return fmt.Sprintf("new%d", q.id) }

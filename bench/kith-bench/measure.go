@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,13 +102,10 @@ func (c *BenchAppCmd) Run(ctx context.Context, k *kong.Context) error {
 
 // known writes the sum of two figures, of which the second may be unknown.
 func known(format string, a, b *float64) string {
-	switch {
-	case a == nil:
+	if a == nil {
 		return "?"
-	case b == nil:
-		return fmt.Sprintf(format, *a)
 	}
-	return fmt.Sprintf(format, *a+*b)
+	return fmt.Sprintf(format, *a+*cmp.Or(b, new(float64)))
 }
 
 // BenchFairCmd is `kith bench fair`.

@@ -178,10 +178,8 @@ func (s *Size) Ratio(c *Cell) float64 {
 // Questions lists what was asked, in the order of asking.
 func (s *Size) Questions() []string {
 	var names []string
-	seen := map[string]bool{}
 	for _, c := range s.Cells {
-		if !seen[c.Question] {
-			seen[c.Question] = true
+		if !slices.Contains(names, c.Question) {
 			names = append(names, c.Question)
 		}
 	}

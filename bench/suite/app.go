@@ -111,12 +111,9 @@ func (r *run) app(ctx context.Context, pair []*subject, graph *bench.Graph, oper
 	return all, nil
 }
 
-// answersCompared is how many answers of both are compared before anything is timed.
-const answersCompared = 300
-
-// sameAnswers asks the baseline and Kith the same. The first difference of their data is an error.
+// sameAnswers asks the baseline and Kith the same, 300 times. The first difference of their data is an error.
 func sameAnswers(ctx context.Context, app *bench.App, seed uint64, baseline, kith string) error {
-	return app.Ask(seed, answersCompared, func(q bench.AppRequest) ([]byte, error) {
+	return app.Ask(seed, 300, func(q bench.AppRequest) ([]byte, error) {
 		text, data, err := askOnce(ctx, kith, q)
 		if err != nil {
 			return nil, fmt.Errorf("asking Kith: %w", err)

@@ -210,14 +210,6 @@ func measureDear(ctx context.Context, p *program, probe bench.DearProbe) (c Cost
 	return c, err
 }
 
-// leastCPU is how many seconds of CPU a measurement takes, at least, for its time: more if the counter is exact to 10 ms only.
-func leastCPU(d time.Duration, exact bool) float64 {
-	if exact {
-		return min(d.Seconds(), 0.2)
-	}
-	return min(max(5*d.Seconds(), 0.05), 0.2)
-}
-
 // measureCost asks until a time is over, and until the gateway has used enough CPU. Each request is asked once before.
 func measureCost(ctx context.Context, p *program, probe bench.CostProbe, atLeast time.Duration) (c Cost, err error) {
 	c.Name, c.Query = probe.Name, probe.Requests[0].Operation
@@ -231,31 +223,30 @@ func measureCost(ctx context.Context, p *program, probe bench.CostProbe, atLeast
 		total += cost
 	}
 	c.Cost = total / float64(len(probe.Requests))
-	enough := func(n int, used float64, since time.Time, exact bool) bool {
+	enough := func(n int, used float64, since time.Time) bool {
 		if len(probe.Requests) == 1 { // one of many; one that takes long is not judged by what else went on at its moment
 			return n > 0 && used/float64(n) < 0.1 || n >= 10
 		}
-		return n > 0 && (atLeast == 0 || time.Since(since) >= atLeast && used >= leastCPU(atLeast, exact))
+		return n > 0 && (atLeast == 0 || time.Since(since) >= atLeast && used >= min(atLeast.Seconds(), 0.2))
 	}
 	allocated := metricOf(ctx, p, "go_memstats_alloc_bytes_total", &err)
-	cpu, exact := p.cpu(ctx, &err)
+	cpu := p.cpu(ctx, &err)
 	n, began, used := 0, time.Now(), 0.0
-	for rounds := 1; err == nil && !enough(n, used, began, exact); rounds *= 2 { // the gateway's own counter takes some ms to read
+	for rounds := 1; err == nil && !enough(n, used, began); rounds *= 2 { // the gateway's own counter takes some ms to read
 		for i := range rounds * len(probe.Requests) {
 			if _, _, err = costOf(ctx, p.url, probe.Requests[i%len(probe.Requests)]); err != nil {
 				return c, err
 			}
 			n++
 		}
-		now, _ := p.cpu(ctx, &err)
-		used = now - cpu
+		used = p.cpu(ctx, &err) - cpu
 	}
 	c.CPU, c.Bytes = used*1e6/float64(n), (metricOf(ctx, p, "go_memstats_alloc_bytes_total", &err)-allocated)/float64(n)
 	return c, err
 }
 
 // cpu is how many seconds of CPU a gateway has used: exactly, as Linux's scheduler counts them for each thread, or else by its own counter.
-func (p *program) cpu(ctx context.Context, failed *error) (seconds float64, exact bool) {
+func (p *program) cpu(ctx context.Context, failed *error) (seconds float64) {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.PID()))
 	for _, thread := range threads {
 		var ns float64
@@ -265,10 +256,10 @@ func (p *program) cpu(ctx context.Context, failed *error) (seconds float64, exac
 		}
 		seconds += ns / 1e9
 	}
-	if len(threads) > 0 {
-		return seconds, true
+	if len(threads) == 0 {
+		seconds = metricOf(ctx, p, "process_cpu_seconds_total", failed)
 	}
-	return metricOf(ctx, p, "process_cpu_seconds_total", failed), false
+	return seconds
 }
 
 func metricOf(ctx context.Context, p *program, name string, failed *error) float64 {

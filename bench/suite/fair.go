@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -237,15 +238,11 @@ func answered(ctx context.Context, url string, q bench.AppRequest) (busy bool, e
 		return false, err
 	}
 	defer response.Body.Close()
-	text := make([]byte, 200)
-	n, err := io.ReadFull(response.Body, text)
-	if err == nil {
-		_, err = io.Copy(io.Discard, response.Body)
-	} else if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
+	body := bufio.NewReader(response.Body)
+	begin, _ := body.Peek(200) // it may be shorter
+	if busy = response.StatusCode == http.StatusServiceUnavailable; !busy && bytes.HasPrefix(begin, []byte(`{"errors"`)) {
+		return false, fmt.Errorf("status %d: %s", response.StatusCode, begin)
 	}
-	if busy = response.StatusCode == http.StatusServiceUnavailable; !busy && bytes.HasPrefix(text, []byte(`{"errors"`)) {
-		err = errors.Join(err, fmt.Errorf("status %d: %s", response.StatusCode, text[:n]))
-	}
+	_, err = io.Copy(io.Discard, body)
 	return busy, err
 }

@@ -86,9 +86,6 @@ func (r *severalRun) measureDeployments(ctx context.Context, into *report.Size) 
 	return nil
 }
 
-// writesSeen is how many writes are made to see after what time they are seen, if there is time for so many.
-const writesSeen = 200
-
 // seenByOthers renames users through the first gateway, while all are asked, and reads them through the last until it shows another name.
 func (r *severalRun) seenByOthers(ctx context.Context, d *deployment, into *report.Size) error {
 	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(r.secret))})
@@ -101,7 +98,7 @@ func (r *severalRun) seenByOthers(ctx context.Context, d *deployment, into *repo
 	load.Go(func() error { _, _ = r.askAll(asking, d, d.gateways, time.Hour); return nil })
 	defer func() { stop(); _ = load.Wait() }()
 	here, there := d.gateways[0].program.url, d.gateways[len(d.gateways)-1].program.url
-	took := make([]time.Duration, min(writesSeen, 20+int(r.Duration/(10*time.Millisecond))))
+	took := make([]time.Duration, min(200, 20+int(r.Duration/(10*time.Millisecond)))) // fewer in a short run
 	for i := range took {
 		id := r.graph.ID(1 + i)
 		token, _, err := issuer.Issue(id, 0)

@@ -82,11 +82,11 @@ func copyFile(path, to string) error {
 	}
 	defer from.Close()
 	into, err := os.Create(to)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = into.ReadFrom(from)
+		err = errors.Join(err, into.Close())
 	}
-	_, err = io.Copy(into, from)
-	return errors.Join(err, into.Close())
+	return err
 }
 
 // Fill makes all users of a graph in an empty store and imports the edges, which are generated
