@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -17,10 +18,7 @@ type HealthcheckCmd struct {
 
 // Validate is called by kong.
 func (c *HealthcheckCmd) Validate() error {
-	if err := CheckAddress(c.Addr); err != nil {
-		return Misset("addr", err)
-	}
-	return checkAdminAddr(c.AdminAddr)
+	return cmp.Or(Misset("addr", CheckAddress(c.Addr)), checkAdminAddr(c.AdminAddr))
 }
 
 // Run asks /healthz of the process with the same settings on this machine. It prints nothing if the answer is 200.

@@ -35,10 +35,7 @@ func Listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		err = unusable{fmt.Errorf("%s is taken by another program: stop it, or choose another port", addr)}
 	}
-	if err != nil {
-		return nil, Misset(flag, err)
-	}
-	return listener, nil
+	return listener, Misset(flag, err)
 }
 
 // listenAdmin listens on the address of --admin-addr, which is for operators; nil if there is none.
@@ -67,8 +64,5 @@ func checkAdminAddr(addr string) error {
 	if addr == "" {
 		return nil
 	}
-	if err := CheckAddress(addr); err != nil {
-		return Misset("admin-addr", err)
-	}
-	return nil
+	return Misset("admin-addr", CheckAddress(addr))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,16 +194,9 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 			}
 		},
 	}).Run(ctx)
-	if shown := c.report(k.Stdout, report, listed); err == nil {
-		err = shown
-	}
-	if saved := reconcile.SaveStatus(context.WithoutCancel(ctx), store, metrics.Status(reconcile.ModeIncremental, time.Now())); err == nil {
-		err = saved
-	}
-	if err == nil {
-		err = leftOver(report.Left(), c.Repair)
-	}
-	return err
+	return cmp.Or(err, c.report(k.Stdout, report, listed),
+		reconcile.SaveStatus(context.WithoutCancel(ctx), store, metrics.Status(reconcile.ModeIncremental, time.Now())),
+		leftOver(report.Left(), c.Repair))
 }
 
 func (c *ReconcileIncrementalCmd) report(out io.Writer, r reconcile.IncrementalReport, listed []reconcile.Finding) error {

@@ -74,13 +74,7 @@ func (c *ServeCmd) shape() shape {
 func (s shape) isWhole() bool { return len(s.without) == 0 && s.prefix == "" }
 
 func (s shape) check() error {
-	if err := sdl.CheckParts(s.without); err != nil {
-		return Misset("without", err)
-	}
-	if err := sdl.CheckPrefix(s.prefix); err != nil {
-		return Misset("type-prefix", err)
-	}
-	return nil
+	return cmp.Or(Misset("without", sdl.CheckParts(s.without)), Misset("type-prefix", sdl.CheckPrefix(s.prefix)))
 }
 
 // schema is the schema for operators or for everybody, with our own names.

@@ -134,36 +134,29 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 
 // check refuses settings that cannot be right, before anything is opened.
 func (c *ServeCmd) check() (err error) {
-	if c.declared, err = declared.Read(c.Relations); err != nil {
-		return Misset("relations", err)
-	}
-	if err := c.shape().check(); err != nil {
+	c.declared, err = declared.Read(c.Relations)
+	if err := cmp.Or(Misset("relations", err), c.shape().check()); err != nil {
 		return err
 	}
 	if c.Trusted == "" && c.OnlyTrusted != string(documents.TrustAll) {
 		return Misset("only-trusted", errors.New("it needs --trusted-documents"))
 	}
-	if err := CheckAddress(c.Addr); err != nil {
-		return Misset("addr", err)
-	}
-	if err := checkAdminAddr(c.AdminAddr); err != nil {
+	if err := cmp.Or(Misset("addr", CheckAddress(c.Addr)), checkAdminAddr(c.AdminAddr)); err != nil {
 		return err
 	}
 	for _, origin := range c.CORSOrigin {
-		if err := CheckOrigin(origin); err != nil {
-			return Misset("cors-origin", err)
+		if err := Misset("cors-origin", CheckOrigin(origin)); err != nil {
+			return err
 		}
 	}
 	if err := CheckOrigin(c.PublicURL); c.PublicURL != "" && (err != nil || strings.Contains(c.PublicURL, "*")) {
 		return Misset("public-url", cmp.Or(err, errors.New("it names one origin, without *")))
 	}
-	if err := checkHeaders(c.CORSHeader); err != nil {
-		return Misset("cors-header", err)
+	err = checkHeaders(c.CORSHeader)
+	if err == nil && len(c.CORSHeader) > 0 && len(c.CORSOrigin) == 0 {
+		err = errors.New("it needs --cors-origin")
 	}
-	if len(c.CORSHeader) > 0 && len(c.CORSOrigin) == 0 {
-		return Misset("cors-header", errors.New("it needs --cors-origin"))
-	}
-	return nil
+	return Misset("cors-header", err)
 }
 
 // requestID finds the id for comments in statements, which are not prepared then and take longer; nil for none.

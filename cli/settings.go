@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,18 +50,12 @@ type Preparer interface {
 
 // Check refuses settings that cannot be right, before anything is opened.
 func (s *Settings) Check() error {
-	if err := sqlstore.Check(s.Store); err != nil {
-		return Misset("store", err)
-	}
+	var redis error
 	if s.Redis != "" {
-		if err := cluster.CheckRedis(s.Redis); err != nil {
-			return Misset("redis", err)
-		}
+		redis = cluster.CheckRedis(s.Redis)
 	}
-	if name, err := s.StoreSettings.check(s.Store, s.Redis); err != nil {
-		return Misset(name, err)
-	}
-	return nil
+	name, err := s.StoreSettings.check(s.Store, s.Redis)
+	return cmp.Or(Misset("store", sqlstore.Check(s.Store)), Misset("redis", redis), Misset(name, err))
 }
 
 // OpenStore opens the store, which the caller closes, and takes over its settings. cfg is what the settings do not say.
@@ -110,22 +105,22 @@ func (s *Settings) askForRedis(ctx context.Context, store *sqlstore.Store) error
 // sameRedis compares the Redis with that of the processes on the store. See [cluster.Redis.Agree].
 func sameRedis(ctx context.Context, redis *cluster.Redis, store *sqlstore.Store, onlyAsk bool) error {
 	err := redis.Agree(ctx, store, onlyAsk)
-	if err != nil && !errors.Is(err, cluster.ErrOtherRedis) {
-		return Misset("store", err)
+	if errors.Is(err, cluster.ErrOtherRedis) {
+		return err
 	}
-	return err
+	return Misset("store", err)
 }
 
 // forgetAll has the gateways forget what they know: more has changed than could be reported.
 func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
-	if err := s.cluster().ForgetAll(ctx, store); err != nil {
-		return Misset("redis", err)
-	}
-	return nil
+	return Misset("redis", s.cluster().ForgetAll(ctx, store))
 }
 
-// Misset says which setting an error comes from, by flag and variable.
+// Misset says which setting an error comes from, by flag and variable. Without an error it is nil.
 func Misset(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("--%s (KITH_%s): %w", flag, variable(flag), err)
 }
 

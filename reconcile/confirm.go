@@ -35,8 +35,9 @@ func confirm(ctx context.Context, store storage.Answerer, edges []*halves, wait 
 				return nil, 0, nil, err
 			}
 		}
-		rows, failed := readSurely(ctx, store, storage.Each(edges, func(h *halves) Key { return h.key }))
-		if failed != nil {
+		keys := storage.Each(edges, func(h *halves) Key { return h.key })
+		var rows []storage.Result[bothRows]
+		if failed := whileAway(ctx, func() error { rows = readBoth(ctx, store, keys); return errorOf(rows) }); failed != nil {
 			err = failed
 		}
 		var open []*halves
@@ -59,15 +60,6 @@ func confirm(ctx context.Context, store storage.Answerer, edges []*halves, wait 
 		edges, before = open, differed
 	}
 	return found, len(edges), unread, err
-}
-
-// readSurely is readBoth, retried while a shard does not answer in time.
-func readSurely(ctx context.Context, store storage.Answerer, keys []Key) (rows []storage.Result[bothRows], err error) {
-	err = whileAway(ctx, func() error {
-		rows = readBoth(ctx, store, keys)
-		return errorOf(rows)
-	})
-	return rows, err
 }
 
 // whileAway retries a read while a shard does not answer in time.

@@ -175,9 +175,7 @@ func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, in
 	for p := range forward {
 		suspects = append(suspects, p)
 	}
-	slices.SortFunc(suspects, func(a, b storage.Pair) int {
-		return sides[1].Compare(a, b)
-	})
+	slices.SortFunc(suspects, sides[1].Compare)
 	return KeysOf(sides[0], slices.Compact(suspects)), read, nil
 }
 

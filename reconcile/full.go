@@ -107,7 +107,9 @@ func (c FullConfig) withDefaults() FullConfig {
 // that has it (see [walk]). Its report includes what was found before, and so does the [Status]
 // that it saves at its end. When the context ends, so does the scan, with the context's error.
 func Full(ctx context.Context, cfg FullConfig) (Report, error) {
-	f := newFull(cfg)
+	cfg = cfg.withDefaults()
+	f := &full{cfg: cfg, pace: sleep.Throttle{Load: cfg.MaxLoad}, began: time.Now()}
+	f.store = paced{cfg.Store, f.pace}
 	if err := f.begin(ctx); err != nil {
 		return Report{}, err
 	}
@@ -138,13 +140,6 @@ type full struct {
 	slices int   // how many there are, once the digests are in
 	behind int64 // work done on the pairs before, see [full.progress]
 	meter  meter
-}
-
-func newFull(cfg FullConfig) *full {
-	cfg = cfg.withDefaults()
-	f := &full{cfg: cfg, pace: sleep.Throttle{Load: cfg.MaxLoad}, began: time.Now()}
-	f.store = paced{cfg.Store, f.pace}
-	return f
 }
 
 // begin finds out where to continue, and what there is to do.

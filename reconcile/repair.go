@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,7 @@ func RepairEdges(ctx context.Context, store RepairStore, keys []Key) (all Repair
 		all.Rows += m.Rows
 		all.Left = append(all.Left, m.Left...)
 		all.After = append(all.After, m.After...)
-		if err == nil {
-			err = failed
-		}
+		err = cmp.Or(err, failed)
 	}
 	return all, err
 }

@@ -222,7 +222,8 @@ func (e *Export) shard(ctx context.Context, store Store, shard int) error {
 	if err := e.folder.sync(); err != nil {
 		return err
 	}
-	e.manifest.Done = insert(e.manifest.Done, done)
+	e.manifest.Done = append(e.manifest.Done, done)
+	slices.SortFunc(e.manifest.Done, func(a, b graphfile.ExportPart) int { return cmp.Compare(a.Part, b.Part) })
 	return e.folder.save(e.manifest)
 }
 
@@ -380,10 +381,4 @@ func rangesOf(buckets storage.Choice) (ranges []storage.BucketRange) {
 		}
 	}
 	return ranges
-}
-
-// insert keeps parts ascending.
-func insert(parts []graphfile.ExportPart, p graphfile.ExportPart) []graphfile.ExportPart {
-	at, _ := slices.BinarySearchFunc(parts, p, func(a, b graphfile.ExportPart) int { return cmp.Compare(a.Part, b.Part) })
-	return slices.Insert(parts, at, p)
 }

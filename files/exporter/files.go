@@ -98,19 +98,12 @@ func (s *partFiles) file(kind graphfile.Kind) (*file, error) {
 		return nil, err
 	}
 	s.files[kind] = p
-	head, err := s.head(kind)
-	if err != nil {
-		return nil, err
+	header := kind.Header()
+	if header == nil {
+		return p, p.write(graphfile.AppendHead(nil, graphfile.Relation(kind)))
 	}
-	return p, p.write(head)
-}
-
-// head is the line that says what a file holds.
-func (s *partFiles) head(kind graphfile.Kind) ([]byte, error) {
-	if header := kind.Header(); header != nil {
-		return s.encode(header)
-	}
-	return graphfile.AppendHead(nil, graphfile.Relation(kind)), nil
+	head, err := s.encode(header)
+	return p, cmp.Or(err, p.write(head))
 }
 
 // finish gives all files their names, and lists them by name.

@@ -175,7 +175,7 @@ func cut(line []byte) (field, rest []byte, comma bool) {
 		}
 	}
 	end := begin
-	for end < len(line) && !IsBlank(line[end]) && line[end] != ',' {
+	for end < len(line) && !isBlank(line[end]) && line[end] != ',' {
 		end++
 	}
 	rest, comma = separated(line[end:])
@@ -184,7 +184,7 @@ func cut(line []byte) (field, rest []byte, comma bool) {
 
 // cutQuoted is [cut] for a field in quotes, which lies from begin to end. Behind the quote comes a separator.
 func cutQuoted(line []byte, begin, end int) (field, rest []byte, comma bool) {
-	if behind := line[end+1:]; len(behind) > 0 && !IsBlank(behind[0]) && behind[0] != ',' {
+	if behind := line[end+1:]; len(behind) > 0 && !isBlank(behind[0]) && behind[0] != ',' {
 		return line[begin-1:], nil, false // no id and no time is like that
 	}
 	rest, comma = separated(line[end+1:])
@@ -201,14 +201,14 @@ func separated(text []byte) (rest []byte, comma bool) {
 }
 
 func skipBlanks(line []byte, i int) int {
-	for i < len(line) && IsBlank(line[i]) {
+	for i < len(line) && isBlank(line[i]) {
 		i++
 	}
 	return i
 }
 
-// IsBlank counts line ends among the blanks, so that CRLF files need no care.
-func IsBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+// isBlank counts line ends among the blanks, so that CRLF files need no care.
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // ParseID reads the canonical decimal text of an id. Other spellings (a sign,
 // leading zeros) are refused, as everywhere in Kith.

@@ -90,7 +90,7 @@ type run struct {
 	resumed     bool                    // whether an earlier run left a checkpoint
 	users       map[storage.UserID]bool // true: exists; false: could not be made
 	began       time.Time               // of this run
-	ending      <-chan struct{}         // closed when the import is interrupted
+	ending      func() error            // not nil when the import is interrupted
 	refusals    int                     // how many users could not be made
 	reported    int                     // problems so far
 
@@ -144,7 +144,7 @@ func Run(ctx context.Context, store storage.Store, config Config) (Report, error
 // [ErrInterrupted]. If the store afterwards holds nothing of what the files say, the error is
 // [ErrNothing].
 func (i *Import) Run(ctx context.Context, store storage.Store) (report Report, err error) {
-	im := &run{Config: i.config, inputs: i.inputs, store: store, pace: sleep.Throttle{Load: cmp.Or(i.config.MaxLoad, 1)}, users: map[storage.UserID]bool{}, began: time.Now(), ending: ctx.Done()}
+	im := &run{Config: i.config, inputs: i.inputs, store: store, pace: sleep.Throttle{Load: cmp.Or(i.config.MaxLoad, 1)}, users: map[storage.UserID]bool{}, began: time.Now(), ending: ctx.Err}
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}
@@ -229,14 +229,7 @@ func (im *run) stopped() error {
 }
 
 // canStop reports that the import has been interrupted and that its checkpoint says which chunk is to be completed.
-func (im *run) canStop() bool {
-	select {
-	case <-im.ending:
-		return im.key != ""
-	default:
-		return false
-	}
-}
+func (im *run) canStop() bool { return im.key != "" && im.ending() != nil }
 
 // pause records what is done while no chunk is being written, so that no chunk is written again.
 func (im *run) pause(ctx context.Context) error {

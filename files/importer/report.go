@@ -1,13 +1,12 @@
 package importer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"time"
-
-	"kith/files/graphfile"
 )
 
 // ErrMalformed: a line cannot be read and the import is strict.
@@ -102,13 +101,11 @@ const maxExcerpt = 60
 // excerpt quotes the beginning of a line, so that it fits in a message and cannot
 // disturb a terminal.
 func excerpt(line []byte) string {
-	for len(line) > 0 && graphfile.IsBlank(line[len(line)-1]) {
-		line = line[:len(line)-1]
-	}
-	if len(line) == 0 {
+	line = bytes.TrimRight(line, " \t\r\n")
+	switch {
+	case len(line) == 0:
 		return ""
-	}
-	if len(line) > maxExcerpt {
+	case len(line) > maxExcerpt:
 		return strconv.QuoteToASCII(string(line[:maxExcerpt])) + "…"
 	}
 	return strconv.QuoteToASCII(string(line))

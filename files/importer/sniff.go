@@ -42,7 +42,7 @@ func (in *input) sniff(s *stream) error {
 		in.header, in.heading = bytes.Clone(line), h
 		return nil
 	}
-	if len(line) == 0 || !in.namedCSV() {
+	if len(line) == 0 || filepath.Ext(strings.TrimSuffix(strings.ToLower(in.name), ".gz")) != ".csv" {
 		return nil
 	}
 	edges, users := s.count()
@@ -79,11 +79,6 @@ func (s *stream) count() (edges, users int) {
 		}
 	}
 	return edges, users
-}
-
-func (in *input) namedCSV() bool {
-	name := strings.TrimSuffix(strings.ToLower(in.name), ".gz")
-	return filepath.Ext(name) == ".csv"
 }
 
 // firstLine looks ahead to the first line that is neither empty nor a comment, without
