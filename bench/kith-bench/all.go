@@ -81,9 +81,6 @@ func asking(users, follows, mixedUsers int, names []string) (config suite.Config
 	return config, nil
 }
 
-// measuring is [suite.Run], or a function of the same kind.
-type measuring func(context.Context, suite.Config) (report.Size, report.Machine, error)
-
 // configured completes the configuration, and runs.
 func (f *benchFlags) configured(k *kong.Context, config suite.Config, run func(suite.Config) error) (err error) {
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
@@ -105,7 +102,9 @@ func (f *benchFlags) configured(k *kong.Context, config suite.Config, run func(s
 }
 
 // measure measures and reports.
-func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config, run measuring) error {
+func (f *benchFlags) measure(
+	ctx context.Context, k *kong.Context, kind string, config suite.Config, run func(context.Context, suite.Config) (report.Size, report.Machine, error),
+) error {
 	r := report.Report{
 		Kind: kind, Command: f.command(k), Date: time.Now().UTC().Format(time.DateOnly),
 		Connections: f.Connections, Rounds: f.Rounds, Seconds: f.Duration.Seconds(),
