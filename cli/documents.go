@@ -19,8 +19,5 @@ func (c *ServeCmd) trustedDocuments() (*trusted.Documents, error) {
 		}
 	}
 	documents, err := trusted.Load(trusted.Folder(c.Trusted), c.shape().schemas(nil), c.limits(), app)
-	if err != nil {
-		return nil, Misset("trusted-documents", err)
-	}
-	return documents, nil
+	return documents, Misset("trusted-documents", err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -27,11 +28,7 @@ func (c *MigrateCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Con
 		return err
 	}
 	if c.JSON() {
-		list := []migrated{}
-		for _, m := range shards {
-			list = append(list, migrated{m.Shard, m.Name, m.Version})
-		}
-		return WriteJSON(k.Stdout, list)
+		return WriteJSON(k.Stdout, storage.Each(shards, func(m sqlstore.Migrated) migrated { return migrated{m.Shard, m.Name, m.Version} }))
 	}
 	for _, m := range shards {
 		fmt.Fprintf(k.Stdout, "shard %d  %s  version %d\n", m.Shard, printable(m.Name), m.Version)
