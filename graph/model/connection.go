@@ -33,13 +33,7 @@ type RelationEdge struct {
 }
 
 // Until is nil for never.
-func (e *RelationEdge) Until() *time.Time {
-	if e.Detail.EndsAt == 0 {
-		return nil
-	}
-	t := e.Detail.EndsAt.Time()
-	return &t
-}
+func (e *RelationEdge) Until() *time.Time { return moment(e.Detail.EndsAt) }
 
 // Attributes is nil if there are none.
 func (e *RelationEdge) Attributes() *storage.Attributes {

@@ -28,13 +28,7 @@ func (p *Post) Text() string         { return p.Row.Text }
 func (p *Post) CreatedAt() time.Time { return p.Row.CreatedAt.Time() }
 
 // EditedAt is nil for a post that was never edited.
-func (p *Post) EditedAt() *time.Time {
-	if p.Row.EditedAt == 0 {
-		return nil
-	}
-	t := p.Row.EditedAt.Time()
-	return &t
-}
+func (p *Post) EditedAt() *time.Time { return moment(p.Row.EditedAt) }
 
 func (p *Post) Attributes() storage.Attributes { return p.Row.Attributes }
 

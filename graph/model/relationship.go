@@ -77,11 +77,10 @@ func (r *Relationship) Muted() *MuteScope {
 
 // MutedUntil is nil for never.
 func (r *Relationship) MutedUntil() *time.Time {
-	if r.Mute == nil || r.Mute.EndsAt == 0 {
+	if r.Mute == nil {
 		return nil
 	}
-	t := r.Mute.EndsAt.Time()
-	return &t
+	return moment(r.Mute.EndsAt)
 }
 
 // FirstFollowedAt is nil unless the mark has been read, and there is a follow.
@@ -128,6 +127,5 @@ func since(e storage.Edge) *time.Time {
 	if e.Type != storage.Following {
 		return nil
 	}
-	t := e.UpdateTime.Time()
-	return &t
+	return new(e.UpdateTime.Time())
 }

@@ -71,8 +71,7 @@ func (r *Request) ExpiresAt() *time.Time {
 	if r.Row.Kind == RequestKindFollow || r.State() != RequestStatePending {
 		return nil
 	}
-	t := r.expiry()
-	return &t
+	return new(r.expiry())
 }
 
 func (r *Request) expiry() time.Time { return r.Row.UpdateTime.Time().Add(r.TTL) }

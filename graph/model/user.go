@@ -32,29 +32,16 @@ func (u *User) Locked() bool         { return u.Row.Locked }
 
 func (u *User) Attributes() storage.Attributes { return u.Row.Attributes }
 
-// PostCount fails when the user's shard did not answer.
-func (u *User) PostCount() (int32, error) { return int32(u.Counts.Value.Posts), u.Counts.Err }
+// The counts fail when the user's shard did not answer, and FriendCount also when it is not known whether its lists are open.
 
-// FavoritesGivenCount and FavoritesReceivedCount fail when the user's shard did not answer.
-func (u *User) FavoritesGivenCount() (int32, error) {
-	return int32(u.Counts.Value.Favorites), u.Counts.Err
-}
-func (u *User) FavoritesReceivedCount() (int32, error) {
-	return int32(u.Counts.Value.Favorited), u.Counts.Err
-}
+func (u *User) PostCount() (int32, error)              { return u.count(u.Counts.Value.Posts) }
+func (u *User) FavoritesGivenCount() (int32, error)    { return u.count(u.Counts.Value.Favorites) }
+func (u *User) FavoritesReceivedCount() (int32, error) { return u.count(u.Counts.Value.Favorited) }
+func (u *User) FollowingCount() (int32, error)         { return u.count(u.Counts.Value.Following) }
+func (u *User) FollowerCount() (int32, error)          { return u.count(u.Counts.Value.Follower) }
+func (u *User) FriendCount() (*int32, error)           { return u.Friends.Value, u.Friends.Err }
 
-// FriendCount fails when the user's shard did not answer, or whether its lists are open is not known.
-func (u *User) FriendCount() (*int32, error) { return u.Friends.Value, u.Friends.Err }
-
-// FollowingCount fails when the user's shard did not answer.
-func (u *User) FollowingCount() (int32, error) {
-	return int32(u.Counts.Value.Following), u.Counts.Err
-}
-
-// FollowerCount fails when the user's shard did not answer.
-func (u *User) FollowerCount() (int32, error) {
-	return int32(u.Counts.Value.Follower), u.Counts.Err
-}
+func (u *User) count(n int64) (int32, error) { return int32(n), u.Counts.Err }
 
 // ListVisibility says who may see the user's lists.
 func (u *User) ListVisibility() *ListVisibility {
@@ -71,9 +58,18 @@ func visibility(v storage.Visibility) Visibility {
 	return VisibilityNobody
 }
 
+// optional is a text, nil for an empty one.
 func optional(text string) *string {
 	if text == "" {
 		return nil
 	}
 	return &text
+}
+
+// moment is a time, nil for 0.
+func moment(at storage.Micros) *time.Time {
+	if at == 0 {
+		return nil
+	}
+	return new(at.Time())
 }
