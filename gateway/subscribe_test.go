@@ -148,7 +148,9 @@ func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model
 func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.UserConnection, error) {
 	set, _ := ctx.Value(loaderKey{}).(int64)
 	viewer, _ := ctx.Value(viewerKey{}).(string)
-	return &model.UserConnection{Edges: []*model.UserEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil
+	c := new(model.UserConnection)
+	c.Edges = []*model.UserEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}
+	return c, nil
 }
 
 // Viewer waits for hold.

@@ -64,13 +64,14 @@ func (r viewerFields) Activity(ctx context.Context, obj *model.Viewer, _ *int32,
 	if end != (social.ActivityMark{}) || len(groups) == 0 {
 		next = func(seal *cursor.Sealer) string { return spellActivity(seal, end) }
 	}
-	c.PageInfo = prefetch.PageInfo(r.Cursors, cursors, more, next)
-	c.Nodes = make([]*model.Activity, len(groups))
+	nodes := make([]*model.Activity, len(groups))
 	if items := f.Below[0].Items; items != nil {
 		prefetch.Fetch(ctx, prefetch.RowsOn(groups, items))
-		c.Nodes = activityOf(ctx, viewer, groups, items, prefetch.ItemPaths(ctx, f))
+		nodes = activityOf(ctx, viewer, groups, items, prefetch.ItemPaths(ctx, f))
 	}
-	c.Edges = prefetch.Edges(len(groups), func(i int) model.ActivityEdge { return model.ActivityEdge{Cursor: cursors[i], Node: c.Nodes[i]} })
+	c.Page = prefetch.PageOf(prefetch.PageInfo(r.Cursors, cursors, more, next), nodes, func(i int) model.ActivityEdge {
+		return model.ActivityEdge{Cursor: cursors[i], Node: nodes[i]}
+	})
 	return c, nil
 }
 

@@ -64,10 +64,7 @@ func (userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *s
 		posts := storage.Each(postsOfFavorites(p.Rows), func(id storage.PostID) storage.Post { return l.Load(id).Value })
 		nodes = postsOf(ctx, posts, items, prefetch.ItemPaths(ctx, f))
 	}
-	return &model.FavoriteConnection{
-		PageInfo: p.Info, Nodes: nodes,
-		Edges: prefetch.Edges(len(nodes), func(i int) model.FavoriteEdge { return favoriteEdge(p.Rows[i], nodes[i]) }),
-	}, nil
+	return &model.FavoriteConnection{Page: prefetch.PageOf(p.Info, nodes, func(i int) model.FavoriteEdge { return favoriteEdge(p.Rows[i], nodes[i]) })}, nil
 }
 
 func favoriteEdge(row storage.Edge, node *model.Post) model.FavoriteEdge {

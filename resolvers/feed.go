@@ -51,8 +51,7 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	}
 	rows := prefetch.PageOfPlaces(r.Cursors, cursor.Feed, page.Page, storage.Post.Place)
 	rows.Complete = page.Complete
-	posts := postConnection(ctx, f, rows)
-	c.Edges, c.Nodes, c.PageInfo, c.Complete = posts.Edges, posts.Nodes, posts.PageInfo, page.Complete
+	c.Page, c.Complete = postConnection(ctx, f, rows).Page, page.Complete
 	return c, nil
 }
 

@@ -138,7 +138,7 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 	shown := social.Page[storage.ModerationEntry]{Rows: rows[:min(len(rows), args.Size)], More: len(rows) > args.Size}
 	p := prefetch.PageOfPlaces(r.Cursors, cursor.Moderation, shown, storage.ModerationEntry.Place)
 	nodes := storage.Each(p.Rows, moderationEntry)
-	return &model.ModerationConnection{PageInfo: p.Info, Nodes: nodes, Edges: prefetch.Edges(len(nodes), func(i int) model.ModerationEdge {
+	return &model.ModerationConnection{Page: prefetch.PageOf(p.Info, nodes, func(i int) model.ModerationEdge {
 		return model.ModerationEdge{Cursor: p.Cursors[i], Node: nodes[i]}
 	})}, nil
 }

@@ -151,10 +151,7 @@ func postConnection(ctx context.Context, f *selections.Field, p *prefetch.Page[s
 	if items := f.Below[0].Items; items != nil {
 		nodes = postsOf(ctx, p.Rows, items, prefetch.ItemPaths(ctx, f))
 	}
-	return &model.PostConnection{
-		PageInfo: p.Info, Nodes: nodes,
-		Edges: prefetch.Edges(len(nodes), func(i int) model.PostEdge { return model.PostEdge{Cursor: p.Cursors[i], Node: nodes[i]} }),
-	}
+	return &model.PostConnection{Page: prefetch.PageOf(p.Info, nodes, func(i int) model.PostEdge { return model.PostEdge{Cursor: p.Cursors[i], Node: nodes[i]} })}
 }
 
 // LatestPosts is one look-up on all shards; there are more look-ups only if many of the newest posts are hidden.
@@ -203,10 +200,7 @@ func (postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *st
 		return nil, err
 	}
 	nodes := commentsOf(ctx, p.Rows, f.Below[0].Items, prefetch.ItemPaths(ctx, f))
-	return &model.CommentConnection{
-		PageInfo: p.Info, Nodes: nodes,
-		Edges: prefetch.Edges(len(nodes), func(i int) model.CommentEdge { return commentEdge(nodes[i].Row, nodes[i]) }),
-	}, nil
+	return &model.CommentConnection{Page: prefetch.PageOf(p.Info, nodes, func(i int) model.CommentEdge { return commentEdge(nodes[i].Row, nodes[i]) })}, nil
 }
 
 func commentEdge(row storage.Comment, node *model.Comment) model.CommentEdge {

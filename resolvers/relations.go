@@ -154,9 +154,9 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 func relationsOn(ctx context.Context, f *selections.Field, p *userPage, side storage.Side) (*model.RelationConnection, error) {
 	prefetch.Explain(ctx, p)
 	made := p.Made.(*edgesRead)
-	c := &model.RelationConnection{UserPage: model.UserPage{Nodes: make([]*model.User, len(made.edges)), Complete: p.Complete, Total: p.Total, PageInfo: p.Info}}
+	nodes := make([]*model.User, len(made.edges))
 	if items := f.Below[0].Items; items != nil && len(p.Rows) > 0 {
-		c.Nodes = usersOf(ctx, prefetch.Users{IDs: p.Rows, Exist: true, On: items}, prefetch.ItemPaths(ctx, f))
+		nodes = usersOf(ctx, prefetch.Users{IDs: p.Rows, Exist: true, On: items}, prefetch.ItemPaths(ctx, f))
 	}
 	details := make([]storage.Result[storage.Detail], len(made.edges))
 	if prefetch.PageNeedsOf(f).Details {
@@ -167,8 +167,10 @@ func relationsOn(ctx context.Context, f *selections.Field, p *userPage, side sto
 			return nil, d.Err
 		}
 	}
-	c.Edges = prefetch.Edges(len(made.edges), func(i int) model.RelationEdge {
-		return relationEdge(*made.kind, side, made.edges[i], details[i].Value, p.Cursors[i], c.Nodes[i])
+	c := &model.RelationConnection{}
+	c.Complete, c.Total = p.Complete, p.Total
+	c.Page = prefetch.PageOf(p.Info, nodes, func(i int) model.RelationEdge {
+		return relationEdge(*made.kind, side, made.edges[i], details[i].Value, p.Cursors[i], nodes[i])
 	})
 	return c, nil
 }

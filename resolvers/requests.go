@@ -274,12 +274,10 @@ func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind mode
 		prefetch.Fetch(ctx, prefetch.RowsOn(rows, items))
 		nodes = r.requestsOf(ctx, rows, items, prefetch.ItemPaths(ctx, f))
 	}
-	return &model.RequestConnection{
-		Complete: page.Complete, Total: page.Total, PageInfo: page.Info, Nodes: nodes,
-		Edges: prefetch.Edges(len(nodes), func(i int) model.RequestEdge {
-			return model.RequestEdge{Cursor: page.Cursors[i], Node: nodes[i]}
-		}),
-	}, nil
+	c := &model.RequestConnection{}
+	c.Complete, c.Total = page.Complete, page.Total
+	c.Page = prefetch.PageOf(page.Info, nodes, func(i int) model.RequestEdge { return model.RequestEdge{Cursor: page.Cursors[i], Node: nodes[i]} })
+	return c, nil
 }
 
 // requestList is the list of a user's requests that are now in a state.

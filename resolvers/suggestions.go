@@ -153,11 +153,11 @@ func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int
 	nodes, places := nodesOn(ctx, f, p)
 	s := p.Made.(*suggested)
 	return &model.SuggestionConnection{
-		Nodes: nodes, Complete: p.Complete, PageInfo: p.Info,
+		Complete: p.Complete,
 		Excluded: &model.SuggestionExclusions{
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
 		},
-		Edges: prefetch.Edges(len(nodes), func(i int) model.SuggestionEdge {
+		Page: prefetch.PageOf(p.Info, nodes, func(i int) model.SuggestionEdge {
 			one := s.Suggestions.Suggestions[places[i]]
 			reason := model.SuggestionReasonFollowedByFollowings
 			switch {

@@ -185,7 +185,7 @@ func (userFields) Lists(ctx context.Context, obj *model.User, _ *int32, _ *strin
 		p = &prefetch.Page[storage.UserList]{Info: &model.PageInfo{}}
 	}
 	nodes := storage.Each(p.Rows, func(l storage.UserList) *model.List { return &model.List{Row: l} })
-	return &model.ListConnection{PageInfo: p.Info, Nodes: nodes, Edges: prefetch.Edges(len(nodes), func(i int) model.ListEdge {
+	return &model.ListConnection{Page: prefetch.PageOf(p.Info, nodes, func(i int) model.ListEdge {
 		return model.ListEdge{Cursor: p.Cursors[i], Node: nodes[i]}
 	})}, nil
 }

@@ -120,16 +120,16 @@ func readPage(ctx context.Context, f *selections.Field, p *userPage) *model.User
 func shownUsers(ctx context.Context, f *selections.Field, p *userPage) *model.UserConnection {
 	prefetch.Explain(ctx, p)
 	nodes, places := nodesOn(ctx, f, p)
-	return &model.UserConnection{
-		UserPage: model.UserPage{Nodes: nodes, PageInfo: p.Info, Complete: p.Complete, Total: p.Total},
-		Edges: prefetch.Edges(len(nodes), func(i int) model.UserEdge {
-			e := model.UserEdge{Cursor: p.Cursor(places[i]), Node: nodes[i]}
-			if p.Since != nil {
-				e.Since = p.Since[places[i]]
-			}
-			return e
-		}),
-	}
+	c := &model.UserConnection{}
+	c.Complete, c.Total = p.Complete, p.Total
+	c.Page = prefetch.PageOf(p.Info, nodes, func(i int) model.UserEdge {
+		e := model.UserEdge{Cursor: p.Cursor(places[i]), Node: nodes[i]}
+		if p.Since != nil {
+			e.Since = p.Since[places[i]]
+		}
+		return e
+	})
+	return c
 }
 
 // nodesOn makes the users, nil if they could not be read, and tells their places on the page. It leaves out

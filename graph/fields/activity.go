@@ -18,10 +18,8 @@ var activity = Type{Name: "Activity", Fields: map[string]*Field{
 }}
 
 var (
-	activityConnection = with(pageOf("ActivityConnection", func(c *model.ActivityConnection) ([]*model.ActivityEdge, []*model.Activity, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{"unseen": {Weight: 10}})
-	activityEdge = edgeOf("ActivityEdge", func(e *model.ActivityEdge) (string, *model.Activity) { return e.Cursor, e.Node })
+	activityConnection = with(pageOf("ActivityConnection", (*model.ActivityConnection).Plain), map[string]*Field{"unseen": {Weight: 10}})
+	activityEdge       = edgeOf("ActivityEdge", func(e *model.ActivityEdge) (string, *model.Activity) { return e.Cursor, e.Node })
 
 	unseenActivity = made("UnseenActivity", "count", "hasMore")
 )

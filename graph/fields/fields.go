@@ -143,13 +143,25 @@ func made(name string, names ...string) Type {
 	return t
 }
 
-// pageOf is a connection, by its parts.
-func pageOf[C, E, N any](name string, parts func(*C) ([]*E, []*N, *model.PageInfo)) Type {
+// pageOf is a connection, by its page.
+func pageOf[C, E, N any](name string, page func(*C) *model.Page[E, N]) Type {
 	return Type{Name: name, Fields: map[string]*Field{
-		"edges":    {Part: Edges, Needs: Rows, Value: list(func(c *C) []*E { edges, _, _ := parts(c); return edges })},
-		"nodes":    {Part: Item, Needs: Rows, Value: list(func(c *C) []*N { _, nodes, _ := parts(c); return nodes })},
-		"pageInfo": {Needs: Rows | Around, Value: object(func(c *C) *model.PageInfo { _, _, info := parts(c); return info })},
+		"edges":    {Part: Edges, Needs: Rows, Value: list(func(c *C) []*E { return page(c).Edges })},
+		"nodes":    {Part: Item, Needs: Rows, Value: list(func(c *C) []*N { return page(c).Nodes })},
+		"pageInfo": {Needs: Rows | Around, Value: object(func(c *C) *model.PageInfo { return page(c).PageInfo })},
 	}}
+}
+
+// countedPageOf is a connection that knows how long its list is.
+func countedPageOf[C, E, N any](name string, page func(*C) *model.CountedPage[E, N]) Type {
+	return with(pageOf(name, func(c *C) *model.Page[E, N] { return &page(c).Page }), map[string]*Field{
+		"totalCount": {Needs: Total, Value: number(func(c *C) (int32, error) { return page(c).TotalCount() })},
+		"complete":   {Value: boolean(func(c *C) bool { return page(c).Complete })},
+	})
+}
+
+func countedUsers(c *model.UserConnection) *model.CountedPage[model.UserEdge, model.User] {
+	return &c.CountedPage
 }
 
 // edgeOf is an edge, by its parts.
@@ -166,26 +178,6 @@ func with(t Type, more map[string]*Field) Type {
 	return t
 }
 
-// usersOf is a connection of users, which knows how long its list is.
-func usersOf[C, E any](name string, parts func(*C) (*model.UserPage, []*E)) Type {
-	return with(pageOf(name, func(c *C) ([]*E, []*model.User, *model.PageInfo) {
-		page, edges := parts(c)
-		return edges, page.Nodes, page.PageInfo
-	}), map[string]*Field{
-		"totalCount": {Needs: Total, Value: number(func(c *C) (int32, error) { page, _ := parts(c); return page.TotalCount() })},
-		"complete":   {Value: boolean(func(c *C) bool { page, _ := parts(c); return page.Complete })},
-	})
-}
-
-func pageOfUsers(c *model.UserConnection) (*model.UserPage, []*model.UserEdge) {
-	return &c.UserPage, c.Edges
-}
-
-// uncounted are the parts of a page of users who are not counted.
-func uncounted(c *model.UserConnection) ([]*model.UserEdge, []*model.User, *model.PageInfo) {
-	return c.Edges, c.Nodes, c.PageInfo
-}
-
 func edgeOfUser(e *model.UserEdge) (cursor string, node *model.User) { return e.Cursor, e.Node }
 
 // sinceWhen is an edge with a field that says since when it is there.
@@ -194,13 +186,13 @@ func sinceWhen(name, field string) Type {
 }
 
 var (
-	userConnection   = usersOf("UserConnection", pageOfUsers)
-	followConnection = usersOf("FollowConnection", pageOfUsers)
-	matchConnection  = usersOf("MatchConnection", pageOfUsers)
-	blockConnection  = usersOf("BlockConnection", pageOfUsers)
+	userConnection   = countedPageOf("UserConnection", countedUsers)
+	followConnection = countedPageOf("FollowConnection", countedUsers)
+	matchConnection  = countedPageOf("MatchConnection", countedUsers)
+	blockConnection  = countedPageOf("BlockConnection", countedUsers)
 
-	relationConnection = usersOf("RelationConnection", func(c *model.RelationConnection) (*model.UserPage, []*model.RelationEdge) {
-		return &c.UserPage, c.Edges
+	relationConnection = countedPageOf("RelationConnection", func(c *model.RelationConnection) *model.CountedPage[model.RelationEdge, model.User] {
+		return &c.CountedPage
 	})
 	relationEdge = with(edgeOf("RelationEdge", func(e *model.RelationEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
 		"endId":      {Value: text(func(e *model.RelationEdge) string { return e.EndID })},
@@ -225,12 +217,10 @@ var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
 }}
 
 var (
-	searchConnection = with(pageOf("UserSearchConnection", uncounted), map[string]*Field{"complete": {Value: boolean(func(c *model.UserConnection) bool { return c.Complete })}})
+	searchConnection = with(pageOf("UserSearchConnection", (*model.UserConnection).Plain), map[string]*Field{"complete": {Value: boolean(func(c *model.UserConnection) bool { return c.Complete })}})
 	searchEdge       = edgeOf("UserSearchEdge", edgeOfUser)
 
-	suggestionConnection = with(pageOf("SuggestionConnection", func(c *model.SuggestionConnection) ([]*model.SuggestionEdge, []*model.User, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{
+	suggestionConnection = with(pageOf("SuggestionConnection", (*model.SuggestionConnection).Plain), map[string]*Field{
 		"complete": {Value: boolean(func(c *model.SuggestionConnection) bool { return c.Complete })},
 		"excluded": {},
 	})
@@ -242,11 +232,8 @@ var (
 	})
 	suggestionExclusions = made("SuggestionExclusions", "followed", "blocked", "dismissed")
 
-	requestConnection = with(pageOf("RequestConnection", func(c *model.RequestConnection) ([]*model.RequestEdge, []*model.Request, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{
-		"totalCount": {Needs: Total, Value: number((*model.RequestConnection).TotalCount)},
-		"complete":   {Value: boolean(func(c *model.RequestConnection) bool { return c.Complete })},
+	requestConnection = countedPageOf("RequestConnection", func(c *model.RequestConnection) *model.CountedPage[model.RequestEdge, model.Request] {
+		return &c.CountedPage
 	})
 	requestEdge = edgeOf("RequestEdge", func(e *model.RequestEdge) (string, *model.Request) { return e.Cursor, e.Node })
 )

@@ -14,8 +14,6 @@ var listType = Type{Name: "List", Is: []string{"Node", "_Entity"}, Fields: map[s
 }}
 
 var (
-	listConnection = pageOf("ListConnection", func(c *model.ListConnection) ([]*model.ListEdge, []*model.List, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	})
-	listEdge = edgeOf("ListEdge", func(e *model.ListEdge) (string, *model.List) { return e.Cursor, e.Node })
+	listConnection = pageOf("ListConnection", (*model.ListConnection).Plain)
+	listEdge       = edgeOf("ListEdge", func(e *model.ListEdge) (string, *model.List) { return e.Cursor, e.Node })
 )

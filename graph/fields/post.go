@@ -68,29 +68,21 @@ var comment = Type{Name: "Comment", Is: []string{"Node", "_Entity"}, Fields: map
 }}
 
 var (
-	postConnection = pageOf("PostConnection", func(c *model.PostConnection) ([]*model.PostEdge, []*model.Post, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	})
-	postEdge = edgeOf("PostEdge", func(e *model.PostEdge) (string, *model.Post) { return e.Cursor, e.Node })
+	postConnection = pageOf("PostConnection", (*model.PostConnection).Plain)
+	postEdge       = edgeOf("PostEdge", func(e *model.PostEdge) (string, *model.Post) { return e.Cursor, e.Node })
 
-	commentConnection = pageOf("CommentConnection", func(c *model.CommentConnection) ([]*model.CommentEdge, []*model.Comment, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	})
-	commentEdge = edgeOf("CommentEdge", func(e *model.CommentEdge) (string, *model.Comment) { return e.Cursor, e.Node })
+	commentConnection = pageOf("CommentConnection", (*model.CommentConnection).Plain)
+	commentEdge       = edgeOf("CommentEdge", func(e *model.CommentEdge) (string, *model.Comment) { return e.Cursor, e.Node })
 
-	favoriteConnection = pageOf("FavoriteConnection", func(c *model.FavoriteConnection) ([]*model.FavoriteEdge, []*model.Post, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	})
-	favoriteEdge = with(edgeOf("FavoriteEdge", func(e *model.FavoriteEdge) (string, *model.Post) { return e.Cursor, e.Node }), map[string]*Field{
+	favoriteConnection = pageOf("FavoriteConnection", (*model.FavoriteConnection).Plain)
+	favoriteEdge       = with(edgeOf("FavoriteEdge", func(e *model.FavoriteEdge) (string, *model.Post) { return e.Cursor, e.Node }), map[string]*Field{
 		"favoritedAt": {Value: moment(func(e *model.FavoriteEdge) time.Time { return e.FavoritedAt })},
 	})
 
-	favoritedByConnection = pageOf("FavoritedByConnection", uncounted)
+	favoritedByConnection = pageOf("FavoritedByConnection", (*model.UserConnection).Plain)
 	favoritedByEdge       = sinceWhen("FavoritedByEdge", "favoritedAt")
 
-	feedConnection = with(pageOf("FeedConnection", func(c *model.FeedConnection) ([]*model.PostEdge, []*model.Post, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{
+	feedConnection = with(pageOf("FeedConnection", (*model.FeedConnection).Plain), map[string]*Field{
 		"complete":  {Needs: Rows, Value: boolean(func(c *model.FeedConnection) bool { return c.Complete })},
 		"newerThan": {},
 		"unseen":    {Weight: 10},

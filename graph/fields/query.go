@@ -22,13 +22,11 @@ var query = with(made("Query", "viewer", "node", "nodes", "user", "users", "rela
 })
 
 var (
-	moderationConnection = pageOf("ModerationConnection", func(c *model.ModerationConnection) ([]*model.ModerationEdge, []*model.ModerationEntry, *model.PageInfo) {
-		return c.Edges, c.Nodes, c.PageInfo
-	})
-	moderationEdge    = edgeOf("ModerationEdge", func(e *model.ModerationEdge) (string, *model.ModerationEntry) { return e.Cursor, e.Node })
-	moderationEntry   = made("ModerationEntry", "at", "by", "action", "userId", "postId", "commentId", "reason", "until")
-	reportPayload     = made("ReportPayload", "changed")
-	moderationPayload = made("ModerationPayload", "changed", "entry")
+	moderationConnection = pageOf("ModerationConnection", (*model.ModerationConnection).Plain)
+	moderationEdge       = edgeOf("ModerationEdge", func(e *model.ModerationEdge) (string, *model.ModerationEntry) { return e.Cursor, e.Node })
+	moderationEntry      = made("ModerationEntry", "at", "by", "action", "userId", "postId", "commentId", "reason", "until")
+	reportPayload        = made("ReportPayload", "changed")
+	moderationPayload    = made("ModerationPayload", "changed", "entry")
 )
 
 var edgesAmong = Type{Name: "EdgesAmong", Fields: map[string]*Field{

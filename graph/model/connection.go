@@ -6,24 +6,60 @@ import (
 	"kith/storage"
 )
 
-// UserPage is what all pages of users have, whatever their edges say.
-type UserPage struct {
-	Nodes    []*User
+// Page is what all connections have.
+type Page[E, N any] struct {
+	Edges    []*E
+	Nodes    []*N
 	PageInfo *PageInfo
+}
+
+// Plain is the page of any connection.
+func (p *Page[E, N]) Plain() *Page[E, N] { return p }
+
+// CountedPage is what those have besides that know how long their list is.
+type CountedPage[E, N any] struct {
+	Page[E, N]
 	Complete bool
 	Total    storage.Result[int64]
 }
 
 // TotalCount fails when the shard of the list's owner did not answer.
-func (p *UserPage) TotalCount() (int32, error) { return int32(p.Total.Value), p.Total.Err }
+func (p *CountedPage[E, N]) TotalCount() (int32, error) { return int32(p.Total.Value), p.Total.Err }
 
-// RelationConnection is a page of edges of a declared kind.
-type RelationConnection struct {
-	UserPage
-	Edges []*RelationEdge
-}
+// The connections; the schema says what they are pages of.
+type (
+	ActivityConnection struct {
+		Page[ActivityEdge, Activity]
+		Unseen *UnseenActivity
+	}
+	CommentConnection  struct{ Page[CommentEdge, Comment] }
+	FavoriteConnection struct{ Page[FavoriteEdge, Post] }
+	FeedConnection     struct {
+		Page[PostEdge, Post]
+		Complete          bool
+		NewerThan, Unseen *NewerPosts
+	}
+	ListConnection       struct{ Page[ListEdge, List] }
+	ModerationConnection struct {
+		Page[ModerationEdge, ModerationEntry]
+	}
+	PostConnection     struct{ Page[PostEdge, Post] }
+	RelationConnection struct {
+		CountedPage[RelationEdge, User]
+	}
+	RequestConnection struct {
+		CountedPage[RequestEdge, Request]
+	}
+	SuggestionConnection struct {
+		Page[SuggestionEdge, User]
+		Complete bool
+		Excluded *SuggestionExclusions
+	}
+	// UserConnection is a page of users, whatever the schema calls it.
+	UserConnection struct{ CountedPage[UserEdge, User] }
+)
 
-// RelationEdge is one of them.
+// RelationEdge is an edge of a declared kind.
 type RelationEdge struct {
 	Cursor string
 	Node   *User
@@ -40,13 +76,7 @@ func (e *RelationEdge) Attributes() *storage.Attributes {
 	return (*storage.Attributes)(&e.Detail.Attributes)
 }
 
-// UserConnection is a page of users, whatever the schema calls it.
-type UserConnection struct {
-	UserPage
-	Edges []*UserEdge
-}
-
-// UserEdge is a user on such a page, with the time since when it is in the list; zero if the schema tells none.
+// UserEdge is a user on a page, with the time since when it is in the list; zero if the schema tells none.
 type UserEdge struct {
 	Cursor string
 	Node   *User

@@ -67,18 +67,6 @@ type ActivityAdded struct {
 	subscription.State `json:"-"`
 }
 
-// A page of what concerns the viewer.
-type ActivityConnection struct {
-	// Edges of the page.
-	Edges []*ActivityEdge `json:"edges,omitempty"`
-	// The groups of the page, without their edges.
-	Nodes []*Activity `json:"nodes,omitempty"`
-	// Where the page begins and ends. If a search ended early, the page is short, and goes on behind `endCursor`.
-	PageInfo *PageInfo `json:"pageInfo"`
-	// How many groups of these kinds are new since `markActivitySeen`: a group is, if the last in it is.
-	Unseen *UnseenActivity `json:"unseen,omitempty"`
-}
-
 // A group of what concerns the viewer, on a page.
 type ActivityEdge struct {
 	// Where the group is in the list. It moves to the front when somebody joins.
@@ -124,13 +112,6 @@ type CommentAdded struct {
 	// The viewer, as it is then.
 	Viewer             *Viewer `json:"viewer,omitempty"`
 	subscription.State `json:"-"`
-}
-
-// A page of comments. It may have fewer than were asked for, and still be followed by another.
-type CommentConnection struct {
-	Edges    []*CommentEdge `json:"edges,omitempty"`
-	Nodes    []*Comment     `json:"nodes,omitempty"`
-	PageInfo *PageInfo      `json:"pageInfo"`
 }
 
 // A comment in a list.
@@ -188,13 +169,6 @@ type FavoriteAdded struct {
 	subscription.State `json:"-"`
 }
 
-// A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another.
-type FavoriteConnection struct {
-	Edges    []*FavoriteEdge `json:"edges,omitempty"`
-	Nodes    []*Post         `json:"nodes,omitempty"`
-	PageInfo *PageInfo       `json:"pageInfo"`
-}
-
 // A favorite post in a list.
 type FavoriteEdge struct {
 	Cursor string `json:"cursor"`
@@ -213,20 +187,6 @@ type FavoritePayload struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 	// The new edge at the head of the viewer's favorites; null if none was made.
 	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
-}
-
-// A page of a home feed.
-type FeedConnection struct {
-	Edges    []*PostEdge `json:"edges,omitempty"`
-	Nodes    []*Post     `json:"nodes,omitempty"`
-	PageInfo *PageInfo   `json:"pageInfo"`
-	// False if the search for posts ended early: the page goes on behind `endCursor`, even if it is short. Also false if the
-	// viewer follows more users than one answer may examine.
-	Complete bool `json:"complete"`
-	// What is newer than the argument `newerThan`; null without it.
-	NewerThan *NewerPosts `json:"newerThan,omitempty"`
-	// How many posts are newer than `feedSeenUpTo`; null before the first `markFeedSeen`.
-	Unseen *NewerPosts `json:"unseen,omitempty"`
 }
 
 // Whose posts a feed has.
@@ -310,13 +270,6 @@ type LinkedIdentity struct {
 	LinkedAt time.Time `json:"linkedAt"`
 }
 
-// A page of lists.
-type ListConnection struct {
-	Edges    []*ListEdge `json:"edges,omitempty"`
-	Nodes    []*List     `json:"nodes,omitempty"`
-	PageInfo *PageInfo   `json:"pageInfo"`
-}
-
 // A list in a page.
 type ListEdge struct {
 	Cursor string `json:"cursor"`
@@ -384,13 +337,6 @@ type MediaInput struct {
 	URL string `json:"url"`
 	// What the file is.
 	Kind MediaKind `json:"kind"`
-}
-
-// A page of the log.
-type ModerationConnection struct {
-	Edges    []*ModerationEdge  `json:"edges,omitempty"`
-	Nodes    []*ModerationEntry `json:"nodes,omitempty"`
-	PageInfo *PageInfo          `json:"pageInfo"`
 }
 
 // An entry in a list.
@@ -484,13 +430,6 @@ type PostAdded struct {
 	// The viewer, as it is then.
 	Viewer             *Viewer `json:"viewer,omitempty"`
 	subscription.State `json:"-"`
-}
-
-// A page of posts.
-type PostConnection struct {
-	Edges    []*PostEdge `json:"edges,omitempty"`
-	Nodes    []*Post     `json:"nodes,omitempty"`
-	PageInfo *PageInfo   `json:"pageInfo"`
 }
 
 // A post in a list.
@@ -657,18 +596,6 @@ type Standing struct {
 
 // What the viewer is notified of while it is connected: what has changed, or has been added, with the viewer beside it.
 type Subscription struct {
-}
-
-// A page of users to follow, best first.
-type SuggestionConnection struct {
-	Edges    []*SuggestionEdge `json:"edges,omitempty"`
-	Nodes    []*User           `json:"nodes,omitempty"`
-	PageInfo *PageInfo         `json:"pageInfo"`
-	// False if the budget ended before all followings were read: later pages continue
-	// with older followings, and may repeat a user who was suggested before.
-	Complete bool `json:"complete"`
-	// How many candidates from the followings of this page were left out.
-	Excluded *SuggestionExclusions `json:"excluded"`
 }
 
 // How many candidates were left out, by reason.

@@ -75,17 +75,3 @@ func (r *Request) ExpiresAt() *time.Time {
 }
 
 func (r *Request) expiry() time.Time { return r.Row.UpdateTime.Time().Add(r.TTL) }
-
-// RequestConnection is a page of requests.
-type RequestConnection struct {
-	Edges    []*RequestEdge
-	Nodes    []*Request
-	PageInfo *PageInfo
-	Complete bool
-	Total    storage.Result[int64]
-}
-
-// TotalCount fails when the viewer's shard did not answer.
-func (c *RequestConnection) TotalCount() (int32, error) {
-	return int32(c.Total.Value), c.Total.Err
-}

@@ -261,6 +261,16 @@ func PageInfo(sealer *cursor.Sealer, cursors []string, more bool, next func(*cur
 	return info
 }
 
+// PageOf makes the edges of a page, in one piece of memory.
+func PageOf[E, N any](info *model.PageInfo, nodes []*N, edge func(i int) E) model.Page[E, N] {
+	edges, made := make([]*E, len(nodes)), make([]E, len(nodes))
+	for i := range made {
+		made[i] = edge(i)
+		edges[i] = &made[i]
+	}
+	return model.Page[E, N]{Edges: edges, Nodes: nodes, PageInfo: info}
+}
+
 // PageNeeds is what the selection on a page needs.
 type PageNeeds struct {
 	Rows    bool // anything but totalCount and complete
@@ -282,16 +292,6 @@ func PageNeedsOf(aliases ...*selections.Field) PageNeeds {
 // With is what two selections need together.
 func (n PageNeeds) With(m PageNeeds) PageNeeds {
 	return PageNeeds{n.Rows || m.Rows, n.Total || m.Total, n.Cursors || m.Cursors, n.Around || m.Around, n.Details || m.Details}
-}
-
-// Edges makes the edges of a page, in one piece of memory.
-func Edges[E any](n int, edge func(i int) E) []*E {
-	list, made := make([]*E, n), make([]E, n)
-	for i := range made {
-		made[i] = edge(i)
-		list[i] = &made[i]
-	}
-	return list
 }
 
 // Page is a page of a list that has been read, as far as it is selected.
