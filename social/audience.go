@@ -17,7 +17,7 @@ type HiddenUsers interface {
 }
 
 // Audience is for whom an answer is made: the viewer, and the users whom the answer must not show.
-// A nil Audience is a viewer who is not signed in, and hides nobody.
+// The zero Audience is a viewer who is not signed in, and hides nobody.
 type Audience struct {
 	Viewer storage.UserID // 0: the viewer is not signed in
 
@@ -50,7 +50,7 @@ func (a *Audience) Noticing(noticed Noticed) *Audience {
 }
 
 // asked reports whether somebody asks whom the audience does not see.
-func (a *Audience) asked() bool { return a != nil && a.noticed != nil }
+func (a *Audience) asked() bool { return a.noticed != nil }
 
 // quiet is the same audience where what it hides is not of the answer, or is noticed later.
 func (a *Audience) quiet() *Audience {
@@ -81,7 +81,7 @@ func (a *Audience) leavesOut(id storage.UserID, muted []storage.UserID) bool {
 
 // InBlock reports whether a user blocks the viewer, or is blocked by the viewer.
 func (a *Audience) InBlock(id storage.UserID) bool {
-	return has(a.blocked(), id)
+	return has(a.blocks, id)
 }
 
 // has reports whether an id is among ascending ones.
@@ -92,15 +92,12 @@ func has(ids []storage.UserID, id storage.UserID) bool {
 
 // IsAbsent reports whether a user is hidden from all other users.
 func (a *Audience) IsAbsent(id storage.UserID) bool {
-	return a != nil && a.absent != nil && id != a.Viewer && a.absent.Has(id)
+	return a.absent != nil && id != a.Viewer && a.absent.Has(id)
 }
 
 // Hidden lists all users whom the audience must not be shown, ascending. It is made
 // once; see HidesAtMost for how long it is.
 func (a *Audience) Hidden() []storage.UserID {
-	if a == nil {
-		return nil
-	}
 	a.once.Do(func() {
 		a.hidden = slices.Clone(a.blocks)
 		if a.absent != nil {
@@ -117,9 +114,6 @@ func (a *Audience) Hidden() []storage.UserID {
 
 // HidesAtMost bounds the length of Hidden without making it.
 func (a *Audience) HidesAtMost() int {
-	if a == nil {
-		return 0
-	}
 	n := len(a.blocks)
 	if a.absent != nil {
 		n += len(a.absent.IDs())
@@ -128,7 +122,7 @@ func (a *Audience) HidesAtMost() int {
 }
 
 // hidesAny reports whether any user may be hidden at all.
-func (a *Audience) hidesAny() bool { return a != nil && (a.absent != nil || len(a.blocks) > 0) }
+func (a *Audience) hidesAny() bool { return a.absent != nil || len(a.blocks) > 0 }
 
 // showing lists those users whom the audience may be shown; ids is not changed.
 func (a *Audience) showing(ids []storage.UserID) []storage.UserID {
@@ -150,7 +144,7 @@ func (a *Audience) showing(ids []storage.UserID) []storage.UserID {
 func PostsOf(user storage.UserID) List { return List{storage.FavoriteInbox, user} }
 
 // Owns reports whether a list is the viewer's own, which is open without reading its owner.
-func (a *Audience) Owns(l List) bool { return a != nil && a.Viewer != 0 && l.Owner == a.Viewer }
+func (a *Audience) Owns(l List) bool { return a.Viewer != 0 && l.Owner == a.Viewer }
 
 // Opens reports whether a list is open to the audience. owner is the owner's row,
 // zero if the owner is unknown; follows reports whether the viewer follows the owner,
@@ -174,7 +168,7 @@ func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 // NeedsFollow reports whether a list's visibility depends on the viewer following
 // its owner.
 func (a *Audience) NeedsFollow(l List, owner storage.User) bool {
-	return a != nil && a.Viewer != 0 && !a.Owns(l) && !a.InBlock(l.Owner) &&
+	return a.Viewer != 0 && !a.Owns(l) && !a.InBlock(l.Owner) &&
 		owner.ListVisibility(l.Side) == storage.ToFollowers
 }
 
@@ -198,20 +192,12 @@ func (a *Audience) hiddenIn(dir *idset.Directory) []*idset.Set {
 	a.setsMu.Lock()
 	defer a.setsMu.Unlock()
 	if a.sets[0] == nil || a.sets[0].Directory() != dir {
-		a.sets = hiddenSets{dir.Known(nil), idset.Build(dir, slices.DeleteFunc(slices.Clone(a.blocked()), a.IsAbsent))}
+		a.sets = hiddenSets{dir.Known(nil), idset.Build(dir, slices.DeleteFunc(slices.Clone(a.blocks), a.IsAbsent))}
 		if a.absent != nil {
 			a.sets[0] = dir.Remember(a.absent.IDs()).Remove(a.Viewer)
 		}
 	}
 	return a.sets[:]
-}
-
-// blocked are the users in a block with the viewer.
-func (a *Audience) blocked() []storage.UserID {
-	if a == nil {
-		return nil
-	}
-	return a.blocks
 }
 
 // shownOf is a term of numbered sets, without hidden users.

@@ -21,10 +21,15 @@ import (
 // Errors: [ErrSelf]; [storage.ErrUserUnknown] for the other. If the user itself is
 // unknown, the error is a [ActorMissing], for which [errors.Is] finds [storage.ErrUserUnknown] too.
 func (t *Relations) Block(ctx context.Context, people storage.Answerer, user, other storage.UserID) (Outcome, error) {
-	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
+	return t.begin(ctx, people, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.Blocking})
+}
+
+// begin changes an edge of a user to another, who exists and is not hidden.
+func (t *Relations) begin(ctx context.Context, people storage.Answerer, side storage.Side, user storage.UserID, change storage.EdgeChange) (Outcome, error) {
+	if _, errs := t.present(ctx, people, user, []storage.UserID{change.To}); errs[0] != nil {
 		return Outcome{}, errs[0]
 	}
-	o, err := t.changeEdge(ctx, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.Blocking})
+	o, err := t.changeEdge(ctx, side, user, change)
 	return o, gone(user, err)
 }
 
@@ -43,13 +48,18 @@ func (t *Relations) BlockMany(ctx context.Context, people storage.Answerer, user
 // Unblock ends a block by the user. It does not restore what the block has ended. If the
 // other is not blocked, unknown, or hidden, nothing changes, without an error.
 func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+	return t.endOwn(ctx, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
+}
+
+// endOwn ends an edge of a user to another. There is none to a hidden user.
+func (t *Relations) endOwn(ctx context.Context, side storage.Side, user storage.UserID, change storage.EdgeChange) (Outcome, error) {
 	switch {
-	case user == other:
+	case user == change.To:
 		return Outcome{}, ErrSelf
-	case t.HiddenUsers.Has(other):
+	case t.HiddenUsers.Has(change.To):
 		return Outcome{}, nil
 	}
-	o, err := t.changeEdge(ctx, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
+	o, err := t.changeEdge(ctx, side, user, change)
 	return o, gone(user, err)
 }
 

@@ -13,29 +13,19 @@ import (
 
 // DeclineFollow ends another user's request to follow the user. [ErrSelf], [storage.ErrNoRequest] if the other follows already.
 func (t *Relations) DeclineFollow(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	if err := t.visible(user, other); err != nil {
-		return Outcome{}, err
-	}
-	o, err := t.endFollow(ctx, other, user, storage.Denied)
-	return o, noAsker(err)
+	o, err := t.decline(ctx, storage.Forward, user, other, storage.EdgeChange{To: user, Type: storage.Denied, Ends: storage.Requested})
+	return waited(o, err, other, user)
 }
 
 // WithdrawFollow ends the user's request to follow another. None goes to a hidden user. [ErrSelf], [storage.ErrNoRequest] if the user
 // follows already.
 func (t *Relations) WithdrawFollow(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	switch {
-	case user == other:
-		return Outcome{}, ErrSelf
-	case t.HiddenUsers.Has(other):
-		return Outcome{}, nil
-	}
-	o, err := t.endFollow(ctx, user, other, storage.None)
-	return o, gone(user, err)
+	o, err := t.endOwn(ctx, storage.Forward, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Requested})
+	return waited(o, err, user, other)
 }
 
-// endFollow ends a request to follow: its row becomes one or the other tombstone.
-func (t *Relations) endFollow(ctx context.Context, from, to storage.UserID, tombstone storage.EdgeType) (Outcome, error) {
-	o, err := t.changeEdge(ctx, storage.Forward, from, storage.EdgeChange{To: to, Type: tombstone, Ends: storage.Requested})
+// waited refuses to have ended a request where there is a follow, or a block.
+func waited(o Outcome, err error, from, to storage.UserID) (Outcome, error) {
 	if err == nil && !o.Row.Edge.Type.HasEnded() {
 		return Outcome{}, notWaiting(from, to)
 	}

@@ -47,19 +47,14 @@ func (m Member) Compare(o Member) int {
 // Members returns all selected users of a list in their order, without hidden users. complete is false if there may be others, whom
 // it has not looked at: it looks at the newest [MaxMembers] users of the list, or at all users with a word that few have.
 func (g *Graph) Members(ctx context.Context, q MemberQuery) (members []Member, complete bool, err error) {
-	members, complete, err = g.members(ctx, q)
+	named, isNamed, err := g.namedIn(ctx, q)
+	if err == nil {
+		members, complete, err = g.among(ctx, q, named, isNamed)
+	}
 	if err != nil {
 		return nil, false, fmt.Errorf("select users of %s: %w", q.List, err)
 	}
 	return members, complete, nil
-}
-
-func (g *Graph) members(ctx context.Context, q MemberQuery) ([]Member, bool, error) {
-	named, isNamed, err := g.namedIn(ctx, q)
-	if err != nil {
-		return nil, false, err
-	}
-	return g.among(ctx, q, named, isNamed)
 }
 
 // among selects among those who are known to have the words, or among all.

@@ -25,11 +25,7 @@ import (
 // or, if both have asked, with too many followings. A [ActorMissing] means that the user itself does not
 // exist.
 func (t *Relations) Ask(ctx context.Context, people storage.Answerer, user, other storage.UserID, message string) (Outcome, error) {
-	if _, errs := t.present(ctx, people, user, []storage.UserID{other}); errs[0] != nil {
-		return Outcome{}, errs[0]
-	}
-	o, err := t.changeEdge(ctx, storage.Requests, user, storage.EdgeChange{To: other, Type: storage.Pending, Message: message})
-	return o, gone(user, err)
+	return t.begin(ctx, people, storage.Requests, user, storage.EdgeChange{To: other, Type: storage.Pending, Message: message})
 }
 
 // acceptedAtOnce is how many requests one call of Accept writes at a time: those that wait for a shard share a transaction.
@@ -127,10 +123,15 @@ func (t *Relations) roomFor(ctx context.Context, user storage.UserID, friends []
 // Decline makes a user decline another's request; the other may ask again after a
 // pause. [ErrSelf], [storage.ErrNoRequest].
 func (t *Relations) Decline(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+	return t.decline(ctx, storage.Requests, user, other, storage.EdgeChange{To: user, Type: storage.Declined})
+}
+
+// decline ends an edge of another to a user.
+func (t *Relations) decline(ctx context.Context, side storage.Side, user, other storage.UserID, change storage.EdgeChange) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
-	o, err := t.changeEdge(ctx, storage.Requests, other, storage.EdgeChange{To: user, Type: storage.Declined})
+	o, err := t.changeEdge(ctx, side, other, change)
 	return o, noAsker(err)
 }
 
@@ -166,12 +167,5 @@ func (t *Relations) Cancel(ctx context.Context, user, other storage.UserID) (Out
 // Remove ends the friendship of two users, with or without a request: neither follows the other any
 // more. There is no friendship with an unknown or hidden user. [ErrSelf].
 func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	switch {
-	case user == other:
-		return Outcome{}, ErrSelf
-	case t.HiddenUsers.Has(other):
-		return Outcome{}, nil
-	}
-	o, err := t.changeEdge(ctx, storage.Requests, user, storage.EdgeChange{To: other, Type: storage.Removed})
-	return o, gone(user, err)
+	return t.endOwn(ctx, storage.Requests, user, storage.EdgeChange{To: other, Type: storage.Removed})
 }

@@ -129,9 +129,4 @@ func (g *Graph) addFriendsOfFriends(ctx context.Context, found []Found) error {
 }
 
 // viewer is who asks; 0: nobody who is signed in.
-func (g *Graph) viewer() storage.UserID {
-	if g.audience == nil {
-		return 0
-	}
-	return g.audience.Viewer
-}
+func (g *Graph) viewer() storage.UserID { return g.audience.Viewer }

@@ -28,15 +28,18 @@ type Graph struct {
 	store    storage.Answerer
 	budget   Budget
 	request  *Allowance // what all answers of the request have examined; nil: this is the only one
-	audience *Audience  // hidden users are left out; nil: nobody is hidden
+	audience *Audience  // hidden users are left out
 	sizes    sizes
 }
 
-// New makes a graph over a store, of which lists and recommenders are Found if it keeps them, as an audience may see it. A budget of 0 means
-// [DefaultBudget].
+// New makes a graph over a store, of which lists and recommenders are Found if it keeps them, as an audience may see it; nil: it hides nobody. A
+// budget of 0 means [DefaultBudget].
 func New(store storage.Answerer, budget Budget, audience *Audience) *Graph {
 	if budget <= 0 {
 		budget = DefaultBudget
+	}
+	if audience == nil {
+		audience = new(Audience)
 	}
 	return &Graph{store: store, budget: budget, audience: audience, sizes: defaultSizes}
 }

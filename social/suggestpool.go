@@ -75,7 +75,9 @@ func (g *Graph) poolOf(ctx context.Context, q SuggestionQuery) (pool, error) {
 			p.walked = append(p.walked, u)
 		}
 	}
-	return p, g.admit(ctx, user, &p, users)
+	p.recommenders, err = g.opened(ctx, users, g.viewer() == user) // then the viewer follows all of them
+	slices.SortFunc(p.recommenders, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
+	return p, err
 }
 
 // recommender is a following from whom suggestions may come.
@@ -135,14 +137,6 @@ func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recom
 		users[of[k]] = recommender{id: others[k], visibility: r.Value.User.ListVisibility(storage.Forward), degree: r.Value.Counts.Following}
 	}
 	return users, nil
-}
-
-// admit makes recommenders of the users whose lists are open to the audience. If user is the
-// viewer, the viewer follows all of them.
-func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, users []recommender) (err error) {
-	p.recommenders, err = g.opened(ctx, users, g.audience != nil && g.audience.Viewer == user)
-	slices.SortFunc(p.recommenders, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
-	return err
 }
 
 // opened returns those whose followings are open to the audience, in their order; users is used up. followed says that

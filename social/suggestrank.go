@@ -77,7 +77,7 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 
 // isOwn reports whether the user asks for itself, and so may learn from the answer whom it has asked to follow.
 func (s *candidateFilter) isOwn() bool {
-	return s.user != 0 && s.graph.audience != nil && s.graph.audience.Viewer == s.user
+	return s.user != 0 && s.graph.viewer() == s.user
 }
 
 // outside reads the edges from the user to candidates, as far as the pool does not tell: whether it follows them, or has asked to.

@@ -20,7 +20,7 @@ type scores struct {
 // scoresOf counts scores: of lists in memory, and of others as they are read.
 func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*scores, error) {
 	v := &scores{recommenders: p.recommenders, followings: len(p.recommenders), topK: idset.TopK{
-		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocked(), q.Dismissed, q.Muted, q.Asked},
+		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocks, q.Dismissed, q.Muted, q.Asked},
 		Behind: idset.Candidate{ID: q.From.ID, Count: int(q.From.Score)},
 	}}
 	if rules := [...]why.Rule{2: why.Block, why.NotSuggested, why.Mute, why.NotSuggested}; g.audience.asked() {

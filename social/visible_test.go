@@ -9,7 +9,7 @@ import (
 // The relation of the viewer to the owner is read only if the answer depends on it.
 func TestFollowsAreAskedForWhereTheyMatter(t *testing.T) {
 	audiences := map[string]*Audience{
-		"nobody":             nil,
+		"nobody":             {},
 		"not signed in":      NewAudience(0, nil, nil),
 		"the owner":          NewAudience(1, nil, nil),
 		"another":            NewAudience(2, nil, nil),
@@ -22,7 +22,7 @@ func TestFollowsAreAskedForWhereTheyMatter(t *testing.T) {
 					owner := storage.User{ID: 1, FollowingsVisibility: followings, FollowersVisibility: followers}
 					l := List{side, 1}
 					depends := a.Opens(l, owner, true) != a.Opens(l, owner, false)
-					canFollow := a != nil && a.Viewer != 0
+					canFollow := a.Viewer != 0
 					if got := a.NeedsFollow(l, owner); got != (depends && canFollow) {
 						t.Errorf("%s, %s of %+v: asked %t, and it matters: %t", name, side, owner, got, depends)
 					}

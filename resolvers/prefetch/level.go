@@ -1,6 +1,7 @@
 package prefetch
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -212,7 +213,7 @@ type Level struct {
 
 // Group is what fields of one kind ask of a level together.
 type Group interface {
-	// Ask adds what is read first, when all fields of the level have asked. known is the audience, if it is known by then.
+	// Ask adds what is read first, when all fields of the level have asked. known is the audience, or, if it is not known yet, one that hides nobody.
 	Ask(level *Level, known *social.Audience)
 	// Show is called when that has been read and it is known who is in the audience.
 	Show(ctx context.Context, level *Level, a *social.Audience)
@@ -276,12 +277,15 @@ func Below(some []*selections.Field) (on []*selections.Object) {
 	return on
 }
 
+// anybody hides nobody.
+var anybody = new(social.Audience)
+
 // run reads everything at once, then whatever turns out to be needed.
 func (level *Level) run(ctx context.Context) {
 	l, known := level.Loaders, level.Request.knownAudience()
 	looksAtLists := len(level.Opens)+len(level.groups)+len(level.Seen) > 0
 	for _, g := range level.groups {
-		g.Ask(level, known)
+		g.Ask(level, cmp.Or(known, anybody))
 	}
 	asked := make([]loaders.Question, 0, 8)
 	asked = append(append(asked, l.Users.Ask(Joined(level.rows, ownersOf(level.Viewer, level.Opens))), l.Counts.Ask(level.Counts)), level.asked...)
