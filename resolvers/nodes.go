@@ -1,7 +1,6 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -261,28 +260,6 @@ func byHandle(ctx context.Context, handle string) (storage.UserID, error) {
 		return 0, fmt.Errorf("resolve handle %q: %w", handle, r.Err)
 	}
 	return r.Value, nil
-}
-
-// usersByHandle reads which users have some handles. [storage.ErrUserUnknown]: nobody has it.
-func usersByHandle(ctx context.Context, handles []string) func(string) (storage.UserID, error) {
-	handles = slices.DeleteFunc(slices.Clone(handles), func(handle string) bool { return !storage.ValidHandle(handle) })
-	var ids []storage.UserID
-	for _, found := range loaders.For(ctx).Handles.Fetch(handles) {
-		if found.Err == nil && found.Value != 0 {
-			ids = append(ids, found.Value)
-		}
-	}
-	loaders.For(ctx).Users.Fetch(ids)
-	return func(handle string) (storage.UserID, error) {
-		id, err := byHandle(ctx, handle)
-		if err == nil && id != 0 {
-			u := loaders.For(ctx).Users.Load(id)
-			if err = u.Err; err == nil && u.Value.Handle == handle { // somebody may have claimed it for the user in vain
-				return id, nil
-			}
-		}
-		return 0, cmp.Or(err, storage.ErrUserUnknown)
-	}
 }
 
 func (queries) Node(ctx context.Context, _ string) (model.Node, error) {

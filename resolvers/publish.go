@@ -59,12 +59,11 @@ func (r *Resolver) mention(ctx context.Context, post storage.Post, at storage.Mi
 	if len(named) == 0 {
 		return nil
 	}
-	find := usersByHandle(ctx, named)
+	users, errs := social.WithHandles(ctx, loaders.For(ctx).Reader(), named)
 	var others []storage.UserID
-	for _, handle := range named {
-		id, err := find(handle)
+	for i, err := range errs {
 		if err == nil {
-			others = append(others, id)
+			others = append(others, users[i])
 		} else if !errors.Is(err, storage.ErrUserUnknown) {
 			return err
 		}
