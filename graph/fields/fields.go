@@ -135,10 +135,13 @@ func byName(types ...*Type) map[string]*Type {
 }
 
 // made is a type whose objects are complete when they are made: nothing is read for a single field.
-func made(name string, names ...string) Type {
+func made(name string, names ...string) Type { return alike(name, Field{}, names...) }
+
+// alike is a type whose fields are all the same.
+func alike(name string, each Field, names ...string) Type {
 	t := Type{Name: name, Fields: make(map[string]*Field, len(names))}
 	for _, field := range names {
-		t.Fields[field] = &Field{}
+		t.Fields[field] = &each
 	}
 	return t
 }

@@ -2,16 +2,11 @@ package fields
 
 import "kith/graph/model"
 
-var listType = Type{Name: "List", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
-	"id":          {},
-	"name":        {},
-	"public":      {},
-	"createdAt":   {},
-	"owner":       {},
+var listType = Type{Name: "List", Is: []string{"Node", "_Entity"}, Fields: with(made("", "id", "name", "public", "createdAt", "owner"), map[string]*Field{
 	"has":         {Weight: 2},
 	"memberCount": {Weight: pageOfList},
 	"members":     {Weight: pageOfList},
-}}
+}).Fields}
 
 var (
 	listConnection = pageOf("ListConnection", (*model.ListConnection).Plain)

@@ -9,69 +9,42 @@ const (
 	hashing = 5000
 )
 
-var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
-	"follow":         {Weight: write},
-	"unfollow":       {Weight: write},
+var mutation = with(alike("Mutation", Field{Weight: write},
+	"follow", "unfollow", "removeFollower", "removeAccountsImport", "unblock", "setFollowMark", "updateList",
+	"declineRequest", "withdrawRequest", "dismissSuggestion", "undismissSuggestion", "reportUser", "reportPost",
+	"deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen", "markActivitySeen",
+	"updateProfile", "deactivateAccount", "reactivateAccount", "signOutEverywhere",
+	"linkIdentity", "unlinkIdentity", "setUserAttributes", "suspendUser", "reinstateUser", "removePost", "removeComment",
+), map[string]*Field{
 	"followMany":     {Weight: 50},
 	"followList":     {Weight: 550}, // 500 users, as followMany and their ids
 	"importAccounts": {Weight: 400}, // 50 users, as followList and their handles, on up to 20 lists, and 100 rows
-	"removeFollower": {Weight: write},
-
-	"removeAccountsImport": {Weight: write},
 
 	"block":          {Weight: bothEnds},
-	"unblock":        {Weight: write},
-	"setFollowMark":  {Weight: write},
 	"mute":           {Weight: 2 * write},
+	"unmute":         {Weight: 2 * write},
 	"relate":         {Weight: 50},
 	"unrelate":       {Weight: 50},
-	"unmute":         {Weight: 2 * write},
 	"createList":     {Weight: 2 * write},
-	"updateList":     {Weight: write},
 	"deleteList":     {Weight: 10 * write}, // 500 members at a time
 	"addToList":      {Weight: 50},
 	"removeFromList": {Weight: 50},
 
-	"requestFriend":       {Weight: bothEnds},
-	"acceptRequest":       {Weight: bothEnds},
-	"declineRequest":      {Weight: write},
-	"withdrawRequest":     {Weight: write},
-	"acceptRequests":      {Weight: 100 * bothEnds}, // as many as are on a page
-	"removeFriend":        {Weight: bothEnds},
-	"dismissSuggestion":   {Weight: write},
-	"undismissSuggestion": {Weight: write},
-	"reportUser":          {Weight: write},
-	"reportPost":          {Weight: write},
+	"requestFriend":  {Weight: bothEnds},
+	"acceptRequest":  {Weight: bothEnds},
+	"acceptRequests": {Weight: 100 * bothEnds}, // as many as are on a page
+	"removeFriend":   {Weight: bothEnds},
 
-	"publishPost":   {Weight: 4 * write}, // and whom it mentions
-	"editPost":      {Weight: 4 * write},
-	"deletePost":    {Weight: write},
-	"addComment":    {Weight: write},
-	"deleteComment": {Weight: write},
-	"favorite":      {Weight: write},
-	"unfavorite":    {Weight: write},
-	"markFeedSeen":  {Weight: write},
+	"publishPost": {Weight: 4 * write}, // and whom it mentions
+	"editPost":    {Weight: 4 * write},
 
-	"markActivitySeen": {Weight: write},
-
-	"register":          {Weight: hashing, Queued: true},
-	"login":             {Weight: hashing, Queued: true},
-	"renewToken":        {},
-	"updateProfile":     {Weight: write},
-	"deactivateAccount": {Weight: write},
-	"reactivateAccount": {Weight: write},
-	"deleteAccount":     {Weight: 100},
-	"changePassword":    {Weight: hashing, Queued: true},
-	"signOutEverywhere": {Weight: write},
-	"linkIdentity":      {Weight: write},
-	"unlinkIdentity":    {Weight: write},
-	"createUser":        {},
-	"setUserAttributes": {Weight: write},
-	"suspendUser":       {Weight: write},
-	"reinstateUser":     {Weight: write},
-	"removePost":        {Weight: write},
-	"removeComment":     {Weight: write},
-}}
+	"register":       {Weight: hashing, Queued: true},
+	"login":          {Weight: hashing, Queued: true},
+	"renewToken":     {},
+	"deleteAccount":  {Weight: 100},
+	"changePassword": {Weight: hashing, Queued: true},
+	"createUser":     {},
+})
 
 // Payloads hold what their mutations have made.
 var (

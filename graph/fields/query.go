@@ -29,22 +29,11 @@ var (
 	moderationPayload    = made("ModerationPayload", "changed", "entry")
 )
 
-var edgesAmong = Type{Name: "EdgesAmong", Fields: map[string]*Field{
-	"followings": {Length: 2000},
-	"complete":   {},
-}}
-
-var consistency = Type{Name: "Consistency", Fields: map[string]*Field{
-	"lastFullScanAt": {},
-	"modes":          {Length: 3},
-}}
-
-var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
-	"mode":                  {},
-	"at":                    {},
-	"kinds":                 {Length: 6},
-	"oldestUnpairedSeconds": {},
-}}
+var (
+	edgesAmong      = with(made("EdgesAmong", "complete"), map[string]*Field{"followings": {Length: 2000}})
+	consistency     = with(made("Consistency", "lastFullScanAt"), map[string]*Field{"modes": {Length: 3}})
+	reconcileStatus = with(made("ReconcileStatus", "mode", "at", "oldestUnpairedSeconds"), map[string]*Field{"kinds": {Length: 6}})
+)
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
