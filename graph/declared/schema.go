@@ -63,19 +63,8 @@ func (f *File) Schema(compiled *ast.Schema) *ast.Schema {
 				own.Types[name] = definition(d, kind, list)
 			}
 		}
-		related := func(all map[string][]*ast.Definition) map[string][]*ast.Definition {
-			made := make(map[string][]*ast.Definition, len(all))
-			for name, list := range all {
-				for _, d := range list {
-					if now := own.Types[d.Name]; now != nil {
-						made[name] = append(made[name], now)
-					}
-				}
-			}
-			return made
-		}
 		own.Query, own.Mutation, own.Subscription = own.Types["Query"], own.Types["Mutation"], own.Types["Subscription"]
-		own.PossibleTypes, own.Implements = related(compiled.PossibleTypes), related(compiled.Implements)
+		own.PossibleTypes, own.Implements = Related(compiled.PossibleTypes, own.Types), Related(compiled.Implements, own.Types)
 		for name, d := range own.Types {
 			if _, _, is := f.ofType(name); is && d.Kind == ast.Object {
 				own.PossibleTypes[name] = []*ast.Definition{d}
@@ -84,6 +73,19 @@ func (f *File) Schema(compiled *ast.Schema) *ast.Schema {
 		f.schema = &own
 	})
 	return f.schema
+}
+
+// Related are the types that a schema relates to others, as far as a schema made of it has both.
+func Related(all map[string][]*ast.Definition, types map[string]*ast.Definition) map[string][]*ast.Definition {
+	own := make(map[string][]*ast.Definition, len(all))
+	for name, list := range all {
+		for _, d := range list {
+			if types[name] != nil && types[d.Name] != nil {
+				own[name] = append(own[name], types[d.Name])
+			}
+		}
+	}
+	return own
 }
 
 // without is a type without the fields and arguments that it lacks.

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/declared"
 )
 
 // The parts that a schema may lack. What is in none of them is in every schema.
@@ -59,7 +61,7 @@ func Without(schema *ast.Schema, names ...string) *ast.Schema {
 	for _, d := range schema.Directives {
 		w.keepArguments(d.Arguments)
 	}
-	own.Types, own.PossibleTypes, own.Implements = w.kept, w.related(schema.PossibleTypes), w.related(schema.Implements)
+	own.Types, own.PossibleTypes, own.Implements = w.kept, declared.Related(schema.PossibleTypes, w.kept), declared.Related(schema.Implements, w.kept)
 	for _, d := range w.kept {
 		d.Types = slices.DeleteFunc(slices.Clone(d.Types), func(member string) bool { return w.kept[member] == nil }) // of a union
 	}
@@ -101,17 +103,4 @@ func (w *without) keepArguments(list ast.ArgumentDefinitionList) {
 	for _, a := range list {
 		w.keep(a.Type.Name())
 	}
-}
-
-// related are the types that are kept, by those that are.
-func (w *without) related(all map[string][]*ast.Definition) map[string][]*ast.Definition {
-	own := make(map[string][]*ast.Definition, len(all))
-	for name, list := range all {
-		for _, d := range list {
-			if w.kept[name] != nil && w.kept[d.Name] != nil {
-				own[name] = append(own[name], w.kept[d.Name])
-			}
-		}
-	}
-	return own
 }

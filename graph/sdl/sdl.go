@@ -19,7 +19,7 @@ import (
 // Of returns a schema as text: types in alphabetical order, with the directives of the schema and
 // with `@cost` and `@listSize` (see [limits.Declare]), by the names that clients know with a prefix.
 func Of(schema *ast.Schema, p selections.Prefix) (string, error) {
-	own, err := declared(schema, "")
+	own, err := costed(schema, "")
 	if err != nil {
 		return "", err
 	}
@@ -27,8 +27,8 @@ func Of(schema *ast.Schema, p selections.Prefix) (string, error) {
 	return text(own), nil
 }
 
-// declared is a copy of a schema with the costs of its fields. definitions are those of more directives.
-func declared(schema *ast.Schema, definitions string) (*ast.Schema, error) {
+// costed is a copy of a schema with the costs of its fields. definitions are those of more directives.
+func costed(schema *ast.Schema, definitions string) (*ast.Schema, error) {
 	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives + definitions})
 	if err != nil {
 		return nil, fmt.Errorf("read the schema's own text: %w", err)

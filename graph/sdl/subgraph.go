@@ -27,7 +27,7 @@ var unshared = []string{"semanticNonNull", "cacheControl", "oneOf"}
 // that are a Node have a key, what other subgraphs also have is shareable, and fields have their
 // costs. The fields by which routers ask are not in it. Names are those that clients know with a prefix.
 func Subgraph(schema *ast.Schema, p selections.Prefix) (string, error) {
-	own, err := declared(schema, definitions)
+	own, err := costed(schema, definitions)
 	if err != nil {
 		return "", err
 	}
