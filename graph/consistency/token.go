@@ -39,6 +39,13 @@ const (
 	markRelation  = 5 // from, to, version, kind in relation, relation_inbox
 )
 
+// markKinds are the kinds of marks of single writes.
+var markKinds = map[storage.Side]byte{
+	storage.Forward: markFollowing, storage.Requests: markRequest, storage.Favorites: markFavorite, storage.Relations: markRelation,
+}
+
+func hasItem(kind byte) bool { return kind == markFavorite || kind == markRelation }
+
 // The bounds of the tokens of one read.
 const (
 	// MaxBytes is how long all tokens may be together: more than fit in a header of 4 kB.
@@ -55,22 +62,13 @@ var ErrMalformed = errors.New("not a consistency token")
 // appendMarks writes marks.
 func appendMarks(b []byte, t Token) []byte {
 	for _, m := range t {
-		numbers := []int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)}
-		switch {
-		case m.isSpan():
-			b = append(b, markSpan)
-			numbers[1] = int64(m.Since)
-		case m.Side.Truth() == storage.Requests:
-			b = append(b, markRequest)
-		case m.Side.Truth() == storage.Favorites:
-			b = append(b, markFavorite)
+		kind, numbers := markKinds[m.Side.Truth()], []int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)}
+		if m.isSpan() {
+			kind, numbers[1] = markSpan, int64(m.Since)
+		} else if hasItem(kind) {
 			numbers = append(numbers, m.Pair.Item)
-		case m.Side.Truth() == storage.Relations:
-			b = append(b, markRelation)
-			numbers = append(numbers, m.Pair.Item)
-		default:
-			b = append(b, markFollowing)
 		}
+		b = append(b, kind)
 		for _, n := range numbers {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
@@ -90,10 +88,10 @@ func parseMarks(b []byte) (t Token, err error) {
 }
 
 func parseMark(b []byte) (Mark, []byte, error) {
-	what := b[0]
+	kind := b[0]
 	b = b[1:]
 	numbers := make([]int64, 3, 4)
-	if what == markFavorite || what == markRelation {
+	if hasItem(kind) {
 		numbers = numbers[:4]
 	}
 	for i := range numbers {
@@ -105,26 +103,21 @@ func parseMark(b []byte) (Mark, []byte, error) {
 		b = b[size:]
 	}
 	m := Mark{Pair: storage.Pair{From: storage.UserID(numbers[0])}, Version: storage.Micros(numbers[2])}
-	switch what {
-	case markFollowing:
-		m.Side, m.Pair.To = storage.Forward, storage.UserID(numbers[1])
-	case markRequest:
-		m.Side, m.Pair.To = storage.Requests, storage.UserID(numbers[1])
-	case markFavorite, markRelation:
-		m.Side, m.Pair.To, m.Pair.Item = storage.Favorites, storage.UserID(numbers[1]), numbers[3]
-		if what == markRelation {
-			m.Side = storage.Relations
-		}
-		if m.Pair.Item == 0 {
-			return Mark{}, nil, ErrMalformed
-		}
-	case markSpan:
+	if kind == markSpan {
 		m.Side, m.Since = storage.Forward, storage.Micros(numbers[1])
 		return m, b, nil
-	default:
-		return Mark{}, nil, ErrMalformed
 	}
-	if m.Pair.From == 0 || m.Pair.To == 0 {
+	m.Pair.To = storage.UserID(numbers[1])
+	known := false
+	for side, of := range markKinds {
+		if of == kind {
+			m.Side, known = side, true
+		}
+	}
+	if hasItem(kind) {
+		m.Pair.Item = numbers[3]
+	}
+	if !known || m.Pair.From == 0 || m.Pair.To == 0 || hasItem(kind) && m.Pair.Item == 0 {
 		return Mark{}, nil, ErrMalformed
 	}
 	return m, b, nil
