@@ -127,22 +127,14 @@ func (f *Feed) Page(ctx context.Context, after storage.Place, size int) (page Fe
 	f.Left.mu.Lock()
 	defer f.Left.mu.Unlock()
 	w := f.walk(after)
-	for len(page.Rows) <= size && !w.ended {
-		if w.spent() {
-			page.More, page.End = true, w.at
-			return page, nil
-		}
-		rows, err := w.next(ctx, size+1-len(page.Rows))
-		if err != nil {
-			return page, fmt.Errorf("read the feed of user %s: %w", f.User, err)
-		}
-		page.Rows = append(page.Rows, rows...)
+	rows, cut, err := w.first(ctx, size)
+	page.Rows, page.More = rows[:min(size, len(rows))], cut || len(rows) > size
+	if cut {
+		page.End = w.at
+	} else {
+		page.Complete = w.whole
 	}
-	page.Complete = w.whole
-	if len(page.Rows) > size {
-		page.More, page.Rows = true, page.Rows[:size]
-	}
-	return page, nil
+	return page, err
 }
 
 // Newer returns the posts of a feed that are newer than a place, newest first, MostNewer at
@@ -152,20 +144,8 @@ func (f *Feed) Newer(ctx context.Context, than storage.Place) (rows []storage.Po
 	defer f.Left.mu.Unlock()
 	w := f.walk(storage.Place{})
 	w.until = than
-	for len(rows) <= MostNewer && !w.ended {
-		if w.spent() {
-			return rows, true, nil
-		}
-		some, err := w.next(ctx, MostNewer+1-len(rows))
-		if err != nil {
-			return nil, false, fmt.Errorf("read what is new in the feed of user %s: %w", f.User, err)
-		}
-		rows = append(rows, some...)
-	}
-	if len(rows) > MostNewer {
-		return rows[:MostNewer], true, nil
-	}
-	return rows, false, nil
+	rows, cut, err := w.first(ctx, MostNewer)
+	return rows[:min(MostNewer, len(rows))], cut || len(rows) > MostNewer, err
 }
 
 // Followings reads whom a user follows. The set is not whole if there are more followings than the
@@ -212,6 +192,21 @@ func (f *Feed) walk(after storage.Place) *feedWalk {
 		w.inbox = f.inbox()
 	}
 	return w
+}
+
+// first returns n posts, and one more if there is one; fewer if there are no others, or if a budget has cut the walk.
+func (w *feedWalk) first(ctx context.Context, n int) (rows []storage.Post, cut bool, err error) {
+	for len(rows) <= n && !w.ended {
+		if w.spent() {
+			return rows, true, nil
+		}
+		some, err := w.next(ctx, n+1-len(rows))
+		if err != nil {
+			return nil, false, fmt.Errorf("read the feed of user %s: %w", w.User, err)
+		}
+		rows = append(rows, some...)
+	}
+	return rows, false, nil
 }
 
 // next returns more posts, about as many as are wanted, and moves behind them.
