@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -129,10 +128,17 @@ func bounded(response *graphql.Response, most int) *graphql.Response {
 	if response == nil || len(response.Errors) <= maxErrors {
 		return response
 	}
-	extensions := map[string]any{"errorsOmitted": len(response.Errors) - maxErrors}
-	maps.Copy(extensions, response.Extensions)
-	response.Errors, response.Extensions = response.Errors[:maxErrors], extensions
+	extend(response, "errorsOmitted", len(response.Errors)-maxErrors)
+	response.Errors = response.Errors[:maxErrors]
 	return response
+}
+
+// extend adds to the extensions of an answer.
+func extend(response *graphql.Response, name string, value any) {
+	if response.Extensions == nil {
+		response.Extensions = map[string]any{}
+	}
+	response.Extensions[name] = value
 }
 
 // readToken reads the consistency token of an operation for [server.readYourWrites], and returns what it adds
@@ -172,16 +178,12 @@ func (s *server) readYourWrites(ctx context.Context, next graphql.ResponseHandle
 	if response == nil {
 		return nil
 	}
-	if written, stale := request.Result(); len(written) > 0 || stale {
-		if response.Extensions == nil {
-			response.Extensions = map[string]any{}
-		}
-		if len(written) > 0 {
-			response.Extensions[exchange.ExtensionConsistency] = tokens.Text(written)
-		}
-		if stale {
-			response.Extensions[exchange.ExtensionStale] = true
-		}
+	written, stale := request.Result()
+	if len(written) > 0 {
+		extend(response, exchange.ExtensionConsistency, tokens.Text(written))
+	}
+	if stale {
+		extend(response, exchange.ExtensionStale, true)
 	}
 	return response
 }
@@ -242,10 +244,7 @@ func (s *server) withCost(ctx context.Context, response *graphql.Response) *grap
 		totals := reads.Totals()
 		cost["actual"] = map[string]any{"statements": totals.Statements, "rows": totals.Rows}
 	}
-	if response.Extensions == nil {
-		response.Extensions = map[string]any{}
-	}
-	response.Extensions[exchange.ExtensionCost] = cost
+	extend(response, exchange.ExtensionCost, cost)
 	return response
 }
 
@@ -268,10 +267,7 @@ func withReasons(ctx context.Context, response *graphql.Response) *graphql.Respo
 			}
 		}
 	}
-	if response.Extensions == nil {
-		response.Extensions = map[string]any{}
-	}
-	response.Extensions[exchange.ExtensionWhy] = reasons.All()
+	extend(response, exchange.ExtensionWhy, reasons.All())
 	return response
 }
 
