@@ -412,7 +412,7 @@ func TestTimesOfGuarantees(t *testing.T) {
 		{"storage/cache/rediscache/rediscache.go", `keep += 10 \* time\.Minute +// how long a value is kept, ± 20 %`, "12 minutes in the cache in Redis"},
 		{"internal/faults/cachehistory_test.go", `lateAtMost +=\s+100 \* time\.Millisecond`, "| 100 ms later at most |"},
 		{"internal/faults/cachehistory_test.go", `lateInOutage = 3100 \* time\.Millisecond`, "3.1 s and the lag"},
-		{"graph/consistency/tokens.go", `cfg\.Wait, 500\*time\.Millisecond`, "for 500 ms"},
+		{"graph/consistency/tokens.go", `Wait: 500 \* time\.Millisecond`, "for 500 ms"},
 	} {
 		if !regexp.MustCompile(c.source).MatchString(read(t, filepath.Join(root, c.file))) || !strings.Contains(page, c.said) {
 			t.Errorf("%s: %s, and the page says %q: one of them has changed", c.file, c.source, c.said)

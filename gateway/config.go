@@ -18,6 +18,7 @@ import (
 	"kith/gateway/traces"
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
+	"kith/graph/defaults"
 	"kith/graph/limits"
 	"kith/storage"
 )
@@ -137,7 +138,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Subscriptions = c.Subscriptions.WithDefaults()
 	c.stopping = cmp.Or(c.stopping, new(atomic.Bool))
-	return limits.Defaults(c, Config{
+	return defaults.For(c, Config{
 		Operators:  c.Schema,
 		MayAsk:     func(context.Context, *ast.OperationDefinition) error { return nil },
 		IsAdmin:    func(context.Context) bool { return false },

@@ -1,13 +1,13 @@
 package social
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"kith/graph/defaults"
 	"kith/storage"
 )
 
@@ -51,7 +51,7 @@ type Rules struct {
 
 // NewRules are rules that may be replaced.
 func NewRules(r Rules) *atomic.Pointer[Rules] {
-	r.RequestTTL, r.RequestPause = cmp.Or(r.RequestTTL, storage.DefaultRequestTTL), cmp.Or(r.RequestPause, DefaultRequestPause)
+	r = defaults.For(r, Rules{RequestTTL: storage.DefaultRequestTTL, RequestPause: DefaultRequestPause})
 	now := new(atomic.Pointer[Rules])
 	now.Store(&r)
 	return now
@@ -80,16 +80,7 @@ const (
 
 // NewRelations makes the rules over a store.
 func NewRelations(cfg RelationsConfig) *Relations {
-	if cfg.Rules == nil {
-		cfg.Rules = NewRules(Rules{})
-	}
-	if cfg.HiddenUsers == nil {
-		cfg.HiddenUsers = nobody{}
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	return &Relations{cfg}
+	return &Relations{defaults.For(cfg, RelationsConfig{Rules: NewRules(Rules{}), HiddenUsers: nobody{}, Now: time.Now})}
 }
 
 // Outcome is the result of a block, a change of a request, or the end of one.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"kith/graph/defaults"
 	"kith/storage"
 )
 
@@ -78,15 +79,9 @@ func (c Config) withDefaults() Config {
 	for i := range c.Providers {
 		c.Providers[i].UserClaim = cmp.Or(c.Providers[i].UserClaim, claimUser)
 	}
-	c.Leeway = cmp.Or(c.Leeway, 30*time.Second)
-	c.RefreshEvery = cmp.Or(c.RefreshEvery, 15*time.Minute)
-	c.RefreshGap = cmp.Or(c.RefreshGap, 10*time.Second)
-	c.Client = cmp.Or(c.Client, newClient())
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	return c
+	return defaults.For(c, Config{
+		Leeway: 30 * time.Second, RefreshEvery: 15 * time.Minute, RefreshGap: 10 * time.Second, Client: newClient(), Logger: slog.Default(), Now: time.Now,
+	})
 }
 
 func (c Config) check() error {

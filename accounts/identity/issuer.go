@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/graph/defaults"
 	"kith/storage"
 )
 
@@ -35,10 +35,7 @@ type Issuer struct{ cfg IssuerConfig }
 
 // NewIssuer returns an error without a secret, or for a negative TTL.
 func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
-	cfg.TTL = cmp.Or(cfg.TTL, 24*time.Hour)
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg = defaults.For(cfg, IssuerConfig{TTL: 24 * time.Hour, Now: time.Now})
 	switch {
 	case cfg.Secrets == nil:
 		return nil, errNoSecret

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"kith/graph/apierr"
+	"kith/graph/defaults"
 	"kith/storage"
 )
 
@@ -68,10 +68,7 @@ const strangers = 10
 
 // NewLimits never fails.
 func NewLimits(cfg LimitsConfig) *Limits {
-	cfg.Entries = cmp.Or(cfg.Entries, 1<<16)
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg = defaults.For(cfg, LimitsConfig{Entries: 1 << 16, Now: time.Now})
 	known, err := lru.New[string, struct{}](cfg.Entries)
 	if err != nil {
 		panic(err) // only for a size that is not positive

@@ -10,7 +10,6 @@
 package ids
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -19,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/graph/defaults"
 	"kith/storage"
 	"kith/storage/sleep"
 )
@@ -55,17 +55,6 @@ type Config struct {
 	Now func() time.Time
 }
 
-func (c Config) withDefaults() Config {
-	c.Lease = cmp.Or(c.Lease, time.Minute)
-	c.LeaseTimeout = cmp.Or(c.LeaseTimeout, 5*time.Second)
-	c.Wait = cmp.Or(c.Wait, 3*time.Second)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	return c
-}
-
 // Generator makes ids. It is safe for concurrent use.
 type Generator struct {
 	cfg    Config
@@ -83,7 +72,7 @@ type Generator struct {
 
 // New leases a machine id and renews the lease in the background until Close. The error wraps [storage.ErrNoLease] if all are taken.
 func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, error) {
-	cfg = cfg.withDefaults()
+	cfg = defaults.For(cfg, Config{Lease: time.Minute, LeaseTimeout: 5 * time.Second, Wait: 3 * time.Second, Logger: slog.Default(), Now: time.Now})
 	// Each generator is an owner of its own: if it took over its predecessor's lease, it would not
 	// know which ids that has made.
 	g := &Generator{cfg: cfg, leaser: leaser, owner: rand.Text(), ended: make(chan struct{}, 1)}

@@ -15,7 +15,7 @@ import (
 	"kith/gateway/exchange"
 	"kith/gateway/quota"
 	"kith/gateway/traces"
-	"kith/graph/limits"
+	"kith/graph/defaults"
 )
 
 // Settings are how operations are served over such connections. A zero field takes its default.
@@ -71,7 +71,7 @@ type Settings struct {
 	MaxUserSubscriptions int
 
 	// MaxConnectionCost is how much the subscriptions of one connection may cost together
-	// (see [limits.Costs]). Defaults to 10,000.
+	// (see kith/graph/limits). Defaults to 10,000.
 	MaxConnectionCost uint64
 
 	// MaxUserCost is how much the subscriptions of one user may cost together. Defaults to 20,000:
@@ -89,7 +89,7 @@ type Settings struct {
 
 // WithDefaults fills in what is zero.
 func (s Settings) WithDefaults() Settings {
-	return limits.Defaults(s, Settings{
+	return defaults.For(s, Settings{
 		Init:    func(ctx context.Context, _ map[string]any) (context.Context, error) { return ctx, nil },
 		Expires: func(context.Context) time.Time { return time.Time{} },
 		Party:   func(context.Context) quota.Party { return quota.Party{} },

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/graph/defaults"
 	"kith/storage"
 )
 
@@ -40,11 +41,7 @@ type Tokens struct {
 
 // New never fails.
 func New(cfg Config) *Tokens {
-	if cfg.Arrived == nil {
-		cfg.Arrived = func(context.Context, storage.Change) {}
-	}
-	cfg.Wait = cmp.Or(cfg.Wait, 500*time.Millisecond)
-	return &Tokens{cfg: cfg}
+	return &Tokens{cfg: defaults.For(cfg, Config{Wait: 500 * time.Millisecond, Arrived: func(context.Context, storage.Change) {}})}
 }
 
 // signatureLength is the length of a signature in bytes: HMAC-SHA-256 cut to 128 bits

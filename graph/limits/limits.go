@@ -10,7 +10,7 @@
 // fragments, so 26 fragments that double keep it busy for nine seconds.
 package limits
 
-import "reflect"
+import "kith/graph/defaults"
 
 // Limits bounds one query. A field left zero takes its default.
 type Limits struct {
@@ -65,19 +65,8 @@ const (
 )
 
 func (l Limits) withDefaults() Limits {
-	return Defaults(l, Limits{
+	return defaults.For(l, Limits{
 		TextBytes: 64 << 10, Tokens: 4_000, Depth: 15, IntrospectionDepth: 20, Fields: 5_000,
 		Visits: 20_000, Overlaps: 100_000, Directives: 200, Cost: 100_000, SubscriptionCost: 1_000,
 	})
-}
-
-// Defaults fills in the exported fields of settings that are zero.
-func Defaults[T any](settings, defaults T) T {
-	to, from := reflect.ValueOf(&settings).Elem(), reflect.ValueOf(defaults)
-	for i := range to.NumField() {
-		if field := to.Field(i); field.CanSet() && field.IsZero() {
-			field.Set(from.Field(i))
-		}
-	}
-	return settings
 }
