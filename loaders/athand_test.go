@@ -43,7 +43,7 @@ func TestWhatIsAtHandIsNotRead(t *testing.T) {
 		"Dispatch": func(ctx context.Context, l *loaders.Loaders, ids []storage.UserID) []storage.Result[storage.User] {
 			users, counts := l.Users.Ask(ids), l.Counts.Ask(ids)
 			l.Dispatch(users, counts)
-			counts.Wait()
+			counts.Results()
 			return users.Results()
 		},
 		"Together": func(_ context.Context, l *loaders.Loaders, ids []storage.UserID) (users []storage.Result[storage.User]) {

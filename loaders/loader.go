@@ -97,18 +97,6 @@ func (a *Asked[K, V]) Results() []storage.Result[V] {
 	return results
 }
 
-// Wait waits for the answers, for callers that load them one by one.
-func (a *Asked[K, V]) Wait() {
-	if a.own != nil {
-		a.own.done.Wait()
-		return
-	}
-	for _, k := range a.keys {
-		p, _ := a.loader.find(k)
-		p.in.done.Wait()
-	}
-}
-
 func (l *Loader[K, V]) find(key K) (p location[K, V], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -99,7 +99,7 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 				case 1:
 					users, counts := l.Users.Ask(ids), l.Counts.Ask(ids)
 					l.Dispatch(users, counts)
-					users.Wait()
+					users.Results()
 					got = users.Results()
 					for i, r := range counts.Results() {
 						if r.Value.Following != int64(ids[i]) {
@@ -170,7 +170,7 @@ func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	asked := l.Users.Ask([]storage.UserID{heldUser, 4})
 	l.Dispatch(asked) // reads user 4
 	all.Go(func() {
-		asked.Wait()
+		asked.Results()
 		if !released.Load() {
 			t.Error("it did not wait for both")
 		}
