@@ -38,11 +38,11 @@ const (
 	pollTimeout = 2 * time.Second
 )
 
-// lateFunc returns which of some marks have not arrived, and for which that is not known.
-type lateFunc func(context.Context, Token) (late, unknown Token)
+// missingFunc returns which of some marks have not arrived, and for which that is not known.
+type missingFunc func(context.Context, Token) map[Mark]markState
 
 // wait returns when the marks have arrived, or the context is done; fresh reports which of the two.
-func (p *polls) wait(ctx context.Context, late Token, ask lateFunc) (fresh bool) {
+func (p *polls) wait(ctx context.Context, late Token, ask missingFunc) (fresh bool) {
 	w := &waiter{late: late, due: time.Now().Add(pauses[0]), ended: make(chan struct{})}
 	if !p.join(w, ask) {
 		return false
@@ -60,7 +60,7 @@ func (p *polls) wait(ctx context.Context, late Token, ask lateFunc) (fresh bool)
 }
 
 // join adds a read, unless there are too many; it starts polling if that is not running.
-func (p *polls) join(w *waiter, ask lateFunc) bool {
+func (p *polls) join(w *waiter, ask missingFunc) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.waiting) >= mostWaiting {
@@ -72,20 +72,17 @@ func (p *polls) join(w *waiter, ask lateFunc) bool {
 	p.waiting[w] = true
 	if !p.running {
 		p.running = true
-		go p.run(ask)
+		go func() {
+			for more := true; more; more = p.poll(ask) {
+				time.Sleep(pauses[0])
+			}
+		}()
 	}
 	return true
 }
 
-// run polls until no read waits.
-func (p *polls) run(ask lateFunc) {
-	for more := true; more; more = p.poll(ask) {
-		time.Sleep(pauses[0])
-	}
-}
-
 // poll asks for the rows of all that are due, each row once. It returns false, and polling ends, if no read waits.
-func (p *polls) poll(ask lateFunc) (more bool) {
+func (p *polls) poll(ask missingFunc) (more bool) {
 	p.mu.Lock()
 	var due []*waiter
 	asked := map[Mark]bool{}
@@ -109,14 +106,7 @@ func (p *polls) poll(ask lateFunc) (more bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pollTimeout)
 	defer cancel()
-	late, unknown := ask(ctx, marks)
-	state := map[Mark]markState{}
-	for _, m := range late {
-		state[m] = isLate
-	}
-	for _, m := range unknown {
-		state[m] = isUnknown
-	}
+	state := ask(ctx, marks)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range due {

@@ -21,11 +21,11 @@ func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	if !ok {
 		return false
 	}
-	late, unknown := t.late(ctx, token)
-	if len(late)+len(unknown) == 0 {
-		return true
+	w := waiter{late: token}
+	if w.take(t.missing(ctx, token)) {
+		return w.fresh
 	}
-	return len(unknown) == 0 && t.polls.wait(ctx, late, t.late)
+	return t.polls.wait(ctx, w.late, t.missing)
 }
 
 // mostOfSpans is how many rows all spans may hold: several times the rows of one mutation.
@@ -58,9 +58,10 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 	return rows, true
 }
 
-// late returns the marks whose inverse rows have not arrived, and those whose shard
+// missing returns the marks whose inverse rows have not arrived, and those whose shard
 // does not answer. The rows that have arrived are reported to the caches.
-func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
+func (t *Tokens) missing(ctx context.Context, token Token) map[Mark]markState {
+	missing := map[Mark]markState{}
 	var arrived storage.Change
 	for _, side := range storage.Truths {
 		var marks Token
@@ -76,9 +77,9 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 		for i, r := range storage.EdgeLookups[side.Replica()].Read(ctx, t.cfg.Store, pairs...) {
 			switch {
 			case r.Err != nil:
-				unknown = append(unknown, marks[i])
+				missing[marks[i]] = isUnknown
 			case r.Value.UpdateTime < marks[i].Version:
-				late = append(late, marks[i])
+				missing[marks[i]] = isLate
 			default: // a row on the inverse side is on the forward side
 				arrived.Rows = append(arrived.Rows, storage.Row{Side: side, Edge: r.Value}, storage.Row{Side: side.Replica(), Edge: r.Value})
 			}
@@ -89,9 +90,9 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 	owners := storage.Each(own, func(m Mark) storage.UserID { return m.Pair.From })
 	for i, r := range storage.CountLookups.Read(ctx, t.cfg.Store, owners...) {
 		if arrived.Users = append(arrived.Users, storage.UserChange{User: owners[i], Counts: r.Value, Before: r.Value.Version}); r.Err != nil {
-			unknown = append(unknown, own[i])
+			missing[own[i]] = isUnknown
 		}
 	}
 	t.cfg.Arrived(ctx, arrived)
-	return late, unknown
+	return missing
 }
