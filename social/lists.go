@@ -43,7 +43,7 @@ func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []st
 		var open []*pageInProgress
 		var more []storage.PageQuery
 		for i := range pages {
-			if p := &pages[i]; p.wantsMore() {
+			if p := &pages[i]; p.err == nil && !p.end && len(p.kept) <= p.size && p.examinable > 0 {
 				open = append(open, p)
 				more = append(more, p.next)
 			}
@@ -106,10 +106,6 @@ func (p *pageInProgress) take(r storage.Result[[]storage.Edge], a *Audience) {
 	default:
 		p.kept = append(p.kept[:len(p.kept):len(p.kept)], shown...)
 	}
-}
-
-func (p *pageInProgress) wantsMore() bool {
-	return p.err == nil && !p.end && len(p.kept) <= p.size && p.examinable > 0
 }
 
 func (p *pageInProgress) result() storage.Result[Shown] {

@@ -41,13 +41,11 @@ const (
 // viewer's newest followings, those in the first rows of the index, and those among the most followed. complete is false if the index
 // has more.
 func (g *Graph) Search(ctx context.Context, q SearchQuery) (found []Found, complete bool, err error) {
-	if found, complete, err = g.search(ctx, q); err != nil {
-		return nil, false, fmt.Errorf("search %q: %w", q.Words, err)
-	}
-	return found, complete, nil
-}
-
-func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, complete bool, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("search %q: %w", q.Words, err)
+		}
+	}()
 	word, otherWords := longest(q.Words)
 	rows, complete, err := g.namedFirst(ctx, word)
 	if err != nil {

@@ -15,14 +15,11 @@ import (
 // their lists of followers, ties by smaller id), of those whom most of its newest followers follow. It leaves out the user, the viewer, hidden users, and users who do not
 // want to be suggested. complete is false if the user has more followers than have been asked.
 func (g *Graph) Similar(ctx context.Context, user storage.UserID) (list []storage.UserID, complete bool, err error) {
-	list, complete, err = g.similar(ctx, user)
-	if err != nil {
-		return nil, false, fmt.Errorf("find users like %s: %w", user, err)
-	}
-	return list, complete, nil
-}
-
-func (g *Graph) similar(ctx context.Context, user storage.UserID) ([]storage.UserID, bool, error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("find users like %s: %w", user, err)
+		}
+	}()
 	read := storage.PageLookups[storage.Inverse].Read(ctx, g.store, storage.PageQuery{Owner: user, Limit: walkExamined})[0]
 	if read.Err != nil {
 		return nil, false, read.Err

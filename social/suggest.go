@@ -85,15 +85,12 @@ type SuggestionQuery struct {
 //
 // It uses the newest followings whose lists together fit the budget, and only those whose lists are
 // open to the audience.
-func (g *Graph) Suggest(ctx context.Context, q SuggestionQuery) (Suggestions, error) {
-	s, err := g.suggest(ctx, q)
-	if err != nil {
-		return Suggestions{}, fmt.Errorf("suggest to user %s: %w", q.User, err)
-	}
-	return s, nil
-}
-
-func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, error) {
+func (g *Graph) Suggest(ctx context.Context, q SuggestionQuery) (_ Suggestions, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("suggest to user %s: %w", q.User, err)
+		}
+	}()
 	if q.From.Popular {
 		return g.suggestPopular(ctx, q)
 	}
@@ -104,7 +101,7 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 	if p.empty && q.From == (SuggestionMark{}) {
 		return g.suggestPopular(ctx, q)
 	}
-	candidateFilter := g.candidateFilterOf(q, p)
+	candidateFilter := &candidateFilter{graph: g, user: q.User, pool: p}
 	scores, err := g.scoresOf(ctx, q, p)
 	if err != nil {
 		return Suggestions{}, err

@@ -23,7 +23,7 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 	if err != nil {
 		return Suggestions{}, err
 	}
-	s := g.candidateFilterOf(q, pool{whole: q.From == (SuggestionMark{})}) // later pages look once more: the user may follow some of them by now
+	s := &candidateFilter{graph: g, user: q.User, pool: pool{whole: q.From == (SuggestionMark{})}} // later pages look once more: the user may follow some of them by now
 	behind := Suggestion{ID: q.From.ID, Score: q.From.Score}
 	var candidates ranking
 	for _, p := range popular {

@@ -13,10 +13,7 @@ import (
 type ranking []Suggestion
 
 func better(a, b Suggestion) int {
-	if c := cmp.Compare(b.Score, a.Score); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.ID, b.ID)
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 }
 
 func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r))]) }
@@ -28,10 +25,6 @@ type candidateFilter struct {
 	pool  pool
 
 	followedOutside int // candidates found to be followed, by followings outside of the pool
-}
-
-func (g *Graph) candidateFilterOf(q SuggestionQuery, p pool) *candidateFilter {
-	return &candidateFilter{graph: g, user: q.User, pool: p}
 }
 
 // best ranks the candidates: the first want of them, or all.
