@@ -183,10 +183,13 @@ func CheckMedia(files []storage.Media) (err error) {
 // farthestEnd is how far ahead an end may lie.
 const farthestEnd = 10 * 366 * 24 * time.Hour
 
-// CheckEnd is a time at which something ends by itself: after now, and within ten years. The error is BAD_USER_INPUT.
-func CheckEnd(what string, end, now time.Time) (storage.Micros, error) {
+// CheckEnd is a time at which something ends by itself: after now, and within ten years; 0: none is given. The error is BAD_USER_INPUT.
+func CheckEnd(what string, end *time.Time, now time.Time) (storage.Micros, error) {
+	if end == nil {
+		return 0, nil
+	}
 	if !end.After(now) || end.Sub(now) > farthestEnd {
 		return 0, apierr.OutOfRange.Error("%s lies ahead, by ten years at most", what).In(what)
 	}
-	return storage.MicrosOf(end), nil
+	return storage.MicrosOf(*end), nil
 }

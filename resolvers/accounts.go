@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -15,11 +16,7 @@ import (
 )
 
 func (r mutations) Register(ctx context.Context, handle, name string, password *string) (*model.SessionPayload, error) {
-	given := ""
-	if password != nil {
-		given = *password
-	}
-	s, err := r.Accounts.Register(ctx, handle, name, given)
+	s, err := r.Accounts.Register(ctx, handle, name, *cmp.Or(password, new(string)))
 	return sessionPayload(ctx, s, err)
 }
 
@@ -63,8 +60,7 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL, webs
 		change.FollowersVisibility = visibilityOf(lists.Followers.Value())
 	}
 	if discoverable != nil {
-		undiscoverable := !*discoverable
-		change.Undiscoverable = &undiscoverable
+		change.Undiscoverable = new(!*discoverable)
 	}
 	change, badTexts := accounts.CheckProfile(change)
 	var badAttributes error
@@ -85,10 +81,9 @@ func visibilityOf(v *model.Visibility) *storage.Visibility {
 	if v == nil {
 		return nil
 	}
-	is := map[model.Visibility]storage.Visibility{
+	return new(map[model.Visibility]storage.Visibility{
 		model.VisibilityEveryone: storage.ToEveryone, model.VisibilityFollowers: storage.ToFollowers, model.VisibilityNobody: storage.ToNobody,
-	}[*v]
-	return &is
+	}[*v])
 }
 
 func (r mutations) ChangePassword(ctx context.Context, current, next string) (*model.ChangePasswordPayload, error) {
@@ -137,7 +132,9 @@ func changeUser(ctx context.Context, argument, text string, change func(storage.
 	if err != nil {
 		return nil, err
 	}
-	return userPayload(ctx, id, changed), nil
+	s := payloadSelection(ctx)
+	prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{id}, Exist: s.has("user"), On: s.of("user")})
+	return &model.UserPayload{Changed: changed, User: s.user(ctx, "user", id, true)}, nil
 }
 
 // UnlinkIdentity serves backends, and the user whose identity it is.
@@ -193,12 +190,6 @@ func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*
 		}
 		return made, err
 	}, badTexts)
-}
-
-func userPayload(ctx context.Context, id storage.UserID, changed bool) *model.UserPayload {
-	s := payloadSelection(ctx)
-	prefetch.Fetch(ctx, prefetch.Users{IDs: []storage.UserID{id}, Exist: s.has("user"), On: s.of("user")})
-	return &model.UserPayload{Changed: changed, User: s.user(ctx, "user", id, true)}
 }
 
 func accountPayload(ctx context.Context, viewer storage.UserID, changed bool) *model.AccountPayload {

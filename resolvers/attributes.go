@@ -75,6 +75,15 @@ func orRemoved[T any](ctx context.Context, name string, value *T) *T {
 	return value
 }
 
+// checked is a text as it is stored, if it is given.
+func checked(check func(what, text string, least, most int) (string, error), what string, text *string, least, most int) (*string, error) {
+	if text == nil {
+		return nil, nil
+	}
+	stored, err := check(what, *text, least, most)
+	return &stored, err
+}
+
 // isGiven reports whether an argument of the running mutation is not left out: it may be null.
 func isGiven(ctx context.Context, name string) bool {
 	_, given := graphql.GetFieldContext(ctx).Field.ArgumentMap(graphql.GetOperationContext(ctx).Variables)[name]

@@ -126,15 +126,12 @@ func (w *authorWatch[K, R, A]) About(row R) (K, storage.Micros) {
 	return f.key, f.at
 }
 
-// oldest is the time of the oldest rows that may be news.
-func (w *authorWatch[K, R, A]) oldest() storage.Micros { return max(w.began, w.latest-watch.Unheard) }
-
 // miss lists what may have been done with the viewer's posts since the newest row that was sent, oldest first.
 func (w *authorWatch[K, R, A]) miss(ctx context.Context) (keys []K, err error) {
 	query := storage.ReactionsQuery{User: w.viewer, Kind: w.news.stored, Limit: maxMissed}
 	page := loaders.Of(loaders.For(ctx), storage.ReactionLookups).Get(query)
 	for _, r := range slices.Backward(page.Value) {
-		if r.CreatedAt >= w.oldest() {
+		if r.CreatedAt >= max(w.began, w.latest-watch.Unheard) {
 			keys = append(keys, w.news.named(w.viewer, r))
 		}
 	}

@@ -45,12 +45,7 @@ func (r *Resolver) changeTowards(ctx context.Context, id string, act func(ctx co
 }
 
 func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, remark *string, attributes map[string]any) (*model.RelationshipPayload, error) {
-	var badRemark error
-	if remark = orRemoved(ctx, "remark", remark); remark != nil {
-		var text string
-		text, badRemark = accounts.CheckText("remark", *remark, 0, storage.MaxRemarkLength)
-		remark = &text
-	}
+	remark, badRemark := checked(accounts.CheckText, "remark", orRemoved(ctx, "remark", remark), 0, storage.MaxRemarkLength)
 	noted, badAttributes := attributeChange(r.Declared.Attributes.Follow, attributes)
 	viewer, other, err := r.actorAndOther(ctx, id, badRemark, badAttributes)
 	if err != nil {
@@ -85,9 +80,7 @@ func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *in
 func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {
 	var detail storage.DetailChange
 	var badEnd error
-	if until != nil {
-		detail.EndsAt, badEnd = accounts.CheckEnd("until", *until, r.Relations.Now())
-	}
+	detail.EndsAt, badEnd = accounts.CheckEnd("until", until, r.Relations.Now())
 	viewer, other, err := r.actorAndOther(ctx, id, badEnd)
 	if err != nil {
 		return nil, err

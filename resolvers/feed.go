@@ -147,8 +147,7 @@ func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*tim
 	if err != nil || seen == 0 {
 		return nil, err
 	}
-	at := seen.Time()
-	return &at, nil
+	return new(seen.Time()), nil
 }
 
 func (r *Resolver) seen(ctx context.Context, what storage.Seen) (storage.Micros, error) {

@@ -51,8 +51,11 @@ func (r mutations) ImportAccounts(ctx context.Context, kind model.AccountsKind, 
 	}
 	parts[0].DueAt = storage.MicrosOf(now.Add(importAgain)) // it is worked on here
 	id, err := r.Writes.AddImport(ctx, parts)
+	if errors.Is(err, storage.ErrLimitReached) {
+		err = apierr.TooManyImports.Error("%d imports are not done: wait, or remove one", storage.MaxImports)
+	}
 	if err != nil {
-		return nil, viewerGone(importError(err))
+		return nil, viewerGone(err)
 	}
 	parts[0].ImportID = id
 	changed, stale, _ := r.workOn(ctx, parts[0]) // what fails is tried again
@@ -121,13 +124,6 @@ func partsOf(kind social.AccountsKind, file string) (parts []storage.ImportPart,
 		return nil, apierr.TextLength.Error("the file names nobody").In("file")
 	}
 	return parts, nil
-}
-
-func importError(err error) error {
-	if errors.Is(err, storage.ErrLimitReached) {
-		return apierr.TooManyImports.Error("%d imports are not done: wait, or remove one", storage.MaxImports)
-	}
-	return err
 }
 
 func importID(id storage.ImportID) string { return strconv.FormatInt(id.Number, 10) }

@@ -14,22 +14,6 @@ import (
 	"kith/storage"
 )
 
-// queryOf asks for the page.
-func queryOf(p prefetch.PageArguments, owner storage.UserID) storage.PageQuery {
-	return storage.PageQuery{Owner: owner, Limit: p.Size, After: prefetch.PositionAt(p.After), Before: prefetch.PositionAt(p.Before), Backward: p.Backward}
-}
-
-// infoOf reports what is on both sides of the page of edges. If a cursor was given, something is assumed to be behind it.
-func infoOf(sealer *cursor.Sealer, p prefetch.PageArguments, side storage.Side, more bool, edges []storage.Edge) *model.PageInfo {
-	var ends []string
-	if n := len(edges); n > 0 {
-		ends = []string{cursorOf(side, edges[0]), cursorOf(side, edges[n-1])}
-	}
-	info := prefetch.PageInfo(sealer, ends, more, nil)
-	p.Around(info, more, p.After != storage.Place{}, p.Before != storage.Place{})
-	return info
-}
-
 // listField is a plain list of a user. If users of it are selected, it has a set answer.
 type listField struct {
 	*setField[storage.UserID]
@@ -110,7 +94,7 @@ func (p *listsOfSide) Ask(level *prefetch.Level, known *social.Audience) {
 	for _, name := range p.pages.Keys() {
 		if one, _ := p.pages.Get(name); one.Needs.Rows {
 			args, _ := prefetch.ArgumentsOf[setArguments](level.Request, name.Field)
-			q := queryOf(args.PageArguments, name.Of.Author)
+			q := storage.PageQuery{Owner: name.Of.Author, Limit: args.Size, After: prefetch.PositionAt(args.After), Before: prefetch.PositionAt(args.Before), Backward: args.Backward}
 			p.queries, p.ahead = append(p.queries, q), append(p.ahead, known.Ahead(q))
 		}
 	}
@@ -218,7 +202,12 @@ func take(p *userPage, sealer *cursor.Sealer, side storage.Side, args prefetch.P
 	if !p.Needs.Around {
 		return
 	}
-	p.Info = infoOf(sealer, args, side, shown.More, shown.Edges)
+	var ends []string
+	if n := len(shown.Edges); n > 0 {
+		ends = []string{cursorOf(side, shown.Edges[0]), cursorOf(side, shown.Edges[n-1])}
+	}
+	p.Info = prefetch.PageInfo(sealer, ends, shown.More, nil)
+	args.Around(p.Info, shown.More, args.After != storage.Place{}, args.Before != storage.Place{})
 	if !shown.Complete && p.Err == nil {
 		goOn := prefetch.Spell(sealer, listKinds[side], prefetch.PlaceAt(shown.End))
 		if args.Backward {

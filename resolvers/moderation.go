@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,11 +17,8 @@ import (
 )
 
 func (r mutations) SuspendUser(ctx context.Context, id, reason string, until *time.Time) (*model.ModerationPayload, error) {
-	e := storage.ModerationEntry{Action: storage.Suspended, Until: storage.Forever}
-	var badEnd error
-	if until != nil {
-		e.Until, badEnd = accounts.CheckEnd("until", *until, r.States.Now())
-	}
+	end, badEnd := accounts.CheckEnd("until", until, r.States.Now())
+	e := storage.ModerationEntry{Action: storage.Suspended, Until: cmp.Or(end, storage.Forever)}
 	return r.moderate(ctx, "userId", "User", id, reason, e, badEnd)
 }
 

@@ -282,8 +282,10 @@ func nodes(ctx context.Context, at prefetch.Paths) ([]model.Node, error) {
 	all := make([]model.Node, len(ids.Good))
 	for i, id := range ids.Good {
 		on := f.On(id.typeName)
-		if all[i], err = nodeOf(ctx, id, []*selections.Object{on}, where.Of(i)); err != nil {
-			return nil, err
+		if id.numbers != (storage.Pair{}) {
+			if all[i], err = id.of().show(ctx, id, []*selections.Object{on}, where.Of(i)); err != nil {
+				return nil, err
+			}
 		}
 		if all[i] != nil && on.Err != nil {
 			all[i] = nil
@@ -294,14 +296,6 @@ func nodes(ctx context.Context, at prefetch.Paths) ([]model.Node, error) {
 		}
 	}
 	return prefetch.Placed(ctx, ids, all, at), nil
-}
-
-// nodeOf makes a node, which has been fetched; nil if the viewer does not see it.
-func nodeOf(ctx context.Context, id nodeID, on []*selections.Object, at prefetch.Paths) (model.Node, error) {
-	if id.numbers == (storage.Pair{}) {
-		return nil, nil
-	}
-	return id.of().show(ctx, id, on, at)
 }
 
 func askUserNodes(ctx context.Context, level *prefetch.Level, ids []nodeID, on []*selections.Object) {

@@ -42,11 +42,6 @@ func (l ownList) query(after storage.Position, limit int) storage.PageQuery {
 	return q
 }
 
-// holds reports whether an edge is on the list.
-func (l ownList) holds(e storage.Edge) bool {
-	return e.Type == l.kind && e.UpdateTime > l.newerThan && (l.upTo == 0 || e.UpdateTime <= l.upTo)
-}
-
 // cursorsOf are those of edges of a declared kind.
 func (l ownList) cursorsOf() prefetch.Cursors {
 	return relationCursors(l.side, l.owner, l.item)
@@ -176,7 +171,8 @@ func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social
 		if e.Err != nil {
 			return size, e.Err
 		}
-		if e.Found && l.holds(e.Value) && a.Hides(l.side.Peer(e.Value.Pair())) {
+		isOn := e.Found && e.Value.Type == l.kind && e.Value.UpdateTime > l.newerThan && (l.upTo == 0 || e.Value.UpdateTime <= l.upTo)
+		if isOn && a.Hides(l.side.Peer(e.Value.Pair())) {
 			n--
 		}
 	}

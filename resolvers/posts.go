@@ -132,10 +132,6 @@ func showCommentNode(ctx context.Context, id nodeID, on []*selections.Object, at
 	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil
 }
 
-func authorsOf(rows []storage.Post) []storage.UserID {
-	return storage.Each(rows, func(row storage.Post) storage.UserID { return row.Author })
-}
-
 func (userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {
 	f, p, err := prefetch.Answer[storage.Post](ctx, userName(obj.UserID))
 	if err != nil || p == nil {
@@ -186,7 +182,7 @@ func (r queries) latest(ctx context.Context, args prefetch.PageArguments) (page 
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
 		rows, err := storage.LatestPostLookups.Get(ctx, loaders.For(ctx).Reader(), storage.PostsQuery{After: after, Limit: limit})
 		if err == nil {
-			err = e.FetchShown(a, authorsOf(rows))
+			err = e.FetchShown(a, storage.Each(rows, func(p storage.Post) storage.UserID { return p.Author }))
 		}
 		return rows, err
 	}

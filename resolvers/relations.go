@@ -234,7 +234,7 @@ func (r mutations) Relate(ctx context.Context, value string, ids []string, until
 	switch {
 	case until == nil || badKind != nil:
 	case kind.Timed:
-		detail.EndsAt, badEnd = accounts.CheckEnd("until", *until, r.Relations.Now())
+		detail.EndsAt, badEnd = accounts.CheckEnd("until", until, r.Relations.Now())
 	default:
 		badEnd = apierr.InvalidValue.Error("edges of this kind have no end").In("until")
 	}

@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -17,16 +18,12 @@ import (
 )
 
 func (r mutations) RequestFriend(ctx context.Context, id string, message *string) (*model.RelationshipPayload, error) {
-	var text string
-	var badText error
-	if message != nil {
-		text, badText = accounts.CheckText("message", *message, 0, storage.MaxMessageLength)
-	}
+	text, badText := checked(accounts.CheckText, "message", cmp.Or(message, new(string)), 0, storage.MaxMessageLength)
 	viewer, other, err := r.actorAndOther(ctx, id, badText)
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.Relations.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, text)
+	o, err := r.Relations.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, *text)
 	if errors.Is(err, storage.ErrLimitReached) {
 		err = apierr.TooManyRequests.Error("you have as many requests pending, or follow as many users, as one may")
 	}

@@ -72,7 +72,11 @@ func setOfBoth(kind cursor.Kind, lists func(user storage.UserID) social.MatchQue
 		if q.arguments.choice != nil {
 			return q.selected(ctx, storage.Forward, true)
 		}
-		return q.bothLists(ctx, kind, lists(q.user))
+		base := lists(q.user)
+		if open, err := q.AreOpen(base.Base, base.Other); err != nil || !open {
+			return closed, err
+		}
+		return q.matches(ctx, prefetch.Cursors{Kind: kind, To: []int64{int64(q.user)}, What: "list"}, base)
 	})
 }
 

@@ -336,14 +336,6 @@ func markOn(ctx context.Context, b prefetch.Cursors, argument, text string) (soc
 // and the next cursor one that can be read.
 func foundBefore(claimed int64) int { return int(min(claimed, 1<<30)) }
 
-func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists social.MatchQuery) (userPage, error) {
-	if open, err := q.AreOpen(lists.Base, lists.Other); err != nil || !open {
-		return closed, err
-	}
-	cursors := prefetch.Cursors{Kind: kind, To: []int64{int64(lists.Base.Owner)}, What: "list"}
-	return q.matches(ctx, cursors, lists)
-}
-
 // matches is a page of matches, each with the time since when it is one.
 func (q setQuestion) matches(ctx context.Context, cursors prefetch.Cursors, lists social.MatchQuery) (userPage, error) {
 	args := q.arguments

@@ -280,12 +280,7 @@ func (r mutations) CreateList(ctx context.Context, name string, public bool, tex
 }
 
 func (r mutations) UpdateList(ctx context.Context, id string, name *string, public *bool) (*model.ListPayload, error) {
-	var badName error
-	if name != nil {
-		var checked string
-		checked, badName = accounts.CheckName("name", *name, 1, storage.MaxListName)
-		name = &checked
-	}
+	name, badName := checked(accounts.CheckName, "name", name, 1, storage.MaxListName)
 	which, err := r.ownListID(ctx, id, 1, badName)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,9 @@ func usersOf(ctx context.Context, w prefetch.Users, at prefetch.Paths) []*model.
 				continue
 			}
 			u.Row = row.Value
-			u.Row.AvatarURL = r.absolute(row.Value.AvatarURL)
+			if strings.HasPrefix(u.Row.AvatarURL, "/") { // for pages of other origins, too
+				u.Row.AvatarURL = r.PublicURL + u.Row.AvatarURL
+			}
 		}
 		if needs&fields.Counts != 0 {
 			u.Counts = l.Counts.Load(id)
@@ -52,14 +54,6 @@ func usersOf(ctx context.Context, w prefetch.Users, at prefetch.Paths) []*model.
 // bothLists are all lists of a user.
 func bothLists(id storage.UserID) []social.List {
 	return []social.List{{Side: storage.Forward, Owner: id}, {Side: storage.Inverse, Owner: id}}
-}
-
-// absolute is the address of a picture for pages of other origins, if it is known.
-func (r *Resolver) absolute(avatarURL string) string {
-	if strings.HasPrefix(avatarURL, "/") {
-		return r.PublicURL + avatarURL
-	}
-	return avatarURL
 }
 
 // addFriendCounts adds how many friends users have, whose lists are both open.
