@@ -12,7 +12,6 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/graph/why"
-	"kith/loaders"
 	"kith/resolvers/prefetch"
 	"kith/social"
 	"kith/storage"
@@ -89,7 +88,7 @@ func (r *Resolver) servesActivity(kind model.ActivityKind) bool {
 // activity is that of all aliases in a request that ask for the same part.
 func (r *Resolver) activity(ctx context.Context, viewer storage.UserID, part activityPart) (*social.Activity, error) {
 	return prefetch.Shared(ctx, part, func() (*social.Activity, error) {
-		g, err := r.graph(ctx, loaders.For(ctx).Reader())
+		g, err := graphOf(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -130,9 +129,7 @@ func activityOf(ctx context.Context, viewer storage.UserID, groups []social.Acti
 			By: g.Actors, OthersCount: int32(g.Others), Complete: g.Complete, On: g.On,
 		}
 	})
-	if len(made) > 0 {
-		prefetch.ShowParts(ctx, made, on, at)
-	}
+	prefetch.ShowParts(ctx, made, on, at)
 	return made
 }
 

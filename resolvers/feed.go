@@ -84,7 +84,7 @@ func feedAuthorsOf(only *model.FeedOnly) (users feedAuthors) {
 // feedOf is the feed of all aliases in a request whose posts are by the same users.
 func (r *Resolver) feedOf(ctx context.Context, viewer storage.UserID, users feedAuthors) (*social.Feed, error) {
 	return prefetch.Shared(ctx, users, func() (*social.Feed, error) {
-		g, err := r.graph(ctx, loaders.For(ctx).Reader())
+		g, err := graphOf(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (w *feedWatch) Begin(ctx context.Context) ([]storage.Post, error) {
 
 // learn reads whose posts may be in the feed, and returns those of them whose posts are in it now.
 func (w *feedWatch) learn(ctx context.Context) (only *idset.Set, err error) {
-	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
+	g, err := graphOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 
 // missed reads the posts of some authors that have come since a time, oldest first, as many as are counted for `newerThan`.
 func (w *feedWatch) missed(ctx context.Context, only *idset.Set, since storage.Micros) ([]storage.Post, error) {
-	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
+	g, err := graphOf(ctx)
 	if err != nil {
 		return nil, err
 	}

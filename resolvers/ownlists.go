@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 
 	"kith/graph/cursor"
 	"kith/graph/model"
@@ -101,6 +102,20 @@ func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, 
 		return nil, err
 	}
 	return readPage(ctx, f, &p), nil
+}
+
+// toChange is a page of the users on a list whom the running mutation changes, without the viewer: one of them has been counted.
+func (r *Resolver) toChange(ctx context.Context, viewer storage.UserID, l ownList, args prefetch.PageArguments, cursors prefetch.Cursors) (userPage, error) {
+	a, err := prefetch.AudienceOf(ctx)
+	if err != nil {
+		return userPage{}, err
+	}
+	page, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeeds{Rows: true})
+	page.Rows = slices.DeleteFunc(page.Rows, func(id storage.UserID) bool { return id == viewer })
+	if n := len(page.Rows); err == nil && n > 1 {
+		_, err = r.actorOf(ctx, n-1)
+	}
+	return page, err
 }
 
 // showChecked shows a page of edges that enter the owner, and are checked.

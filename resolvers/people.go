@@ -21,7 +21,7 @@ import (
 
 func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
-	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	graph, err := graphOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (r *Resolver) search(ctx context.Context, words []string) (found foundUsers
 	if words == nil { // nobody has typed enough
 		return foundUsers{complete: true}, nil
 	}
-	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	graph, err := graphOf(ctx)
 	if err != nil {
 		return found, err
 	}
@@ -238,7 +238,7 @@ func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 			places = append(places, i)
 		}
 	}
-	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	graph, err := graphOf(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -57,9 +57,7 @@ func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, 
 			made[i].Favorited = hasFavorited(ctx, row.PostID)
 		}
 	}
-	if len(posts) > 0 {
-		prefetch.ShowParts(ctx, posts, on, at)
-	}
+	prefetch.ShowParts(ctx, posts, on, at)
 	return posts
 }
 
@@ -212,9 +210,7 @@ func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Ob
 			comments = append(comments, &model.Comment{Row: row})
 		}
 	}
-	if len(comments) > 0 {
-		prefetch.ShowParts(ctx, comments, on, at)
-	}
+	prefetch.ShowParts(ctx, comments, on, at)
 	return comments
 }
 

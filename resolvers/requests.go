@@ -83,18 +83,9 @@ func (r mutations) AcceptRequests(ctx context.Context, kind model.RequestKind, _
 	if err != nil {
 		return nil, err
 	}
-	a, err := prefetch.AudienceOf(ctx)
+	page, err := r.toChange(ctx, viewer, list, args, cursors)
 	if err != nil {
 		return nil, err
-	}
-	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeeds{Rows: true})
-	if err != nil {
-		return nil, err
-	}
-	if n := len(page.Rows); n > 1 { // one has been counted
-		if _, err := r.actorOf(ctx, n-1); err != nil {
-			return nil, err
-		}
 	}
 	var all done
 	results, made := make([]storage.Result[storage.Changed], len(page.Rows)), make([][]storage.Row, len(page.Rows))

@@ -128,8 +128,8 @@ func (r *Resolver) Attach(ctx context.Context) context.Context {
 
 func resolverOf(ctx context.Context) *Resolver { return prefetch.OperationOf(ctx).Owner.(*Resolver) }
 
-// graph answers as far as the viewer may see.
-func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {
+// graphOf answers as far as the viewer may see.
+func graphOf(ctx context.Context) (*social.Graph, error) {
 	audience, err := prefetch.AudienceOf(ctx)
-	return prefetch.AccessOf(ctx).Graph(read, audience), err
+	return prefetch.AccessOf(ctx).Graph(loaders.For(ctx).Reader(), audience), err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 
 	"kith/accounts"
@@ -361,25 +360,15 @@ func (r mutations) FollowList(ctx context.Context, id string, _ *string) (*model
 	if err := apierr.All(badList, badAfter); err != nil {
 		return nil, err
 	}
-	a, err := prefetch.AudienceOf(ctx)
+	page, err := r.toChange(ctx, viewer, l, args, l.cursorsOf())
 	if err != nil {
 		return nil, err
 	}
-	page, err := l.page(ctx, r.Resolver, loaders.For(ctx).Reader(), a, args, l.cursorsOf(), prefetch.PageNeeds{Rows: true})
-	if err != nil {
-		return nil, err
-	}
-	members := slices.DeleteFunc(page.Rows, func(id storage.UserID) bool { return id == viewer })
-	if len(members) > 1 { // one has been counted
-		if _, err := r.actorOf(ctx, len(members)-1); err != nil {
-			return nil, err
-		}
-	}
-	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, members)
+	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, page.Rows)
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	texts := storage.Each(members, storage.UserID.String)
-	outcomes, self := r.followed(ctx, viewer, "listId", prefetch.Inputs[storage.UserID]{Good: members}, texts, relations, stale)
+	texts := storage.Each(page.Rows, storage.UserID.String)
+	outcomes, self := r.followed(ctx, viewer, "listId", prefetch.Inputs[storage.UserID]{Good: page.Rows}, texts, relations, stale)
 	return &model.FollowListPayload{Viewer: self, Outcomes: outcomes, PageInfo: page.Info}, nil
 }

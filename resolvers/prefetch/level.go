@@ -81,6 +81,9 @@ func (d *Inset[O, M]) put(ctx context.Context, made []*M, aliases []*selections.
 
 // ShowParts puts into objects, which are at some paths, what is selected of them.
 func ShowParts[M any](ctx context.Context, made []*M, on []*selections.Object, at Paths) {
+	if len(made) == 0 {
+		return
+	}
 	all := fieldsOn(on)
 	for i, f := range all {
 		field, is := f.Read.(interface {
