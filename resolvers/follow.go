@@ -255,7 +255,7 @@ func (r *Resolver) followed(ctx context.Context, viewer storage.UserID, argument
 	return r.outcomes(ctx, viewer, argument, list, texts, relations, madeBy(relations))
 }
 
-// outcomes are those of changes towards many users, named by texts, and the viewer after them, as far as they are selected. made are the
+// outcomes are those of changes towards many users, of which texts names the wrong ones, and the viewer after them, as far as they are selected. made are the
 // rows that each has written.
 func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument string, list prefetch.Inputs[storage.UserID], texts []string, relations []storage.Result[storage.Changed], made [][]storage.Row) ([]*model.FollowOutcome, *model.Viewer) {
 	s, others := payloadSelection(ctx), list.Good
@@ -283,7 +283,7 @@ func (r *Resolver) outcomes(ctx context.Context, viewer storage.UserID, argument
 	followings, followers := edges(followingEdge), edges(followerEdge)
 	members, requests := edges(memberEdge), selected.requestEdges(ctx, viewer, made, at)
 	r.explain(ctx, viewer, others, relations)
-	outcomes := make([]*model.FollowOutcome, len(texts))
+	outcomes := make([]*model.FollowOutcome, len(relations)+len(list.Wrong))
 	for i, tie := range relations {
 		outcomes[list.Index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Value.Changed, User: users[i], Relationship: relationships[i],

@@ -95,7 +95,7 @@ func (r mutations) AcceptRequests(ctx context.Context, kind model.RequestKind, _
 		all.token, all.late, all.stale = append(all.token, d.token...), append(all.late, d.late...), all.stale || d.stale
 	}
 	r.await(ctx, all, payloadSelection(ctx).readsInverse())
-	outcomes, self := r.outcomes(ctx, viewer, "", prefetch.Inputs[storage.UserID]{Good: page.Rows}, storage.Each(page.Rows, storage.UserID.String), results, made)
+	outcomes, self := r.outcomes(ctx, viewer, "", prefetch.Inputs[storage.UserID]{Good: page.Rows}, nil, results, made)
 	return &model.AcceptRequestsPayload{Viewer: self, Outcomes: outcomes, PageInfo: page.Info}, nil
 }
 

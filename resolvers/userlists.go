@@ -368,7 +368,6 @@ func (r mutations) FollowList(ctx context.Context, id string, _ *string) (*model
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	texts := storage.Each(page.Rows, storage.UserID.String)
-	outcomes, self := r.followed(ctx, viewer, "listId", prefetch.Inputs[storage.UserID]{Good: page.Rows}, texts, relations, stale)
+	outcomes, self := r.followed(ctx, viewer, "listId", prefetch.Inputs[storage.UserID]{Good: page.Rows}, nil, relations, stale)
 	return &model.FollowListPayload{Viewer: self, Outcomes: outcomes, PageInfo: page.Info}, nil
 }
