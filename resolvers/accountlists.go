@@ -82,7 +82,7 @@ func (r viewerFields) AccountsFile(ctx context.Context, obj *model.Viewer, of mo
 			goOn(source.number, "")
 			break
 		}
-		page, err := source.list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, source.list.cursorsOf(), prefetch.PageNeeds{Rows: true})
+		page, err := source.list.page(ctx, loaders.For(ctx).Reader(), audience, args, source.list.cursorsOf(), prefetch.PageNeeds{Rows: true})
 		if err != nil {
 			return nil, err
 		}

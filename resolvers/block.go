@@ -74,7 +74,7 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 // BlockedUsers leaves out only hidden users: the list exists to show users in a block.
 func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	list := ownList{side: storage.Forward, owner: obj.User.UserID, kind: storage.Blocking}
-	return readUsers(ctx, r.Resolver, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), blockCursors)
+	return readUsers(ctx, list, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), blockCursors)
 }
 
 func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {
@@ -102,13 +102,13 @@ func outcomeOf(made storage.Result[storage.Changed], stale bool) (social.Outcome
 	return social.Outcome{Changed: made.Value.Changed, Kept: made.Value.Kept, Written: made.Value.Written(), Stale: stale}, relationError(made.Err)
 }
 
-func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {
+func (viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {
 	audience, err := prefetch.AudienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := edgesFrom(muteKinds[scope].Number, obj.User.UserID)
-	return readUsers(ctx, r.Resolver, list, audience, list.cursorsOf())
+	return readUsers(ctx, list, audience, list.cursorsOf())
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {

@@ -49,7 +49,7 @@ func (l ownList) cursorsOf() prefetch.Cursors {
 }
 
 // page reads as much of a page as is needed.
-func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *social.Audience, args prefetch.PageArguments, cursors prefetch.Cursors, n prefetch.PageNeeds) (p userPage, err error) {
+func (l ownList) page(ctx context.Context, read loaders.Reader, a *social.Audience, args prefetch.PageArguments, cursors prefetch.Cursors, n prefetch.PageNeeds) (p userPage, err error) {
 	var at, peer int64
 	if err := cursors.Read(ctx, "after", args.Text, &at, &peer); err != nil {
 		return p, err
@@ -86,18 +86,18 @@ func (l ownList) page(ctx context.Context, r *Resolver, read loaders.Reader, a *
 	if !shown.Complete { // it continues at the last user examined
 		next = func(seal *cursor.Sealer) string { return spell(seal, shown.End) }
 	}
-	p.Info = prefetch.PageInfo(r.Cursors, p.Cursors, shown.More, next)
+	p.Info = prefetch.PageInfo(prefetch.OperationOf(ctx).Cursors, p.Cursors, shown.More, next)
 	return p, nil
 }
 
 // readUsers answers the running field by a page of the users on the list, whom it reads.
-func readUsers(ctx context.Context, r *Resolver, l ownList, a *social.Audience, cursors prefetch.Cursors) (*model.UserConnection, error) {
+func readUsers(ctx context.Context, l ownList, a *social.Audience, cursors prefetch.Cursors) (*model.UserConnection, error) {
 	f := prefetch.Running(ctx)
 	args, err := prefetch.ParsePart(ctx, f, cursors)
 	if err != nil {
 		return nil, err
 	}
-	p, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeedsOf(f))
+	p, err := l.page(ctx, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (r *Resolver) toChange(ctx context.Context, viewer storage.UserID, l ownLis
 	if err != nil {
 		return userPage{}, err
 	}
-	page, err := l.page(ctx, r, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeeds{Rows: true})
+	page, err := l.page(ctx, loaders.For(ctx).Reader(), a, args, cursors, prefetch.PageNeeds{Rows: true})
 	page.Rows = slices.DeleteFunc(page.Rows, func(id storage.UserID) bool { return id == viewer })
 	if n := len(page.Rows); err == nil && n > 1 {
 		_, err = r.actorOf(ctx, n-1)

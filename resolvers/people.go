@@ -41,7 +41,7 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 		return nil, err
 	}
 	absent := func(l social.List) bool { return prefetch.IsAbsent(ctx, l.Owner) }
-	p, err := byID(ctx, r.Cursors, args, cursors, func(from social.Mark, first int) (social.Common, error) {
+	p, err := byID(ctx, args, cursors, func(from social.Mark, first int) (social.Common, error) {
 		return graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: first})
 	})
 	if err != nil {

@@ -65,7 +65,7 @@ var edgesOfKind = &setField[storage.UserID]{
 		if sees, err := q.Shows(q.audience, q.user); err != nil || !sees {
 			return closed, err
 		}
-		return q.resolver.related(ctx, q.read, kind, edgesFrom(kind.Number, q.user), q.audience, q.arguments.PageArguments, q.needs())
+		return related(ctx, q.read, kind, edgesFrom(kind.Number, q.user), q.audience, q.arguments.PageArguments, q.needs())
 	}},
 }
 
@@ -86,8 +86,8 @@ func (userFields) Edges(ctx context.Context, obj *model.User, _ string, _ *int32
 }
 
 // related is a page of edges of a kind, and reads what is beside them.
-func (r *Resolver) related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args prefetch.PageArguments, n prefetch.PageNeeds) (userPage, error) {
-	p, err := list.page(ctx, r, read, audience, args, list.cursorsOf(), n)
+func related(ctx context.Context, read loaders.Reader, kind storage.Kind, list ownList, audience *social.Audience, args prefetch.PageArguments, n prefetch.PageNeeds) (userPage, error) {
+	p, err := list.page(ctx, read, audience, args, list.cursorsOf(), n)
 	if err != nil {
 		return p, err
 	}
@@ -142,7 +142,7 @@ func (r queries) EdgesTo(ctx context.Context, value, text string, _ *int32, _ *s
 		return nil, err
 	}
 	list := ownList{side: storage.RelationInbox, owner: end, item: kind.Number, kind: storage.Related, checked: !prefetch.IsViewer(ctx, end)}
-	p, err := r.related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, prefetch.PageNeedsOf(f))
+	p, err := related(ctx, loaders.For(ctx).Reader(), kind, list, audience, args, prefetch.PageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}

@@ -251,7 +251,7 @@ func (r viewerFields) Requests(ctx context.Context, obj *model.Viewer, kind mode
 	if err != nil {
 		return nil, err
 	}
-	page, err := list.page(ctx, r.Resolver, loaders.For(ctx).Reader(), audience, args, cursors, prefetch.PageNeedsOf(f))
+	page, err := list.page(ctx, loaders.For(ctx).Reader(), audience, args, cursors, prefetch.PageNeedsOf(f))
 	if err != nil {
 		return nil, err
 	}

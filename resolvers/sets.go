@@ -274,7 +274,7 @@ func (q setQuestion) recent(ctx context.Context, cursors prefetch.Cursors, lists
 // intersection is a page of the intersection of two lists.
 func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b social.List) (userPage, error) {
 	cursors := prefetch.Cursors{Kind: kind, To: []int64{int64(a.Owner), int64(b.Owner)}, What: "list"} // they carry a count
-	return byID(ctx, q.Cursors, q.arguments.PageArguments, cursors, func(from social.Mark, first int) (social.Common, error) {
+	return byID(ctx, q.arguments.PageArguments, cursors, func(from social.Mark, first int) (social.Common, error) {
 		if q.IsAbsent(a.Owner) || q.IsAbsent(b.Owner) { // for a hidden user, as for one who does not exist
 			return social.Common{Complete: true}, nil
 		}
@@ -283,14 +283,14 @@ func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b so
 }
 
 // byID is a page of users by ascending id.
-func byID(ctx context.Context, sealer *cursor.Sealer, args prefetch.PageArguments, cursors prefetch.Cursors, people func(from social.Mark, first int) (social.Common, error)) (userPage, error) {
+func byID(ctx context.Context, args prefetch.PageArguments, cursors prefetch.Cursors, people func(from social.Mark, first int) (social.Common, error)) (userPage, error) {
 	from, before, err := marksOf(ctx, cursors, args, markOn)
 	if err != nil {
 		return userPage{}, err
 	}
 	if !args.IsWhole() {
 		c, err := people(from, args.Size)
-		a := markedPage(sealer, c, from, cursors)
+		a := markedPage(ctx, c, from, cursors)
 		args.Around(a.Info, c.More, args.Text != "", false)
 		return a, err
 	}
@@ -301,18 +301,18 @@ func byID(ctx context.Context, sealer *cursor.Sealer, args prefetch.PageArgument
 	ids, offset, more := prefetch.Cut(args, c.IDs,
 		func(id storage.UserID) bool { return id > from.After }, func(id storage.UserID) bool { return id < before.After })
 	c.IDs, c.More = ids, false
-	a := markedPage(sealer, c, social.Mark{Found: offset}, cursors)
+	a := markedPage(ctx, c, social.Mark{Found: offset}, cursors)
 	args.Around(a.Info, more, args.Text != "", args.TextBefore != "")
 	return a, err
 }
 
 // markedPage is a page of users by ascending id.
-func markedPage(sealer *cursor.Sealer, c social.Common, from social.Mark, cursors prefetch.Cursors) userPage {
+func markedPage(ctx context.Context, c social.Common, from social.Mark, cursors prefetch.Cursors) userPage {
 	p := userPage{Rows: c.IDs, Cursors: make([]string, len(c.IDs)), Total: prefetch.Counted(c.Total), Complete: c.Complete}
 	for i, id := range c.IDs {
 		p.Cursors[i] = cursors.Spell(prefetch.Unsealed, int64(id), int64(from.Found+i+1))
 	}
-	p.Info = prefetch.PageInfo(sealer, p.Cursors, c.More, func(seal *cursor.Sealer) string {
+	p.Info = prefetch.PageInfo(prefetch.OperationOf(ctx).Cursors, p.Cursors, c.More, func(seal *cursor.Sealer) string {
 		return cursors.Spell(seal, int64(c.Next.After), int64(c.Next.Found))
 	})
 	return p

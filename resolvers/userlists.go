@@ -128,7 +128,7 @@ var listMembers = &setField[storage.UserList]{
 	parse: parsePart(cursor.Edges), name: func(l storage.UserList) storage.PostID { return listName(l.ListID) },
 	setWork: setWork{single: true, answer: func(q setQuestion, ctx context.Context) (userPage, error) {
 		list := membersOf(storage.ListID{Owner: q.user, Number: q.name.Of.Number})
-		return list.page(ctx, q.resolver, q.read, q.audience, q.arguments.PageArguments, list.cursorsOf(), q.needs())
+		return list.page(ctx, q.read, q.audience, q.arguments.PageArguments, list.cursorsOf(), q.needs())
 	}},
 }
 
