@@ -307,7 +307,7 @@ func TestAPasswordIsAnotherWay(t *testing.T) {
 type scattered struct{ *oracle.Store }
 
 func (s scattered) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-	return s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: id, User: user, At: at}})[0].Err
+	return s.Restore(ctx, storage.Restored{Identities: []storage.LinkedIdentity{{Identity: id, User: user, At: at}}})[0].Err
 }
 
 // The identities of all shards count.

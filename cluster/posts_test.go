@@ -69,7 +69,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 		}},
 		{"a comment", func() error { _, _, err := w.AddComment(ctx, comment); return err }},
 		{"the comment is gone", func() error { _, err := w.DeleteComment(ctx, comment.ID(), 2); return err }},
-		{"a comment is restored", func() error { return w.RestoreComments(ctx, []storage.NewComment{comment})[0].Err }},
+		{"a comment is restored", func() error { return w.Restore(ctx, storage.Restored{Comments: []storage.NewComment{comment}})[0].Err }},
 		{"a favorite", func() error {
 			row := storage.Edge{From: 3, To: 1, Item: 5, Type: storage.Favorited, UpdateTime: storage.MicrosOf(time.Now())}
 			err := w.Apply(ctx, storage.Favorites, []storage.Edge{row}, storage.IfNewer)[0].Err

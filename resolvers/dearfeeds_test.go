@@ -40,7 +40,7 @@ func followsMany(t testing.TB, store storage.Store, others, posts, lists int) (i
 		apitest.Apply(t, store, some...)
 	}
 	for some := range slices.Chunk(rows, 1000) {
-		for _, r := range store.RestorePosts(t.Context(), some) {
+		for _, r := range store.Restore(t.Context(), storage.Restored{Posts: some}) {
 			if r.Err != nil || !r.Value {
 				t.Fatalf("restore a post: %+v", r)
 			}

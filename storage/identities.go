@@ -74,9 +74,4 @@ type IdentityStore interface {
 	// UnlinkIdentity unlinks an identity from a user, and reports whether it stood for that user.
 	// Afterwards it may be linked to another user.
 	UnlinkIdentity(ctx context.Context, identity Identity, user UserID) (bool, error)
-
-	// RestoreIdentities links valid identities as they were elsewhere, for imports. Without an Err, each is
-	// Found, and the Value reports whether it was written. [ErrIdentityTaken] is the Err of those that
-	// stand for another user. The bound on identities of a user is not checked. Doing it again is harmless.
-	RestoreIdentities(ctx context.Context, identities []LinkedIdentity) []Result[bool]
 }

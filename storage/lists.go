@@ -81,10 +81,6 @@ type ListStore interface {
 	// DeleteList removes a list that has no members; otherwise nothing is removed. [ErrListUnknown]. From then on
 	// ChangeEdges adds no members: they get [ErrListUnknown].
 	DeleteList(ctx context.Context, id ListID) (deleted bool, err error)
-
-	// RestoreLists creates lists with their numbers, for imports. Without an Err, the Value reports whether the list was created: one that
-	// exists stays as it is. A list of a user who does not exist is not Found. [ErrLimitReached] beyond [MaxLists].
-	RestoreLists(ctx context.Context, lists []UserList) []Result[bool]
 }
 
 // SortLists puts lists of one owner in their order, newest first.

@@ -150,8 +150,7 @@ type PostChange struct {
 }
 
 // PostWriter writes posts and comments. Every change of posts raises the author's version, and the post's own; every change of
-// comments raises the post's. Rows that are restored are written in several transactions for each shard: after an error some may have
-// been written, and calling it again is harmless.
+// comments raises the post's.
 type PostWriter interface {
 	// Publish makes a post and counts it with its author. If the author has published with the key
 	// before, Publish changes nothing and returns that post and false; [ErrPostUnknown] if it has
@@ -176,18 +175,6 @@ type PostWriter interface {
 	// post is zero, if the comment does not exist, or if by is neither the user who wrote it nor the author of the post:
 	// to say which of the two would tell of comments that by may not see.
 	DeleteComment(ctx context.Context, id CommentID, by UserID) (on PostID, err error)
-
-	// RestorePosts writes posts as they were elsewhere, for imports: those whose ids do not exist yet. Without an Err, the Value reports
-	// whether the post was written. A post is not Found if its author does not exist. [ErrKeyTaken]
-	// if the author has another post with the key. Posts that are not deleted are counted with their
-	// authors, whose versions rise; no user becomes active.
-	RestorePosts(ctx context.Context, posts []PostRow) []Result[bool]
-
-	// RestoreComments writes those comments whose ids do not exist yet, and counts them with their
-	// posts, whose versions rise. A comment is not Found if its post does not exist, or has been
-	// deleted. [ErrKeyTaken] if its user has another comment with the key on the post. Blocks do
-	// not prevent it, and whether the user exists is not checked.
-	RestoreComments(ctx context.Context, comments []NewComment) []Result[bool]
 }
 
 // NewComment is a comment to be written.

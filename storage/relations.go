@@ -136,22 +136,3 @@ type Annotation struct {
 
 	Attributes Attributes // of a mark, or of the relation
 }
-
-// AnnotationWriter writes rows beside edges.
-type AnnotationWriter interface {
-	// SetMark changes the mark on From → To. It returns the mark as it is afterwards, and whether
-	// the call changed it. A change raises the version of From. A mark that is not special and has
-	// neither a remark nor attributes is removed. [ErrNotFollowing]; [ErrLimitReached] beyond [MaxSpecials];
-	// [ErrAttributesTooLong].
-	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
-
-	// AddAnnotations writes rows as they were elsewhere, for imports: those of one kind that do not exist yet. Without an Err, the Value
-	// reports whether the row was written. A row is not Found if there is nothing that it could be
-	// beside: a mark without the follow, a message without the pending request, a first follow without
-	// any later edge, a detail without the relation of that time. A message exists if it is not empty, and so does a detail.
-	//
-	// Whatever is written raises the version of From. A mark beyond [MaxSpecials] gets
-	// [ErrLimitReached]. Rows of one shard are written in several transactions: after an error some
-	// may have been written, and calling it again is harmless.
-	AddAnnotations(ctx context.Context, kind AnnotationKind, rows []Annotation) []Result[bool]
-}

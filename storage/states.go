@@ -88,9 +88,4 @@ type StateStore interface {
 	// Removing is what [PostWriter].DeletePost does, or [PostWriter].DeleteComment by the post's author. [ErrUserUnknown] if
 	// a user to be suspended or reinstated does not exist or is being deleted, or one who reports does not exist.
 	Moderate(ctx context.Context, entry ModerationEntry) (added ModerationEntry, changed bool, err error)
-
-	// RestoreModeration adds entries as they were elsewhere, for imports, and leaves posts and comments as they are. Without
-	// an Err, each is Found, and the Value reports whether it was added: there may be one with its key. Afterwards the newest entry but for reports about each user who
-	// exists says whether that user is suspended; such a change has the time at. Entries of later times get times just behind it, in their order.
-	RestoreModeration(ctx context.Context, entries []ModerationEntry, at Micros) []Result[bool]
 }

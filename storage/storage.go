@@ -140,6 +140,43 @@ type Writer interface {
 	// one batch want the same handle, one of them gets it. Calling it again with the same users is
 	// harmless, also after a crash in between.
 	CreateUsers(ctx context.Context, users []User) []Result[bool]
+
+	// Restore writes rows as they were elsewhere, unless rows with their keys are there. The results are those of all its lists, in
+	// the order of the fields. Without an Err, the Value reports whether the row was written. A row is not Found if there is nothing
+	// that it could belong to. Rows of one shard are written in several transactions: after an error some may have been written, and
+	// calling it again is harmless.
+	Restore(ctx context.Context, rows Restored) []Result[bool]
+}
+
+// Restored are rows as they were elsewhere, usually of one kind.
+type Restored struct {
+	// Posts belong to authors who exist. [ErrKeyTaken] if the author has another post with the key. Posts that are not deleted are
+	// counted with their authors, whose versions rise; no user becomes active.
+	Posts []PostRow
+
+	// Comments belong to posts that exist and have not been deleted. They are counted with the posts, whose versions rise.
+	// [ErrKeyTaken] if the user has another comment with the key on the post. Blocks do not prevent it, and whether the user exists
+	// is not checked.
+	Comments []NewComment
+
+	// Lists belong to users who exist, and keep their numbers. [ErrLimitReached] beyond [MaxLists].
+	Lists []UserList
+
+	// Identities are valid. Each is Found. [ErrIdentityTaken] is the Err of those that stand for another user. The bound on
+	// identities of a user is not checked.
+	Identities []LinkedIdentity
+
+	// Moderation are entries of the log. Each is Found, and posts and comments stay as they are. Afterwards the newest entry but for
+	// reports about each user who exists says whether that user is suspended; such a change has the time At. Entries of later times
+	// get times just behind it, in their order.
+	Moderation []ModerationEntry
+	At         Micros
+
+	// Annotations are all of the Kind. They belong to a follow (marks), to a pending request (messages), to any later edge (first
+	// follows) and to the relation of that time (details). A message exists if it is not empty, and so does a detail. Whatever is
+	// written raises the version of From. A mark beyond [MaxSpecials] gets [ErrLimitReached].
+	Annotations []Annotation
+	Kind        AnnotationKind
 }
 
 // Pinger reports which shards answer.
@@ -156,7 +193,6 @@ type Store interface {
 	AccountStore
 	IdentityStore
 	EdgeChanger
-	AnnotationWriter
 	StateStore
 	ActivityStore
 	ListStore

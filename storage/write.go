@@ -86,6 +86,12 @@ type EdgeChanger interface {
 	// changes have the same end and item. [ErrLimitReached], [ErrForbidden], [ErrAttributesTooLong], and [ErrListUnknown] as a new
 	// member of a list that there is not.
 	ChangeEdges(ctx context.Context, side Side, user UserID, changes []EdgeChange, o ChangeOptions) []Result[Changed]
+
+	// SetMark changes the mark on From → To. It returns the mark as it is afterwards, and whether
+	// the call changed it. A change raises the version of From. A mark that is not special and has
+	// neither a remark nor attributes is removed. [ErrNotFollowing]; [ErrLimitReached] beyond [MaxSpecials];
+	// [ErrAttributesTooLong].
+	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
 }
 
 // EdgeChange is what a user does towards another, or with an item: a post that it favorites or not, or an end of an edge of a

@@ -108,7 +108,7 @@ func addPosts(t *testing.T, location string, graph *bench.Graph) map[storage.Use
 			posts[row.Author] = fmt.Sprintf("post_%d_%d", row.Author, row.Number)
 		}
 	}
-	for _, restored := range store.RestorePosts(t.Context(), rows) {
+	for _, restored := range store.Restore(t.Context(), storage.Restored{Posts: rows}) {
 		if restored.Err != nil {
 			t.Fatal(restored.Err)
 		}

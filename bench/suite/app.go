@@ -57,7 +57,7 @@ func (r *run) addPosts(ctx context.Context, location string, graph *bench.Graph)
 	posts := graph.Posts(time.Now())
 	slices.SortFunc(posts, func(a, b storage.PostRow) int { return a.PostID.Compare(b.PostID) }) // an author is a transaction
 	for rows := range slices.Chunk(posts, atOnce) {
-		for _, restored := range store.RestorePosts(ctx, rows) {
+		for _, restored := range store.Restore(ctx, storage.Restored{Posts: rows}) {
 			err = cmp.Or(err, restored.Err)
 		}
 	}

@@ -50,24 +50,9 @@ func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.E
 	return answer(m, len(edges), func() []storage.Result[storage.Applied] { return m.keeper.Apply(ctx, side, edges, rule) })
 }
 
-func (m *mortal) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	return answer(m, len(rows), func() []storage.Result[bool] { return m.keeper.AddAnnotations(ctx, kind, rows) })
-}
-
-func (m *mortal) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
-	return answer(m, len(posts), func() []storage.Result[bool] { return m.keeper.RestorePosts(ctx, posts) })
-}
-
-func (m *mortal) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
-	return answer(m, len(comments), func() []storage.Result[bool] { return m.keeper.RestoreComments(ctx, comments) })
-}
-
-func (m *mortal) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
-	return answer(m, len(identities), func() []storage.Result[bool] { return m.keeper.RestoreIdentities(ctx, identities) })
-}
-
-func (m *mortal) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
-	return answer(m, len(lists), func() []storage.Result[bool] { return m.keeper.RestoreLists(ctx, lists) })
+func (m *mortal) Restore(ctx context.Context, rows storage.Restored) []storage.Result[bool] {
+	n := len(rows.Posts) + len(rows.Comments) + len(rows.Lists) + len(rows.Identities) + len(rows.Annotations)
+	return answer(m, n, func() []storage.Result[bool] { return m.keeper.Restore(ctx, rows) })
 }
 
 func answer[T any](m *mortal, n int, do func() []storage.Result[T]) (results []storage.Result[T]) {

@@ -34,13 +34,13 @@ func (in *input) newRows(things map[int64]bool) rows {
 					r.FuturePosts++
 				}
 			},
-			restore: storage.Store.RestorePosts, written: func(r *Report) *int64 { return &r.Posts },
+			restore: as(func(rows []storage.PostRow) storage.Restored { return storage.Restored{Posts: rows} }), written: func(r *Report) *int64 { return &r.Posts },
 		}
 	case graphfile.Comments:
 		return &recordRows[storage.NewComment, storage.CommentID]{
 			format: graphfile.CommentFormat, key: storage.NewComment.ID,
 			users:   func(c storage.NewComment) []storage.UserID { return []storage.UserID{c.By} },
-			restore: storage.Store.RestoreComments, written: func(r *Report) *int64 { return &r.Comments },
+			restore: as(func(rows []storage.NewComment) storage.Restored { return storage.Restored{Comments: rows} }), written: func(r *Report) *int64 { return &r.Comments },
 		}
 	case graphfile.Favorites:
 		return &recordRows[storage.Edge, storage.Pair]{
@@ -53,7 +53,7 @@ func (in *input) newRows(things map[int64]bool) rows {
 	case graphfile.Lists:
 		return &recordRows[storage.UserList, storage.ListID]{
 			format: graphfile.ListFormat, key: func(l storage.UserList) storage.ListID { return l.ListID },
-			restore: storage.Store.RestoreLists, written: func(r *Report) *int64 { return &r.Beside },
+			restore: as(func(rows []storage.UserList) storage.Restored { return storage.Restored{Lists: rows} }), written: func(r *Report) *int64 { return &r.Beside },
 		}
 	case graphfile.Related:
 		return &recordRows[storage.RelationRow, storage.Pair]{
@@ -67,23 +67,23 @@ func (in *input) newRows(things map[int64]bool) rows {
 		return &recordRows[storage.LinkedIdentity, storage.Identity]{
 			format: graphfile.IdentityFormat, key: func(l storage.LinkedIdentity) storage.Identity { return l.Identity },
 			users:   func(l storage.LinkedIdentity) []storage.UserID { return []storage.UserID{l.User} },
-			restore: storage.Store.RestoreIdentities, written: func(r *Report) *int64 { return &r.Identities },
+			restore: as(func(rows []storage.LinkedIdentity) storage.Restored { return storage.Restored{Identities: rows} }), written: func(r *Report) *int64 { return &r.Identities },
 		}
 	case graphfile.Moderation:
 		return &recordRows[storage.ModerationEntry, storage.Place]{
 			format: graphfile.ModerationFormat, key: storage.ModerationEntry.Place,
-			restore: func(s storage.Store, ctx context.Context, rows []storage.ModerationEntry) []storage.Result[bool] {
-				return s.RestoreModeration(ctx, rows, storage.MicrosOf(time.Now())) // gateways look for changes by their times
-			},
+			restore: as(func(rows []storage.ModerationEntry) storage.Restored {
+				return storage.Restored{Moderation: rows, At: storage.MicrosOf(time.Now())} // gateways look for changes by their times
+			}),
 			written: func(r *Report) *int64 { return &r.Beside },
 		}
 	}
 	kind, _ := in.kind.Annotation()
 	return &recordRows[storage.Annotation, storage.Pair]{
 		format: graphfile.AnnotationFormat(kind), key: func(b storage.Annotation) storage.Pair { return b.Pair },
-		restore: func(s storage.Store, ctx context.Context, rows []storage.Annotation) []storage.Result[bool] {
-			return s.AddAnnotations(ctx, kind, rows)
-		},
+		restore: as(func(rows []storage.Annotation) storage.Restored {
+			return storage.Restored{Annotations: rows, Kind: kind}
+		}),
 		written: func(r *Report) *int64 { return &r.Beside },
 	}
 }
@@ -219,6 +219,13 @@ func relationUsers(r storage.RelationRow) []storage.UserID {
 	return []storage.UserID{r.From, r.To}
 }
 
+// as restores rows as one of the fields of what a store restores.
+func as[T any](field func([]T) storage.Restored) func(storage.Store, context.Context, []T) []storage.Result[bool] {
+	return func(s storage.Store, ctx context.Context, rows []T) []storage.Result[bool] {
+		return s.Restore(ctx, field(rows))
+	}
+}
+
 // restoreRelations writes both sides of relations, and their details, unless the user already has a row for the other end and kind.
 func restoreRelations(ctx context.Context, s storage.Store, rows []storage.RelationRow) []storage.Result[bool] {
 	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
@@ -229,7 +236,7 @@ func restoreRelations(ctx context.Context, s storage.Store, rows []storage.Relat
 			made, details = append(made, i), append(details, rows[i].Annotation())
 		}
 	}
-	for i, r := range s.AddAnnotations(ctx, storage.AnnotationDetail, details) {
+	for i, r := range s.Restore(ctx, storage.Restored{Annotations: details, Kind: storage.AnnotationDetail}) {
 		if r.Err != nil {
 			results[made[i]] = storage.Result[bool]{Err: r.Err}
 		}

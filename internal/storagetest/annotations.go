@@ -15,7 +15,7 @@ type beside struct{ *harness }
 // add adds rows and returns for each row whether it was found and whether it was added.
 func (s beside) add(t *testing.T, kind storage.AnnotationKind, rows ...storage.Annotation) (outcomes []string) {
 	t.Helper()
-	for i, r := range s.store.AddAnnotations(t.Context(), kind, rows) {
+	for i, r := range s.store.Restore(t.Context(), storage.Restored{Annotations: rows, Kind: kind}) {
 		if r.Err != nil {
 			t.Fatalf("row %d: %v", i, r.Err)
 		}
@@ -59,7 +59,7 @@ func (s beside) SpecialsHaveTheirLimit(t *testing.T) {
 		rows = append(rows, storage.Annotation{Pair: storage.Pair{From: person, To: id}, Special: true})
 	}
 	s.apply(t, storage.Forward, follows...)
-	for i, r := range s.store.AddAnnotations(t.Context(), storage.AnnotationMark, rows) {
+	for i, r := range s.store.Restore(t.Context(), storage.Restored{Annotations: rows, Kind: storage.AnnotationMark}) {
 		if i < storage.MaxSpecials && r.Err != nil {
 			t.Fatal(r.Err)
 		}

@@ -82,7 +82,7 @@ func (s cancellation) NoIdentityIsLinked(t *testing.T) {
 	id := []storage.Identity{identities(s).identity()}
 	wantEndedErr(t, "link", s.store.LinkIdentity(ended(t), id[0], s.id(), at(1)))
 	wantEnded(t, "identities", storage.IdentityLookups.Read(ended(t), s.store, id...), 1)
-	wantEnded(t, "restored", s.store.RestoreIdentities(ended(t), []storage.LinkedIdentity{{Identity: id[0], User: s.id(), At: at(1)}}), 1)
+	wantEnded(t, "restored", s.store.Restore(ended(t), storage.Restored{Identities: []storage.LinkedIdentity{{Identity: id[0], User: s.id(), At: at(1)}}}), 1)
 	wantMissing(t, storage.IdentityLookups.Read(t.Context(), s.store, id...), 1)
 	user := s.id()
 	identities(s).link(t, id[0], user)

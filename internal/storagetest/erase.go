@@ -164,7 +164,7 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 			comments = append(comments, s.newComment(posts[i], user, k))
 		}
 	}
-	for _, r := range append(s.store.RestorePosts(t.Context(), own), s.store.RestoreComments(t.Context(), comments)...) {
+	for _, r := range append(s.store.Restore(t.Context(), storage.Restored{Posts: own}), s.store.Restore(t.Context(), storage.Restored{Comments: comments})...) {
 		if r.Err != nil || !r.Value {
 			t.Fatal(r)
 		}

@@ -208,7 +208,7 @@ func (s identities) RestoredTheyAreAsElsewhere(t *testing.T) {
 		{Identity: known, User: users[0], At: at(7)}, {Identity: b, User: users[0], At: at(6)},
 	}
 	for _, written := range []bool{true, false} {
-		for i, r := range s.store.RestoreIdentities(t.Context(), rows) {
+		for i, r := range s.store.Restore(t.Context(), storage.Restored{Identities: rows}) {
 			switch i {
 			case 1:
 				wantIs(t, r.Err, storage.ErrIdentityTaken)

@@ -211,7 +211,7 @@ func (s moderation) RestoredTheNewestDecides(t *testing.T) {
 		{Owner: users[0], At: at(40), User: nobody, Action: storage.CommentRemoved, By: "operator", Reason: "spam", Number: math.MaxInt64},
 	}
 	for _, added := range []bool{true, false} {
-		for _, r := range found(t, s.store.RestoreModeration(t.Context(), entries, at(5000)), len(entries)) {
+		for _, r := range found(t, s.store.Restore(t.Context(), storage.Restored{Moderation: entries, At: at(5000)}), len(entries)) {
 			wantEqual(t, "added", r, added)
 		}
 		s.wantSuspension(t, users[0], storage.Suspension{Until: at(700), Reason: entries[0].Reason})
@@ -231,7 +231,7 @@ func (s moderation) RestoredTheNewestDecides(t *testing.T) {
 func (s moderation) RestoredNoneIsOfTheFuture(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	entries := []storage.ModerationEntry{suspend(user, 10, 90_000), reinstate(user, 70_000), suspend(user, 80_000, 95_000)}
-	found(t, s.store.RestoreModeration(t.Context(), entries, at(5000)), len(entries))
+	found(t, s.store.Restore(t.Context(), storage.Restored{Moderation: entries, At: at(5000)}), len(entries))
 	log := s.log(t, user)
 	wantList(t, "times", storage.Each(log, func(e storage.ModerationEntry) storage.Micros { return e.At }), []storage.Micros{at(5002), at(5001), at(10)})
 	s.wantSuspension(t, user, storage.Suspension{Until: at(95_000), Reason: entries[2].Reason})
@@ -255,7 +255,7 @@ func (s moderation) AReportChangesNoState(t *testing.T) {
 	s.moderate(t, report(by, reported, 19, 0), false)
 	s.moderate(t, report(by, reported, 20, 0), true)
 	restored := []storage.ModerationEntry{report(by, reported, 40, 8), report(reported, by, 50, 0), report(reported, reported, 60, 0)}
-	for _, added := range found(t, s.store.RestoreModeration(t.Context(), restored, at(5000)), len(restored)) {
+	for _, added := range found(t, s.store.Restore(t.Context(), storage.Restored{Moderation: restored, At: at(5000)}), len(restored)) {
 		wantEqual(t, "added", added, true)
 	}
 	wantEqual(t, "counts", s.countsOf(t, reported), counts)
@@ -264,7 +264,7 @@ func (s moderation) AReportChangesNoState(t *testing.T) {
 	wantList(t, "changes of the other", s.changesOf(t, by), nil)
 
 	// The newest of the others decides.
-	found(t, s.store.RestoreModeration(t.Context(), []storage.ModerationEntry{suspend(reported, 5, 400)}, at(6000)), 1)
+	found(t, s.store.Restore(t.Context(), storage.Restored{Moderation: []storage.ModerationEntry{suspend(reported, 5, 400)}, At: at(6000)}), 1)
 	s.wantSuspension(t, reported, storage.Suspension{Until: suspended.Until, Reason: suspended.Reason})
 	wantEqual(t, "entries", len(s.log(t, reported)), 7)
 	_, _, err := s.store.Moderate(t.Context(), report(s.id(), reported, 70, 0))
@@ -308,7 +308,7 @@ func (s moderation) AnEndedContextChangesNothing(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	_, _, err := s.store.Moderate(ended(t), suspend(user, 1, 100))
 	wantEndedErr(t, "moderate", err)
-	wantEnded(t, "restored", s.store.RestoreModeration(ended(t), []storage.ModerationEntry{suspend(user, 1, 100)}, at(1)), 1)
+	wantEnded(t, "restored", s.store.Restore(ended(t), storage.Restored{Moderation: []storage.ModerationEntry{suspend(user, 1, 100)}, At: at(1)}), 1)
 	_, err = storage.StateLookups.Get(ended(t), s.store, user)
 	wantEndedErr(t, "suspension", err)
 	_, err = storage.ModerationLookups.Get(ended(t), s.store, storage.ModerationQuery{Limit: 1})

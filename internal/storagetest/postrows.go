@@ -38,7 +38,7 @@ func (s postRows) APostComesAsItWas(t *testing.T) {
 	deleted.Deleted, deleted.Text, deleted.Media = true, "", nil
 	again, other := one, s.row(author, 5)
 	again.Text, other.Key = "other", one.Key
-	got := outcomesOf(s.store.RestorePosts(t.Context(), []storage.PostRow{one, deleted, s.row(follower, 1), s.row(s.id(), 1), again, other}))
+	got := outcomesOf(s.store.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{one, deleted, s.row(follower, 1), s.row(s.id(), 1), again, other}}))
 	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, there, storage.ErrKeyTaken.Error()})
 	wantPosts(t, found(t, storage.PostLookups.Read(t.Context(), s.store, one.PostID), 1), []storage.Post{{
 		PostID: one.PostID, Text: one.Text, Media: one.Media, CreatedAt: one.At, EditedAt: one.EditedAt, Counts: storage.PostCounts{Version: 1},
@@ -52,7 +52,7 @@ func (s postRows) APostComesAsItWas(t *testing.T) {
 	deleted.Number = s.number() // its key is taken
 	_, _, err := s.store.Publish(t.Context(), deleted.NewPost)
 	wantIs(t, err, storage.ErrPostUnknown)
-	wantList(t, "outcomes again", outcomesOf(s.store.RestorePosts(t.Context(), []storage.PostRow{one})), []string{there})
+	wantList(t, "outcomes again", outcomesOf(s.store.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{one}})), []string{there})
 	wantEqual(t, "counts", s.countsOf(t, author), after)
 }
 
@@ -61,7 +61,7 @@ func (s postRows) HiddenUsersHaveTheirs(t *testing.T) {
 	for _, state := range []storage.UserState{storage.Deactivated, storage.Deleting} {
 		author := s.newUsers(t, 1)[0].ID
 		s.setState(t, author, state, 1, true)
-		wantList(t, "outcomes", outcomesOf(s.store.RestorePosts(t.Context(), []storage.PostRow{s.row(author, 1)})), []string{added})
+		wantList(t, "outcomes", outcomesOf(s.store.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{s.row(author, 1)}})), []string{added})
 	}
 }
 
@@ -74,7 +74,7 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 	again, other := one, s.newComment(post.PostID, by, 5)
 	again.Text, other.Key = "other", one.Key
 	missing := s.newComment(storage.PostID{Author: author, Number: s.number()}, by, 4)
-	got := outcomesOf(s.store.RestoreComments(t.Context(), []storage.NewComment{s.newComment(deleted.PostID, by, 1), one, missing, again, other}))
+	got := outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{s.newComment(deleted.PostID, by, 1), one, missing, again, other}}))
 	wantList(t, "outcomes", got, []string{notFound, added, notFound, there, storage.ErrKeyTaken.Error()})
 	wantList(t, "comments", found(t, storage.CommentLookups.Read(t.Context(), s.store, one.ID()), 1), []storage.Comment{
 		{CommentID: one.ID(), Post: post.Number, By: by, Text: one.Text, CreatedAt: one.At},
@@ -84,7 +84,7 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 	if now.Counts.Version <= post.Counts.Version {
 		t.Errorf("version %d after %d", now.Counts.Version, post.Counts.Version)
 	}
-	wantList(t, "outcomes again", outcomesOf(s.store.RestoreComments(t.Context(), []storage.NewComment{one})), []string{there})
+	wantList(t, "outcomes again", outcomesOf(s.store.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{one}})), []string{there})
 	s.wantCount(t, post.PostID, 1)
 }
 
@@ -109,8 +109,8 @@ func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 			below = append(below, s.newComment(want[len(want)-1].PostID, s.id(), 1))
 		}
 	}
-	answers(t, s.store.RestorePosts(t.Context(), want), len(want))
-	answers(t, s.store.RestoreComments(t.Context(), below), len(below))
+	answers(t, s.store.Restore(t.Context(), storage.Restored{Posts: want}), len(want))
+	answers(t, s.store.Restore(t.Context(), storage.Restored{Comments: below}), len(below))
 	below = slices.DeleteFunc(below, func(c storage.NewComment) bool {
 		return slices.ContainsFunc(want, func(p storage.PostRow) bool { return p.Deleted && p.PostID == c.Post })
 	})

@@ -83,7 +83,7 @@ func (s userLists) TheirNumberIsBounded(t *testing.T) {
 	}
 	_, _, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"})
 	wantIs(t, err, storage.ErrLimitReached)
-	wantIs(t, s.store.RestoreLists(t.Context(), []storage.UserList{{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"}})[0].Err, storage.ErrLimitReached)
+	wantIs(t, s.store.Restore(t.Context(), storage.Restored{Lists: []storage.UserList{{ListID: storage.ListID{Owner: owner, Number: 9000}, Name: "x"}}})[0].Err, storage.ErrLimitReached)
 	_, err = s.store.DeleteList(t.Context(), storage.ListID{Owner: owner, Number: 7})
 	wantIs(t, err, nil)
 	s.createList(t, owner, 9000, "x")
@@ -109,7 +109,7 @@ func (s userLists) OneIsCreatedOnce(t *testing.T) {
 	}
 	public.Number = 8
 	same.Number = 20
-	found(t, s.store.RestoreLists(t.Context(), []storage.UserList{same}), 1)
+	found(t, s.store.Restore(t.Context(), storage.Restored{Lists: []storage.UserList{same}}), 1)
 	again, created, err := s.store.CreateList(t.Context(), storage.UserList{ListID: storage.ListID{Owner: owner, Number: 30}, Name: "x"})
 	wantIs(t, err, nil)
 	wantEqual(t, "created", created, false)
@@ -146,7 +146,7 @@ func (s userLists) TheyAreRestored(t *testing.T) {
 	}
 	all := []storage.UserList{list(users[1], 4), list(users[0], 5), list(nobody, 1), list(users[0], 9), list(users[0], 2)}
 	for i, changed := range []bool{true, false} {
-		for k, r := range s.store.RestoreLists(t.Context(), all) {
+		for k, r := range s.store.Restore(t.Context(), storage.Restored{Lists: all}) {
 			isNew, isThere := k != 1 && k != 2, k != 2
 			wantIs(t, r.Err, nil)
 			wantEqual(t, fmt.Sprintf("found %d", k), r.Found, isThere)

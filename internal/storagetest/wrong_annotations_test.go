@@ -19,29 +19,29 @@ var besideMistakes = []mistake{
 // besideNothing makes a follow when a mark is added.
 type besideNothing struct{ *oracle.Store }
 
-func (s besideNothing) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	if kind == storage.AnnotationMark {
-		for _, row := range rows {
+func (s besideNothing) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	if r.Kind == storage.AnnotationMark {
+		for _, row := range r.Annotations {
 			s.Apply(ctx, storage.Forward, []storage.Edge{{From: row.From, To: row.To, Type: storage.Following, UpdateTime: 1e17}}, storage.IfNewer)
 		}
 	}
-	return s.Store.AddAnnotations(ctx, kind, rows)
+	return s.Store.Restore(ctx, r)
 }
 
 // besideAnew deletes messages before it adds others.
 type besideAnew struct{ *oracle.Store }
 
-func (s besideAnew) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	if kind == storage.AnnotationMessage {
-		for _, r := range storage.EdgeLookups[storage.Requests].Read(ctx, s, rows[0].Pair) {
-			if r.Value.Type == storage.Pending {
-				was := r.Value
+func (s besideAnew) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	if r.Kind == storage.AnnotationMessage {
+		for _, request := range storage.EdgeLookups[storage.Requests].Read(ctx, s, r.Annotations[0].Pair) {
+			if request.Value.Type == storage.Pending {
+				was := request.Value
 				was.Type, was.UpdateTime = storage.None, was.UpdateTime+1
-				now := r.Value
+				now := request.Value
 				now.UpdateTime += 2
 				s.Apply(ctx, storage.Requests, []storage.Edge{was, now}, storage.IfNewer)
 			}
 		}
 	}
-	return s.Store.AddAnnotations(ctx, kind, rows)
+	return s.Store.Restore(ctx, r)
 }

@@ -52,10 +52,10 @@ func (s attributesLeftOut) SetMark(ctx context.Context, pair storage.Pair, chang
 
 type firstOfNothing struct{ *oracle.Store }
 
-func (s firstOfNothing) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	results := s.Store.AddAnnotations(ctx, kind, rows)
+func (s firstOfNothing) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	results := s.Store.Restore(ctx, r)
 	for i := range results {
-		results[i].Found = results[i].Found || kind == storage.AnnotationFirst
+		results[i].Found = results[i].Found || r.Kind == storage.AnnotationFirst
 	}
 	return results
 }

@@ -137,16 +137,16 @@ func (s identityUnlinked) UnlinkIdentity(ctx context.Context, id storage.Identit
 type identitiesUnbounded struct{ *oracle.Store }
 
 func (s identitiesUnbounded) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
-	return s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: id, User: user, At: at}})[0].Err
+	return s.Restore(ctx, storage.Restored{Identities: []storage.LinkedIdentity{{Identity: id, User: user, At: at}}})[0].Err
 }
 
 type identitiesRestoredOver struct{ *oracle.Store }
 
-func (s identitiesRestoredOver) RestoreIdentities(ctx context.Context, rows []storage.LinkedIdentity) []storage.Result[bool] {
-	for _, row := range rows {
+func (s identitiesRestoredOver) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	for _, row := range r.Identities {
 		if owner := storage.IdentityLookups.Read(ctx, s, row.Identity)[0]; owner.Value != row.User {
 			_, _ = s.UnlinkIdentity(ctx, row.Identity, owner.Value)
 		}
 	}
-	return s.Store.RestoreIdentities(ctx, rows)
+	return s.Store.Restore(ctx, r)
 }

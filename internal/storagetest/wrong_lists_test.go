@@ -39,7 +39,7 @@ func (s createsAgain) CreateList(ctx context.Context, list storage.UserList) (st
 	made, created, err := s.Store.CreateList(ctx, list)
 	if err == nil && !created {
 		list.Number = made.Number + 1
-		created = s.RestoreLists(ctx, []storage.UserList{list})[0].Value
+		created = s.Restore(ctx, storage.Restored{Lists: []storage.UserList{list}})[0].Value
 		made = list
 	}
 	return made, created, err
@@ -57,9 +57,9 @@ func (s listsUnlimited) CreateList(ctx context.Context, list storage.UserList) (
 
 type restoresOver struct{ *oracle.Store }
 
-func (s restoresOver) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
-	results := s.Store.RestoreLists(ctx, lists)
-	for _, l := range lists {
+func (s restoresOver) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	results := s.Store.Restore(ctx, r)
+	for _, l := range r.Lists {
 		_, _, _ = s.UpdateList(ctx, l.ListID, storage.ListChange{Name: &l.Name, Public: &l.Public})
 	}
 	return results

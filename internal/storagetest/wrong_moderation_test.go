@@ -64,13 +64,13 @@ func suspendsByState(ctx context.Context, s *oracle.Store, e storage.ModerationE
 func addsAlways(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
 	added, changed, err := s.Moderate(ctx, e)
 	if err == nil && !changed {
-		s.RestoreModeration(ctx, []storage.ModerationEntry{e}, e.At)
+		s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
 	}
 	return added, changed, err
 }
 
 func byClock(ctx context.Context, s *oracle.Store, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
-	s.RestoreModeration(ctx, []storage.ModerationEntry{e}, e.At)
+	s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
 	return e, true, nil
 }
 
@@ -89,15 +89,15 @@ func removesNothing(ctx context.Context, s *oracle.Store, e storage.ModerationEn
 	if e.Action != storage.PostRemoved {
 		return s.Moderate(ctx, e)
 	}
-	s.RestoreModeration(ctx, []storage.ModerationEntry{e}, e.At)
+	s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
 	return e, true, nil
 }
 
 type restoresTheFuture struct{ *oracle.Store }
 
-func (s restoresTheFuture) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
-	for _, e := range entries {
-		at = max(at, e.At)
+func (s restoresTheFuture) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	for _, e := range r.Moderation {
+		r.At = max(r.At, e.At)
 	}
-	return s.Store.RestoreModeration(ctx, entries, at)
+	return s.Store.Restore(ctx, r)
 }

@@ -23,19 +23,20 @@ var postRowMistakes = []mistake{
 // publishesRows restores posts as new ones.
 type publishesRows struct{ *oracle.Store }
 
-func (s publishesRows) RestorePosts(ctx context.Context, posts []storage.PostRow) (results []storage.Result[bool]) {
-	for _, p := range posts {
+func (s publishesRows) Restore(ctx context.Context, r storage.Restored) (results []storage.Result[bool]) {
+	for _, p := range r.Posts {
 		_, published, err := s.Publish(ctx, p.NewPost)
 		results = append(results, storage.Result[bool]{Value: published, Found: err == nil})
 	}
-	return results
+	return append(results, s.Store.Restore(ctx, storage.Restored{Comments: r.Comments})...)
 }
 
 // addsRows restores comments as new ones.
 type addsRows struct{ *oracle.Store }
 
-func (s addsRows) RestoreComments(ctx context.Context, comments []storage.NewComment) (results []storage.Result[bool]) {
-	for _, c := range comments {
+func (s addsRows) Restore(ctx context.Context, r storage.Restored) (results []storage.Result[bool]) {
+	results = s.Store.Restore(ctx, storage.Restored{Posts: r.Posts})
+	for _, c := range r.Comments {
 		_, added, err := s.AddComment(ctx, c)
 		results = append(results, storage.Result[bool]{Value: added, Found: err == nil})
 	}

@@ -76,10 +76,10 @@ func (s *oneBound) ChangeEdges(ctx context.Context, side storage.Side, user stor
 
 type restoresAgain struct{ *oracle.Store }
 
-func (s restoresAgain) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	results := s.Store.AddAnnotations(ctx, kind, rows)
+func (s restoresAgain) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	results := s.Store.Restore(ctx, r)
 	for i := range results {
-		results[i].Value = results[i].Found && (kind == storage.AnnotationDetail || results[i].Value)
+		results[i].Value = results[i].Found && (r.Kind == storage.AnnotationDetail || results[i].Value)
 	}
 	return results
 }

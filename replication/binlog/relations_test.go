@@ -30,7 +30,7 @@ func TestFirstFollowsStayWhereTheyAre(t *testing.T) {
 	w.change(t, a, b, storage.None)
 	w.settle(t)
 	again, back := w.change(t, a, b, storage.Following), w.change(t, b, a, storage.Following)
-	for _, r := range w.store.AddAnnotations(t.Context(), storage.AnnotationFirst, []storage.Annotation{{Pair: back.Pair(), At: 7}}) {
+	for _, r := range w.store.Restore(t.Context(), storage.Restored{Annotations: []storage.Annotation{{Pair: back.Pair(), At: 7}}, Kind: storage.AnnotationFirst}) {
 		if r.Err != nil || !r.Value {
 			t.Fatal(r)
 		}

@@ -1,14 +1,10 @@
 package sqlstore
 
 import (
-	"cmp"
-	"context"
 	"errors"
-	"slices"
 
 	"kith/storage"
 	"kith/storage/judge"
-	"kith/storage/sqlstore/internal/db"
 )
 
 // Served by the primary key.
@@ -47,50 +43,6 @@ UPDATE relation
 SET ends_at = ?, attributes = ?
 WHERE from_user_id = ? AND to_user_id = ? AND kind = ?`
 )
-
-// addedAtOnce is how many rows one transaction writes.
-const addedAtOnce = 200
-
-// AddAnnotations implements [storage.AnnotationWriter].
-func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	ownerOf := func(r storage.Annotation) storage.UserID { return r.From }
-	return addByOwner(ctx, s, "beside", rows, ownerOf, func(w *writer, owner storage.UserID, rows []storage.Annotation) ([]storage.Result[bool], error) {
-		return w.addAnnotations(kind, owner, rows)
-	})
-}
-
-// addByOwner adds rows that are on the shards of their owners: rows of different shards at once, and
-// rows of one shard in the order of their owners, who are locked.
-func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, ownerOf func(T) storage.UserID,
-	add func(w *writer, owner storage.UserID, rows []T) ([]storage.Result[bool], error),
-) []storage.Result[bool] {
-	shardOf := func(row T) int { return s.shards.Of(ownerOf(row)) }
-	return byShard(ctx, s, rows, len(rows), shardOf, func(p db.Part, rows []T, results []storage.Result[bool]) {
-		slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(ownerOf(rows[i]), ownerOf(rows[j])) })
-		for at := range slices.Chunk(p.At, addedAtOnce) {
-			added, err := addOn(ctx, s, what, p.Shard, storage.Chosen(rows, at), ownerOf, add)
-			place(results, at, added, err)
-		}
-	})
-}
-
-// addOn adds rows of one shard, which ascend by owner, in one transaction.
-func addOn[T any](ctx context.Context, s *Store, what string, shard int, rows []T, ownerOf func(T) storage.UserID,
-	add func(*writer, storage.UserID, []T) ([]storage.Result[bool], error),
-) (results []storage.Result[bool], err error) {
-	err = s.transactOn(ctx, what, shard, func(w *writer) error {
-		results = results[:0]
-		for owner, some := range runs(rows, ownerOf) {
-			added, err := add(w, owner, some)
-			if err != nil {
-				return err
-			}
-			results = append(results, added...)
-		}
-		return nil
-	})
-	return results, err
-}
 
 // addAnnotations writes rows of one owner, whose counts it locks.
 func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserID, rows []storage.Annotation) ([]storage.Result[bool], error) {

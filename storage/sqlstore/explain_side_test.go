@@ -255,7 +255,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	}
 	row := storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: author, Number: id.Number + 10_000_000}, Key: "row"}}
 	comment := storage.NewComment{Post: row.PostID, Number: row.Number, By: 7, Key: "row"}
-	for _, r := range append(s.RestorePosts(t.Context(), []storage.PostRow{row}), s.RestoreComments(t.Context(), []storage.NewComment{comment})...) {
+	for _, r := range append(s.Restore(t.Context(), storage.Restored{Posts: []storage.PostRow{row}}), s.Restore(t.Context(), storage.Restored{Comments: []storage.NewComment{comment}})...) {
 		if r.Err != nil || !r.Value {
 			t.Fatalf("restore: %+v", r)
 		}
@@ -273,7 +273,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	for _, r := range s.Apply(t.Context(), storage.Relations, []storage.Edge{pair.Edge(storage.Related, 9)}, storage.IfNewer) {
 		check(nil, r, r.Err)
 	}
-	for _, r := range s.AddAnnotations(t.Context(), storage.AnnotationDetail, []storage.Annotation{storage.RelationRow{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}.Annotation()}) {
+	for _, r := range s.Restore(t.Context(), storage.Restored{Annotations: []storage.Annotation{storage.RelationRow{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}.Annotation()}, Kind: storage.AnnotationDetail}) {
 		check(nil, r, r.Err)
 	}
 	for _, kind := range []storage.EdgeType{storage.None, storage.Related} {
@@ -360,7 +360,7 @@ func runSideWrites(t *testing.T, s *Store) {
 		}
 		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationFirst: followedForPlans} {
 			row := storage.Annotation{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
-			for _, r := range s.AddAnnotations(ctx, storage.AnnotationKind(kind), []storage.Annotation{row}) {
+			for _, r := range s.Restore(ctx, storage.Restored{Annotations: []storage.Annotation{row}, Kind: storage.AnnotationKind(kind)}) {
 				if r.Err != nil || !r.Value {
 					t.Fatalf("beside %d → %d: %+v", user, to, r)
 				}
@@ -375,7 +375,7 @@ func runSideWrites(t *testing.T, s *Store) {
 			t.Fatal(is, err)
 		}
 		suspension.At = 3e9
-		if r := s.RestoreModeration(ctx, []storage.ModerationEntry{suspension}, 1e9)[0]; !r.Value {
+		if r := s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{suspension}, At: 1e9})[0]; !r.Value {
 			t.Fatal(r)
 		}
 		if _, err := s.SetState(ctx, user, storage.Deleting, 2e9); err != nil {
@@ -397,7 +397,7 @@ func runSideWrites(t *testing.T, s *Store) {
 	for id := storage.UserID(2000); id < 2100; id++ {
 		restored = append(restored, storage.LinkedIdentity{Identity: identityOf(id), User: id, At: 1})
 	}
-	for _, r := range append(s.RestoreIdentities(ctx, restored), s.RestoreIdentities(ctx, restored[:1])...) {
+	for _, r := range append(s.Restore(ctx, storage.Restored{Identities: restored}), s.Restore(ctx, storage.Restored{Identities: restored[:1]})...) {
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}

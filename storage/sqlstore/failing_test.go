@@ -488,8 +488,8 @@ func faultyWrites() map[string]operation {
 			return s.Register(ctx, storage.User{ID: 104, Handle: "h104", Name: "N", CreatedAt: 1e15}, "hash")
 		},
 		"LinkIdentity": func(ctx context.Context, s *Store) error { return s.LinkIdentity(ctx, identityOf(105), 105, 1e15) },
-		"RestoreIdentities": func(ctx context.Context, s *Store) error {
-			return errorOf(s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: identityOf(106), User: 106, At: 1}, {Identity: identityOf(107), User: 107, At: 1}}))
+		"Restore, identities": func(ctx context.Context, s *Store) error {
+			return errorOf(s.Restore(ctx, storage.Restored{Identities: []storage.LinkedIdentity{{Identity: identityOf(106), User: 106, At: 1}, {Identity: identityOf(107), User: 107, At: 1}}}))
 		},
 		"UnlinkIdentity": func(ctx context.Context, s *Store) error {
 			if err := s.LinkIdentity(ctx, identityOf(108), 108, 1); err != nil {
@@ -515,22 +515,22 @@ func faultyWrites() map[string]operation {
 			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
 			return err
 		},
-		"AddAnnotations, marks": func(ctx context.Context, s *Store) error {
-			return errorOf(s.AddAnnotations(ctx, storage.AnnotationMark, []storage.Annotation{
+		"Restore, marks": func(ctx context.Context, s *Store) error {
+			return errorOf(s.Restore(ctx, storage.Restored{Annotations: []storage.Annotation{
 				{Pair: storage.Pair{From: 1, To: 6}, Special: true}, {Pair: storage.Pair{From: 1, To: 7}, Text: "x"},
-			}))
+			}, Kind: storage.AnnotationMark}))
 		},
-		"RestorePosts, RestoreComments": func(ctx context.Context, s *Store) error {
+		"Restore, posts, comments": func(ctx context.Context, s *Store) error {
 			row := func(n int64) storage.PostRow {
 				return storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: 1, Number: n}, Key: fmt.Sprint(n)}, Deleted: n == 71}
 			}
-			if err := errorOf(s.RestorePosts(ctx, []storage.PostRow{row(70), row(71), row(72)})); err != nil {
+			if err := errorOf(s.Restore(ctx, storage.Restored{Posts: []storage.PostRow{row(70), row(71), row(72)}})); err != nil {
 				return err
 			}
 			below := func(n int64) storage.NewComment {
 				return storage.NewComment{Post: row(70).PostID, Number: n, By: 2, Key: fmt.Sprint(n)}
 			}
-			return errorOf(s.RestoreComments(ctx, []storage.NewComment{below(80), below(81)}))
+			return errorOf(s.Restore(ctx, storage.Restored{Comments: []storage.NewComment{below(80), below(81)}}))
 		},
 		"MarkActive": func(ctx context.Context, s *Store) error { return s.MarkActive(ctx, []storage.UserID{1, 2, 3}, 30_000) },
 		"SetState": func(ctx context.Context, s *Store) error {
@@ -541,14 +541,14 @@ func faultyWrites() map[string]operation {
 			_, _, err := s.Moderate(ctx, storage.ModerationEntry{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15})
 			return err
 		},
-		"RestoreLists": func(ctx context.Context, s *Store) error {
+		"Restore, lists": func(ctx context.Context, s *Store) error {
 			list := func(number int64) storage.UserList {
 				return storage.UserList{ListID: storage.ListID{Owner: 20, Number: number}, Name: "x"}
 			}
-			return errorOf(s.RestoreLists(ctx, []storage.UserList{list(80), list(81)}))
+			return errorOf(s.Restore(ctx, storage.Restored{Lists: []storage.UserList{list(80), list(81)}}))
 		},
-		"RestoreModeration": func(ctx context.Context, s *Store) error {
-			return errorOf(s.RestoreModeration(ctx, []storage.ModerationEntry{{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15}, {Owner: 21, At: 1}}, 2e15))
+		"Restore, moderation": func(ctx context.Context, s *Store) error {
+			return errorOf(s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{{Owner: 20, User: 20, Action: storage.Suspended, At: 1, Until: 2e15}, {Owner: 21, At: 1}}, At: 2e15}))
 		},
 		"Erase": func(ctx context.Context, s *Store) error { return s.Erase(ctx, 12, 2e15) },
 		"EndEdges": func(ctx context.Context, s *Store) error {

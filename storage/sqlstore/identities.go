@@ -148,8 +148,7 @@ func (s *Store) readLinks(ctx context.Context, user storage.UserID) ([]storage.L
 	return all, err
 }
 
-// RestoreIdentities implements [storage.IdentityStore].
-func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
+func (s *Store) restoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
 	shardOf := func(l storage.LinkedIdentity) int { return s.shards.OfHandle(l.Digest()) }
 	return byShard(ctx, s, identities, s.sql.MaxRows, shardOf, func(p db.Part, all []storage.LinkedIdentity, results []storage.Result[bool]) {
 		restored, err := transactOf(ctx, s, "identities", p.Shard, func(w *writer) ([]storage.Result[bool], error) {

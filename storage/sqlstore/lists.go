@@ -105,34 +105,31 @@ func (w *writer) addList(l storage.UserList, to int) error {
 	return err
 }
 
-// RestoreLists implements [storage.ListStore].
-func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
-	ownerOf := func(l storage.UserList) storage.UserID { return l.Owner }
-	return addByOwner(ctx, s, "lists", lists, ownerOf, func(w *writer, owner storage.UserID, rows []storage.UserList) ([]storage.Result[bool], error) {
-		results := make([]storage.Result[bool], len(rows))
-		counted, err := w.lockCountsOf(owner)
-		if err != nil || !counted {
-			return results, err
-		}
-		w.touchUser(owner)
-		for i, l := range rows {
-			r := &results[i]
-			_, err := w.list(l.ListID)
-			if r.Found = true; errors.Is(err, storage.ErrListUnknown) {
-				lists := 0
-				if lists, _, _, err = w.listsLike(l); err == nil {
-					err, r.Value = w.addList(l, lists), true
-				}
-			}
-			if errors.Is(err, storage.ErrLimitReached) {
-				*r, err = storage.Result[bool]{Err: err}, nil
-			}
-			if err != nil {
-				return nil, err
+// restoreLists creates lists of one owner, whose counts it locks.
+func (w *writer) restoreLists(owner storage.UserID, rows []storage.UserList) ([]storage.Result[bool], error) {
+	results := make([]storage.Result[bool], len(rows))
+	counted, err := w.lockCountsOf(owner)
+	if err != nil || !counted {
+		return results, err
+	}
+	w.touchUser(owner)
+	for i, l := range rows {
+		r := &results[i]
+		_, err := w.list(l.ListID)
+		if r.Found = true; errors.Is(err, storage.ErrListUnknown) {
+			lists := 0
+			if lists, _, _, err = w.listsLike(l); err == nil {
+				err, r.Value = w.addList(l, lists), true
 			}
 		}
-		return results, nil
-	})
+		if errors.Is(err, storage.ErrLimitReached) {
+			*r, err = storage.Result[bool]{Err: err}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
 }
 
 // UpdateList implements [storage.ListStore].

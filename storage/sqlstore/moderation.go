@@ -147,8 +147,7 @@ func moderationColumns(e *storage.ModerationEntry) []any {
 	return []any{&e.Owner, &e.At, &e.User, &e.Action, &e.By, &e.Reason, &e.Until, &e.Number}
 }
 
-// RestoreModeration implements [storage.StateStore].
-func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
+func (s *Store) restoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
 	now := at
 	return storage.Each(entries, func(e storage.ModerationEntry) (r storage.Result[bool]) {
 		if e.At > now {

@@ -18,8 +18,7 @@ func TestNothingIsWritten(t *testing.T) {
 	defer s.Close()
 	ctx := t.Context()
 	results := len(s.Apply(ctx, storage.Forward, nil, storage.IfNewer)) + len(s.RepairInverse(ctx, nil)) +
-		len(s.AddAnnotations(ctx, storage.AnnotationMark, nil)) + len(s.RestoreIdentities(ctx, nil)) +
-		len(s.RestorePosts(ctx, nil)) + len(s.RestoreComments(ctx, nil)) + len(s.RestoreLists(ctx, nil))
+		len(s.Restore(ctx, storage.Restored{}))
 	if results != 0 {
 		t.Errorf("%d results", results)
 	}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"errors"
 	"slices"
@@ -35,12 +34,6 @@ SELECT comment_id
 FROM comment /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND comment_id IN (?)`
 )
-
-// RestorePosts implements [storage.PostWriter].
-func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
-	ownerOf := func(p storage.PostRow) storage.UserID { return p.Author }
-	return addByOwner(ctx, s, "posts.restore", posts, ownerOf, (*writer).restorePosts)
-}
 
 // restorePosts writes posts of one author, whose counts it locks.
 func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([]storage.Result[bool], error) {
@@ -105,12 +98,6 @@ func thereOf[T comparable](w *writer, text string, args []any) (map[T]bool, erro
 	n := len(args) - 1
 	err := w.Read(n, db.Listed(text, n), args, db.EachRow(db.OneColumn, func(value T) { there[value] = true }))
 	return there, err
-}
-
-// RestoreComments implements [storage.PostWriter].
-func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
-	ownerOf := func(c storage.NewComment) storage.UserID { return c.Post.Author }
-	return addByOwner(ctx, s, "comments.restore", comments, ownerOf, (*writer).restoreComments)
 }
 
 // restoreComments writes comments on posts of one author, post by post. It locks each post.

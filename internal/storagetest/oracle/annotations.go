@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"context"
 	"slices"
 
 	"kith/storage"
@@ -26,26 +25,16 @@ func (s *Store) allAnnotations() map[storage.AnnotationKind][]storage.Annotation
 	return all
 }
 
-// AddAnnotations implements [storage.AnnotationWriter].
-func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(rows))
-	if err := ctx.Err(); err != nil {
-		return refuse(results, err)
+func (s *Store) addAnnotation(kind storage.AnnotationKind, row storage.Annotation) storage.Result[bool] {
+	switch kind {
+	case storage.AnnotationMark:
+		return s.addMark(row)
+	case storage.AnnotationMessage:
+		return s.addMessage(row)
+	case storage.AnnotationFirst:
+		return s.addFirst(row)
 	}
-	defer s.write(ctx)()
-	for i, row := range rows {
-		switch kind {
-		case storage.AnnotationMark:
-			results[i] = s.addMark(row)
-		case storage.AnnotationMessage:
-			results[i] = s.addMessage(row)
-		case storage.AnnotationFirst:
-			results[i] = s.addFirst(row)
-		case storage.AnnotationDetail:
-			results[i] = s.addDetail(row)
-		}
-	}
-	return results
+	return s.addDetail(row)
 }
 
 func (s *Store) besideChanged(user storage.UserID) {

@@ -67,21 +67,6 @@ func (s *Store) findLinks(user storage.UserID) (list []storage.LinkedIdentity, f
 	return list, true
 }
 
-// RestoreIdentities implements [storage.IdentityStore].
-func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(identities))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, link := range identities {
-		err := ctx.Err()
-		if err == nil {
-			results[i].Value, err = s.restoreIdentity(link)
-		}
-		results[i].Found, results[i].Err = err == nil, err
-	}
-	return results
-}
-
 // allIdentities are in the order of their digests.
 func (s *Store) allIdentities() (list []storage.LinkedIdentity) {
 	for _, link := range s.identities {

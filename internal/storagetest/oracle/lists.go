@@ -3,7 +3,6 @@ package oracle
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -47,30 +46,24 @@ func (s *Store) CreateList(ctx context.Context, list storage.UserList) (made sto
 	return made, created && err == nil, err
 }
 
-// RestoreLists implements [storage.ListStore].
-func (s *Store) RestoreLists(ctx context.Context, lists []storage.UserList) []storage.Result[bool] {
-	return storage.Each(lists, func(l storage.UserList) (r storage.Result[bool]) {
-		r.Err = s.changeLists(ctx, l.Owner, func() error {
-			if _, r.Found = s.lists[l.ListID]; r.Found {
-				return nil
-			}
-			own := 0
-			for id := range s.lists {
-				if id.Owner == l.Owner {
-					own++
-				}
-			}
-			if own >= storage.MaxLists {
-				return storage.ErrLimitReached
-			}
-			s.lists[l.ListID], r = l, storage.Result[bool]{Value: true, Found: true}
-			return nil
-		})
-		if errors.Is(r.Err, storage.ErrUserUnknown) {
-			r.Err = nil
+func (s *Store) restoreList(l storage.UserList) storage.Result[bool] {
+	if _, counted := s.counts[l.Owner]; !counted {
+		return storage.Result[bool]{}
+	}
+	if _, exists := s.lists[l.ListID]; exists {
+		return storage.Result[bool]{Found: true}
+	}
+	own := 0
+	for id := range s.lists {
+		if id.Owner == l.Owner {
+			own++
 		}
-		return r
-	})
+	}
+	if own >= storage.MaxLists {
+		return storage.Result[bool]{Err: storage.ErrLimitReached}
+	}
+	s.lists[l.ListID] = l
+	return storage.Result[bool]{Value: true, Found: true}
 }
 
 // Lists implements [storage.ShardMoment].

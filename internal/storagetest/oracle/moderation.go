@@ -87,31 +87,17 @@ func (s *Store) findModeration(q storage.ModerationQuery) ([]storage.ModerationE
 	return pageOf(list, storage.ModerationEntry.Place, q.After, q.Limit), true
 }
 
-// RestoreModeration implements [storage.StateStore].
-func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(entries))
-	if err := ctx.Err(); err != nil {
-		return refuse(results, err)
+// restoreModeration adds an entry, whose user gets the time at.
+func (s *Store) restoreModeration(e storage.ModerationEntry, at storage.Micros) storage.Result[bool] {
+	if slices.ContainsFunc(s.moderation, func(other storage.ModerationEntry) bool { return compareKeys(e, other) == 0 }) {
+		return storage.Result[bool]{Found: true}
 	}
-	defer s.write(ctx)()
-	now := at
-	for i, e := range entries {
-		if e.At > now {
-			now++
-			e.At = now
-		}
-		results[i].Found = true
-		if slices.ContainsFunc(s.moderation, func(other storage.ModerationEntry) bool { return compareKeys(e, other) == 0 }) {
-			continue
-		}
-		results[i].Value = true
-		s.moderation = append(s.moderation, e)
-		if _, exists := s.users[e.User]; exists && e.Action <= storage.Reinstated {
-			s.change.AddUser(e.User, storage.Everything)
-			s.suspend(e.User, s.lastSuspension(e.User).Until, at)
-		}
+	s.moderation = append(s.moderation, e)
+	if _, exists := s.users[e.User]; exists && e.Action <= storage.Reinstated {
+		s.change.AddUser(e.User, storage.Everything)
+		s.suspend(e.User, s.lastSuspension(e.User).Until, at)
 	}
-	return results
+	return storage.Result[bool]{Value: true, Found: true}
 }
 
 func compareKeys(a, b storage.ModerationEntry) int {

@@ -7,28 +7,6 @@ import (
 	"kith/storage"
 )
 
-// RestorePosts implements [storage.PostWriter].
-func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
-	return restore(ctx, s, posts, s.restorePost)
-}
-
-// RestoreComments implements [storage.PostWriter].
-func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
-	return restore(ctx, s, comments, s.restoreComment)
-}
-
-func restore[T any](ctx context.Context, s *Store, rows []T, one func(T) storage.Result[bool]) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(rows))
-	if err := ctx.Err(); err != nil {
-		return refuse(results, err)
-	}
-	defer s.write(ctx)()
-	for i, row := range rows {
-		results[i] = one(row)
-	}
-	return results
-}
-
 func (s *Store) restorePost(row storage.PostRow) storage.Result[bool] {
 	if _, exists := s.users[row.Author]; !exists {
 		return storage.Result[bool]{}

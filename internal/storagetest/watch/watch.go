@@ -77,9 +77,9 @@ func (s *Store) See(ctx context.Context, what storage.Seen, upTo storage.Micros)
 	return s.Store.See(s.on(ctx), what, upTo)
 }
 
-// AddAnnotations writes through the store.
-func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
-	return s.Store.AddAnnotations(s.on(ctx), kind, rows)
+// Restore writes through the store.
+func (s *Store) Restore(ctx context.Context, rows storage.Restored) []storage.Result[bool] {
+	return s.Store.Restore(s.on(ctx), rows)
 }
 
 // SetState writes through the store.
@@ -90,11 +90,6 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 // Moderate writes through the store.
 func (s *Store) Moderate(ctx context.Context, e storage.ModerationEntry) (storage.ModerationEntry, bool, error) {
 	return s.Store.Moderate(s.on(ctx), e)
-}
-
-// RestoreModeration writes through the store.
-func (s *Store) RestoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
-	return s.Store.RestoreModeration(s.on(ctx), entries, at)
 }
 
 // EndEdges writes through the store.
@@ -127,17 +122,7 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 	return s.Store.DeleteComment(s.on(ctx), id, by)
 }
 
-// RestoreComments writes through the store.
-func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
-	return s.Store.RestoreComments(s.on(ctx), comments)
-}
-
 // DeletePost writes through the store.
 func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
 	return s.Store.DeletePost(s.on(ctx), id)
-}
-
-// RestorePosts writes through the store.
-func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
-	return s.Store.RestorePosts(s.on(ctx), posts)
 }

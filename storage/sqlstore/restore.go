@@ -1,0 +1,65 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// Restore implements [storage.Writer].
+func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
+	postAuthor := func(p storage.PostRow) storage.UserID { return p.Author }
+	commentAuthor := func(c storage.NewComment) storage.UserID { return c.Post.Author }
+	listOwner := func(l storage.UserList) storage.UserID { return l.Owner }
+	from := func(a storage.Annotation) storage.UserID { return a.From }
+	addAnnotations := func(w *writer, owner storage.UserID, rows []storage.Annotation) ([]storage.Result[bool], error) {
+		return w.addAnnotations(r.Kind, owner, rows)
+	}
+	return slices.Concat(
+		addByOwner(ctx, s, "posts.restore", r.Posts, postAuthor, (*writer).restorePosts),
+		addByOwner(ctx, s, "comments.restore", r.Comments, commentAuthor, (*writer).restoreComments),
+		addByOwner(ctx, s, "lists", r.Lists, listOwner, (*writer).restoreLists),
+		s.restoreIdentities(ctx, r.Identities),
+		s.restoreModeration(ctx, r.Moderation, r.At),
+		addByOwner(ctx, s, "beside", r.Annotations, from, addAnnotations),
+	)
+}
+
+// addedAtOnce is how many rows one transaction writes.
+const addedAtOnce = 200
+
+// addByOwner adds rows that are on the shards of their owners: rows of different shards at once, and
+// rows of one shard in the order of their owners, who are locked.
+func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, ownerOf func(T) storage.UserID,
+	add func(w *writer, owner storage.UserID, rows []T) ([]storage.Result[bool], error),
+) []storage.Result[bool] {
+	shardOf := func(row T) int { return s.shards.Of(ownerOf(row)) }
+	return byShard(ctx, s, rows, len(rows), shardOf, func(p db.Part, rows []T, results []storage.Result[bool]) {
+		slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(ownerOf(rows[i]), ownerOf(rows[j])) })
+		for at := range slices.Chunk(p.At, addedAtOnce) {
+			added, err := addOn(ctx, s, what, p.Shard, storage.Chosen(rows, at), ownerOf, add)
+			place(results, at, added, err)
+		}
+	})
+}
+
+// addOn adds rows of one shard, which ascend by owner, in one transaction.
+func addOn[T any](ctx context.Context, s *Store, what string, shard int, rows []T, ownerOf func(T) storage.UserID,
+	add func(*writer, storage.UserID, []T) ([]storage.Result[bool], error),
+) (results []storage.Result[bool], err error) {
+	err = s.transactOn(ctx, what, shard, func(w *writer) error {
+		results = results[:0]
+		for owner, some := range runs(rows, ownerOf) {
+			added, err := add(w, owner, some)
+			if err != nil {
+				return err
+			}
+			results = append(results, added...)
+		}
+		return nil
+	})
+	return results, err
+}
