@@ -146,7 +146,7 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 	} else if follow := loaders.Of(l, storage.EdgeLookups[storage.Forward]).Load(storage.Pair{From: w.viewer, To: id.Author}); follow.Value.Type != storage.Following {
 		return nil, follow.Err
 	}
-	muted, err := prefetch.AccessOf(ctx).Graph(l.Reader(), a).LeftOut(ctx, w.viewer, storage.FeedAnswers)
+	muted, err := prefetch.AccessOf(ctx).Graph(l.Reader(), a).Related(ctx, w.viewer, social.OutOfFeeds...)
 	if err != nil || slices.Contains(muted, id.Author) {
 		return nil, err
 	}

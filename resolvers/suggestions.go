@@ -65,7 +65,7 @@ func (q setQuestion) suggestions(ctx context.Context) (userPage, error) {
 		query.Popular = r.Popular.Users
 	}
 	if q.Viewer == q.user { // to others the answer would tell whom the user has muted, dismissed or asked
-		muted, err := q.graph.LeftOut(ctx, q.user, storage.SuggestionAnswers)
+		muted, err := q.graph.Related(ctx, q.user, social.OutOfSuggestions...)
 		dismissed, failed := q.graph.Related(ctx, q.user, storage.Dismissals) // which have been read
 		since := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.Rules.Load().RequestTTL))
 		asked, fails := q.graph.Asked(ctx, q.user, social.MaxPending, since)

@@ -46,7 +46,7 @@ func viewerAt(ctx context.Context, id storage.UserID, on []*selections.Object, u
 	return &model.Viewer{User: user}
 }
 
-// DismissedUsers is a part of a list of at most [storage.MaxDismissals], which is read whole: it comes by id.
+// DismissedUsers is a part of a list of at most [storage.Dismissals].Max, which is read whole: it comes by id.
 func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.UserConnection, error) {
 	f, viewer := prefetch.Running(ctx), obj.User.UserID
 	cursors := dismissedCursors(viewer)

@@ -119,7 +119,7 @@ type activityStream struct {
 
 // Activity begins to read what concerns a user.
 func (g *Graph) Activity(ctx context.Context, of ActivityOf) (*Activity, error) {
-	muted, err := g.LeftOut(ctx, of.User, storage.ActivityAnswers)
+	muted, err := g.Related(ctx, of.User, storage.Mutes)
 	if err != nil {
 		return nil, err
 	}

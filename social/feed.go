@@ -112,7 +112,7 @@ func (f *Feeds) Of(ctx context.Context, g *Graph, of FeedOf) (*Feed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read whose posts are in a feed of user %s: %w", of.User, err)
 	}
-	muted, err := g.LeftOut(ctx, of.User, storage.FeedAnswers)
+	muted, err := g.Related(ctx, of.User, OutOfFeeds...)
 	if err != nil {
 		return nil, err
 	}

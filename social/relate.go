@@ -152,10 +152,12 @@ func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) erro
 	return failed
 }
 
-// LeftOut lists the users whom a user does not want in some answers, ascending: those whom it has muted there, or dismissed.
-func (g *Graph) LeftOut(ctx context.Context, user storage.UserID, of storage.Answers) ([]storage.UserID, error) {
-	return g.Related(ctx, user, slices.DeleteFunc(slices.Clone(storage.OwnKinds), func(k storage.Kind) bool { return k.Hides&of == 0 })...)
-}
+// Kinds of relations to users whom a user does not want in some of its answers: whom it has muted there, or dismissed. A mute of the
+// whole user also counts in searches and in activities.
+var (
+	OutOfFeeds       = []storage.Kind{storage.Mutes, storage.PostMutes}
+	OutOfSuggestions = []storage.Kind{storage.Mutes, storage.Dismissals}
+)
 
 // Asked lists the users whom requests of a user to be friends wait for that are newer than a time, ascending.
 func (g *Graph) Asked(ctx context.Context, user storage.UserID, most int, since storage.Micros) (asked []storage.UserID, err error) {

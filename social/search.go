@@ -76,7 +76,7 @@ func (g *Graph) Search(ctx context.Context, q SearchQuery) (found []Found, compl
 	followed := distinct(storage.Each(near, func(m Member) storage.UserID { return m.ID }))
 	var muted []storage.UserID
 	if g.viewer() != 0 {
-		if muted, err = g.LeftOut(ctx, g.viewer(), storage.SearchAnswers); err != nil {
+		if muted, err = g.Related(ctx, g.viewer(), storage.Mutes); err != nil {
 			return nil, false, err
 		}
 	}

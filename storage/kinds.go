@@ -21,9 +21,6 @@ type Kind struct {
 
 	// Excludes is the number of the kind of which a user has no edge to the same end: to make or to end an edge ends that one. 0: none.
 	Excludes int64
-
-	// Hides says from which of a user's answers those are left out to whom it has such an edge.
-	Hides Answers
 }
 
 // EdgesSeen says who may see edges of a kind.
@@ -35,43 +32,22 @@ const (
 	ByEveryone                  // everybody, without users who are hidden from the viewer
 )
 
-// Answers are kinds of answers, as flags.
-type Answers uint8
-
-const (
-	FeedAnswers Answers = 1 << iota
-	SuggestionAnswers
-	SearchAnswers
-	ActivityAnswers
-)
-
-// Kinds that Kith itself has. Products declare theirs from [FirstDeclared] on.
+// Kinds that Kith itself has. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it. Products declare theirs from [FirstDeclared] on.
 var (
 	// Mutes hides a user's posts, what it does, and the user from suggestions and searches.
-	Mutes = Kind{Number: 1, Name: "mutes", Max: MaxMutes, Timed: true, Excludes: 2, Hides: FeedAnswers | SuggestionAnswers | SearchAnswers | ActivityAnswers}
+	Mutes = Kind{Number: 1, Name: "mutes", Max: 1000, Timed: true, Excludes: 2}
 	// PostMutes hides only a user's posts.
-	PostMutes = Kind{Number: 2, Name: "postMutes", Max: MaxMutes, Timed: true, Excludes: 1, Hides: FeedAnswers}
+	PostMutes = Kind{Number: 2, Name: "postMutes", Max: 1000, Timed: true, Excludes: 1}
 
 	// Dismissals keeps users out of a user's suggestions.
-	Dismissals = Kind{Number: 3, Name: "dismissals", Max: MaxDismissals, Lasts: 180 * 24 * time.Hour, KeepsNewest: true, Hides: SuggestionAnswers}
+	Dismissals = Kind{Number: 3, Name: "dismissals", Max: 5000, Lasts: 180 * 24 * time.Hour, KeepsNewest: true}
 
 	// Acceptances lead from a locked user to those whose requests to follow it has accepted, who are told of it: their follows are like others.
-	Acceptances = Kind{Number: 4, Name: "acceptances", Max: MaxAcceptances, Lasts: 90 * 24 * time.Hour, KeepsNewest: true}
-
-	// OwnKinds are all of them. A mark is no edge of a kind: it is a part of a follow, ends in the follow's transaction and is read with it.
-	OwnKinds = []Kind{Mutes, PostMutes, Dismissals, Acceptances}
+	Acceptances = Kind{Number: 4, Name: "acceptances", Max: 5000, Lasts: 90 * 24 * time.Hour, KeepsNewest: true}
 )
 
-const (
-	// MaxMutes is how many users a user may mute, of each kind.
-	MaxMutes = 1000
-	// MaxDismissals is how many dismissals of a user are kept, at most: the newest ones.
-	MaxDismissals = 5000
-	// MaxAcceptances is how many acceptances of a user are kept, at most: the newest ones.
-	MaxAcceptances = 5000
-	// FirstDeclared and LastDeclared are the numbers that products may give their kinds.
-	FirstDeclared, LastDeclared int64 = 100, 999
-)
+// FirstDeclared and LastDeclared are the numbers that products may give their kinds.
+const FirstDeclared, LastDeclared int64 = 100, 999
 
 // End is the other end of an edge of the kind, from an id as clients write it.
 func (k Kind) End(id int64) UserID {
