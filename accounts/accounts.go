@@ -246,7 +246,7 @@ func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change 
 func CheckCreated(id storage.UserID, handle, name string) (string, string, error) {
 	handle = storage.FoldHandle(handle)
 	var badHandle error
-	if handle != storage.ImportedHandle(id) {
+	if handle != id.ImportedHandle() {
 		handle, badHandle = newHandle(handle, nil) // an operator gives reserved ones, too
 	}
 	name, badName := CheckName("name", name, 1, storage.MaxNameLength)

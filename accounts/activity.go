@@ -50,7 +50,7 @@ func NewActivity(store ActivityStore, logger *slog.Logger, now func() time.Time)
 
 // Note notes that a user is active now. It does not wait.
 func (a *Activity) Note(id storage.UserID) {
-	day := storage.DayOf(storage.MicrosOf(a.now()))
+	day := storage.MicrosOf(a.now()).Day()
 	a.mu.RLock()
 	_, noted := a.noted[id]
 	noted = noted && day == a.day

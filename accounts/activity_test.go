@@ -37,7 +37,7 @@ func activity(t *testing.T) (a *Activity, store *days, now *time.Time) {
 
 func (d *days) want(t *testing.T, what string, day time.Time, want ...storage.UserID) {
 	t.Helper()
-	if got := d.marked[storage.DayOf(storage.MicrosOf(day))]; !slices.Equal(got, want) {
+	if got := d.marked[storage.MicrosOf(day).Day()]; !slices.Equal(got, want) {
 		t.Errorf("%s: marked are %v, want %v", what, got, want)
 	}
 }
@@ -97,7 +97,7 @@ func TestActivityIsBounded(t *testing.T) {
 			a.write(t.Context(), time.Second)
 		}
 	}
-	if n := len(store.marked[storage.DayOf(storage.MicrosOf(*now))]); n != notedMost+waitingMost {
+	if n := len(store.marked[storage.MicrosOf(*now).Day()]); n != notedMost+waitingMost {
 		t.Errorf("%d were marked", n)
 	}
 	for id := storage.UserID(1); id <= 2*waitingMost; id++ {

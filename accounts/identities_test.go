@@ -148,7 +148,7 @@ func TestLinkIdentity(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
 	for _, id := range []storage.UserID{7, 8} {
-		if _, _, err := a.Create(t.Context(), id, storage.ImportedHandle(id), "Maya"); err != nil {
+		if _, _, err := a.Create(t.Context(), id, id.ImportedHandle(), "Maya"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestUnlinkIdentity(t *testing.T) {
 	if user, err := a.Identities.UserOf(ctx, who("a")); err != nil || user != 0 { // not remembered either
 		t.Errorf("it is of %d, %v", user, err)
 	}
-	if _, _, err := a.Create(ctx, 7, storage.ImportedHandle(7), "Zoe"); err != nil {
+	if _, _, err := a.Create(ctx, 7, storage.UserID(7).ImportedHandle(), "Zoe"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.LinkIdentity(ctx, 7, who("z")); err != nil {
@@ -315,7 +315,7 @@ func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
 	a.Identities = accounts.NewIdentities(scattered{store.Store}, time.Now)
-	if _, _, err := a.Create(t.Context(), 7, storage.ImportedHandle(7), "Maya"); err != nil {
+	if _, _, err := a.Create(t.Context(), 7, storage.UserID(7).ImportedHandle(), "Maya"); err != nil {
 		t.Fatal(err)
 	}
 	link := func(n int) error {

@@ -24,7 +24,7 @@ func TestAGatewayThatFollowsALogWaitsUntilItCanBeRead(t *testing.T) {
 	const held = 100 * time.Millisecond
 	ctx, post := t.Context(), storage.PostID{Author: 1, Number: 5}
 	create := func(user storage.UserID) error {
-		return elsewhere.CreateUsers(ctx, []storage.User{{ID: user, Handle: storage.ImportedHandle(user), Name: "A"}})[0].Err
+		return elsewhere.CreateUsers(ctx, []storage.User{{ID: user, Handle: user.ImportedHandle(), Name: "A"}})[0].Err
 	}
 	err := create(1)
 	if err == nil {

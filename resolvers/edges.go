@@ -14,7 +14,7 @@ import (
 var listKinds = [...]cursor.Kind{storage.Forward: cursor.Followings, storage.Inverse: cursor.Followers}
 
 func cursorOf(side storage.Side, e storage.Edge) string {
-	return prefetch.Spell(prefetch.Unsealed, listKinds[side], prefetch.PlaceAt(storage.PositionOf(side, e)))
+	return prefetch.Spell(prefetch.Unsealed, listKinds[side], prefetch.PlaceAt(side.Position(e)))
 }
 
 var blockCursors = prefetch.Cursors{Kind: cursor.Blocked}
@@ -36,7 +36,7 @@ func relationCursors(side storage.Side, owner storage.UserID, kind int64) prefet
 
 // spelled is the cursor of an edge in a list of edges on a side.
 func spelled(c prefetch.Cursors, side storage.Side, e storage.Edge) string {
-	at := storage.PositionOf(side, e)
+	at := side.Position(e)
 	return c.Spell(prefetch.Unsealed, int64(at.UpdateTime), int64(at.Peer))
 }
 

@@ -100,7 +100,7 @@ func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more boo
 		}
 		rows, more = append(rows, missed...), more || rest
 		if last := len(missed) - 1; last >= 0 {
-			page[i] = storage.PositionOf(side, missed[last])
+			page[i] = side.Position(missed[last])
 		}
 	}
 	if n.page = page; !more {
@@ -112,7 +112,7 @@ func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more boo
 // newer reads the edges of a side that are newer than a position, oldest first. more is true if it
 // has not reached the newest edge of some type.
 func (n *edgeNews[A]) newer(ctx context.Context, side storage.Side, since storage.Position) (rows []storage.Edge, more bool, err error) {
-	at := func(row storage.Edge) storage.Position { return storage.PositionOf(side, row) }
+	at := func(row storage.Edge) storage.Position { return side.Position(row) }
 	var upTo storage.Position
 	for _, page := range n.pagesOf(ctx, side, storage.PageQuery{Limit: prefetch.MaxFirst, Backward: true, Before: since}) {
 		if page.Err != nil {

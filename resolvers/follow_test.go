@@ -195,7 +195,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 	users := make([]storage.User, 1501)
 	for i := range users {
 		id := storage.UserID(1 + i*3_000_000_000_000_000) // the longest ids
-		users[i] = storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: "User"}
+		users[i] = storage.User{ID: id, Handle: id.ImportedHandle(), Name: "User"}
 	}
 	store.CreateUsers(t.Context(), users)
 	api := apitest.New(t, store, apitest.Options{Redundancy: never{}})

@@ -111,7 +111,7 @@ func twin(t *testing.T, location string, cached, other bool) *twinWorld {
 	}
 	apitest.Apply(t, store, storage.Edge{From: 9, To: 1, Type: storage.Following, UpdateTime: late})
 	// A new follower makes user 1 active, as it raises the count of followers; so it is in both graphs.
-	if err := store.MarkActive(t.Context(), []storage.UserID{1}, storage.DayOf(ahead)); err != nil {
+	if err := store.MarkActive(t.Context(), []storage.UserID{1}, ahead.Day()); err != nil {
 		t.Fatal(err)
 	}
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {

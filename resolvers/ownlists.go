@@ -81,7 +81,7 @@ func (l ownList) page(ctx context.Context, read loaders.Reader, a *social.Audien
 	shown := result.Value
 	made.edges, p.Complete = shown.Edges, p.Complete && shown.Complete
 	takeUsers(&p, l.side, shown.Edges)
-	p.Cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return spell(prefetch.Unsealed, storage.PositionOf(l.side, e)) })
+	p.Cursors = storage.Each(shown.Edges, func(e storage.Edge) string { return spell(prefetch.Unsealed, l.side.Position(e)) })
 	var next func(*cursor.Sealer) string
 	if !shown.Complete { // it continues at the last user examined
 		next = func(seal *cursor.Sealer) string { return spell(seal, shown.End) }
@@ -217,7 +217,7 @@ func (l ownList) sizeRead(ctx context.Context, read loaders.Reader, a *social.Au
 			return social.Size{}, page.Err
 		}
 		for _, row := range page.Value {
-			if after = storage.PositionOf(l.side, row); !a.Hides(after.Peer) {
+			if after = l.side.Position(row); !a.Hides(after.Peer) {
 				size.Total++
 			}
 		}

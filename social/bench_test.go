@@ -168,7 +168,7 @@ func (r *readLists) pages(_ context.Context, side storage.Side, queries []storag
 	answers := make([]storage.Result[[]storage.Edge], len(queries))
 	for i, q := range queries {
 		rest := r.edges[side][q.Owner]
-		for q.After != (storage.Position{}) && len(rest) > 0 && storage.PositionOf(side, rest[0]).Compare(q.After) <= 0 {
+		for q.After != (storage.Position{}) && len(rest) > 0 && side.Position(rest[0]).Compare(q.After) <= 0 {
 			rest = rest[1:]
 		}
 		answers[i] = storage.Result[[]storage.Edge]{Value: rest[:min(q.Limit, len(rest))], Found: true}

@@ -88,10 +88,10 @@ func (p *pageInProgress) take(r storage.Result[[]storage.Edge], a *Audience) {
 		return
 	}
 	if p.next.Backward {
-		p.last = storage.PositionOf(p.side, edges[0])
+		p.last = p.side.Position(edges[0])
 		p.next.Before = p.last
 	} else {
-		p.last = storage.PositionOf(p.side, edges[len(edges)-1])
+		p.last = p.side.Position(edges[len(edges)-1])
 		p.next.After = p.last
 	}
 	shown := edges

@@ -50,9 +50,9 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 			}
 			next := s.End
 			if n := len(s.Edges); s.Complete && n > 0 {
-				next = storage.PositionOf(l.Side, s.Edges[n-1])
+				next = l.Side.Position(s.Edges[n-1])
 				if backward {
-					next = storage.PositionOf(l.Side, s.Edges[0])
+					next = l.Side.Position(s.Edges[0])
 				}
 			}
 			switch {

@@ -250,7 +250,7 @@ func (c *matches) read(ctx context.Context, most int) (positions []storage.Posit
 	c.graph.examine(len(r.Value) - most)
 	positions = make([]storage.Position, 0, len(r.Value))
 	for _, e := range r.Value {
-		c.decided = storage.PositionOf(c.Base.Side, e)
+		c.decided = c.Base.Side.Position(e)
 		positions = append(positions, c.decided)
 	}
 	return positions, len(r.Value) < most, r.Err
@@ -272,7 +272,7 @@ func (c *matches) lookUpOther(ctx context.Context, other *neededList, more []sto
 	edges, err := c.look(ctx, c.Base, ids)
 	for _, e := range edges {
 		if isFollow(e) {
-			on = append(on, storage.PositionOf(c.Base.Side, e.Value))
+			on = append(on, c.Base.Side.Position(e.Value))
 		}
 	}
 	return on, ids, err

@@ -112,7 +112,7 @@ func (g *Graph) candidatesOn(ctx context.Context, q MemberQuery, named []storage
 	}
 	page := storage.PageLookups[q.List.Side].Read(ctx, g.store, storage.PageQuery{Owner: q.List.Owner, Limit: g.sizes.maxMembers + 1})[0]
 	for _, e := range page.Value[:min(g.sizes.maxMembers, len(page.Value))] {
-		at := storage.PositionOf(q.List.Side, e)
+		at := q.List.Side.Position(e)
 		list = append(list, Match{ID: at.Peer, At: at})
 	}
 	return list, len(page.Value) <= g.sizes.maxMembers, page.Err
@@ -126,7 +126,7 @@ func (g *Graph) lookUpOn(ctx context.Context, q MemberQuery, ids []storage.UserI
 	}
 	for _, r := range edges {
 		if isFollow(r) {
-			at := storage.PositionOf(q.List.Side, r.Value)
+			at := q.List.Side.Position(r.Value)
 			list = append(list, Match{ID: at.Peer, At: at})
 		}
 	}

@@ -71,7 +71,7 @@ func positionsOf(ctx context.Context, store storage.Answerer, l List) []storage.
 	edges := storage.PageLookups[l.Side].Read(ctx, store, storage.PageQuery{Owner: l.Owner, Limit: 1 << 30})[0].Value
 	positions := make([]storage.Position, len(edges))
 	for i, e := range edges {
-		positions[i] = storage.PositionOf(l.Side, e)
+		positions[i] = l.Side.Position(e)
 	}
 	return positions
 }

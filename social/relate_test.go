@@ -30,7 +30,7 @@ func newKeeper(t *testing.T, store storage.Store, under storage.Store) *keeper {
 	t.Helper()
 	var users []storage.User
 	for id := range storage.UserID(1000) {
-		users = append(users, storage.User{ID: id + 1, Handle: storage.ImportedHandle(id + 1)})
+		users = append(users, storage.User{ID: id + 1, Handle: (id + 1).ImportedHandle()})
 	}
 	for _, r := range store.CreateUsers(t.Context(), users) {
 		if r.Err != nil {

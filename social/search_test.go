@@ -179,7 +179,7 @@ func TestMembersAreSelectedAndOrdered(t *testing.T) {
 				q.Special != nil && slices.Contains(q.Specials, id) != *q.Special {
 				continue
 			}
-			m := Member{Match: Match{ID: id, At: storage.PositionOf(base.Side, e)}}
+			m := Member{Match: Match{ID: id, At: base.Side.Position(e)}}
 			switch {
 			case q.Order == MostFollowed:
 				m.Rank = storage.CountLookups.Read(t.Context(), store, id)[0].Value.Follower

@@ -215,7 +215,7 @@ func matchesOf(store *oracle.Store, a *Audience, q MatchQuery) []Match {
 	}
 	var list []Match
 	for _, e := range edgesOf(store, a, q.Base) {
-		at := storage.PositionOf(q.Base.Side, e)
+		at := q.Base.Side.Position(e)
 		if other, ok := others[at.Peer]; ok != q.Absent {
 			if q.Base.Owner != q.Other.Owner {
 				other = 0

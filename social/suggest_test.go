@@ -222,7 +222,7 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	if _, err := p.Users(t.Context()); err != nil || source.asked != 3 {
 		t.Errorf("a minute later asked %d times in all, %v", source.asked, err)
 	}
-	if today := storage.DayOf(storage.MicrosOf(now)); source.since != today-popularDays {
+	if today := storage.MicrosOf(now).Day(); source.since != today-popularDays {
 		t.Errorf("on day %d asked who was active since day %d", today, source.since)
 	}
 }

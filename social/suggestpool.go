@@ -40,7 +40,7 @@ func (g *Graph) newest(ctx context.Context, user storage.UserID, after storage.P
 		return r.Value, r.Err
 	}
 	first := r.Value
-	q.After, q.Limit = storage.PositionOf(storage.Forward, first[len(first)-1]), g.sizes.maxPool+1-len(first)
+	q.After, q.Limit = storage.Forward.Position(first[len(first)-1]), g.sizes.maxPool+1-len(first)
 	r = storage.PageLookups[storage.Forward].Read(ctx, g.store, q)[0]
 	return slices.Concat(first, r.Value), r.Err
 }
@@ -68,7 +68,7 @@ func (g *Graph) poolOf(ctx context.Context, q SuggestionQuery) (pool, error) {
 		p.last = false
 	}
 	if fits > 0 {
-		p.end = storage.PositionOf(storage.Forward, edges[fits-1])
+		p.end = storage.Forward.Position(edges[fits-1])
 	}
 	for _, u := range users {
 		if u.fans > 0 && !g.audience.Hides(u.id) {

@@ -116,7 +116,7 @@ func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserI
 			users = append(users, storage.PopularUser{User: first[i], Followers: pinned + int64(len(first)-i)})
 		}
 	}
-	popular, err := storage.PopularLookups.Get(ctx, p.store, storage.PopularQuery{Since: storage.DayOf(storage.MicrosOf(now)) - popularDays, Limit: popularUsers})
+	popular, err := storage.PopularLookups.Get(ctx, p.store, storage.PopularQuery{Since: storage.MicrosOf(now).Day() - popularDays, Limit: popularUsers})
 	if err != nil {
 		return nil, err
 	}

@@ -28,8 +28,8 @@ func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
 // Day is a number of days since 1970-01-01, UTC.
 type Day int32
 
-// DayOf is the day of a time.
-func DayOf(m Micros) Day { return Day(m / (24 * 3600 * 1_000_000)) }
+// Day is the day of the time.
+func (m Micros) Day() Day { return Day(m / (24 * 3600 * 1_000_000)) }
 
 // User is one row of `users`, without its password hash.
 type User struct {
@@ -331,9 +331,9 @@ type Position struct {
 	Peer       UserID
 }
 
-// PositionOf is the position of an edge in its owner's list.
-func PositionOf(side Side, e Edge) Position {
-	return Position{e.UpdateTime, side.Peer(e.Pair())}
+// Position is the position of an edge in its owner's list.
+func (s Side) Position(e Edge) Position {
+	return Position{e.UpdateTime, s.Peer(e.Pair())}
 }
 
 // PageQuery asks for a range of one owner's list, newest first. Its zero bounds are open. It is
@@ -415,9 +415,9 @@ func ValidHandle(handle string) bool {
 }
 
 // ImportedHandle is the handle of a user of whom only the id is known.
-func ImportedHandle(id UserID) string { return "u" + id.String() }
+func (id UserID) ImportedHandle() string { return "u" + id.String() }
 
-// ReservedHandle reports whether a handle has the form of [ImportedHandle], which only the user with
+// ReservedHandle reports whether a handle has the form of [UserID.ImportedHandle], which only the user with
 // that id may have.
 func ReservedHandle(handle string) bool {
 	digits, ok := strings.CutPrefix(handle, "u")

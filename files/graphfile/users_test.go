@@ -29,7 +29,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 		id := storage.UserID(rapid.Int64Range(1, 1<<63-1).Draw(t, "id"))
 		u := storage.UserWithState{
 			User: storage.User{
-				ID: id, Handle: storage.ImportedHandle(id),
+				ID: id, Handle: id.ImportedHandle(),
 				CreatedAt: storage.Micros(rapid.Int64Range(1, int64(maxTime)-1).Draw(t, "created")),
 				Name:      texts(1).Draw(t, "name"), Bio: texts(0).Draw(t, "bio"),
 				Website:              rapid.SampledFrom([]string{"", "http://example.org/~ada"}).Draw(t, "website"),

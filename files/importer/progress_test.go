@@ -26,7 +26,7 @@ func TestProgressWithinAChunk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper()
 			for id := range storage.UserID(users) {
-				k.CreateUsers(ctx, []storage.User{{ID: id + 1, Handle: storage.ImportedHandle(id + 1)}})
+				k.CreateUsers(ctx, []storage.User{{ID: id + 1, Handle: (id + 1).ImportedHandle()}})
 			}
 			if _, _, err := k.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: 1}, Key: "a", Text: "a"}); err != nil {
 				t.Fatal(err)

@@ -82,7 +82,7 @@ func (im *run) findEnds(ctx context.Context, c *chunk) error {
 // ensureEnds creates the users whom only edges name.
 func (im *run) ensureEnds(ctx context.Context, c *chunk) error {
 	users := storage.Each(im.unknownEnds(c), func(id storage.UserID) storage.User {
-		return storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: storage.ImportedHandle(id)}
+		return storage.User{ID: id, Handle: id.ImportedHandle(), Name: id.ImportedHandle()}
 	})
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {

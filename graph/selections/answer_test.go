@@ -18,7 +18,7 @@ func TestAnswersEndAtTheirBound(t *testing.T) {
 	list := make([]storage.User, people)
 	for i := range list {
 		id := storage.UserID(i + 1)
-		list[i] = storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: "User", Bio: strings.Repeat("b", 2000)}
+		list[i] = storage.User{ID: id, Handle: id.ImportedHandle(), Name: "User", Bio: strings.Repeat("b", 2000)}
 	}
 	store.CreateUsers(t.Context(), list)
 	ids := make([]string, people)

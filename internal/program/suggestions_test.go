@@ -136,7 +136,7 @@ func TestReadersAreActive(t *testing.T) {
 		return shard.text(t, fmt.Sprintf("SELECT active_day FROM user_counts WHERE user_id = %d", id))
 	}
 	before := [2]string{activeOn(1), activeOn(2)}
-	from := storage.DayOf(storage.MicrosOf(time.Now()))
+	from := storage.MicrosOf(time.Now()).Day()
 	var viewer struct {
 		Viewer struct{ User struct{ ID string } }
 	}

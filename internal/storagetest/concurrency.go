@@ -184,7 +184,7 @@ func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []stora
 	}
 	for i := range owners {
 		newest := slices.IsSortedFunc(pages[i].Value, func(a, b storage.Edge) int {
-			p, q := storage.PositionOf(side, a), storage.PositionOf(side, b)
+			p, q := side.Position(a), side.Position(b)
 			return cmp.Or(cmp.Compare(q.UpdateTime, p.UpdateTime), cmp.Compare(q.Peer, p.Peer))
 		})
 		if !newest || !slices.IsSorted(peers[i].Value) {

@@ -193,7 +193,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 		s.apply(t, storage.FavoriteInbox, by[i], other)
 	}
 	slices.SortFunc(by, func(a, b storage.Edge) int {
-		return storage.PositionOf(storage.FavoriteInbox, a).Compare(storage.PositionOf(storage.FavoriteInbox, b))
+		return storage.FavoriteInbox.Position(a).Compare(storage.FavoriteInbox.Position(b))
 	})
 	var got []storage.Edge
 	for after := (storage.Position{}); len(got) < len(by); {
@@ -202,7 +202,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 			break
 		}
 		got = append(got, page...)
-		after = storage.PositionOf(storage.FavoriteInbox, page[len(page)-1])
+		after = storage.FavoriteInbox.Position(page[len(page)-1])
 	}
 	wantList(t, "favorited by", got, by)
 }

@@ -447,7 +447,7 @@ func (p *pair) drawPosition(t *rapid.T, side storage.Side, owner storage.UserID)
 	case kind == 0:
 		return storage.Position{}
 	case kind == 1 && len(rows) > 0:
-		return storage.PositionOf(side, rapid.SampledFrom(rows).Draw(t, "row"))
+		return side.Position(rapid.SampledFrom(rows).Draw(t, "row"))
 	default:
 		return storage.Position{UpdateTime: drawTime(t), Peer: p.drawPeer(t)}
 	}

@@ -47,10 +47,10 @@ func (l list) ranges(side storage.Side) (queries []storage.PageQuery, want [][]s
 			for _, limit := range []int{1, 3, n, 100} {
 				q := storage.PageQuery{Owner: l.owner, Limit: limit}
 				if after >= 0 {
-					q.After = storage.PositionOf(side, l.rows[after])
+					q.After = side.Position(l.rows[after])
 				}
 				if before < n {
-					q.Before = storage.PositionOf(side, l.rows[before])
+					q.Before = side.Position(l.rows[before])
 				}
 				between := l.rows[after+1 : max(before, after+1)]
 				size := min(limit, len(between))

@@ -58,7 +58,7 @@ func (s pages) TheTypeSelectsTheList(t *testing.T) {
 		var queries []storage.PageQuery
 		var want [][]storage.Edge
 		for kind, list := range rows {
-			after := storage.PositionOf(side, list[4])
+			after := side.Position(list[4])
 			queries = append(queries,
 				storage.PageQuery{Owner: owner, Type: kind, Limit: 20},
 				storage.PageQuery{Owner: owner, Type: kind, Limit: 3, After: after},
@@ -109,7 +109,7 @@ func (s pages) AfterStartsBehindIt(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
 		for i, row := range l.rows {
-			got := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: 100, After: storage.PositionOf(side, row)})
+			got := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: 100, After: side.Position(row)})
 			wantList(t, fmt.Sprintf("after row %d", i), got, l.rows[i+1:])
 		}
 	})
@@ -119,7 +119,7 @@ func (s pages) BeforeEndsAheadOfIt(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
 		for i, row := range l.rows {
-			got := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: 100, Before: storage.PositionOf(side, row)})
+			got := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: 100, Before: side.Position(row)})
 			wantList(t, fmt.Sprintf("before row %d", i), got, l.rows[:i])
 		}
 	})
@@ -133,7 +133,7 @@ func (s pages) BackwardTakesTheFarEnd(t *testing.T) {
 		wantList(t, "of the whole list", s.page(t, side, whole), l.rows[n-3:])
 
 		before := whole
-		before.Before = storage.PositionOf(side, l.rows[5])
+		before.Before = side.Position(l.rows[5])
 		wantList(t, "before row 5", s.page(t, side, before), l.rows[2:5])
 	})
 }
@@ -141,7 +141,7 @@ func (s pages) BackwardTakesTheFarEnd(t *testing.T) {
 func (s pages) BoundsCrossedLeaveNothing(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
-		newer, older := storage.PositionOf(side, l.rows[2]), storage.PositionOf(side, l.rows[3])
+		newer, older := side.Position(l.rows[2]), side.Position(l.rows[3])
 		for _, q := range []storage.PageQuery{
 			{Owner: l.owner, Limit: 5, After: older, Before: newer},
 			{Owner: l.owner, Limit: 5, After: older, Before: newer, Backward: true},
@@ -171,7 +171,7 @@ func (s pages) ABoundaryMayBeGone(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
 		for i, row := range []storage.Edge{l.rows[3], l.rows[5]} { // each has rows of the same time on both sides
-			gone := storage.PositionOf(side, row)
+			gone := side.Position(row)
 			row.Type, row.UpdateTime = storage.None, at(30+i)
 			s.apply(t, side, row)
 			k := slices.IndexFunc(l.rows, func(e storage.Edge) bool { return e.Pair() == row.Pair() })
@@ -180,7 +180,7 @@ func (s pages) ABoundaryMayBeGone(t *testing.T) {
 		}
 		// A peer that was followed again is at the front. Its old position is still a position.
 		moved := l.rows[4]
-		old := storage.PositionOf(side, moved)
+		old := side.Position(moved)
 		moved.UpdateTime = at(50)
 		s.apply(t, side, moved)
 		l.rows = slices.Insert(slices.Delete(l.rows, 4, 5), 0, moved)
@@ -221,11 +221,11 @@ func (s pages) PagingCoversTheListOnce(t *testing.T) {
 			for range len(l.rows) + 1 {
 				if page := s.page(t, side, next); len(page) > 0 {
 					onward = append(onward, page...)
-					next.After = storage.PositionOf(side, page[len(page)-1])
+					next.After = side.Position(page[len(page)-1])
 				}
 				if page := s.page(t, side, back); len(page) > 0 {
 					backward = append(slices.Clone(page), backward...)
-					back.Before = storage.PositionOf(side, page[0])
+					back.Before = side.Position(page[0])
 				}
 			}
 			wantList(t, fmt.Sprintf("onward by %d", limit), onward, l.rows)
@@ -272,7 +272,7 @@ func (s pages) ALargeBatchIsAnswered(t *testing.T) {
 			switch i % 3 {
 			case 0:
 				k := i % len(l.rows)
-				queries[i] = storage.PageQuery{Owner: l.owner, Limit: 1 + i%4, After: storage.PositionOf(side, l.rows[k])}
+				queries[i] = storage.PageQuery{Owner: l.owner, Limit: 1 + i%4, After: side.Position(l.rows[k])}
 				want[i] = l.rows[k+1 : min(k+2+i%4, len(l.rows))]
 			case 1:
 				queries[i] = storage.PageQuery{Owner: short.owner, Limit: 1 + i%4, Backward: i%2 == 0}

@@ -113,7 +113,7 @@ func (s relations) PagesAreOfOneKind(t *testing.T) {
 				}
 			}
 		}
-		position := func(e storage.Edge) storage.Position { return storage.PositionOf(side, e) }
+		position := func(e storage.Edge) storage.Position { return side.Position(e) }
 		slices.SortFunc(rows, func(a, b storage.Edge) int { return position(a).Compare(position(b)) })
 		q := storage.PageQuery{Owner: owner, Item: oneKind, Limit: 4}
 		wantList(t, "first", s.page(t, side, q), rows[:4])

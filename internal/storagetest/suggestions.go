@@ -192,14 +192,14 @@ func (h *harness) madeOn(t *testing.T, id storage.UserID, n int) {
 
 func (h *harness) markActive(t *testing.T, n int, ids ...storage.UserID) {
 	t.Helper()
-	if err := h.store.MarkActive(t.Context(), ids, storage.DayOf(day(n))); err != nil {
+	if err := h.store.MarkActive(t.Context(), ids, day(n).Day()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (h *harness) popular(t *testing.T, n, limit int) []storage.PopularUser {
 	t.Helper()
-	return h.popularSince(t, storage.DayOf(day(n)), limit)
+	return h.popularSince(t, day(n).Day(), limit)
 }
 
 func (h *harness) popularSince(t *testing.T, since storage.Day, limit int) []storage.PopularUser {

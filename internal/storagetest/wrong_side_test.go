@@ -61,7 +61,7 @@ var sideMistakes = []mistake{
 	}), "popular/OnlyTheActiveAreListed", promiseOnly},
 	{"any edge of a follower makes a user active", applies(func(ctx context.Context, s *oracle.Store, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 		for _, e := range edges {
-			s.MarkActive(ctx, []storage.UserID{e.To}, storage.DayOf(e.UpdateTime))
+			s.MarkActive(ctx, []storage.UserID{e.To}, e.UpdateTime.Day())
 		}
 		return s.Apply(ctx, side, edges, rule)
 	}), "popular/OnlyNewFollowsMakeActive", promiseOnly},

@@ -60,7 +60,7 @@ func (s *listsBy) popular(ctx context.Context, q storage.PopularQuery) ([]storag
 	var list []storage.PopularUser
 	for _, user := range s.users {
 		p := storage.PopularUser{User: user.ID, Followers: storage.CountLookups.Read(ctx, s, user.ID)[0].Value.Follower}
-		if storage.DayOf(user.CreatedAt) >= q.Since && s.keeps(p) {
+		if user.CreatedAt.Day() >= q.Since && s.keeps(p) {
 			list = append(list, p)
 		}
 	}

@@ -62,7 +62,7 @@ func (j *Judge) Change(side storage.Side, by *Actor, ch storage.EdgeChange, o st
 			isOwn = ch.Type != storage.Accepted && ch.Type != storage.Declined
 		}
 		if isOwn && !ch.IfDue {
-			j.acted[by.User] = max(j.acted[by.User], storage.DayOf(ch.At))
+			j.acted[by.User] = max(j.acted[by.User], ch.At.Day())
 		}
 	}
 	return storage.Result[storage.Changed]{Value: changed, Found: true}

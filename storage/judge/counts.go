@@ -19,7 +19,7 @@ type Diff struct {
 func (d *Diff) Followed(by int64, edge storage.Edge) {
 	d.Follower += by
 	if by > 0 {
-		d.Active = max(d.Active, storage.DayOf(edge.UpdateTime))
+		d.Active = max(d.Active, edge.UpdateTime.Day())
 	}
 }
 

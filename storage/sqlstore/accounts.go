@@ -265,7 +265,7 @@ func (w *writer) updateProfiles(jobs []*profileJob) error {
 		if j.change.Name != nil {
 			renamed = append(renamed, j.user)
 		}
-		w.owe(j.id, owed{active: storage.DayOf(j.at), profile: &j.user})
+		w.owe(j.id, owed{active: j.at.Day(), profile: &j.user})
 	}
 	return w.renameWords(renamed)
 }

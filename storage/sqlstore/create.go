@@ -234,7 +234,7 @@ func (w *writer) insertBeside(users []storage.User) error {
 		return err
 	}
 	_, err := db.WriteRows(w.Tx, w.store.sql.Text(sqlInsertNewCounts), users, func(args []any, u storage.User) []any {
-		return append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
+		return append(args, int64(u.ID), int64(u.CreatedAt.Day()))
 	})
 	return err
 }

@@ -133,7 +133,7 @@ func sortNewestFirst(side storage.Side, page []storage.Edge, backward bool) {
 		slices.Reverse(page)
 	}
 	slices.SortFunc(page, func(a, b storage.Edge) int {
-		return storage.PositionOf(side, a).Compare(storage.PositionOf(side, b))
+		return side.Position(a).Compare(side.Position(b))
 	})
 }
 

@@ -92,7 +92,7 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 	if _, err := w.Exec(1, sqlInsertPostCounts, int64(post.Author), post.Number); err != nil {
 		return storage.Post{}, false, err
 	}
-	if err := w.countPosts(post.Author, judge.Diff{Posts: 1, Active: storage.DayOf(post.At)}); err != nil {
+	if err := w.countPosts(post.Author, judge.Diff{Posts: 1, Active: post.At.Day()}); err != nil {
 		return storage.Post{}, false, err
 	}
 	p := storage.Post{

@@ -115,7 +115,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	case 2:
 		_, _, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
 	case 3:
-		err = s.MarkActive(ctx, []storage.UserID{from, to}, storage.DayOf(at))
+		err = s.MarkActive(ctx, []storage.UserID{from, to}, at.Day())
 	case 4:
 		err = g.publish(ctx, s, r, from, at)
 	case 5:

@@ -87,7 +87,7 @@ func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 		kind = storage.Following // or Pending
 	}
 	for _, edge := range s.newestFirst(side, q.Owner, kind) {
-		at := storage.PositionOf(side, edge)
+		at := side.Position(edge)
 		if side.HasItem() && edge.Item != q.Item {
 			continue
 		}
@@ -127,7 +127,7 @@ func (s *Store) newestFirst(side storage.Side, owner storage.UserID, kind storag
 		}
 	}
 	slices.SortFunc(edges, func(a, b storage.Edge) int {
-		return compare(storage.PositionOf(side, a), storage.PositionOf(side, b))
+		return compare(side.Position(a), side.Position(b))
 	})
 	return edges
 }

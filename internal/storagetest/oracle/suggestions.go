@@ -11,7 +11,7 @@ import (
 
 // activeOn remembers the last day on which a user has been active.
 func (s *Store) activeOn(id storage.UserID, at storage.Micros) {
-	s.active[id] = max(s.active[id], storage.DayOf(at))
+	s.active[id] = max(s.active[id], at.Day())
 }
 
 // findPopular answers [storage.PopularLookups].

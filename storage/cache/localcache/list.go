@@ -74,7 +74,7 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 	for _, e := range r.Edges {
 		switch e.Type {
 		case storage.Following:
-			positions = append(positions, storage.PositionOf(side, e))
+			positions = append(positions, side.Position(e))
 		case storage.Blocking, storage.Requested:
 			l.others = append(l.others, e)
 		default:
@@ -99,7 +99,7 @@ const (
 // the edge is on the list now.
 func (l *list) compareRow(e storage.Edge) (v verdict, there storage.Position, listed bool) {
 	peer := l.side.Peer(e.Pair())
-	at := storage.PositionOf(l.side, e)
+	at := l.side.Position(e)
 	if l.follows.Peers.Contains(peer) {
 		if l.follows.Order.Has(at) {
 			return old, at, true // the same row again, which is common
@@ -162,7 +162,7 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 	}
 	switch e.Type {
 	case storage.Following:
-		next.follows = next.follows.Insert(storage.PositionOf(l.side, e))
+		next.follows = next.follows.Insert(l.side.Position(e))
 	case storage.Blocking, storage.Requested:
 		i, _ := next.other(peer)
 		next.others = slices.Insert(slices.Clone(next.others), i, e)

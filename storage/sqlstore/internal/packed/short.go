@@ -31,7 +31,7 @@ func AppendShort(side storage.Side, edges []storage.Edge, endedSince storage.Mic
 	follows := make([]storage.Position, 0, len(edges))
 	for _, e := range edges {
 		if e.Type == storage.Following {
-			follows = append(follows, storage.PositionOf(side, e))
+			follows = append(follows, side.Position(e))
 		} else {
 			others = append(others, e)
 		}
