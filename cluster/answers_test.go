@@ -120,7 +120,7 @@ func answersReachOtherGateways(t *testing.T, d Config, location string) {
 	}
 	favorite := func(kind storage.EdgeType) error {
 		clock++
-		r := w.ChangeEdges(ctx, storage.Favorites, 1, []storage.EdgeChange{storage.Favorite(post, kind, clock)}, storage.ChangeOptions{Peace: true, Inverse: true})[0]
+		r := w.ChangeEdges(ctx, storage.Favorites, 1, []storage.EdgeChange{post.Favorite(kind, clock)}, storage.ChangeOptions{Peace: true, Inverse: true})[0]
 		return rows(r.Value.Written(), r.Err)
 	}
 	relate := func(kind storage.EdgeType) error {

@@ -28,13 +28,14 @@ package cluster
 import (
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/cache/localcache"
 )
 
 // Store is the store that processes share, as each of them has opened it.
 type Store interface {
 	storage.Store
-	storage.Packer
-	storage.Ranker
+	localcache.Packer
+	localcache.Ranker
 	replication.LogStore
 	storage.Checkpoints
 

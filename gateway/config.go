@@ -20,7 +20,6 @@ import (
 	"kith/graph/consistency"
 	"kith/graph/defaults"
 	"kith/graph/limits"
-	"kith/storage"
 )
 
 // Config is what a gateway serves and how. Schema is required; a zero field
@@ -81,7 +80,7 @@ type Config struct {
 	CORSHeaders []string
 
 	// Store is asked for its shards by /readyz. Defaults to none: then the Checks decide.
-	Store storage.Pinger
+	Store Pinger
 
 	// Consistency reads the tokens of requests, and writes the tokens of
 	// answers. Defaults to none: tokens are ignored.

@@ -40,10 +40,15 @@ func serveHealth(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
+// Pinger reports which shards answer, as [storage.Store] does.
+type Pinger interface {
+	Ping(ctx context.Context) []storage.ShardHealth
+}
+
 // readiness answers /readyz: whether this gateway should get requests. It should not if it stops, or if none of its shards
 // answers. If some do, it can answer for their users, and the other gateways could hardly do better.
 type readiness struct {
-	store    storage.Pinger
+	store    Pinger
 	checks   []Check
 	stopping func() bool // if true, it is not ready, whatever answers
 	asking   singleflight.Group

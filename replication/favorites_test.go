@@ -24,7 +24,7 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 		pairs := map[storage.Pair]bool{}
 		for i := range 200 {
 			user, post := storage.UserID(1+random.IntN(people)), posts[random.IntN(len(posts))]
-			changes := []storage.EdgeChange{storage.Favorite(post, storage.EdgeType(random.IntN(2)), storage.Micros(1000+i))}
+			changes := []storage.EdgeChange{post.Favorite(storage.EdgeType(random.IntN(2)), storage.Micros(1000+i))}
 			result := r.store.ChangeEdges(context.Background(), storage.Favorites, user, changes, storage.ChangeOptions{Peace: true, Inverse: i%3 == 0})[0]
 			if result.Err != nil {
 				t.Fatal(result.Err)

@@ -17,7 +17,7 @@ import (
 
 var (
 	userFavorites = prefetch.PlaceList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
-		Kind: cursor.Favorites, Of: userName, Pages: storage.FavoritePageLookups, Place: storage.FavoritePlace, OfUser: true,
+		Kind: cursor.Favorites, Of: userName, Pages: storage.FavoritePageLookups, Place: storage.Edge.Place, OfUser: true,
 		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
 			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
 		},
@@ -68,7 +68,7 @@ func (userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *s
 }
 
 func favoriteEdge(row storage.Edge, node *model.Post) model.FavoriteEdge {
-	return model.FavoriteEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Favorites, storage.FavoritePlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
+	return model.FavoriteEdge{Cursor: prefetch.Spell(prefetch.Unsealed, cursor.Favorites, row.Place()), Node: node, FavoritedAt: row.UpdateTime.Time()}
 }
 
 // FavoritedBy leaves out users who no longer exist: they have favorited nothing.

@@ -22,7 +22,7 @@ func TestFavoritesFailWithTheirPosts(t *testing.T) {
 	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
 		t.Fatal(err)
 	}
-	favorite := []storage.EdgeChange{storage.Favorite(post, storage.Favorited, apitest.Epoch)}
+	favorite := []storage.EdgeChange{post.Favorite(storage.Favorited, apitest.Epoch)}
 	if r := store.ChangeEdges(t.Context(), storage.Favorites, 1, favorite, storage.ChangeOptions{Inverse: true})[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}

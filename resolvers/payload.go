@@ -110,7 +110,7 @@ type edgeField struct {
 	has  func(item int64) bool // which of their items; nil: they have none
 }
 
-func isListed(item int64) bool { _, is := storage.ListOf(0, item); return is }
+func isListed(item int64) bool { _, is := storage.OwnerKind{Kind: item}.List(); return is }
 func isMute(item int64) bool   { return item == storage.Mutes.Number || item == storage.PostMutes.Number }
 func isDismissal(i int64) bool { return i == storage.Dismissals.Number }
 

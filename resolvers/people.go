@@ -158,7 +158,7 @@ func (r *Resolver) filterOf(where model.PeopleFilter, level int) (social.Filter,
 		if err != nil {
 			return f, err
 		}
-		id, _ := storage.ListOf(owner, kind.Number)
+		id, _ := storage.OwnerKind{Owner: owner, Kind: kind.Number}.List()
 		f.Members = &social.Members{List: id}
 	}
 	return f, nil

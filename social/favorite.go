@@ -39,7 +39,7 @@ func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post st
 }
 
 func (t *Relations) favorite(ctx context.Context, user storage.UserID, post storage.PostID, kind storage.EdgeType) (changed storage.Changed, stale bool, err error) {
-	changes := []storage.EdgeChange{storage.Favorite(post, kind, t.at())}
+	changes := []storage.EdgeChange{post.Favorite(kind, t.at())}
 	result := t.Store.ChangeEdges(ctx, storage.Favorites, user, changes, storage.ChangeOptions{Peace: true, Inverse: t.Redundancy.Inline()})[0]
 	if result.Err != nil {
 		return changed, false, gone(user, result.Err)

@@ -38,7 +38,7 @@ func drawWords(t *rapid.T) []string {
 
 func hasWords(u storage.User, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool {
-		return !slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(of string) bool { return strings.HasPrefix(of, word) })
+		return !slices.ContainsFunc(u.Words(), func(of string) bool { return strings.HasPrefix(of, word) })
 	})
 }
 

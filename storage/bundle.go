@@ -351,8 +351,8 @@ func EachKind(visit func(name string, ask func(*Bundle) any, cached bool)) {
 	}
 }
 
-// NewLookupKind adds a kind. It is for variables of packages.
-func NewLookupKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
+// newLookupKind adds a kind. It is for variables of packages.
+func newLookupKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
 	k := &LookupKind[K, V]{len(kinds), owner}
 	kinds = append(kinds, kind{name: name, ask: func(b *Bundle) any {
 		if l := k.In(b); l != nil {
@@ -365,7 +365,7 @@ func NewLookupKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupK
 
 // NewCachedKind adds a kind that only caches have.
 func NewCachedKind[K, V any](name string, owner func(K) (Side, UserID)) *LookupKind[K, V] {
-	k := NewLookupKind[K, V](name, owner)
+	k := newLookupKind[K, V](name, owner)
 	kinds[k.number].cached = true
 	return k
 }
@@ -379,6 +379,6 @@ func sideUser(_ Side, id UserID) UserID { return id }
 // bySide adds a kind for each side.
 func bySide[K, V any](sides []Side, name string, owner func(Side, K) UserID) SideLookups[K, V] {
 	return Each(sides, func(side Side) *LookupKind[K, V] {
-		return NewLookupKind[K, V](name+"."+side.String(), func(key K) (Side, UserID) { return side, owner(side, key) })
+		return newLookupKind[K, V](name+"."+side.String(), func(key K) (Side, UserID) { return side, owner(side, key) })
 	})
 }

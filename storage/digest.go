@@ -50,7 +50,7 @@ func (c Choice) Has(i int) bool { return c[i] == '1' }
 // A tombstone at time 0 counts as no row; see [Repairer].
 type Digest struct {
 	Rows  int64
-	Mixed uint64 // the exclusive or of all rows' [Mix]
+	Mixed uint64 // the exclusive or of all rows' [Edge.Mix]
 }
 
 // Plus adds digests of disjoint sets of rows.
@@ -65,7 +65,7 @@ func (d Digest) Plus(e Digest) Digest { return Digest{d.Rows + e.Rows, d.Mixed ^
 // One factor shifts To and the other From, so that no other pair gives both; the constant keeps the
 // factors of small numbers from being small. A post goes into both, rotated in one, so that no other
 // post of another user gives the same.
-func Mix(e Edge) uint64 {
+func (e Edge) Mix() uint64 {
 	from, to, post, at := uint64(e.From), uint64(e.To), uint64(e.Item), uint64(e.UpdateTime)
 	a := (from ^ to<<21 ^ post<<32 ^ post>>32 ^ at ^ 7640891576956012809) % 4093082899
 	b := (to ^ from<<13 ^ post ^ at<<7 ^ uint64(e.Type)<<50) % 3367900313

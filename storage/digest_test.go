@@ -54,7 +54,7 @@ func TestADigestSeesPairedDamage(t *testing.T) {
 					continue // a table has no such rows
 				}
 				same := x == a && y == b || x == b && y == a
-				of := func(e storage.Edge) storage.Digest { return storage.Digest{Rows: 1, Mixed: storage.Mix(e)} }
+				of := func(e storage.Edge) storage.Digest { return storage.Digest{Rows: 1, Mixed: e.Mix()} }
 				if (of(x).Plus(of(y)) == of(a).Plus(of(b))) != same {
 					t.Fatalf("%s, %s: %v and %v have the digest of %v and %v", manner, name, a, b, x, y)
 				}

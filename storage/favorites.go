@@ -12,15 +12,15 @@ type FavoritesQuery struct {
 	Limit int   // how many at most, ≥ 1
 }
 
-// FavoritePageLookups reads a range of each user's favorites, in the order of [FavoritePlace]. Every
+// FavoritePageLookups reads a range of each user's favorites, in the order of [Edge.Place]. Every
 // query is Found. Favorites of posts that have been deleted are listed like others.
-var FavoritePageLookups = NewLookupKind[FavoritesQuery, []Edge]("pages.favorite", func(q FavoritesQuery) (Side, UserID) { return Favorites, q.User })
+var FavoritePageLookups = newLookupKind[FavoritesQuery, []Edge]("pages.favorite", func(q FavoritesQuery) (Side, UserID) { return Favorites, q.User })
 
-// Favorite is a user's change of a favorite.
-func Favorite(post PostID, kind EdgeType, at Micros) EdgeChange {
-	return EdgeChange{To: post.Author, Item: post.Number, Type: kind, At: at}
+// Favorite is a user's change of a favorite of the post.
+func (p PostID) Favorite(kind EdgeType, at Micros) EdgeChange {
+	return EdgeChange{To: p.Author, Item: p.Number, Type: kind, At: at}
 }
 
-// FavoritePlace is where a favorite is in its user's list: by the time of the favorite, and then by the
+// Place is where a favorite is in its user's list: by the time of the favorite, and then by the
 // number of the post.
-func FavoritePlace(e Edge) Place { return Place{e.UpdateTime, e.Item} }
+func (e Edge) Place() Place { return Place{e.UpdateTime, e.Item} }

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -55,23 +54,8 @@ func (l LinkedIdentity) Compare(m LinkedIdentity) int {
 var (
 	// IdentityLookups reads the users for whom identities stand. An invalid identity (see [Identity.Valid]) is not found, and does not
 	// affect the others.
-	IdentityLookups = NewLookupKind[Identity, UserID]("identities", nil)
+	IdentityLookups = newLookupKind[Identity, UserID]("identities", nil)
 
 	// LinkLookups reads the identities of users, in the order in which they were linked. It asks every shard. Every user is Found.
-	LinkLookups = NewLookupKind[UserID, []LinkedIdentity]("identities.of", nil)
+	LinkLookups = newLookupKind[UserID, []LinkedIdentity]("identities.of", nil)
 )
-
-// IdentityStore keeps which users the identities of providers stand for.
-type IdentityStore interface {
-	// LinkIdentity makes a valid identity stand for a user. Doing it again changes nothing. Whether
-	// the user exists is not checked: a user who registers is linked first. A user may have several
-	// identities; [StateStore.Erase] removes them all. [ErrIdentityTaken] if the identity stands for
-	// another user. [ErrLimitReached] if the user has [MaxIdentities] other identities on the shard of
-	// this one. The user's identities may be on several shards: callers that need the number of all of
-	// them read [LinkLookups] first.
-	LinkIdentity(ctx context.Context, identity Identity, user UserID, at Micros) error
-
-	// UnlinkIdentity unlinks an identity from a user, and reports whether it stood for that user.
-	// Afterwards it may be linked to another user.
-	UnlinkIdentity(ctx context.Context, identity Identity, user UserID) (bool, error)
-}

@@ -3,7 +3,6 @@ package storage
 import (
 	"cmp"
 	"context"
-	"slices"
 )
 
 const (
@@ -48,12 +47,12 @@ type DueImportsQuery struct {
 // Kinds of look-ups of imports. Every query is Found. No cache keeps them.
 var (
 	// ImportLookups reads the parts of all imports of an owner, newest import first, without Lines.
-	ImportLookups = NewLookupKind[UserID, []ImportPart]("imports", nil)
+	ImportLookups = newLookupKind[UserID, []ImportPart]("imports", nil)
 
 	// RefusedLookups reads parts in their order, with Lines.
-	RefusedLookups = NewLookupKind[RefusedQuery, []ImportPart]("imports.refused", nil)
+	RefusedLookups = newLookupKind[RefusedQuery, []ImportPart]("imports.refused", nil)
 
-	DueImportLookups = NewLookupKind[DueImportsQuery, []ImportPart]("imports.due", nil)
+	DueImportLookups = newLookupKind[DueImportsQuery, []ImportPart]("imports.due", nil)
 )
 
 // ImportStore keeps imports of accounts, which end with their owners.
@@ -73,9 +72,7 @@ type ImportStore interface {
 	RemoveImport(ctx context.Context, id ImportID) (removed bool, err error)
 }
 
-// SortImports puts parts of one owner in their order.
-func SortImports(parts []ImportPart) {
-	slices.SortFunc(parts, func(a, b ImportPart) int {
-		return cmp.Or(cmp.Compare(b.Number, a.Number), cmp.Compare(a.Part, b.Part))
-	})
+// Compare orders parts of one owner's imports, newest import first.
+func (p ImportPart) Compare(q ImportPart) int {
+	return cmp.Or(cmp.Compare(q.Number, p.Number), cmp.Compare(p.Part, q.Part))
 }

@@ -25,7 +25,7 @@ type DueQuery struct {
 }
 
 // DueLookups lists relations, without their attributes. Every query is Found.
-var DueLookups = NewLookupKind[DueQuery, []RelationRow]("relations.due", nil)
+var DueLookups = newLookupKind[DueQuery, []RelationRow]("relations.due", nil)
 
 // RelationRow is a relation with its detail.
 type RelationRow struct {
@@ -41,10 +41,10 @@ func (r RelationRow) Annotation() Annotation {
 // Kinds of look-ups of what is stored beside relations, on the shards of their owners.
 var (
 	// DetailLookups reads those of relations that have any. A relation without is not Found.
-	DetailLookups = NewLookupKind[Pair, Detail]("details", ofFirst)
+	DetailLookups = newLookupKind[Pair, Detail]("details", ofFirst)
 
 	// KindLookups counts the edges of kinds. Every query is Found.
-	KindLookups = NewLookupKind[OwnerKind, KindCount]("kinds", nil)
+	KindLookups = newLookupKind[OwnerKind, KindCount]("kinds", nil)
 )
 
 // foreignBit is set in ids of what is not a user.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"slices"
 )
 
 const (
@@ -32,10 +31,10 @@ func (id ListID) Kind() Kind {
 	return Kind{Number: firstList + id.Number, Name: "list", Max: MaxMembers, Seen: ByOwner, Peace: true}
 }
 
-// ListOf is the list to whose members a kind leads from an owner; false if it is not the kind of a list: then it stands for
+// List is the list to whose members the kind leads from the owner; false if it is not the kind of a list: then it stands for
 // those to whom edges of that kind lead, and its Number is not positive.
-func ListOf(owner UserID, kind int64) (ListID, bool) {
-	return ListID{owner, kind - firstList}, kind > firstList
+func (k OwnerKind) List() (ListID, bool) {
+	return ListID{k.Owner, k.Kind - firstList}, k.Kind > firstList
 }
 
 // UserList is a list of users. Its members are relations of its [ListID.Kind].
@@ -66,7 +65,7 @@ type ListsQuery struct {
 }
 
 // ListLookups reads lists of owners, on the owners' shards. Every query is Found.
-var ListLookups = NewLookupKind[ListsQuery, []UserList]("lists", nil)
+var ListLookups = newLookupKind[ListsQuery, []UserList]("lists", nil)
 
 // ListStore keeps the lists of users.
 type ListStore interface {
@@ -83,7 +82,5 @@ type ListStore interface {
 	DeleteList(ctx context.Context, id ListID) (deleted bool, err error)
 }
 
-// SortLists puts lists of one owner in their order, newest first.
-func SortLists(lists []UserList) {
-	slices.SortFunc(lists, func(a, b UserList) int { return cmp.Compare(b.Number, a.Number) })
-}
+// Compare orders lists of one owner, newest first.
+func (l UserList) Compare(m UserList) int { return cmp.Compare(m.Number, l.Number) }

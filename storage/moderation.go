@@ -57,4 +57,4 @@ type ModerationQuery struct {
 }
 
 // ModerationLookups lists entries in the order of their places. It asks every shard. Every query is Found.
-var ModerationLookups = NewLookupKind[ModerationQuery, []ModerationEntry]("moderation", nil)
+var ModerationLookups = newLookupKind[ModerationQuery, []ModerationEntry]("moderation", nil)

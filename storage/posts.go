@@ -109,26 +109,26 @@ type CommentsQuery struct {
 // Kinds of look-ups of posts and comments.
 var (
 	// PostLookups reads posts by id, each as of one moment; their versions are their own.
-	PostLookups = NewLookupKind[PostID, Post]("posts", nil)
+	PostLookups = newLookupKind[PostID, Post]("posts", nil)
 
 	// PostPageLookups reads a range of each author's posts. Every query is Found.
-	PostPageLookups = NewLookupKind[PostsQuery, []Post]("posts.pages", nil)
+	PostPageLookups = newLookupKind[PostsQuery, []Post]("posts.pages", nil)
 
 	// LatestPostLookups reads a range of the posts of all authors: a query names none. It asks every shard.
-	LatestPostLookups = NewLookupKind[PostsQuery, []Post]("posts.latest", nil)
+	LatestPostLookups = newLookupKind[PostsQuery, []Post]("posts.latest", nil)
 
 	// RecentPostLookups reads where posts of one shard are in time, without their texts. A post whose bucket is moving may be on two shards.
-	RecentPostLookups = NewLookupKind[RecentQuery, []PostAt]("posts.recent", nil)
+	RecentPostLookups = newLookupKind[RecentQuery, []PostAt]("posts.recent", nil)
 
 	// LastPostLookups reads when an author published the newest post up to a time. If there is none, it is not Found.
-	LastPostLookups = NewLookupKind[LastQuery, Micros]("posts.last", nil)
+	LastPostLookups = newLookupKind[LastQuery, Micros]("posts.last", nil)
 
 	// CommentLookups reads comments by id. A comment on a post that has been deleted is not Found.
-	CommentLookups = NewLookupKind[CommentID, Comment]("comments", nil)
+	CommentLookups = newLookupKind[CommentID, Comment]("comments", nil)
 
 	// CommentPageLookups reads a range of each post's comments. Callers have read the post: comments on
 	// deleted posts may still be listed. Every query is Found.
-	CommentPageLookups = NewLookupKind[CommentsQuery, []Comment]("comments.pages", nil)
+	CommentPageLookups = newLookupKind[CommentsQuery, []Comment]("comments.pages", nil)
 )
 
 // NewPost is a post to be published.

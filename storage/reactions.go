@@ -28,7 +28,7 @@ type ReactionsQuery struct {
 
 // ReactionLookups reads a range of what others, and the user itself, have done. What is about posts that have been deleted is listed like
 // the rest. Every query is Found.
-var ReactionLookups = NewLookupKind[ReactionsQuery, []Reaction]("reactions", nil)
+var ReactionLookups = newLookupKind[ReactionsQuery, []Reaction]("reactions", nil)
 
 // Compare orders reactions of one kind as lists run: negative when r comes before o. Several users may favorite a post at one time.
 func (r Reaction) Compare(o Reaction) int {

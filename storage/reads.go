@@ -58,8 +58,8 @@ type Read struct {
 // How many bundles and statements of an operation are kept at most. An operation of usual size has fewer than ten; a set
 // answer can have hundreds.
 const (
-	MaxReadBundles    = 128
-	MaxReadStatements = 256
+	maxReadBundles    = 128
+	maxReadStatements = 256
 )
 
 type readLog struct {
@@ -102,7 +102,7 @@ func (r *ReadStats) Note(s Read) {
 	s.Ended, s.Bundle = time.Now(), r.bundle
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
-	if len(r.log.Statements) == MaxReadStatements {
+	if len(r.log.Statements) == maxReadStatements {
 		r.log.LeftOut++
 		return
 	}
@@ -146,7 +146,7 @@ func (r *ReadStats) Begin(ctx context.Context, b *Bundle) (reading context.Conte
 func (r *ReadStats) begin(ctx context.Context, b *Bundle) (reading context.Context, of *ReadStats, end func()) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
-	if len(r.log.Bundles) == MaxReadBundles {
+	if len(r.log.Bundles) == maxReadBundles {
 		r.log.LeftOut++
 		return ctx, r, func() {}
 	}

@@ -51,17 +51,18 @@ func TestReadsAreLogged(t *testing.T) {
 
 // TestLogOfReadsIsBounded: reads beyond the bounds are counted, but not kept.
 func TestLogOfReadsIsBounded(t *testing.T) {
+	const mostBundles, mostStatements = 128, 256
 	ctx, whole := storage.LogReads(t.Context())
-	for range storage.MaxReadBundles + 1 {
+	for range mostBundles + 1 {
 		_, _, end := storage.ReadsOf(ctx).Begin(ctx, bundleOf(1))
 		end()
 	}
-	for range storage.MaxReadStatements + 1 {
+	for range mostStatements + 1 {
 		whole.Note(storage.Read{})
 	}
 	log := whole.Log()
 	statements := whole.Totals().Statements
-	if len(log.Bundles) != storage.MaxReadBundles || len(log.Statements) != storage.MaxReadStatements || log.LeftOut != 2 || statements != storage.MaxReadStatements+1 {
+	if len(log.Bundles) != mostBundles || len(log.Statements) != mostStatements || log.LeftOut != 2 || statements != mostStatements+1 {
 		t.Errorf("%d bundles, %d statements, %d left out, %d counted", len(log.Bundles), len(log.Statements), log.LeftOut, statements)
 	}
 }

@@ -1,26 +1,24 @@
 package storage
 
-import (
-	"context"
-)
+import ()
 
 // Kinds of look-ups of what is stored beside the edges of a user, on the user's own shard.
 var (
 	// BlockLookups lists the users whom a user blocks or who block it, ascending, each once. Every user
 	// is Found.
-	BlockLookups = NewLookupKind[UserID, []UserID]("blocks", ofUser)
+	BlockLookups = newLookupKind[UserID, []UserID]("blocks", ofUser)
 
 	// EdgeCountLookups counts edges of an owner without reading them all. Every query is Found.
 	EdgeCountLookups = bySide[EdgeCountQuery, int](Sides[:], "edgecounts", func(_ Side, q EdgeCountQuery) UserID { return q.Owner })
 
 	// MarkLookups reads the marks of users on those they follow. A follow that has no mark and never ended is not Found.
-	MarkLookups = NewLookupKind[Pair, EdgeMark]("marks", ofFirst)
+	MarkLookups = newLookupKind[Pair, EdgeMark]("marks", ofFirst)
 
 	// SpecialLookups lists the special follows of each user, ascending. Every user is Found.
-	SpecialLookups = NewLookupKind[UserID, []UserID]("specials", ofUser)
+	SpecialLookups = newLookupKind[UserID, []UserID]("specials", ofUser)
 
 	// MessageLookups reads the messages of pending requests. A request without a message is not Found.
-	MessageLookups = NewLookupKind[Pair, string]("messages", ofFirst)
+	MessageLookups = newLookupKind[Pair, string]("messages", ofFirst)
 )
 
 // EdgeCountQuery asks for a number of edges. It is comparable, so that it can be a loader's key.
@@ -60,7 +58,7 @@ const (
 // first, ties by smaller id. Users without followers and users who do not
 // exist are left out. A user is active on the day on which it is created, follows, blocks,
 // sends a request or changes its profile, on the day of a new follow that enters it, and on
-// those of [ActivityStore].MarkActive. Every query is Found.
+// those of [AccountStore].MarkActive. Every query is Found.
 //
 // [PopularSample] users of each shard are looked at: those of the greatest class first,
 // within a class the most recently active first, then those of greater id. The class of a user
@@ -68,7 +66,7 @@ const (
 // class is written a hundred times less often than one on a large count itself. The list is
 // exact unless a class has more users than the sample; then it may be wrong about users whose
 // follower counts are within a tenth of the last ones listed.
-var PopularLookups = NewLookupKind[PopularQuery, []PopularUser]("popular", nil)
+var PopularLookups = newLookupKind[PopularQuery, []PopularUser]("popular", nil)
 
 // PopularQuery asks for users who were active since a day.
 type PopularQuery struct {
@@ -86,7 +84,7 @@ type PopularUser struct {
 }
 
 // SeenLookups reads the times of the newest that users have seen of something; 0 if there is none. Everything is Found. No cache keeps it.
-var SeenLookups = NewLookupKind[Seen, Micros]("seen", nil)
+var SeenLookups = newLookupKind[Seen, Micros]("seen", nil)
 
 // Seen is something of which a user is told what is new. Stores keep the numbers.
 type Seen struct {
@@ -101,16 +99,6 @@ const (
 	FeedSeen     SeenKind = iota // posts of the home feed
 	ActivitySeen                 // what others have done that concerns the user
 )
-
-// ActivityStore notes what users do besides writing.
-type ActivityStore interface {
-	// MarkActive records that users were active on a day. It raises no version, and creates nothing
-	// for users who do not exist.
-	MarkActive(ctx context.Context, users []UserID, day Day) error
-
-	// See notes that a user has seen something up to a time. Nothing changes if it has seen more. [ErrUserUnknown].
-	See(ctx context.Context, what Seen, upTo Micros) (changed bool, err error)
-}
 
 // AnnotationKind is a kind of rows beside edges. Each row has the key of two users, and belongs to
 // From.

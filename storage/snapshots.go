@@ -1,12 +1,10 @@
 package storage
 
-import "context"
-
 // Kinds of look-ups of what caches keep. Each answer is as of one moment, and carries the version that
 // the owner's counts had then ([Counts].Version), so that the newer of two answers is known.
 var (
 	// ProfileLookups reads users together with their counts. A user is Found if either of the two exists.
-	ProfileLookups = NewLookupKind[UserID, Profile]("profiles", nil)
+	ProfileLookups = newLookupKind[UserID, Profile]("profiles", nil)
 
 	// SnapshotLookups reads whole lists. Every query is Found.
 	SnapshotLookups = bySide[ListQuery, List](Sides[:2], "snapshots", func(_ Side, q ListQuery) UserID { return q.Owner })
@@ -42,28 +40,10 @@ type List struct {
 	Edges   []Edge // follows, blocks and the tombstones asked for, by ascending peer
 }
 
-// Packer keeps long lists packed beside their rows, so that [SnapshotLookups] reads them faster.
-// The answers are the same.
-type Packer interface {
-	// Pack packs an owner's list of the Forward or the Inverse side, or packs it again if too much
-	// has changed since. It does nothing if the list is not worth it, or while another packer works
-	// on the list. It may read the whole list. It can be interrupted and repeated at any point,
-	// while others read and write.
-	Pack(ctx context.Context, side Side, owner UserID) error
-}
-
 // Rank is the place of a user among those of a shard: by the number of followers, roughly, then by the last day on which the user was
 // active, then by the id, each descending.
 type Rank struct {
 	Class     int // of the number of followers: its digits times 100, plus its first two digits
 	ActiveDay Day
 	User      UserID
-}
-
-// Ranker lists users by their ranks.
-type Ranker interface {
-	// Ranked lists users of one shard who come behind a rank, at most limit. The zero rank comes before all.
-	Ranked(ctx context.Context, shard int, after Rank, limit int) ([]Rank, error)
-
-	Shards() int
 }

@@ -29,15 +29,15 @@ type Result[T any] struct {
 // on the [Forward] side, To on the [Inverse] side. The other end is its peer.
 var (
 	// UserLookups reads users by id.
-	UserLookups = NewLookupKind[UserID, User]("users", nil)
+	UserLookups = newLookupKind[UserID, User]("users", nil)
 
 	// HandleLookups resolves handles, which must be in their folded (lower-case) form. A malformed handle
 	// is not found, and does not affect the others. The user may lack it, or be gone: the handle is only claimed for it.
-	HandleLookups = NewLookupKind[string, UserID]("handles", nil)
+	HandleLookups = newLookupKind[string, UserID]("handles", nil)
 
 	// CountLookups reads the counts of users by id: how many edges of type [Following] leave and enter them, and more. They are stored
 	// on the user's own shard and updated by every write; they are never computed by counting.
-	CountLookups = NewLookupKind[UserID, Counts]("counts", nil)
+	CountLookups = newLookupKind[UserID, Counts]("counts", nil)
 
 	// EdgeLookups reads single edges. A tombstone (type [None]) is Found like any other row: callers must
 	// check Type. A cache may say that there is none of a request or a favorite instead.
@@ -54,7 +54,7 @@ var (
 
 	// RowLookups reads a range of each owner's rows of every type, without tombstones, in ascending
 	// order of the peer's id. The queries may be of several sides. Every query is Found.
-	RowLookups = NewLookupKind[RowsQuery, []Edge]("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner })
+	RowLookups = newLookupKind[RowsQuery, []Edge]("rows", func(q RowsQuery) (Side, UserID) { return q.Side, q.Owner })
 )
 
 // ShardAnswerer answers bundles, and says how many shards can be asked for what is on them.
@@ -73,7 +73,7 @@ type ShardQuery[P comparable] struct {
 }
 
 // UserIDLookups lists the ids of users by shard. Every query is Found.
-var UserIDLookups = NewLookupKind[ShardQuery[UserID], []UserID]("users.after", nil)
+var UserIDLookups = newLookupKind[ShardQuery[UserID], []UserID]("users.after", nil)
 
 // IsEmpty reports whether a store holds no user at all.
 func IsEmpty(ctx context.Context, s ShardAnswerer) (bool, error) {
@@ -179,27 +179,17 @@ type Restored struct {
 	Kind        AnnotationKind
 }
 
-// Pinger reports which shards answer.
-type Pinger interface {
-	// Ping asks all shards at once whether they answer, and returns one entry per shard in the
-	// order of their ordinals.
-	Ping(ctx context.Context) []ShardHealth
-}
-
 // Store is an open store.
 type Store interface {
 	Bundler
 	Writer
 	AccountStore
-	IdentityStore
 	EdgeChanger
 	StateStore
-	ActivityStore
 	ListStore
 	ImportStore
 	PostWriter
 	Leaser
-	Pinger
 
 	// OnCommit has a function called with each transaction that has changed something which caches keep or subscriptions report: after
 	// its commit, and before the writer goes on. It is called even if the writer's context has ended, and by several writers at once. A
@@ -207,6 +197,10 @@ type Store interface {
 	// that has been restored, as versions that were lost come again, and with one that is Here only when it is noticed late that users have
 	// moved to another shard. There is one such function; it is set before the first write.
 	OnCommit(report func(context.Context, Change))
+
+	// Ping asks all shards at once whether they answer, and returns one entry per shard in the
+	// order of their ordinals.
+	Ping(ctx context.Context) []ShardHealth
 
 	// Close waits for running statements and closes every connection.
 	Close() error

@@ -82,9 +82,9 @@ type UserText struct {
 // UserTexts are the texts of users besides the handle, in the order in which bytes and files have them.
 var UserTexts = [...]UserText{
 	{Column: "name", Field: "name", Least: 1, Most: MaxNameLength, IsName: true},
-	{Column: "bio", Field: "bio", Most: MaxBioLength},
-	{Column: "avatar_url", Field: "avatarUrl", Most: MaxAvatarURLLength, Schemes: []string{"https"}},
-	{Column: "website", Field: "website", Most: MaxWebsiteLength, Schemes: []string{"https", "http"}},
+	{Column: "bio", Field: "bio", Most: 500},
+	{Column: "avatar_url", Field: "avatarUrl", Most: 500, Schemes: []string{"https"}},
+	{Column: "website", Field: "website", Most: 500, Schemes: []string{"https", "http"}},
 }
 
 // Texts are the [UserTexts] of a user.
@@ -97,13 +97,10 @@ func (c *ProfileChange) Texts() [len(UserTexts)]**string {
 	return [...]**string{&c.Name, &c.Bio, &c.AvatarURL, &c.Website}
 }
 
-// Limits of a user's texts, in characters. Handles are ASCII.
+// Limits of handles, which are ASCII, and of names, in characters.
 const (
-	MaxHandleLength    = 30
-	MaxNameLength      = 100
-	MaxBioLength       = 500
-	MaxAvatarURLLength = 500
-	MaxWebsiteLength   = 500
+	MaxHandleLength = 30
+	MaxNameLength   = 100
 )
 
 // Apply changes a user accordingly, except UpdatedAt. [ErrAttributesTooLong].

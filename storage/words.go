@@ -12,10 +12,10 @@ import (
 var (
 	// WordLookups lists the users of whom a word begins with a prefix, in the order of these words and then of ids; a user is listed
 	// for each such word. The list is empty if the prefix is. It asks every shard.
-	WordLookups = NewLookupKind[WordQuery, []UserID]("words", nil)
+	WordLookups = newLookupKind[WordQuery, []UserID]("words", nil)
 
 	// UserWordLookups lists those of some users, in their order, of whom a word begins with a prefix: nobody if that is empty.
-	UserWordLookups = NewLookupKind[UserWord, []UserID]("words.have", nil)
+	UserWordLookups = newLookupKind[UserWord, []UserID]("words.have", nil)
 )
 
 // WordQuery asks for at most Limit users by a word.
@@ -33,15 +33,15 @@ type UserWord struct {
 // Bounds on the words of a user, and on those of a search.
 const (
 	MaxWords      = 8  // of a search, and of a user, beside their ends
-	MaxWordEnds   = 16 // of a user
-	MaxWordLength = 32 // bytes
+	maxWordEnds   = 16 // of a user
+	maxWordLength = 32 // bytes
 )
 
-// WordsOf lists the words by which a user is found, each once, without case and accents: the handle, the words of the name, and
-// the parts of both between underscores, as many as [MaxWords] allows, and then up to [MaxWordEnds] ends of words of the name: Chinese,
+// Words lists the words by which the user is found, each once, without case and accents: the handle, the words of the name, and
+// the parts of both between underscores, as many as [MaxWords] allows, and then up to [maxWordEnds] ends of words of the name: Chinese,
 // Japanese and Korean names have no spaces, so 山田太郎 is also found by 太郎, which an end of it begins with. The rule is that of the rows
 // that stores keep: if it changes, these have to be made again.
-func WordsOf(handle, name string) []string {
+func (u User) Words() []string {
 	words := make([]string, 0, MaxWords)
 	add := func(most int, all ...string) {
 		for _, word := range all {
@@ -50,9 +50,9 @@ func WordsOf(handle, name string) []string {
 			}
 		}
 	}
-	parts := split(name)
-	add(MaxWords, slices.Concat([]string{strings.TrimLeft(handle, "_")}, SearchedWords(name), parts, split(handle))...)
-	most := len(words) + MaxWordEnds
+	parts := split(u.Name)
+	add(MaxWords, slices.Concat([]string{strings.TrimLeft(u.Handle, "_")}, SearchedWords(u.Name), parts, split(u.Handle))...)
+	most := len(words) + maxWordEnds
 	for _, part := range parts {
 		before := ' '
 		for i, r := range part {
@@ -68,7 +68,7 @@ func WordsOf(handle, name string) []string {
 // unspaced are scripts in whose names a word may begin behind any character.
 var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul}
 
-// SearchedWords are the words of what somebody looks for, as [WordsOf] has them. An underscore within or behind a word belongs to it, because handles
+// SearchedWords are the words of what somebody looks for, as [User.Words] has them. An underscore within or behind a word belongs to it, because handles
 // have it. No user has them all if there are more than [MaxWords].
 func SearchedWords(text string) (words []string) {
 	for _, word := range strings.FieldsFunc(folded(text), func(r rune) bool { return r != '_' && isBetweenWords(r) }) {
@@ -100,8 +100,8 @@ var letters = strings.NewReplacer("ß", "ss", "ς", "σ", "æ", "ae", "œ", "oe"
 
 // shortened is what is kept of a word: whole characters.
 func shortened(word string) string {
-	if len(word) <= MaxWordLength {
+	if len(word) <= maxWordLength {
 		return word
 	}
-	return strings.ToValidUTF8(word[:MaxWordLength], "")
+	return strings.ToValidUTF8(word[:maxWordLength], "")
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// AccountStore keeps what signing in and profiles need.
+// AccountStore keeps what signing in and profiles need, and which users the identities of providers stand for.
 type AccountStore interface {
 	// Register creates one user together with its handle, its counts and the hash of its password.
 	// If the handle was claimed more than [ClaimTTL] before CreatedAt for a user who was never created, or who was deleted,
@@ -20,11 +20,30 @@ type AccountStore interface {
 	// UpdateProfile changes the fields that are given, sets UpdatedAt, raises the user's version,
 	// and returns the user as it is afterwards. Nothing is written if all fields have these values. [ErrUserUnknown], [ErrAttributesTooLong].
 	UpdateProfile(ctx context.Context, id UserID, change ProfileChange, at Micros) (user User, changed bool, err error)
+
+	// LinkIdentity makes a valid identity stand for a user. Doing it again changes nothing. Whether
+	// the user exists is not checked: a user who registers is linked first. A user may have several
+	// identities; [StateStore.Erase] removes them all. [ErrIdentityTaken] if the identity stands for
+	// another user. [ErrLimitReached] if the user has [MaxIdentities] other identities on the shard of
+	// this one. The user's identities may be on several shards: callers that need the number of all of
+	// them read [LinkLookups] first.
+	LinkIdentity(ctx context.Context, identity Identity, user UserID, at Micros) error
+
+	// UnlinkIdentity unlinks an identity from a user, and reports whether it stood for that user.
+	// Afterwards it may be linked to another user.
+	UnlinkIdentity(ctx context.Context, identity Identity, user UserID) (bool, error)
+
+	// MarkActive records that users were active on a day. It raises no version, and creates nothing
+	// for users who do not exist.
+	MarkActive(ctx context.Context, users []UserID, day Day) error
+
+	// See notes that a user has seen something up to a time. Nothing changes if it has seen more. [ErrUserUnknown].
+	See(ctx context.Context, what Seen, upTo Micros) (changed bool, err error)
 }
 
 // PasswordLookups reads the passwords of users, each with its time as of one moment. A user without a
 // password, such as an imported one, is Found with an empty Hash.
-var PasswordLookups = NewLookupKind[UserID, Password]("passwords", nil)
+var PasswordLookups = newLookupKind[UserID, Password]("passwords", nil)
 
 // ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be
 // taken over.
@@ -185,25 +204,25 @@ type LogEntry struct {
 	Row      // as it was written
 }
 
-// LogOf is what the log has of a user, or of one of its posts, of which something has changed: a follow of the user by itself that
-// ended at time 0, which there is not, with the number of the post as its item.
-func LogOf(user UserID, post int64) Row {
-	return Row{Forward, Pair{user, user, post}.Edge(None, 0)}
+// LogRow is what the log has of a post of which something has changed or, if its number is 0, of the user: a follow of the user by itself
+// that ended at time 0, which there is not, with the number of the post as its item.
+func (p PostID) LogRow() Row {
+	return Row{Forward, Pair{p.Author, p.Author, p.Number}.Edge(None, 0)}
 }
 
-// LogOfComment is the same for a comment, at time 1.
-func LogOfComment(id CommentID) Row {
-	return Row{Forward, Pair{id.Author, id.Author, id.Number}.Edge(None, 1)}
+// LogRow is the same for a comment, at time 1.
+func (c CommentID) LogRow() Row {
+	return Row{Forward, Pair{c.Author, c.Author, c.Number}.Edge(None, 1)}
 }
 
-// IsEdge reports whether the entry is about an edge; if not, it is about a user, a post or a comment, see [LogOf].
+// IsEdge reports whether the entry is about an edge; if not, it is about a user, a post or a comment, see [PostID.LogRow].
 func (e LogEntry) IsEdge() bool {
-	return e.Row != LogOf(e.Edge.From, e.Edge.Item) && e.Comments() == nil
+	return e.Row != e.Edge.Pair().PostID().LogRow() && e.Comments() == nil
 }
 
 // Comments is the comment that the entry is about, if it is.
 func (e LogEntry) Comments() []CommentID {
-	if id := (CommentID{e.Edge.From, e.Edge.Item}); e.Row == LogOfComment(id) {
+	if id := (CommentID{e.Edge.From, e.Edge.Item}); e.Row == id.LogRow() {
 		return []CommentID{id}
 	}
 	return nil

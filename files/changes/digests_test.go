@@ -54,7 +54,7 @@ func (c *edgeCopy) take(e changes.Event) {
 		var own storage.Digest
 		for key, edge := range c.edges {
 			if id := int64(edge.From); strings.HasPrefix(key, e.Data["kind"]) && number(e.Data["after"]) < id && id <= number(e.Data["up_to"]) && strconv.Itoa(storage.BucketOf(edge.From)) == e.Data["bucket"] {
-				own = own.Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(edge)})
+				own = own.Plus(storage.Digest{Rows: 1, Mixed: edge.Mix()})
 			}
 		}
 		if strconv.FormatInt(own.Rows, 10) != e.Data["rows"] || fmt.Sprintf("%016x", own.Mixed) != e.Data["digest"] {

@@ -142,7 +142,7 @@ func publish(t *testing.T, s storage.Store) {
 		t.Fatal(err)
 	}
 	favorite := func(user storage.UserID, post storage.PostID, kind storage.EdgeType, at storage.Micros) {
-		r := s.ChangeEdges(ctx, storage.Favorites, user, []storage.EdgeChange{storage.Favorite(post, kind, at)}, storage.ChangeOptions{Inverse: true})[0]
+		r := s.ChangeEdges(ctx, storage.Favorites, user, []storage.EdgeChange{post.Favorite(kind, at)}, storage.ChangeOptions{Inverse: true})[0]
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}

@@ -83,7 +83,7 @@ func (s *partFiles) edge(side storage.Side, e storage.Edge) error {
 	if err != nil {
 		return err
 	}
-	p.add(storage.Mix(e))
+	p.add(e.Mix())
 	s.line = graphfile.AppendLine(s.line[:0], e)
 	return p.write(s.line)
 }

@@ -66,7 +66,7 @@ func Kinds() []Kind {
 }
 
 // Mixed is the digest of a file's rows: the exclusive or over all rows, so that digests of shards add
-// up to the same whatever the number of shards. Edges are mixed by [storage.Mix].
+// up to the same whatever the number of shards. Edges are mixed by [storage.Edge.Mix].
 type Mixed uint64
 
 // MarshalText writes 16 hexadecimal digits: JSON's numbers do not hold 64 bits everywhere.

@@ -206,7 +206,7 @@ func (r *reader) compare(e changes.Event) {
 	var own storage.Digest
 	for pair, edge := range r.edges {
 		if e.Data["kind"] == "follows" && edge.Type != storage.None && fmt.Sprint(storage.BucketOf(pair.From)) == e.Data["bucket"] {
-			own = own.Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(edge)})
+			own = own.Plus(storage.Digest{Rows: 1, Mixed: edge.Mix()})
 		}
 	}
 	is := fmt.Sprintf("%d rows %016x", own.Rows, own.Mixed)

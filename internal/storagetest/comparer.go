@@ -53,7 +53,7 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
 				before := s.digests(t, side, everybody, cut, classes)
 				for _, e := range s.comparedRows(t, side) {
 					if g := cut.Group(e.Pair()); classes == nil || classes.Has(g/cut.Parts) {
-						before[g] = before[g].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+						before[g] = before[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 					}
 				}
 				if got := s.digests(t, side, everybody, cut, classes); !maps.Equal(got, before) {
@@ -87,7 +87,7 @@ func (s comparer) OwnerDigestsAreOfWhatThereIs(t *testing.T) {
 		rows := s.comparedRows(t, side)
 		for _, e := range rows {
 			if owner := side.Owner(e.Pair()); e.Type != storage.None {
-				want[owner] = want[owner].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+				want[owner] = want[owner].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 			}
 		}
 		middle := side.Owner(rows[15].Pair())

@@ -167,7 +167,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	s.favorite(t, users[0], ended, storage.ChangeOptions{})
 	end := mine[4]
 	mine = slices.Delete(mine, 4, 5)
-	slices.SortFunc(mine, func(a, b storage.Edge) int { return storage.FavoritePlace(a).Compare(storage.FavoritePlace(b)) })
+	slices.SortFunc(mine, func(a, b storage.Edge) int { return a.Place().Compare(b.Place()) })
 	for _, limit := range []int{1, 7, 22, 100} {
 		var got []storage.Edge
 		for after := (storage.Place{}); ; {
@@ -176,12 +176,12 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 			if len(page) < limit || len(got) > len(mine) {
 				break
 			}
-			after = storage.FavoritePlace(page[limit-1])
+			after = page[limit-1].Place()
 		}
 		wantList(t, "favorites", got, mine)
 	}
-	behind := slices.IndexFunc(mine, func(e storage.Edge) bool { return storage.FavoritePlace(e).Compare(storage.FavoritePlace(end)) > 0 })
-	page := storage.FavoritePageLookups.Read(t.Context(), s.store, storage.FavoritesQuery{User: users[0], After: storage.FavoritePlace(end), Limit: 100}, storage.FavoritesQuery{User: s.id(), Limit: 1})
+	behind := slices.IndexFunc(mine, func(e storage.Edge) bool { return e.Place().Compare(end.Place()) > 0 })
+	page := storage.FavoritePageLookups.Read(t.Context(), s.store, storage.FavoritesQuery{User: users[0], After: end.Place(), Limit: 100}, storage.FavoritesQuery{User: s.id(), Limit: 1})
 	wantList(t, "behind one that has ended", found(t, page, 2)[0], mine[behind:])
 
 	post := s.post(t, users[0], 1).PostID
@@ -302,7 +302,7 @@ func (s favorites) RepairsAreCounted(t *testing.T) {
 
 // favorite is a change to be made, the n-th in time.
 func favorite(post storage.PostID, n int) storage.EdgeChange {
-	return storage.Favorite(post, storage.Favorited, at(n))
+	return post.Favorite(storage.Favorited, at(n))
 }
 
 // changeFavorite changes one.

@@ -49,7 +49,7 @@ func (s search) NamesMayBeWrittenInManyWays(t *testing.T) {
 		if name == "ｶﾞｸ" {
 			want = append(want, "ク")
 		}
-		if got := storage.WordsOf("_han_dle_", name); !slices.Equal(got, want) {
+		if got := (storage.User{Handle: "_han_dle_", Name: name}).Words(); !slices.Equal(got, want) {
 			t.Errorf("%q has %q, want %q", name, got, want)
 		}
 	}

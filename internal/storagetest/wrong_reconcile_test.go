@@ -27,7 +27,7 @@ func (s countsEveryTombstone) Digests(ctx context.Context, side storage.Side, sh
 	for _, e := range [][]storage.Edge{snapshot.Forward, snapshot.Inverse, snapshot.Requests, snapshot.Inbox, snapshot.Favorites, snapshot.FavoriteInbox, snapshot.Relations, snapshot.RelationInbox}[side] {
 		if e.Type == storage.None && e.UpdateTime == 0 {
 			g := cut.Group(e.Pair())
-			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 		}
 	}
 	return digests, err

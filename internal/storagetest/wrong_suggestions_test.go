@@ -119,7 +119,7 @@ func (s searchesBy) words(ctx context.Context, q storage.WordQuery) (ids []stora
 
 func containing(s *oracle.Store) storage.Store {
 	return searchesBy{s, func(u storage.User, prefix string) bool {
-		return slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(word string) bool { return strings.Contains(word, prefix) })
+		return slices.ContainsFunc(u.Words(), func(word string) bool { return strings.Contains(word, prefix) })
 	}}
 }
 

@@ -288,7 +288,7 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 					continue
 				}
 				if rand.IntN(4) == 0 { // a block may forbid this
-					change := storage.Favorite(posts[rand.IntN(len(posts))], storage.EdgeType(min(rand.IntN(3), 1)), w.tick())
+					change := posts[rand.IntN(len(posts))].Favorite(storage.EdgeType(min(rand.IntN(3), 1)), w.tick())
 					w.store.ChangeEdges(context.Background(), storage.Favorites, from, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true})
 					continue
 				}

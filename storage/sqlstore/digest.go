@@ -86,7 +86,7 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, own
 	}))
 }
 
-// Digests are computed where the rows are, by the arithmetic of [storage.Cut] and [storage.Mix];
+// Digests are computed where the rows are, by the arithmetic of [storage.Cut] and [storage.Edge.Mix];
 // the 1021 are the [storage.Classes]. Each choice comes as one text, of which a row looks at one
 // byte: MariaDB turns a list of as many numbers into a table. MariaDB mixes rows as integers, and
 // takes BIT_XOR of them: CRC32 of a row's text takes three times as long, and SUM adds decimals.

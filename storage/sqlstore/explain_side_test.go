@@ -261,7 +261,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 		}
 	}
 	for _, o := range []storage.ChangeOptions{{}, {Inverse: true}} {
-		changes := []storage.EdgeChange{storage.Favorite(id, storage.Favorited, 8)}
+		changes := []storage.EdgeChange{id.Favorite(storage.Favorited, 8)}
 		made := s.ChangeEdges(t.Context(), storage.Favorites, author, changes, storage.ChangeOptions{Peace: true, Inverse: o.Inverse})[0]
 		check(nil, made, made.Err)
 		changed := made.Value

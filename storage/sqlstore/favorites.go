@@ -32,7 +32,7 @@ func (s *Store) readFavoritePages(ctx context.Context, queries []storage.Favorit
 			e.Type = storage.Favorited
 			return e
 		},
-		order: func(_ storage.FavoritesQuery, page []storage.Edge) { inOrder(page, storage.FavoritePlace) },
+		order: func(_ storage.FavoritesQuery, page []storage.Edge) { inOrder(page, storage.Edge.Place) },
 	})
 }
 

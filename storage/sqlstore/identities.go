@@ -81,7 +81,7 @@ func linkedColumns(l *storage.LinkedIdentity) []any {
 	return []any{&l.User, &l.Issuer, &l.Subject, &l.At}
 }
 
-// LinkIdentity implements [storage.IdentityStore].
+// LinkIdentity implements [storage.AccountStore].
 func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID, at storage.Micros) error {
 	digest := identity.Digest()
 	var owner storage.UserID
@@ -115,7 +115,7 @@ func (w *writer) boundIdentities(user storage.UserID) error {
 	return err
 }
 
-// UnlinkIdentity implements [storage.IdentityStore].
+// UnlinkIdentity implements [storage.AccountStore].
 func (s *Store) UnlinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID) (was bool, err error) {
 	return s.removeIdentity(ctx, "identities", identity.Digest(), user)
 }

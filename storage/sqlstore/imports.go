@@ -71,7 +71,7 @@ func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []
 		columns := importColumns(p)
 		return columns[:len(columns)-1]
 	}))
-	storage.SortImports(parts)
+	slices.SortFunc(parts, storage.ImportPart.Compare)
 	return parts, err
 }
 

@@ -166,7 +166,7 @@ func (c *edgeChange) lookActor(by *judge.Actor) error {
 	slices.SortFunc(kinds, func(a, b storage.OwnerKind) int { return cmp.Compare(a.Kind, b.Kind) })
 	kinds = slices.Compact(kinds)
 	for _, k := range kinds {
-		id, is := storage.ListOf(by.User, k.Kind)
+		id, is := storage.OwnerKind{Owner: by.User, Kind: k.Kind}.List()
 		if !is {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -64,7 +65,7 @@ func (s *Store) readUserLists(ctx context.Context, queries []storage.ListsQuery)
 			return sqlUserLists, append(args, int64(q.Owner), q.UpTo, numberOf(q.Public), q.Limit)
 		},
 		columns: listColumns,
-		order:   func(_ storage.ListsQuery, page []storage.UserList) { storage.SortLists(page) },
+		order:   func(_ storage.ListsQuery, page []storage.UserList) { slices.SortFunc(page, storage.UserList.Compare) },
 	})
 }
 

@@ -35,7 +35,7 @@ ORDER BY follower_class DESC, active_day DESC, user_id DESC LIMIT ?`
 // aboveAllClasses: counts have 19 digits at most.
 const aboveAllClasses = 2000
 
-// Ranked implements [storage.Ranker].
+// Ranked implements localcache.Ranker.
 func (s *Store) Ranked(ctx context.Context, shard int, after storage.Rank, limit int) ([]storage.Rank, error) {
 	type rangeOf struct {
 		text string

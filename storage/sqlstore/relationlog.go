@@ -58,7 +58,7 @@ func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 	return err
 }
 
-// logBeside appends the users, posts and comments that the transaction has changed, see [storage.LogOf].
+// logBeside appends the users, posts and comments that the transaction has changed, see [storage.PostID.LogRow].
 func (w *writer) logBeside() error {
 	if !w.store.HasLog() {
 		return nil
@@ -66,16 +66,16 @@ func (w *writer) logBeside() error {
 	var rows []storage.Edge
 	for _, u := range w.change.Users {
 		if u.What.Has(storage.Whole | storage.Standing) {
-			rows = append(rows, storage.LogOf(u.User, 0).Edge)
+			rows = append(rows, storage.PostID{Author: u.User}.LogRow().Edge)
 		}
 	}
 	for _, p := range w.change.Posts {
 		if p.Number != 0 { // all posts of a user who is gone
-			rows = append(rows, storage.LogOf(p.Author, p.Number).Edge)
+			rows = append(rows, p.LogRow().Edge)
 		}
 	}
 	for _, id := range w.comments {
-		rows = append(rows, storage.LogOfComment(id).Edge)
+		rows = append(rows, id.LogRow().Edge)
 	}
 	return w.log(storage.Forward, rows)
 }

@@ -194,7 +194,7 @@ func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author s
 	if page.Err != nil || len(page.Value) == 0 {
 		return page.Err
 	}
-	change := storage.Favorite(page.Value[0].PostID, kind, at)
+	change := page.Value[0].PostID.Favorite(kind, at)
 	r := s.ChangeEdges(ctx, storage.Favorites, user, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true})[0]
 	err, changed := r.Err, r.Value
 	if err != nil || !changed.Changed {

@@ -249,7 +249,7 @@ func (s *Store) packedList(ctx context.Context, side storage.Side, shard int, q 
 	return err
 }
 
-// Pack implements [storage.Packer].
+// Pack implements localcache.Packer.
 func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
 	return s.packed.Pack(ctx, side, owner)
 }

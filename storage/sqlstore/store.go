@@ -83,7 +83,6 @@ var (
 	_ storage.LogReader   = (*Store)(nil)
 	_ storage.Comparer    = (*Store)(nil)
 	_ storage.Repairer    = (*Store)(nil)
-	_ storage.Packer      = (*Store)(nil)
 	_ storage.Checkpoints = (*Store)(nil)
 	_ storage.ShardReader = (*Store)(nil)
 )
@@ -135,7 +134,7 @@ func (s *Store) Shards() int { return len(s.db.All()) }
 // Migrations returns the version of every shard's tables.
 func (s *Store) Migrations(ctx context.Context) ([]Migrated, error) { return s.db.Migrations(ctx) }
 
-// Ping implements [storage.Pinger].
+// Ping implements [storage.Store].
 func (s *Store) Ping(ctx context.Context) []storage.ShardHealth { return s.db.Ping(ctx) }
 
 // Close ends what runs in the background and releases every connection.

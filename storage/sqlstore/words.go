@@ -92,7 +92,7 @@ func (w *writer) writeWords(users ...storage.User) error {
 	}
 	var rows []row
 	for _, u := range users {
-		for _, word := range storage.WordsOf(u.Handle, u.Name) {
+		for _, word := range u.Words() {
 			rows = append(rows, row{u.ID, word})
 		}
 	}

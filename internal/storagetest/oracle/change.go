@@ -65,7 +65,7 @@ func (s *Store) actor(side storage.Side, user storage.UserID, changes []storage.
 		}
 	}
 	for _, ch := range changes {
-		if id, is := storage.ListOf(user, ch.Item); side == storage.Relations && is && s.lists[id] == (storage.UserList{}) {
+		if id, is := (storage.OwnerKind{Owner: user, Kind: ch.Item}).List(); side == storage.Relations && is && s.lists[id] == (storage.UserList{}) {
 			by.NoLists = append(by.NoLists, ch.Item)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // findFavoritePages answers [storage.FavoritePageLookups].
 func (s *Store) findFavoritePages(q storage.FavoritesQuery) ([]storage.Edge, bool) {
 	list := slices.DeleteFunc(s.byPeer(storage.Favorites, q.User), func(e storage.Edge) bool { return e.Type != storage.Favorited })
-	return pageOf(list, storage.FavoritePlace, q.After, q.Limit), true
+	return pageOf(list, storage.Edge.Place, q.After, q.Limit), true
 }
 
 // counted is what an edge adds to its owner's count on a side.

@@ -15,7 +15,7 @@ func (s *Store) findIdentities(id storage.Identity) (storage.UserID, bool) {
 	return link.User, linked && id.Valid()
 }
 
-// LinkIdentity implements [storage.IdentityStore].
+// LinkIdentity implements [storage.AccountStore].
 func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID, at storage.Micros) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *Store) restoreIdentity(link storage.LinkedIdentity) (bool, error) {
 	return !linked, nil
 }
 
-// UnlinkIdentity implements [storage.IdentityStore].
+// UnlinkIdentity implements [storage.AccountStore].
 func (s *Store) UnlinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -18,7 +18,7 @@ func (s *Store) findImports(owner storage.UserID) (parts []storage.ImportPart, f
 			}
 		}
 	}
-	storage.SortImports(parts)
+	slices.SortFunc(parts, storage.ImportPart.Compare)
 	return parts, true
 }
 

@@ -16,7 +16,7 @@ func (s *Store) findUserLists(q storage.ListsQuery) (page []storage.UserList, fo
 			page = append(page, l)
 		}
 	}
-	storage.SortLists(page)
+	slices.SortFunc(page, storage.UserList.Compare)
 	return page[:min(q.Limit, len(page))], true
 }
 

@@ -63,7 +63,7 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 		}
 		g := cut.Group(e.Pair())
 		if classes == nil || classes.Has(g/cut.Parts) {
-			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 		}
 	}
 	return digests, nil
@@ -79,7 +79,7 @@ func (s *Store) OwnerDigests(ctx context.Context, side storage.Side, shard int, 
 	digests := make(map[storage.UserID]storage.Digest)
 	for _, e := range s.owned(shard, side, owners) {
 		if owner := side.Owner(e.Pair()); e.Type != storage.None {
-			digests[owner] = digests[owner].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+			digests[owner] = digests[owner].Plus(storage.Digest{Rows: 1, Mixed: e.Mix()})
 		}
 	}
 	return digests, nil

@@ -22,7 +22,7 @@ func (s *Store) readWords(ctx context.Context, q storage.WordQuery) (ids []stora
 	}
 	var rows []row
 	for id, u := range s.users {
-		for _, word := range storage.WordsOf(u.Handle, u.Name) {
+		for _, word := range u.Words() {
 			if strings.HasPrefix(word, q.Prefix) {
 				rows = append(rows, row{word, id})
 			}
@@ -38,6 +38,6 @@ func (s *Store) readUserWords(ctx context.Context, q storage.UserWord) ([]storag
 	defer s.mu.RUnlock()
 	return slices.DeleteFunc(slices.Clone(q.Users), func(id storage.UserID) bool {
 		u, ok := s.users[id]
-		return !ok || q.Prefix == "" || !slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(word string) bool { return strings.HasPrefix(word, q.Prefix) })
+		return !ok || q.Prefix == "" || !slices.ContainsFunc(u.Words(), func(word string) bool { return strings.HasPrefix(word, q.Prefix) })
 	}), ctx.Err()
 }

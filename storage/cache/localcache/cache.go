@@ -14,6 +14,7 @@
 package localcache
 
 import (
+	"context"
 	"hash/maphash"
 	"math/rand/v2"
 	"sync"
@@ -32,7 +33,7 @@ type Cache struct {
 
 	source  storage.Bundler // of users, posts and lists
 	store   storage.Bundler
-	packer  storage.Packer // nil: no packing
+	packer  Packer // nil: no packing
 	metrics *Metrics
 	now     func() time.Time
 	shardOf func(storage.UserID) int
@@ -77,6 +78,16 @@ type Cache struct {
 	background *background
 }
 
+// Packer keeps long lists packed beside their rows, so that [storage.SnapshotLookups] reads them faster.
+// The answers are the same.
+type Packer interface {
+	// Pack packs an owner's list of the Forward or the Inverse side, or packs it again if too much
+	// has changed since. It does nothing if the list is not worth it, or while another packer works
+	// on the list. It may read the whole list. It can be interrupted and repeated at any point,
+	// while others read and write.
+	Pack(ctx context.Context, side storage.Side, owner storage.UserID) error
+}
+
 // Config says what a cache reads from and how much it may keep.
 type Config struct {
 	// Store is the store.
@@ -86,7 +97,7 @@ type Config struct {
 	// ShardOf is the shard from which what belongs to a user is read. Defaults to 0 for everybody.
 	ShardOf func(storage.UserID) int
 	// Packer packs long lists in the store once they have been read. Defaults to none.
-	Packer storage.Packer
+	Packer Packer
 	// Bytes bounds what is kept, the directory of users included.
 	Bytes uint64
 	// Metrics counts. Defaults to none.

@@ -124,7 +124,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 						t.Error(err)
 					}
 				case 1: // the post does not exist, so only the user's own count changes
-					change := storage.Favorite(storage.PostID{Author: to, Number: 1}, storage.EdgeType(draw(2)), at)
+					change := storage.PostID{Author: to, Number: 1}.Favorite(storage.EdgeType(draw(2)), at)
 					others.ChangeEdges(t.Context(), storage.Favorites, from, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: true})
 				default:
 					if from == to {

@@ -268,7 +268,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 						_, _ = writer.DeleteComment(t.Context(), c, c.Author)
 					}
 				case 5:
-					change := storage.Favorite(id, storage.EdgeType(draw(2)), at)
+					change := id.Favorite(storage.EdgeType(draw(2)), at)
 					writer.ChangeEdges(t.Context(), storage.Favorites, by, []storage.EdgeChange{change}, storage.ChangeOptions{Peace: true, Inverse: true})
 				case 6:
 					if step%40 == 0 {

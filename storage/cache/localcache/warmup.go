@@ -24,15 +24,23 @@ const (
 	warmPercent = 75
 )
 
+// Ranker lists users by their ranks.
+type Ranker interface {
+	// Ranked lists users of one shard who come behind a rank, at most limit. The zero rank comes before all.
+	Ranked(ctx context.Context, shard int, after storage.Rank, limit int) ([]storage.Rank, error)
+
+	Shards() int
+}
+
 // WarmUp plans to read users with their lists into memory, which the returned function does: the most followed first, until the memory is
 // three quarters full, all are read, or the context is done. While the cache is not on, it waits. Whoever has no followers is left to
 // requests. An error of the store ends it.
-func (c *Cache) WarmUp(users storage.Ranker, logger *slog.Logger) (run func(context.Context)) {
+func (c *Cache) WarmUp(users Ranker, logger *slog.Logger) (run func(context.Context)) {
 	c.metrics.warming.Set(1) // so that nobody takes the time before it for the time after it
 	return func(ctx context.Context) { c.warmUp(ctx, users, logger) }
 }
 
-func (c *Cache) warmUp(ctx context.Context, users storage.Ranker, logger *slog.Logger) {
+func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	began, read := time.Now(), 0
 	defer c.metrics.warming.Set(0)
 	ranks := &mergedScan[storage.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[storage.Rank], users.Shards())}

@@ -68,7 +68,7 @@ func unpair(s string) (a, b int64) {
 func (s *State) digest(followings []storage.UserID) string {
 	var sum uint64
 	for _, id := range followings {
-		sum += storage.Mix(storage.Edge{From: id, To: storage.UserID(s.turns[id]), UpdateTime: storage.Micros(s.number)})
+		sum += storage.Edge{From: id, To: storage.UserID(s.turns[id]), UpdateTime: storage.Micros(s.number)}.Mix()
 	}
 	return strconv.FormatUint(sum, 36)
 }

@@ -91,9 +91,9 @@ func (m *mixOfEdges) toggle(args []driver.Value) error {
 		}
 		v[i] = n
 	}
-	*m ^= mixOfEdges(storage.Mix(storage.Edge{
+	*m ^= mixOfEdges(storage.Edge{
 		From: storage.UserID(v[0]), To: storage.UserID(v[1]), Type: storage.EdgeType(v[2]), UpdateTime: storage.Micros(v[3]), Item: v[4],
-	}))
+	}.Mix())
 	return nil
 }
 

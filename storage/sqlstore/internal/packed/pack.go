@@ -91,8 +91,7 @@ FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE {owner} = ? AND {peer} > ? AND type = 1
 ORDER BY {peer} LIMIT ?`, db.Follows...)
 
-// Pack packs a list that is worth it and puts its changes into one that is packed, see
-// [storage.Packer].
+// Pack packs a list that is worth it and puts its changes into one that is packed, as localcache.Packer says.
 func (l *Lists) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
 	if side.Truth() != storage.Forward {
 		return fmt.Errorf("pack a list of %s: they are not counted", side)
