@@ -47,12 +47,11 @@ func New(store storage.Answerer, budget Budget, audience *Audience) *Graph {
 // Budget is how many rows one answer may examine.
 func (g *Graph) Budget() Budget { return g.budget }
 
-// Within is the graph for the answers of one request: together they examine one budget. When that is spent, others look at the first few rows of
+// Within makes the graph one for the answers of one request: together they examine one budget. When that is spent, others look at the first few rows of
 // their lists.
 func (g *Graph) Within(request *Allowance) *Graph {
-	within := *g
-	within.request = request
-	return &within
+	g.request = request
+	return g
 }
 
 // left is how many rows an answer that begins now may examine.
