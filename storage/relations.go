@@ -1,7 +1,5 @@
 package storage
 
-import ()
-
 // Kinds of look-ups of what is stored beside the edges of a user, on the user's own shard.
 var (
 	// BlockLookups lists the users whom a user blocks or who block it, ascending, each once. Every user

@@ -64,7 +64,7 @@ func (r *run) startOnce(ctx context.Context, s *subject, location string) (*prog
 		r.share(ctx, command, location, env)
 	}
 	cmd := exec.Command(command, args...)
-	cmd.Env = append(env, "PATH="+os.Getenv("PATH"), "HOME="+os.Getenv("HOME")) // and no other variables of the caller's environment
+	cmd.Env = slices.Concat(env, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}) // and no other variables of the caller's environment
 	process, err := child.StartLogged(r.path(strings.ReplaceAll(s.name(), " ", "-")+".log"), cmd)
 	if err != nil {
 		return nil, err

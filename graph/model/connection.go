@@ -26,38 +26,55 @@ type CountedPage[E, N any] struct {
 // TotalCount fails when the shard of the list's owner did not answer.
 func (p *CountedPage[E, N]) TotalCount() (int32, error) { return int32(p.Total.Value), p.Total.Err }
 
-// The connections; the schema says what they are pages of.
-type (
-	ActivityConnection struct {
-		Page[ActivityEdge, Activity]
-		Unseen *UnseenActivity
-	}
-	CommentConnection  struct{ Page[CommentEdge, Comment] }
-	FavoriteConnection struct{ Page[FavoriteEdge, Post] }
-	FeedConnection     struct {
-		Page[PostEdge, Post]
-		Complete          bool
-		NewerThan, Unseen *NewerPosts
-	}
-	ListConnection       struct{ Page[ListEdge, List] }
-	ModerationConnection struct {
-		Page[ModerationEdge, ModerationEntry]
-	}
-	PostConnection     struct{ Page[PostEdge, Post] }
-	RelationConnection struct {
-		CountedPage[RelationEdge, User]
-	}
-	RequestConnection struct {
-		CountedPage[RequestEdge, Request]
-	}
-	SuggestionConnection struct {
-		Page[SuggestionEdge, User]
-		Complete bool
-		Excluded *SuggestionExclusions
-	}
-	// UserConnection is a page of users, whatever the schema calls it.
-	UserConnection struct{ CountedPage[UserEdge, User] }
-)
+// ActivityConnection is a page of what has happened to a user.
+type ActivityConnection struct {
+	Page[ActivityEdge, Activity]
+	Unseen *UnseenActivity
+}
+
+// CommentConnection is a page of comments.
+type CommentConnection struct{ Page[CommentEdge, Comment] }
+
+// FavoriteConnection is a page of posts, with the times at which they became favorites.
+type FavoriteConnection struct{ Page[FavoriteEdge, Post] }
+
+// FeedConnection is a page of a home feed.
+type FeedConnection struct {
+	Page[PostEdge, Post]
+	Complete          bool
+	NewerThan, Unseen *NewerPosts
+}
+
+// ListConnection is a page of lists.
+type ListConnection struct{ Page[ListEdge, List] }
+
+// ModerationConnection is a page of the moderation log.
+type ModerationConnection struct {
+	Page[ModerationEdge, ModerationEntry]
+}
+
+// PostConnection is a page of posts.
+type PostConnection struct{ Page[PostEdge, Post] }
+
+// RelationConnection is a page of users in a declared relation.
+type RelationConnection struct {
+	CountedPage[RelationEdge, User]
+}
+
+// RequestConnection is a page of requests that wait.
+type RequestConnection struct {
+	CountedPage[RequestEdge, Request]
+}
+
+// SuggestionConnection is a page of whom one might follow.
+type SuggestionConnection struct {
+	Page[SuggestionEdge, User]
+	Complete bool
+	Excluded *SuggestionExclusions
+}
+
+// UserConnection is a page of users, whatever the schema calls it.
+type UserConnection struct{ CountedPage[UserEdge, User] }
 
 // RelationEdge is an edge of a declared kind.
 type RelationEdge struct {
