@@ -281,3 +281,24 @@ func TestChangesEndLeases(t *testing.T) {
 	}
 	a.agrees(t, s, 1, 2)
 }
+
+// A cache may be closed while a fill that nobody waits for finds that Redis is gone.
+func TestCloseBesideAFillThatFails(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1)
+	server := testenv.Redis(t)
+	for range 20 {
+		c := connect(t, s, []*testenv.RedisServer{server})
+		fails := make(chan struct{})
+		go func() {
+			close(fails)
+			c.leave()
+		}()
+		<-fails
+		c.Close()
+		c.leave()
+		if c.Changed(t.Context(), s.both(1, 1)); !c.Behind() {
+			t.Fatal("a closed cache reads Redis")
+		}
+	}
+}

@@ -108,7 +108,9 @@ func New(clock *epoch.Clock, store storage.Bundler, corrected func([]storage.Use
 
 // Close drops the changes that have not been reported yet: see [Cache.Behind].
 func (c *Cache) Close() {
+	c.mu.Lock() // nothing begins while Close waits
 	c.close()
+	c.mu.Unlock()
 	c.running.Wait()
 }
 
