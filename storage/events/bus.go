@@ -22,8 +22,11 @@ type Bus struct {
 	sender  uint64
 	metrics *Metrics
 
-	hearing   atomic.Bool
-	onHearing atomic.Pointer[func(bool)]
+	hearing struct {
+		sync.Mutex // held while it is called, so that the last call is of the state that lasts
+		is         bool
+		call       func(bool) // nil: nobody asks
+	}
 
 	mu     sync.Mutex
 	queue  []Event // what has not been sent to the others yet
@@ -72,16 +75,21 @@ func NewBus(hub *Hub, cfg BusConfig) *Bus {
 // reach this one, with the state at that moment. There is one such function. Without a Redis
 // nothing ever reaches this gateway.
 func (b *Bus) OnHearing(f func(bool)) {
-	b.onHearing.Store(&f)
-	f(b.hearing.Load())
+	b.hearing.Lock()
+	defer b.hearing.Unlock()
+	b.hearing.call = f
+	f(b.hearing.is)
 }
 
 func (b *Bus) hear(is bool) {
-	if b.hearing.Swap(is) == is {
+	b.hearing.Lock()
+	defer b.hearing.Unlock()
+	if b.hearing.is == is {
 		return
 	}
-	if f := b.onHearing.Load(); f != nil {
-		(*f)(is)
+	b.hearing.is = is
+	if b.hearing.call != nil {
+		b.hearing.call(is)
 	}
 }
 

@@ -2,6 +2,7 @@ package events
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,5 +29,26 @@ func TestProfilesThatWaitAreBounded(t *testing.T) {
 	}
 	if len(bus.queue) != maxWhole+10 {
 		t.Errorf("%d events wait", len(bus.queue))
+	}
+}
+
+// Whoever asks whether messages arrive hears last what lasts, also if they begin to arrive while the first answer is on its way.
+func TestTheLastThatIsHeardLasts(t *testing.T) {
+	t.Parallel()
+	bus := NewBus(NewHub(nil), BusConfig{})
+	begun := make(chan struct{})
+	var last bool
+	bus.OnHearing(func(is bool) {
+		if !is {
+			go func() { bus.hear(true); close(begun) }()
+			select {
+			case <-begun:
+			case <-time.After(50 * time.Millisecond): // it waits for this call, and comes after it
+			}
+		}
+		last = is
+	})
+	if <-begun; !last {
+		t.Error("messages arrive, and the last call says that they do not")
 	}
 }
