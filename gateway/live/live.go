@@ -79,7 +79,7 @@ type Settings struct {
 	MaxUserCost uint64
 
 	// MaxAnswers is how many answers are worked on at once; a quarter of it is how many for one
-	// user. Defaults to 8 for each processor.
+	// user. Defaults to 4 for each of Go's processors; the program has Go use two for each of the machine's.
 	MaxAnswers int
 
 	// MaxOperations is how many operations may run at once on one WebSocket. Defaults

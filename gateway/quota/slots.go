@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"kith/gateway/exchange"
 	"kith/graph/apierr"
@@ -141,6 +142,7 @@ var NoTurn = Turn{Made: func() {}, Sent: func() {}}
 
 // Turn waits until the connection may have an answer made. Turns are given in order, and one user has a part of them at most.
 // So the subscriptions of one user can neither keep the processors from others, nor hold memory for more than a few answers.
+// What is made for longer than [longestTurn] waits itself, and others have both turns from then on.
 func (s *Slot) Turn(ctx context.Context) Turn {
 	own, all := s.share.answers, s.of.answers
 	if own.Acquire(ctx, 1) != nil {
@@ -151,7 +153,9 @@ func (s *Slot) Turn(ctx context.Context) Turn {
 		return NoTurn
 	}
 	made := sync.OnceFunc(func() { all.Release(1) })
-	return Turn{made, sync.OnceFunc(func() { made(); own.Release(1) })}
+	sent := sync.OnceFunc(func() { made(); own.Release(1) })
+	late := time.AfterFunc(longestTurn, sent)
+	return Turn{func() { late.Stop(); made() }, func() { late.Stop(); sent() }}
 }
 
 // Receive waits until one more message may be worked on.
