@@ -86,10 +86,10 @@ func TestRequestsInWorkAreBounded(t *testing.T) {
 }
 
 // costlyQuery costs nearly as much as a query may.
-func costlyQuery(field string) string {
+func costlyQuery(field string, pages int) string {
 	var costly strings.Builder
 	costly.WriteString("{ " + field)
-	for i := range 980 { // each costs 101
+	for i := range pages { // each costs 101
 		fmt.Fprintf(&costly, " p%d: page(first: 100)", i)
 	}
 	return costly.String() + " }"
@@ -112,12 +112,12 @@ func TestCostlyRequestsWaitForServersAtOnce(t *testing.T) {
 	all := 10 * max(1, runtime.GOMAXPROCS(0)/2)
 	answers := make(chan reply, all)
 	for range all {
-		go func() { answers <- s.query(costlyQuery("wait")) }()
+		go func() { answers <- s.query(costlyQuery("wait", 12)) }()
 	}
 	c, _ := s.from("", "1")
 	c.init("1")
 	c.expect(`{"type":"connection_ack"}`)
-	c.subscribe("1", costlyQuery("wait"))
+	c.subscribe("1", costlyQuery("wait", 12))
 	eventually(t, "all wait for a server", func() bool { return waiting.Load() == int64(all+1) })
 	end()
 	for range all {
@@ -136,7 +136,7 @@ func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	cfg.Limits = limits.Limits{Tokens: 20_000, Overlaps: 1 << 20}
 	cfg.MaxRequests = 8 * max(1, runtime.GOMAXPROCS(0)/2) // an eighth of these has turns, a quarter may wait for theirs
 	s := serve(t, cfg)
-	costly := costlyQuery("wait")
+	costly := costlyQuery("wait", 980)
 	answers := make(chan reply, cfg.MaxRequests)
 	for range cfg.MaxRequests {
 		go func() { answers <- s.query(costly) }()
@@ -186,7 +186,7 @@ func TestNewTextsAreParsedInTurn(t *testing.T) {
 			defer end()
 			start := time.Now()
 			for range max(1, runtime.GOMAXPROCS(0)/2) {
-				all.Go(func() { s.query(costlyQuery("wait")) })
+				all.Go(func() { s.query(costlyQuery("wait", 980)) })
 				<-began
 			}
 			text := "{hello #" + strings.Repeat("x", 3000) + "\n}"
