@@ -121,6 +121,36 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 	}
 }
 
+// Requests do not wait for a server that has been silent for a while. Otherwise they would soon be all that a gateway works on.
+func TestAServerThatHasBeenSilentCostsNoTime(t *testing.T) {
+	const limit, requests = time.Second, 40
+	p := behindProxy(t, limit)
+	town := makeTown(t, p.store)
+	api := apitest.New(t, p.store, apitest.Options{})
+	town.whole(t, api)
+	end := p.server.Silence()
+	defer end()
+	began := time.Now()
+	for range requests {
+		answer := api.Ask(town.names.Replace(`{ users(by: {ids: [L1, D1]}) { handle } }`), nil)
+		answer.FailsAt("UNAVAILABLE", "users.1")
+		answer.DataIs(town.names.Replace(`{"users": [{"handle": "uL1"}, null]}`))
+	}
+	if took := time.Since(began); took > requests*limit {
+		t.Errorf("%d requests took %s", requests, took)
+	}
+	began = time.Now()
+	there := api.With("X-Test-Viewer", town.names.Replace("D1"))
+	for range requests / 4 {
+		there.Ask(`mutation { updateProfile(name: "d") { changed } }`, nil).FailsAt("UNAVAILABLE", "updateProfile")
+	}
+	if took := time.Since(began); took > requests/4*limit {
+		t.Errorf("%d writes took %s", requests/4, took)
+	}
+	end()
+	town.whole(t, api)
+}
+
 // makeChain makes a chain of users on shards that answer. Each of them follows the next one and, more
 // recently, a user on the shard that does not answer. It returns the first user.
 func makeChain(t *testing.T, store storage.Store, length int) storage.UserID {

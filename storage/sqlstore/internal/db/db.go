@@ -99,6 +99,7 @@ type Shard struct {
 	listed   string      // where the store has it, if it was added, as last read
 	replaced atomic.Bool // the store has another database for it, see [errReplaced]
 	asked    atomic.Bool // [DB.Watch] asks for its buckets
+	silence  silence
 
 	dialect    *Dialect
 	migrations *sql.DB // without the writes' time limit; on SQLite it is Write
@@ -123,6 +124,9 @@ func (n *Shard) inUse() error {
 }
 
 func (n *Shard) close() error {
+	n.silence.mu.Lock()
+	n.silence.closed = true
+	n.silence.mu.Unlock()
 	return errors.Join(n.Read.Close(), n.Write.Close(), n.migrations.Close())
 }
 

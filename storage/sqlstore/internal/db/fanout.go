@@ -120,8 +120,16 @@ func (d *DB) Query(ctx context.Context, lookup string, shard, keys int, text str
 	if err := outages.Of(shard); err != nil {
 		return err
 	}
-	err := d.timed(ctx, lookup, shard, keys, d.Shard(shard).Read, d.cfg.StatementTimeout, text, args, each)
-	if d.Dialect.grace > 0 && errors.Is(err, errSilent) {
+	n := d.Shard(shard)
+	if err := n.isSilent(); err != nil {
+		return fmt.Errorf("read %s on shard %d (%s): %w", lookup, shard, n.Name, err)
+	}
+	err := d.timed(ctx, lookup, shard, keys, n.Read, d.cfg.StatementTimeout, text, args, each)
+	if d.Dialect == sqliteDialect {
+		return err
+	}
+	n.heard(err)
+	if errors.Is(err, errSilent) {
 		outages.Note(shard, err)
 	}
 	return err

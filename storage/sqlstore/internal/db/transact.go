@@ -45,6 +45,10 @@ var ErrCopied = fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrCopied)
 // it loses a race for locks it runs again, a few times. [ErrMoved], [ErrCopied].
 func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*Tx) error) error {
 	const tries = 8
+	n := d.Shard(shard)
+	if err := n.isSilent(); err != nil {
+		return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, n.Name, err)
+	}
 	var err error
 	for try := range tries {
 		if try > 0 && !errors.Is(err, errEpoch) && !pause(ctx, try) {
@@ -69,7 +73,7 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 	if inDoubt {
 		err = fmt.Errorf("%w: %w", storage.ErrInDoubt, err)
 	}
-	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, err)
+	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, n.Name, err)
 }
 
 // Exclusive is Transact for movers of buckets: it does not hold the buckets.
