@@ -13,14 +13,14 @@ import (
 	"kith/storage/events"
 )
 
-// ActivityAdded reads the groups of an event's kind again: what it sends is what `activity` answers.
+// ActivityAdded reads the group of an event again: what it sends is what `activity` answers.
 func (r subscriptions) ActivityAdded(ctx context.Context) (<-chan *model.ActivityAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	w := &activityWatch{resolver: r.Resolver, viewer: viewer}
-	concerns := func(e events.Event) bool { _, is := w.kindOf(e); return is }
+	concerns := func(e events.Event) bool { _, is := w.markOf(e); return is }
 	return watch.Run(ctx, r.Store, r.Hub.SubscribeNewest(ctx, concerns, viewer), watch.ForNews(w))
 }
 
@@ -32,27 +32,32 @@ type activityWatch struct {
 	newest   storage.Micros // that the client knows
 }
 
-// kindOf is what an event adds for the viewer.
-func (w *activityWatch) kindOf(e events.Event) (social.ActivityKind, bool) {
+// markOf is what an event adds for the viewer; its time is 0 if the event does not tell it.
+func (w *activityWatch) markOf(e events.Event) (m social.ActivityMark, is bool) {
+	edge := func(kind social.ActivityKind, whose storage.UserID) (social.ActivityMark, bool) {
+		return social.ActivityMark{At: e.Edge.UpdateTime, Kind: kind}, whose == w.viewer
+	}
 	switch {
 	case e.Post.News == storage.PostCommented:
-		return social.PostCommented, e.Post.Author == w.viewer
+		return social.ActivityMark{Kind: social.PostCommented, Post: e.Post.Number}, e.Post.Author == w.viewer
 	case e.Side == storage.Inverse && e.Edge.Type == storage.Following:
-		return social.Followed, e.Edge.To == w.viewer
+		return edge(social.Followed, e.Edge.To)
 	case e.Side == storage.Inverse && e.Edge.Type == storage.Requested:
-		return social.FollowAsked, e.Edge.To == w.viewer
+		return edge(social.FollowAsked, e.Edge.To)
 	case e.Side == storage.Inbox && e.Edge.Type == storage.Pending:
-		return social.FriendAsked, e.Edge.To == w.viewer
+		return edge(social.FriendAsked, e.Edge.To)
 	case e.Side == storage.Inbox && e.Edge.Type == storage.Accepted:
-		return social.FriendAccepted, e.Edge.From == w.viewer
+		return edge(social.FriendAccepted, e.Edge.From)
 	case e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Favorited:
-		return social.PostFavorited, e.Edge.To == w.viewer
+		m, is = edge(social.PostFavorited, e.Edge.To)
+		m.Post = e.Edge.Item
 	case e.Side == storage.FavoriteInbox && e.Edge.Type == storage.Mentioned:
-		return social.Mentions, e.Edge.To == w.viewer
+		m, is = edge(social.Mentions, e.Edge.To)
+		m.Post = e.Edge.Item
 	case e.Side == storage.RelationInbox && e.Edge.Item == storage.Acceptances.Number && e.Edge.Type == storage.Related:
-		return social.FollowAccepted, e.Edge.To == w.viewer
+		return edge(social.FollowAccepted, e.Edge.To)
 	}
-	return 0, false
+	return m, is
 }
 
 func (w *activityWatch) Begin(ctx context.Context) ([]social.ActivityGroup, error) {
@@ -64,16 +69,22 @@ func (w *activityWatch) Begin(ctx context.Context) ([]social.ActivityGroup, erro
 
 func (w *activityWatch) Read(ctx context.Context, e events.Event) (rows []social.ActivityGroup, more bool, err error) {
 	var part activityPart
-	only, known := w.kindOf(e)
+	of, known := w.markOf(e)
 	for kind := range part.kinds {
-		part.kinds[kind] = w.resolver.servesActivity(activityKinds[kind]) && (!known || social.ActivityKind(kind) == only)
+		part.kinds[kind] = w.resolver.servesActivity(activityKinds[kind]) && (!known || social.ActivityKind(kind) == of.Kind)
+	}
+	since := max(w.began-watch.InFlight, w.newest-watch.Unheard)
+	if of.At > 0 { // it may arrive long after its time, by replication
+		since = min(since, of.At-1)
 	}
 	a, err := w.resolver.activity(ctx, w.viewer, part)
 	if err != nil {
 		return nil, false, err
 	}
-	rows, _, err = a.Newer(ctx, max(w.began-watch.InFlight, w.newest-watch.Unheard))
-	rows = slices.Clone(rows)
+	rows, _, err = a.Newer(ctx, since)
+	rows = slices.DeleteFunc(slices.Clone(rows), func(g social.ActivityGroup) bool { // what others have joined has events of its own
+		return known && (g.Post != of.Post || of.At > 0 && g.Day() != of.Day())
+	})
 	slices.Reverse(rows)
 	for _, g := range rows {
 		w.newest = watch.Reached(w.newest, g.At)

@@ -71,3 +71,47 @@ func TestActivityAdded(t *testing.T) {
 		next(`"FOLLOW"`, `{"id":"38"}`)
 	})
 }
+
+// An event is told with its own group alone: no other one that there was before the client subscribed. Replication may bring it long after its time.
+func TestActivityAddedIsOfItsEvent(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		before, post := publish(t, v.api, v.a, "before", "1"), publish(t, v.api, v.a, "post", "2")
+		v.favorites(v.b, "favorite", before)
+		comment(t, v.api, v.b, before, "before")
+		v.does(v.b, "follow", v.a)
+		answers := subscribe(t, v.api, v.hub, v.a, `subscription { activityAdded { edge { node { kind day actors { id } post { text } } } } }`)
+		until(t, answers, func(i int) { v.do(v.d, []string{"follow", "unfollow"}[i%2], v.a).Whole() })
+		next := func(kind string, who storage.UserID, more string) {
+			t.Helper()
+			for {
+				select {
+				case answer := <-answers:
+					if strings.Contains(answer, `{"id":"`+v.d.String()+`"}`) {
+						continue // which has begun the subscription
+					}
+					for _, part := range []string{kind, `[{"id":"` + who.String() + `"}]`, more} {
+						if !strings.Contains(answer, part) {
+							t.Errorf("%s came, want %s", answer, part)
+						}
+					}
+					return
+				case <-time.After(generous):
+					t.Fatalf("%s by %s is not reported", kind, who)
+				}
+			}
+		}
+		v.favorites(v.c, "favorite", post)
+		next(`"FAVORITE"`, v.c, `"post"`)
+		comment(t, v.api, v.c, post, "theirs")
+		next(`"COMMENT"`, v.c, `"post"`)
+		at := time.Now().Add(-72 * time.Hour)
+		late := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 38, To: v.a, Type: storage.Following, UpdateTime: storage.MicrosOf(at)}}
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			if r := v.store.Apply(t.Context(), side, []storage.Edge{late.Edge}, storage.IfNewer)[0]; r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		v.hub.Publish(events.Event{Row: late})
+		next(`"FOLLOW"`, 38, at.UTC().Format("2006-01-02"))
+	})
+}
