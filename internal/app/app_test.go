@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -120,6 +121,7 @@ func TestAppFurther(t *testing.T) {
 		"be a demo user":               isSomebody,
 		"bring a network":              brings,
 		"lists go on and are searched": lists,
+		"pages stay whole":             wholePages,
 		"blocks, marks and privacy":    keepsOut,
 		"suggestions":                  suggestions,
 		"in common":                    common,
@@ -255,6 +257,37 @@ func lists(t *testing.T, s site) {
 	tab.Until("the first page again", rows+" >= 30")
 	tab.Type(`input[type="search"]`, name)
 	tab.Until("the last of them is found", fmt.Sprintf(`%s > 0 && [...document.querySelectorAll(".row .name")].every(e => e.textContent === %q)`, rows, name))
+}
+
+// wholePages has a list of several pages read again while it is shown: nobody is lost between two pages, or there twice. Another list begins anew.
+func wholePages(t *testing.T, s site) {
+	var answer struct {
+		People struct {
+			Nodes []struct {
+				ID, Handle                    string
+				FollowerCount, FollowingCount int
+			}
+		}
+	}
+	s.Query(t, `{ people(where: {followedBy: 1}, first: 100) { nodes { id handle followerCount followingCount } } }`, nil, &answer)
+	one := answer.People.Nodes[0]
+	for _, other := range answer.People.Nodes { // of several pages, and not by far the most
+		if one.FollowerCount < 65 || other.FollowerCount >= 65 && other.FollowerCount < one.FollowerCount {
+			one = other
+		}
+	}
+	user, _ := strconv.Atoi(one.ID)
+	tab := s.as(user, "/u/"+one.Handle+"/followers")
+	const rows = `[...document.querySelectorAll(".row[data-user]")].map(e => e.dataset.user)`
+	tab.Until("three pages as one scrolls", `(scrollTo(0, 1e9), `+rows+`.length >= 65)`)
+	tab.Run("note them", `window.before = `+rows)
+	handle, _ := s.handle(t, 790)
+	s.mutate(t, 790, `mutation($id: ID!) { unfollow(userId: $id) { changed } }`, map[string]any{"id": one.ID}, nil)
+	s.mutate(t, 790, `mutation($id: ID!) { follow(userId: $id) { changed } }`, map[string]any{"id": one.ID}, nil)
+	tab.Until("who has followed comes first", fmt.Sprintf(`%s[0] === %q`, rows, handle))
+	tab.Until("all others are there, once", `(now => before.every(one => now.includes(one)) && new Set(now).size === now.length)(`+rows+`)`)
+	tab.Run("open whom this one follows", `document.querySelector(".tabs a[href$='/following']").click()`)
+	tab.Until("all of them, as one scrolls", fmt.Sprintf(`(scrollTo(0, 1e9), %s.length === %d && !document.querySelector(".failure"))`, rows, one.FollowingCount))
 }
 
 // follows holds the mutation back, and notes everything that the button shows. The button shows the follow at once, and

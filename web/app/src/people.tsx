@@ -133,27 +133,29 @@ type EndlessProps<Data, Variables extends AnyVariables, T> = {
 const pagesAtOnce = 40;
 
 /**
- * A list that continues as one scrolls. Each page is a query of its own, from the cursor where the page
- * before ended; cursors stay valid, so pages do not shift while others follow and unfollow.
+ * A list that continues as one scrolls. Each page is a query of its own, from the cursor where the page before ends. If that one is read again
+ * and ends elsewhere, the next one begins there: nothing is lost between them, or there twice.
  */
 export function Endless<Data, Variables extends AnyVariables, T>(props: EndlessProps<Data, Variables, T>) {
   const [cursors, setCursors] = useState<(string | null)[]>([null]);
   const [most, setMost] = useState(pagesAtOnce);
   const [shown, setShown] = useState<Record<number, number>>({});
   const [ended, setEnded] = useState(false);
-  const rows = Object.values(shown).reduce((sum, n) => sum + n, 0);
+  const rows = cursors.reduce((sum, _, i) => sum + (shown[i] ?? 0), 0);
   const enough = cursors.length >= most;
   return (
     <div className="list">
       {cursors.map((after, i) => (
         <EndlessPage
-          key={after ?? ''}
+          key={i}
           {...props}
           after={after}
           first={i === 0}
+          last={i === cursors.length - 1}
           onRows={n => setShown(now => (now[i] === n ? now : { ...now, [i]: n }))}
-          onEnd={end => i === cursors.length - 1 && setEnded(end)}
-          more={i === cursors.length - 1 && !enough ? cursor => setCursors(now => (now.includes(cursor) ? now : [...now, cursor])) : undefined}
+          onEnd={setEnded}
+          onNext={next => setCursors(now => (i + 1 >= now.length || now[i + 1] === next ? now : next ? now.map((one, at) => (at === i + 1 ? next : one)) : now.slice(0, i + 1)))}
+          more={enough ? undefined : cursor => setCursors(now => (now.includes(cursor) ? now : [...now, cursor]))}
         />
       ))}
       {ended && rows === 0 && props.empty}
@@ -169,13 +171,15 @@ export function Endless<Data, Variables extends AnyVariables, T>(props: EndlessP
 type EndlessPageProps<Data, Variables extends AnyVariables, T> = EndlessProps<Data, Variables, T> & {
   after: string | null;
   first: boolean;
+  last: boolean;
   more?: (cursor: string) => void;
   onRows: (n: number) => void;
   onEnd: (end: boolean) => void;
+  onNext: (cursor: string | null) => void;
 };
 
 function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPageProps<Data, Variables, T>) {
-  const { document, variables, pick, id, row, keep, after, first, more, onRows, onEnd, closed, label } = props;
+  const { document, variables, pick, id, row, keep, after, first, last, more, onRows, onEnd, onNext, closed, label } = props;
   const [{ data, error, fetching }, ask] = useQuery<Data, AnyVariables>({
     query: document as TypedDocumentNode<Data, AnyVariables>,
     variables: { ...variables, after },
@@ -184,14 +188,17 @@ function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPage
   const page = data ? (pick(data) ?? null) : undefined;
   const items = page ? (keep ? page.items.filter(keep) : page.items) : [];
   const end = !!page && !page.pageInfo.hasNextPage;
+  const next = page?.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
   useEffect(() => onRows(items.length), [items.length]);
   useEffect(() => {
-    if (page) onEnd(end);
-  }, [!!page, end]);
+    if (page && last) onEnd(end);
+  }, [!!page, last, end]);
+  useEffect(() => {
+    if (page) onNext(next);
+  }, [!!page, next]);
   if (error && !page) return <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />;
   if (data && page === null) return <>{closed}</>;
   if (!page) return fetching || first ? <Skeleton rows={first ? 6 : 2} /> : null;
-  const next = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
   return (
     <>
       {items.length > 0 && (
@@ -203,7 +210,7 @@ function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPage
           ))}
         </ul>
       )}
-      {next && more && <Sentinel key={`${next} ${items.length}`} see={() => more(next)} />}
+      {next && last && more && <Sentinel key={`${next} ${items.length}`} see={() => more(next)} />}
     </>
   );
 }

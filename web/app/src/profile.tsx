@@ -52,7 +52,7 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
         {!apart && <Part to="similar">Similar</Part>}
         {!apart && <Part to="lists">Lists</Part>}
       </nav>
-      <Tab user={user} tab={tab} isOwn={isOwn} />
+      <Tab key={tab} user={user} tab={tab} isOwn={isOwn} />
     </>
   );
 }
