@@ -141,6 +141,8 @@ const (
 	maxCounted, maxChecked = 10_000, 200
 	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is read instead.
 	maxProbed = 1000
+	// fewProbed is how many are, even if the list is shorter.
+	fewProbed = 10
 	// countStep is how many of the list's edges are then read at a time.
 	countStep = 1000
 )
@@ -163,7 +165,7 @@ func (l ownList) sizeOf(ctx context.Context, read loaders.Reader, a *social.Audi
 	return prefetch.Shared(ctx, l, count)
 }
 
-// sizeCounted counts without reading the list.
+// sizeCounted counts without reading the list, unless it has no more users than would be looked up on it.
 func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social.Audience) (size social.Size, err error) {
 	all, err := l.count(ctx, read, l.newerThan)
 	if err != nil {
@@ -176,6 +178,9 @@ func (l ownList) sizeCounted(ctx context.Context, read loaders.Reader, a *social
 		}
 	}
 	hidden := a.Hidden()
+	if len(hidden) > fewProbed && all <= int64(len(hidden)) {
+		return l.sizeRead(ctx, read, a)
+	}
 	pairs := storage.Each(hidden, func(id storage.UserID) storage.Pair {
 		pair := l.side.Pair(l.owner, id)
 		pair.Item = l.item

@@ -369,3 +369,31 @@ func TestAListShowsNoClosedPosts(t *testing.T) {
 		shows(v.c, v.b)
 	})
 }
+
+// However many users are hidden, short lists are counted by reading them: to look all of the hidden up on each took a thousand keys a list.
+func TestShortListsAreCountedByReadingThem(t *testing.T) {
+	recorder := &apitest.Recorder{}
+	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 1), OnStatement: recorder.Observe})
+	const visible, hidden, lists = 3, 300, 20
+	apitest.Users(t, store, visible+hidden)
+	api := apitest.New(t, store, apitest.Options{})
+	for i := range lists {
+		api.As(1).Ask(`mutation($name: String!) { createList(name: $name, public: true, userIds: [2, 3, 4]) { changed } }`, apitest.Vars{"name": fmt.Sprint(i)}).Whole()
+	}
+	for id := storage.UserID(visible + 1); id <= visible+hidden; id++ {
+		if _, err := store.SetState(t.Context(), id, storage.Deactivated, storage.MicrosOf(time.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api = apitest.New(t, store, apitest.Options{}).As(1)
+	recorder.Take()
+	counts := apitest.Into[[]struct{ MemberCount int }](api.Ask(`{ user(by: {id: 1}) { lists(first: 100) { nodes { memberCount } } } }`, nil).Whole(), "user.lists.nodes")
+	for _, l := range counts {
+		if l.MemberCount != 2 {
+			t.Errorf("a list of two and one who is hidden has %d", l.MemberCount)
+		}
+	}
+	if asked := recorder.Take(); len(counts) != lists || len(asked) > 8 {
+		t.Errorf("%d lists take %s", len(counts), asked)
+	}
+}
