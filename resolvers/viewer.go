@@ -58,18 +58,21 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 	if err := cursors.Read(ctx, "after", args.Text, &after); err != nil {
 		return nil, err
 	}
-	audience, err := prefetch.AudienceOf(ctx)
+	type key struct{}
+	all, err := prefetch.Shared(ctx, key{}, func() ([]storage.UserID, error) {
+		audience, err := prefetch.AudienceOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all, err := prefetch.AccessOf(ctx).Graph(loaders.For(ctx).Reader(), audience).Related(ctx, viewer, storage.Dismissals)
+		return slices.DeleteFunc(all, audience.Hides), err
+	})
 	if err != nil {
 		return nil, err
 	}
-	all, err := prefetch.AccessOf(ctx).Graph(loaders.For(ctx).Reader(), audience).Related(ctx, viewer, storage.Dismissals)
-	if err != nil {
-		return nil, err
-	}
-	all = slices.DeleteFunc(all, audience.Hides)
 	p := &userPage{Total: prefetch.Counted(len(all)), Complete: true}
 	from, _ := slices.BinarySearch(all, storage.UserID(after)+1)
-	p.Rows = all[from:min(len(all), from+args.Size)]
+	p.Rows = slices.Clip(all[from:min(len(all), from+args.Size)])
 	for _, id := range p.Rows {
 		p.Cursors = append(p.Cursors, cursors.Spell(prefetch.Unsealed, int64(id)))
 	}

@@ -2,10 +2,12 @@ package resolvers_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/storagetest/oracle"
 	"kith/storage"
 )
 
@@ -66,6 +68,34 @@ func TestDismissedUsers(t *testing.T) {
 		api.As(2).Ask(list, nil).Is(`{"viewer": {"dismissedUsers": {"totalCount": 0, "complete": true, "nodes": [], "edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}}}}`)
 		api.As(2).Ask(list, apitest.Vars{"after": cursors[1].Cursor}).FailsAt("BAD_USER_INPUT", "viewer.dismissedUsers")
 	})
+}
+
+// Many pages of the list take little more than one: it is sorted, and searched for hidden users, once.
+func TestPagesOfDismissedUsersShareTheList(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 2)
+	dismissed := make([]storage.Edge, storage.Dismissals.Max)
+	for i := range dismissed {
+		dismissed[i] = storage.Edge{From: 1, To: storage.UserID(100_000 - i), Item: storage.Dismissals.Number, Type: storage.Related, UpdateTime: apitest.Epoch}
+	}
+	store.Apply(t.Context(), storage.Relations, dismissed, storage.IfNewer)
+	api := apitest.New(t, store, apitest.Options{}).As(1)
+	bytes := func(pages int) uint64 {
+		var query strings.Builder
+		for i := range pages {
+			fmt.Fprintf(&query, "a%[1]d: dismissedUsers(first: %[1]d) { totalCount } ", i)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if n := api.Ask("{ viewer { "+query.String()+" } }", nil).Whole().At("viewer.a0.totalCount"); fmt.Sprint(n) != "5000" {
+			t.Errorf("%v are dismissed", n)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if one, many := bytes(1), bytes(100); many > 4*one {
+		t.Errorf("a page takes %d bytes, and 100 take %d", one, many)
+	}
 }
 
 // Who may not see a post any more still deletes the comments that it has written there, and is not shown the post by that.
