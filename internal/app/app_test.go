@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 
@@ -122,6 +123,7 @@ func TestAppFurther(t *testing.T) {
 		"bring a network":              brings,
 		"lists go on and are searched": lists,
 		"pages stay whole":             wholePages,
+		"missed events":                missedEvents,
 		"blocks, marks and privacy":    keepsOut,
 		"suggestions":                  suggestions,
 		"in common":                    common,
@@ -288,6 +290,38 @@ func wholePages(t *testing.T, s site) {
 	tab.Until("all others are there, once", `(now => before.every(one => now.includes(one)) && new Set(now).size === now.length)(`+rows+`)`)
 	tab.Run("open whom this one follows", `document.querySelector(".tabs a[href$='/following']").click()`)
 	tab.Until("all of them, as one scrolls", fmt.Sprintf(`(scrollTo(0, 1e9), %s.length === %d && !document.querySelector(".failure"))`, rows, one.FollowingCount))
+}
+
+// missedEvents ends a subscription as the gateway does when its client falls behind, and then cuts the connection off. The page goes on.
+func missedEvents(t *testing.T, s site) {
+	handle, _ := s.handle(t, 611)
+	says := func(text string) {
+		t.Helper()
+		s.mutate(t, 611, `mutation($text: String!) { publishPost(text: $text, clientKey: $text) { changed } }`, map[string]any{"text": text}, nil)
+	}
+	s.mutate(t, 610, `mutation { follow(userId: 611) { changed } }`, nil, nil)
+	tab := s.as(610, "/u/"+handle)
+	tab.Until("the profile", `document.querySelector(".head-actions .follow")`)
+	tab.Run("note subscriptions", `
+		const send = WebSocket.prototype.send;
+		window.feeds = [];
+		WebSocket.prototype.send = function (text) {
+			const { id, type, payload } = JSON.parse(text);
+			window.line = this;
+			send.call(this, text);
+			if (type === "subscribe" && payload.query.includes("postAdded")) feeds.push(id);
+		}`)
+	tab.Press("Home")
+	tab.Until("the feed is live", `feeds.length === 1`)
+	tab.Run("fall behind", `line.onmessage({ data: JSON.stringify({ id: feeds[0], type: "error", payload: [{ message: "too much", extensions: { code: "UNAVAILABLE", reason: "FELL_BEHIND" } }] }) })`)
+	tab.Until("it subscribes again", `feeds.length === 2`)
+	s.Until(t, "tell of a post", func() bool {
+		says("told-" + time.Now().Format("150405.000"))
+		return strings.Contains(tab.Text(`document.body.innerText`), " new post")
+	})
+	tab.Run("cut off", `line.close()`)
+	says("missed-while-away")
+	tab.Sees("missed-while-away")
 }
 
 // follows holds the mutation back, and notes everything that the button shows. The button shows the follow at once, and

@@ -2,7 +2,6 @@
 import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
 import { useClient, useMutation, useQuery, useSubscription } from 'urql';
 import { Activity, lastOf } from './activity';
-import { reconnected } from './client';
 import { Common } from './common';
 import { ActivityAddedDocument, ReactivateAccountDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
 import { Home } from './home';
@@ -232,10 +231,6 @@ function Live() {
   const [request] = useSubscription({ query: RequestChangesDocument });
   const group = activity.data?.activityAdded?.edge?.node;
   const changed = request.data?.requestChanged?.request;
-  useEffect(() => {
-    addEventListener(reconnected, refresh);
-    return () => removeEventListener(reconnected, refresh);
-  }, [client]);
   useEffect(() => {
     const text = group && lastOf(group);
     if (text) tell(text, 'good', undefined, '/activity');

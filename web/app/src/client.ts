@@ -14,7 +14,7 @@ export function makeClient(userId: string | undefined) {
     url: endpoint,
     preferGetMethod: false,
     fetch: fetchAs(userId, recentTokens()),
-    exchanges: [apart, unblock, cacheExchange(cacheOptions(userId)), inTurn, fetchExchange, ...(userId ? [socketExchange(userId)] : [])],
+    exchanges: [apart, again, unblock, cacheExchange(cacheOptions(userId)), inTurn, fetchExchange, ...(userId ? [socketExchange(userId)] : [])],
   });
 }
 
@@ -77,6 +77,29 @@ const apart: Exchange = ({ forward }) => {
         const operation = sent.get(result.operation.key);
         return operation && sent.delete(result.operation.key) ? { ...result, operation } : result;
       }),
+    );
+};
+
+/** The event of the window after which the page may show old data. */
+const reconnected = 'kith-reconnected';
+
+/**
+ * again reads all that the page shows when events may have been missed. The cache is not bypassed: while a change whose outcome is shown
+ * already is under way, an answer may be older than it.
+ */
+const again: Exchange = ({ client, forward }) => {
+  const shown = new Map<number, Operation>();
+  addEventListener(reconnected, () => {
+    for (const op of shown.values()) client.reexecuteOperation(makeOperation('query', op, { ...op.context, requestPolicy: 'cache-and-network' }));
+  });
+  return operations =>
+    pipe(
+      operations,
+      tap(op => {
+        if (op.kind === 'query') shown.set(op.key, op);
+        else if (op.kind === 'teardown') shown.delete(op.key);
+      }),
+      forward,
     );
 };
 
@@ -152,9 +175,6 @@ const inTurn: Exchange = ({ client, forward }) => {
   };
 };
 
-/** The event of the window after which the page may show old data. */
-export const reconnected = 'kith-reconnected';
-
 // The library's own waits double without an end. This one ends at half a minute, and spreads clients that were cut off together.
 const retryWait = (retries: number) => new Promise<void>(go => setTimeout(go, Math.min(4_000 * 2 ** retries, 30_000) * (0.5 + Math.random() / 2)));
 
@@ -183,7 +203,18 @@ function socketExchange(userId: string): Exchange {
   });
   return subscriptionExchange({
     forwardSubscription: ({ query = '', variables }) => ({
-      subscribe: sink => ({ unsubscribe: socket.subscribe({ query, variables }, sink) }),
+      subscribe: sink => {
+        let end: () => void;
+        // A subscription for which too much has changed at once ends, and begins again.
+        const error = (problem: unknown) => {
+          if (!Array.isArray(problem) || problem[0]?.extensions?.reason !== 'FELL_BEHIND') return sink.error(problem);
+          begin();
+          dispatchEvent(new Event(reconnected));
+        };
+        const begin = () => (end = socket.subscribe({ query, variables }, { ...sink, error }));
+        begin();
+        return { unsubscribe: () => end() };
+      },
     }),
   });
 }
