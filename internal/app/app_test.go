@@ -661,6 +661,9 @@ func troubles(_ *testing.T, s site) {
 	tab.Press("Try again")
 	tab.Until("it is there", `document.querySelector("h1")?.textContent === "In common"`)
 
+	stranger := s.browser.Tab("/app/u/%FF") // no text
+	stranger.Sees("There is no account with this handle.")
+
 	tab.Go(s.browser, "/app/post/1") // the id of a user
 	tab.Until("no post", isEmptyAs("This post was deleted, or you can’t see it."))
 }

@@ -49,8 +49,17 @@ export function match(pattern: string, path: string): Record<string, string> | n
   const found: Record<string, string> = {};
   for (const [i, part] of wanted.entries()) {
     const value = given[i]!;
-    if (part.startsWith(':')) found[part.slice(1)] = decodeURIComponent(value);
+    if (part.startsWith(':')) found[part.slice(1)] = decoded(value);
     else if (part !== value) return null;
   }
   return found;
+}
+
+/** A part of a path as a text. Some are none, such as %FF. */
+function decoded(part: string) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
