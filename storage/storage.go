@@ -167,8 +167,7 @@ type Restored struct {
 	Identities []LinkedIdentity
 
 	// Moderation are entries of the log. Each is Found, and posts and comments stay as they are. Afterwards the newest entry but for
-	// reports about each user who exists says whether that user is suspended; such a change has the time At. Entries of later times
-	// get times just behind it, in their order.
+	// reports about each user who exists says whether that user is suspended; such a change has the time At.
 	Moderation []ModerationEntry
 	At         Micros
 

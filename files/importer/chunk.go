@@ -66,7 +66,7 @@ type splitter struct {
 	lines   int            // of a chunk
 	bytes   int64          // of a chunk of records, about
 	strict  bool           // whether the first malformed line ends it
-	base    storage.Micros // time of the line with the ordinal 0
+	start   storage.Micros // of the import, see [checkpoint]
 	room    int            // how many more problems are kept to be reported
 	pos     position
 	things  map[int64]bool // see [Config.Things]

@@ -77,6 +77,6 @@ func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
 	if r.inputs[r.pos.File].heading.Reversed {
 		p.From, p.To = p.To, p.From
 	}
-	c.edges = append(c.edges, newEdgeRow(p, r.pos.Ordinal, r.base+storage.Micros(r.pos.Ordinal)))
+	c.edges = append(c.edges, newEdgeRow(p, r.pos.Ordinal, r.start-window+storage.Micros(r.pos.Ordinal)))
 	return nil
 }

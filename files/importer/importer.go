@@ -167,7 +167,7 @@ func (i *Import) Run(ctx context.Context, store storage.Store) (report Report, e
 
 // all writes the chunks one after another, while the next one is being read.
 func (im *run) all(ctx context.Context) error {
-	r := &splitter{inputs: im.inputs, things: im.Things, lines: im.Chunk, bytes: chunkBytes, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
+	r := &splitter{inputs: im.inputs, things: im.Things, lines: im.Chunk, bytes: chunkBytes, strict: im.Strict, start: im.at.Start, room: im.Problems, pos: im.at.Next}
 	reading, stop := context.WithCancel(ctx)
 	chunks, failed := make(chan *chunk), make(chan error, 1)
 	go func() {

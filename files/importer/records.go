@@ -45,7 +45,7 @@ type records struct {
 // readRecords reads the records of one chunk. It returns io.EOF when the file ends with it.
 func (r *splitter) readRecords(c *chunk) error {
 	in := r.inputs[r.pos.File]
-	c.rows = in.newRows(r.things)
+	c.rows = in.newRows(r.things, r.start)
 	add := c.rows.reader(c)
 	if err := r.openRecords(); err != nil {
 		return err

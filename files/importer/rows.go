@@ -20,17 +20,17 @@ type rows interface {
 	write(ctx context.Context, im *run, c *chunk) error
 }
 
-// newRows are the rows of a chunk of a file of records.
-func (in *input) newRows(things map[int64]bool) rows {
+// newRows are the rows of a chunk of a file of records. What is dated later than the start of the import, which it keeps when it is
+// continued, is of the future.
+func (in *input) newRows(things map[int64]bool, start storage.Micros) rows {
 	switch in.kind {
 	case graphfile.Users:
 		return &userRows{columns: in.columns, file: in.name}
 	case graphfile.Posts:
-		now := storage.MicrosOf(time.Now())
 		return &recordRows[storage.PostRow, storage.PostID]{
 			format: graphfile.PostFormat, key: func(p storage.PostRow) storage.PostID { return p.PostID },
-			read: func(p storage.PostRow, r *Report) {
-				if p.At > now && !p.Deleted {
+			read: func(p *storage.PostRow, _ int64, r *Report) {
+				if p.At > start && !p.Deleted {
 					r.FuturePosts++
 				}
 			},
@@ -72,6 +72,11 @@ func (in *input) newRows(things map[int64]bool) rows {
 	case graphfile.Moderation:
 		return &recordRows[storage.ModerationEntry, storage.Place]{
 			format: graphfile.ModerationFormat, key: storage.ModerationEntry.Place,
+			read: func(e *storage.ModerationEntry, ordinal int64, _ *Report) {
+				if e.At > start { // otherwise all later entries of its owner would be of the future, too
+					e.At = start + 1 + storage.Micros(ordinal) // in their order, and the same if it is read again
+				}
+			},
 			restore: as(func(rows []storage.ModerationEntry) storage.Restored {
 				return storage.Restored{Moderation: rows, At: storage.MicrosOf(time.Now())} // gateways look for changes by their times
 			}),
@@ -92,8 +97,8 @@ func (in *input) newRows(things map[int64]bool) rows {
 type recordRows[T any, K comparable] struct {
 	format  graphfile.Format[T]
 	key     func(T) K
-	read    func(T, *Report)         // counts what is told of a row whether it is written or not; may be nil
-	users   func(T) []storage.UserID // who have to exist; nil: the store looks itself
+	read    func(row *T, ordinal int64, r *Report) // changes a row, and counts what is told of it whether it is written or not; may be nil
+	users   func(T) []storage.UserID               // who have to exist; nil: the store looks itself
 	restore func(storage.Store, context.Context, []T) []storage.Result[bool]
 	written func(*Report) *int64 // where the rows are counted
 
@@ -120,7 +125,7 @@ func (r *recordRows[T, K]) reader(c *chunk) func(record []string, line, ordinal 
 		}
 		here[r.key(row)] = true
 		if r.read != nil {
-			r.read(row, &c.totals)
+			r.read(&row, ordinal, &c.totals)
 		}
 		r.list = append(r.list, recordRow[T]{row, line, ordinal})
 		return nil

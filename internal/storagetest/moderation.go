@@ -227,16 +227,6 @@ func (s moderation) RestoredTheNewestDecides(t *testing.T) {
 	wantList(t, "log of nobody", s.log(t, nobody), []storage.ModerationEntry{entries[6], entries[5]})
 }
 
-// Otherwise all later entries of their owners would be of the future, too.
-func (s moderation) RestoredNoneIsOfTheFuture(t *testing.T) {
-	user := s.newUsers(t, 1)[0].ID
-	entries := []storage.ModerationEntry{suspend(user, 10, 90_000), reinstate(user, 70_000), suspend(user, 80_000, 95_000)}
-	found(t, s.store.Restore(t.Context(), storage.Restored{Moderation: entries, At: at(5000)}), len(entries))
-	log := s.log(t, user)
-	wantList(t, "times", storage.Each(log, func(e storage.ModerationEntry) storage.Micros { return e.At }), []storage.Micros{at(5002), at(5001), at(10)})
-	s.wantSuspension(t, user, storage.Suspension{Until: at(95_000), Reason: entries[2].Reason})
-}
-
 // A report is no state: it neither suspends nor reinstates, made or restored, and however late it is.
 func (s moderation) AReportChangesNoState(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))

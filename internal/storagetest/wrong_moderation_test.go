@@ -20,7 +20,6 @@ var moderationMistakes = []mistake{
 			}
 		}
 	}, storage.StateChangeLookups), "moderation/ALogAheadLeavesChangesAtTheClock", promiseOnly},
-	{"entries of the future are restored", func(s *oracle.Store) storage.Store { return restoresTheFuture{s} }, "moderation/RestoredNoneIsOfTheFuture", promiseOnly},
 	{"nobody is suspended without an error", func(s *oracle.Store) storage.Store { return moderates{s, takesAnybody} }, "moderation/NobodyIsSuspended", promiseOnly},
 	{"a comment's entry is about the post's author", func(s *oracle.Store) storage.Store { return moderates{s, aboutTheOwner} }, "moderation/WhatIsRemovedIsDeleted", promiseOnly},
 	{"a removed post stays", func(s *oracle.Store) storage.Store { return moderates{s, removesNothing} }, "moderation/WhatIsRemovedIsDeleted", promiseOnly},
@@ -91,13 +90,4 @@ func removesNothing(ctx context.Context, s *oracle.Store, e storage.ModerationEn
 	}
 	s.Restore(ctx, storage.Restored{Moderation: []storage.ModerationEntry{e}, At: e.At})
 	return e, true, nil
-}
-
-type restoresTheFuture struct{ *oracle.Store }
-
-func (s restoresTheFuture) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
-	for _, e := range r.Moderation {
-		r.At = max(r.At, e.At)
-	}
-	return s.Store.Restore(ctx, r)
 }

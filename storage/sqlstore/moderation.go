@@ -148,12 +148,7 @@ func moderationColumns(e *storage.ModerationEntry) []any {
 }
 
 func (s *Store) restoreModeration(ctx context.Context, entries []storage.ModerationEntry, at storage.Micros) []storage.Result[bool] {
-	now := at
 	return storage.Each(entries, func(e storage.ModerationEntry) (r storage.Result[bool]) {
-		if e.At > now {
-			now++
-			e.At = now
-		}
 		r.Err = s.transactFor(ctx, "moderation", e.Owner, func(w *writer) (err error) {
 			r.Value, err = w.restoreModeration(e, at)
 			return err

@@ -9,7 +9,6 @@ import (
 
 // Restore implements [storage.Writer].
 func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Result[bool] {
-	now := r.At
 	return slices.Concat(
 		restore(ctx, s, r.Posts, s.restorePost),
 		restore(ctx, s, r.Comments, s.restoreComment),
@@ -19,10 +18,6 @@ func (s *Store) Restore(ctx context.Context, r storage.Restored) []storage.Resul
 			return storage.Result[bool]{Value: made, Found: err == nil, Err: err}
 		}),
 		restore(ctx, s, r.Moderation, func(e storage.ModerationEntry) storage.Result[bool] {
-			if e.At > now {
-				now++
-				e.At = now
-			}
 			return s.restoreModeration(e, r.At)
 		}),
 		restore(ctx, s, r.Annotations, func(a storage.Annotation) storage.Result[bool] { return s.addAnnotation(r.Kind, a) }),
