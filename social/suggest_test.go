@@ -3,6 +3,7 @@ package social
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -224,6 +225,62 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	}
 	if today := storage.MicrosOf(now).Day(); source.since != today-popularDays {
 		t.Errorf("on day %d asked who was active since day %d", today, source.since)
+	}
+}
+
+// unheard answers once it is let: until then, all wait.
+type unheard struct {
+	popular
+	asks chan struct{}
+	let  chan struct{}
+}
+
+func (s *unheard) Bundle(ctx context.Context, b *storage.Bundle) {
+	s.asks <- struct{}{}
+	select {
+	case <-s.let:
+	case <-ctx.Done():
+	}
+	s.popular.Bundle(ctx, b)
+}
+
+// A read is shared. If a shard is silent, whoever waits leaves when the own context ends, and the read goes on for the others.
+func TestWhoWaitsForThePopularLeaves(t *testing.T) {
+	source := &unheard{popular{users: []storage.PopularUser{{User: 5, Followers: 9}}}, make(chan struct{}, 100), make(chan struct{})}
+	p := NewPopular(source, time.Now, nil)
+	first, leave := context.WithCancel(t.Context())
+	begun, got := make(chan error), make(chan error)
+	go func() {
+		_, err := p.Users(first)
+		begun <- err
+	}()
+	<-source.asks
+	go func() {
+		users, err := p.Users(t.Context())
+		if err == nil && len(users) != 1 {
+			err = fmt.Errorf("got %v", users)
+		}
+		got <- err
+	}()
+	leave()
+	for _, ask := range []func() error{
+		func() error { return <-begun },
+		func() error { _, err := p.Users(first); return err },
+	} {
+		failed := make(chan error, 1)
+		go func() { failed <- ask() }()
+		select {
+		case err := <-failed:
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("still waiting for the shard")
+		}
+	}
+	close(source.let)
+	if err := <-got; err != nil || source.asked != 1 {
+		t.Errorf("asked %d times, %v", source.asked, err)
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"kith/graph/why"
 	"kith/storage"
@@ -60,6 +62,7 @@ const (
 	popularFor   = time.Minute // an answer is kept: asking every shard takes some 10 ms
 	popularDays  = 30          // a user who was active in these counts as recently active
 	popularUsers = 1000
+	popularReads = 10 * time.Second // how long a read may take
 
 	// MaxPinned is how many users may be pinned.
 	MaxPinned = 100
@@ -74,7 +77,11 @@ type Popular struct {
 	pinned func() []storage.UserID
 	now    func() time.Time
 
-	mu    sync.Mutex
+	reading singleflight.Group // by the pinned users
+	kept    atomic.Pointer[popularAnswer]
+}
+
+type popularAnswer struct {
 	users []storage.PopularUser // the first of them are those of first that exist
 	first []storage.UserID
 	until time.Time
@@ -90,20 +97,30 @@ func NewPopular(store storage.Answerer, now func() time.Time, pinned func() []st
 }
 
 // Users lists the pinned users, and then the most followed among the recently active,
-// most followed first. Calls during a read wait for its result.
+// most followed first. Calls during a read wait for its result, or until their contexts end.
 func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	now, first := p.now(), p.pinned()
-	if now.Before(p.until) && slices.Equal(first, p.first) {
-		return p.users, nil
+	if kept := p.kept.Load(); kept != nil && now.Before(kept.until) && slices.Equal(first, kept.first) {
+		return kept.users, nil
 	}
-	users, err := p.read(ctx, now, first)
-	if err != nil {
-		return nil, fmt.Errorf("read who is popular: %w", err)
+	read := p.reading.DoChan(fmt.Sprint(first), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), popularReads) // not the context of the first caller: others may be waiting
+		defer cancel()
+		users, err := p.read(ctx, now, first)
+		if err == nil {
+			p.kept.Store(&popularAnswer{users, first, now.Add(popularFor)})
+		}
+		return users, err
+	})
+	select {
+	case r := <-read:
+		if r.Err != nil {
+			return nil, fmt.Errorf("read who is popular: %w", r.Err)
+		}
+		return r.Val.([]storage.PopularUser), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read who is popular: %w", ctx.Err())
 	}
-	p.users, p.first, p.until = users, first, now.Add(popularFor)
-	return users, nil
 }
 
 func (p *Popular) read(ctx context.Context, now time.Time, first []storage.UserID) ([]storage.PopularUser, error) {
