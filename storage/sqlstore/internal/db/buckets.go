@@ -129,9 +129,7 @@ func (d *DB) readClaims(ctx context.Context) error {
 	if failed != nil && !d.mapped.Load() {
 		return failed // at the start, when no map is known
 	}
-	d.learning.Lock()
-	defer d.learning.Unlock()
-	return cmp.Or(failed, d.remap())
+	return cmp.Or(failed, d.mapping(d.remap))
 }
 
 // known is what was last read of a shard's buckets.
@@ -149,41 +147,67 @@ func (d *DB) learn(ctx context.Context, n *Shard) error {
 	if err != nil {
 		return err
 	}
-	d.learning.Lock()
-	defer d.learning.Unlock()
-	d.known = append(d.known, make([]known, len(d.All())-len(d.known))...)
-	was := d.known[n.Ordinal]
-	if asked.Before(was.asked) {
-		return nil // somebody has asked later, and got the answer before
+	if d.isNewLife(n, epoch) {
+		d.report(false) // before the map lets this process write there
 	}
-	if was.epoch != 0 && epoch/newLife != was.epoch/newLife && d.misread != nil {
-		d.misread(false) // before the map lets this process write there
+	return d.mapping(func() (late bool, err error) {
+		was := d.known[n.Ordinal]
+		if asked.Before(was.asked) {
+			return false, nil // somebody has asked later, and got the answer before
+		}
+		d.known[n.Ordinal] = known{was.asked, epoch, seenSince(was.claims, claims)}
+		if epoch != was.epoch && d.mapped.Load() {
+			late, _ = d.remap()
+		}
+		d.known[n.Ordinal].asked = asked
+		return late, nil
+	})
+}
+
+// isNewLife reports whether a shard has been readmitted since it was last read.
+func (d *DB) isNewLife(n *Shard, epoch int64) (is bool) {
+	_ = d.mapping(func() (bool, error) {
+		was := d.known[n.Ordinal].epoch
+		is = was != 0 && epoch/newLife != was/newLife
+		return false, nil
+	})
+	return is
+}
+
+// mapping runs what reads or changes what is known, one at a time, and reports if it changes the map late. It reports later, because who is
+// told may wait for a Redis that does not answer.
+func (d *DB) mapping(change func() (late bool, err error)) error {
+	late, err := func() (bool, error) {
+		d.learning.Lock()
+		defer d.learning.Unlock()
+		d.known = append(d.known, make([]known, len(d.All())-len(d.known))...)
+		return change()
+	}()
+	if late {
+		d.report(true)
 	}
-	d.known[n.Ordinal] = known{was.asked, epoch, seenSince(was.claims, claims)}
-	if epoch != was.epoch && d.mapped.Load() {
-		_ = d.remap()
+	return err
+}
+
+func (d *DB) report(here bool) {
+	if report := d.misread.Load(); report != nil {
+		(*report)(here)
 	}
-	d.known[n.Ordinal].asked = asked
-	return nil
 }
 
 // OnMisread has a function called when this process may have read what is not, or no longer, in the store: a shard has been readmitted, or
 // buckets have moved, and this process has not looked for longer than a mover waits: then it is here only.
-func (d *DB) OnMisread(report func(here bool)) {
-	d.learning.Lock()
-	defer d.learning.Unlock()
-	d.misread = report
-}
+func (d *DB) OnMisread(report func(here bool)) { d.misread.Store(&report) }
 
 // MoverWaits is how long a mover waits before rows are written where they have moved: who looks every 100 ms knows by then where to read.
 const MoverWaits = 150 * time.Millisecond
 
-// remap makes the map from what is known. [storage.ErrLayout] if no shard has some bucket.
-func (d *DB) remap() error {
-	d.known = append(d.known, make([]known, len(d.All())-len(d.known))...)
+// remap makes the map from what is known, and reports whether that is later than a mover waits. [storage.ErrLayout] if no shard has some
+// bucket.
+func (d *DB) remap() (late bool, err error) {
 	a, err := assignmentOf(storage.Each(d.known, func(k known) int64 { return k.epoch }), storage.Each(d.known, func(k known) []Claim { return k.claims }))
 	if err != nil {
-		return err
+		return false, err
 	}
 	before := d.Map.Now()
 	d.Map.Set(a)
@@ -192,10 +216,7 @@ func (d *DB) remap() error {
 		to, _ := a.Owner(bucket)
 		return from != to && time.Since(d.known[from].asked) > MoverWaits
 	}
-	if d.mapped.Swap(true) && d.misread != nil && slices.ContainsFunc(allBuckets, isLate) {
-		d.misread(true)
-	}
-	return nil
+	return d.mapped.Swap(true) && slices.ContainsFunc(allBuckets, isLate), nil
 }
 
 var allBuckets = storage.Indexes(storage.Buckets)

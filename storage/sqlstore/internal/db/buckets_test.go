@@ -2,6 +2,7 @@ package db
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -58,5 +59,47 @@ func TestMapIsMadeOfShardsReadOneAfterAnother(t *testing.T) {
 	has(0)
 	if err := d.Refresh(t.Context()); !errors.Is(err, storage.ErrLayout) {
 		t.Errorf("no shard has any bucket: %v", err)
+	}
+}
+
+// TestTheMapDoesNotWaitForWhoIsTold: who is told of a restored shard, or of a move that is noticed late, may wait for a Redis that hangs. The
+// buckets of the other shards are read meanwhile.
+func TestTheMapDoesNotWaitForWhoIsTold(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"restored": fmt.Sprintf("UPDATE kith_epoch SET epoch = epoch + %d", newLife),
+		"moved":    "UPDATE kith_buckets SET state = 3, other = 1; UPDATE kith_epoch SET epoch = epoch + 1",
+	} {
+		dir := t.TempDir()
+		d, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db"), StatementTimeout: 10 * time.Second, MaxConns: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		told, let := make(chan bool), make(chan struct{})
+		d.OnMisread(func(here bool) {
+			told <- here
+			<-let
+		})
+		time.Sleep(2 * MoverWaits)
+		if err := d.Exclusive(t.Context(), "buckets", 0, func(tx *Tx) error { _, err := tx.tx.Exec(change); return err }); err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan error, 2)
+		go func() { read <- d.learn(t.Context(), d.Shard(0)) }()
+		if here := <-told; here != (name == "moved") {
+			t.Errorf("%s: told of what is here only: %v", name, here)
+		}
+		go func() { read <- d.learn(t.Context(), d.Shard(1)) }()
+		select {
+		case err := <-read:
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s: the other shard waits", name)
+		}
+		close(let)
+		<-read
 	}
 }

@@ -75,9 +75,9 @@ type DB struct {
 	refreshed  time.Time   // when the map was last read
 	mapped     atomic.Bool // there is a map
 	learning   sync.Mutex
-	known      []known         // of the shards
-	misread    func(here bool) // see [DB.OnMisread]
-	laidOut    int             // how many shards the store had at first
+	known      []known                         // of the shards
+	misread    atomic.Pointer[func(here bool)] // see [DB.OnMisread]
+	laidOut    int                             // how many shards the store had at first
 }
 
 // All is all shards, in the order of their ordinals. It may grow, see [DB.Refresh].
