@@ -110,21 +110,25 @@ func (s *server) aroundAnswers(limit selections.Limit) graphql.ResponseMiddlewar
 		if asks(op, exchange.HeaderWhy, exchange.ExtensionWhy) {
 			response = withReasons(ctx, response)
 		}
-		return response
+		return fewErrors(response)
 	}
 }
 
 // maxErrors is how many errors an answer holds at most. Short requests can provoke long lists of them.
 const maxErrors = 50
 
-// bounded bounds an answer: data that is longer than most is replaced by an error, and a list
-// of errors is shortened and counts the rest. Data does not grow much beyond the bound, see
+// bounded replaces data that is longer than most by an error. Data does not grow much beyond the bound, see
 // [kith/graph/selections.Limit].
 func bounded(response *graphql.Response, most int) *graphql.Response {
 	if response != nil && len(response.Data) > most {
 		tooLong := apierr.AnswerTooLarge.Error("the answer is longer than %d bytes: ask for fewer fields or shorter lists", most).Over(uint64(len(response.Data)), uint64(most))
 		response.Data, response.Errors = []byte("null"), gqlerror.List{exchange.AsGraphQL(tooLong)}
 	}
+	return response
+}
+
+// fewErrors shortens a list of errors, and counts the rest.
+func fewErrors(response *graphql.Response) *graphql.Response {
 	if response == nil || len(response.Errors) <= maxErrors {
 		return response
 	}

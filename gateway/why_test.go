@@ -71,6 +71,13 @@ func TestWhyIsToldToOperatorsOnly(t *testing.T) {
 	if text := s.query("mutation { touch }", "Kith-Why", "1", "Operator", "yes").text; !strings.Contains(text, `"why":[{"path":["touch"],"rule":"dead shard"}]`) {
 		t.Error(text)
 	}
+	many := "mutation {"
+	for i := range 60 { // more than an answer lists errors
+		many += fmt.Sprintf(" a%d: touch", i)
+	}
+	if text := s.query(many+" }", "Kith-Why", "1", "Operator", "yes").text; strings.Count(text, "dead shard") != 60 || !strings.Contains(text, `"errorsOmitted":10`) {
+		t.Error(text)
+	}
 }
 
 // TestReasonsAreBounded: in number, in length, and each once; several may be added at the same time.
