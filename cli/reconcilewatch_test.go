@@ -5,14 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
 	"kith/reconcile"
+	"kith/storage/sqlstore"
 )
 
 // TestAllGatewaysOfANameAreAsked: each by its own address, called as it was given, as long as the name leads to it.
@@ -59,5 +66,46 @@ func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 	want := []string{"http://[::1]:8080", "http://unknown:80", "https://gateways:443"}
 	if got := slices.Sorted(maps.Keys(gateways(t.Context()))); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestAnEmptyStoreIsAudited: gateways are asked about a user whom it might have, so that an auditor with nothing to do is none that is idle.
+func TestAnEmptyStoreIsAudited(t *testing.T) {
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	ask := tables(store, hidden, slog.New(slog.DiscardHandler))
+	registry := prometheus.NewRegistry()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	compared := func() (kinds int) {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				if f.GetName() == "kith_audit_compared_total" && m.GetCounter().GetValue() > 0 {
+					kinds++
+				}
+			}
+		}
+		return kinds
+	}
+	rounds := 0
+	watch := reconcile.NewWatch(reconcile.WatchConfig{
+		Store: store, Tables: ask, Hidden: hidden.IDs, Window: time.Second, CPU: func() time.Duration { return 0 }, Share: 1, Metrics: registry, Logger: slog.Default(),
+		Gateways: func(context.Context) map[string]reconcile.Asker {
+			if rounds++; rounds == 3 {
+				stop()
+			}
+			return map[string]reconcile.Asker{"a": ask}
+		},
+	})
+	if err := watch.Run(ctx); err != nil || compared() != 4 {
+		t.Errorf("%d kinds of answers are compared, %v", compared(), err)
 	}
 }

@@ -154,6 +154,9 @@ func (w *Watch) fill(ctx context.Context) {
 		w.pool = append(w.pool, storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })...)
 	}
 	w.pool = slices.Delete(append(w.pool, swept...), 0, max(0, len(w.pool)+len(swept)-poolSize))
+	if len(w.pool) == 0 && err == nil {
+		w.pool = append(w.pool, 1) // of a store without users no gateway may show any
+	}
 }
 
 // some are users of the pool.
