@@ -34,9 +34,6 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 		return fmt.Errorf("the copy: %w", err)
 	}
 	defer to.Close()
-	if err := cluster.SaveSettings(ctx, to, settings.set); err != nil {
-		return fmt.Errorf("the copy: %w", err)
-	}
 	var expected int64
 	for _, s := range store.ShardsStatus() {
 		for _, r := range s.Buckets {
@@ -49,7 +46,9 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 	}
 	var report sqlstore.MoveReport
 	err = aloneShown(ctx, store, k, "copy", expected, c.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
-		report, err = store.CopyTo(ctx, to, cfg)
+		if report, err = store.CopyTo(ctx, to, cfg); err == nil { // the other store is none that has its own settings
+			err = cluster.SaveSettings(ctx, to, settings.set)
+		}
 		return err
 	})
 	if err != nil {

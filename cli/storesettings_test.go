@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"kith/storage/doctor"
@@ -47,4 +49,28 @@ func TestDoctorOnSettingsOfTheStore(t *testing.T) {
 	migrate("--friend-request-ttl=30d")
 	found, _ = diagnosed(t, store, "--friend-request-ttl=20d")
 	expect(t, found, doctor.Fail, "settings", "--friend-request-ttl 480h: this store says 720h", "leave the setting out")
+}
+
+// TestARefusedCopyLeavesTheOtherStore: a store that was named by mistake keeps its settings.
+func TestARefusedCopyLeavesTheOtherStore(t *testing.T) {
+	t.Parallel()
+	from, to := "sqlite:"+filepath.Join(t.TempDir(), "from.db"), "sqlite:"+filepath.Join(t.TempDir(), "to.db")
+	for store, most := range map[string]string{from: "7", to: "8"} {
+		if code, _, complaints := ran(t, "migrate", "--store", store, "--max-following", most); code != 0 {
+			t.Fatal(complaints)
+		}
+	}
+	edges := filepath.Join(t.TempDir(), "edges.txt")
+	if err := os.WriteFile(edges, []byte("1 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, complaints := ran(t, "import", edges, "--store", to); code != 0 {
+		t.Fatal(complaints)
+	}
+	if code, _, complaints := ran(t, "copy", "--store", from, to); code != 1 || !strings.Contains(complaints, "has users") {
+		t.Fatal(code, complaints)
+	}
+	if _, out, complaints := ran(t, "settings", "get", "max-following", "--store", to); !strings.HasPrefix(out, "max-following         8 ") {
+		t.Errorf("the setting is %s %s", out, complaints)
+	}
 }
