@@ -59,16 +59,16 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 		List: c.List, OnProgress: p.comparing, Logger: logger,
 	})
 	p.done()
+	if c.Repair && (err != nil || len(report.Repaired) > 0) { // a scan that is interrupted may be in the middle of a repair
+		if err := settings.forgetAll(context.WithoutCancel(ctx), store); err != nil {
+			logger.WarnContext(ctx, "the repairs are not reported to the gateways", "error", err)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%w; run the same command again to go on from there", err)
 	}
 	if err := c.report(k.Stdout, report); err != nil {
 		return err
-	}
-	if len(report.Repaired) > 0 {
-		if err := settings.forgetAll(ctx, store); err != nil {
-			logger.WarnContext(ctx, "the repairs are not reported to the gateways", "error", err)
-		}
 	}
 	if err := leftOver(report.Left(), c.Repair); err != nil {
 		return err

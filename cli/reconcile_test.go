@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
 
+	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -220,5 +223,26 @@ func TestScanProgress(t *testing.T) {
 	bar.done()
 	if !strings.Contains(out.String(), "25%") || !strings.Contains(out.String(), "comparing rows, 1,234 rows, 3 found, 12s left") {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// An interrupted scan may have repaired something: gateways forget what they know, as at the end.
+func TestAnInterruptedScanIsTold(t *testing.T) {
+	store, redisServer := halved(t), testenv.Redis(t)
+	client := redis.NewClient(&redis.Options{Addr: redisServer.Addr()})
+	t.Cleanup(func() { client.Close() })
+	told := client.PSubscribe(t.Context(), "*")
+	if _, err := told.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := reconciling(ctx, store, "full", "--repair", "--redis", "redis://"+redisServer.Addr()); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	waiting, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := told.ReceiveMessage(waiting); err != nil {
+		t.Errorf("nobody is told: %v", err)
 	}
 }
