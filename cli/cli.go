@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,7 +155,23 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		command.Bind(store)
 		command.BindTo(store, (*storage.Store)(nil))
 	}
-	return command.Run()
+	out := &output{Writer: command.Stdout}
+	if name != "serve" && name != "changes" && !strings.HasPrefix(name, "bench") { // they do not end with a report
+		command.Stdout = out
+	}
+	return cmp.Or(command.Run(), out.failed)
+}
+
+// output remembers why something could not be written: a report that is lost, as on a full disk, is a failure.
+type output struct {
+	io.Writer
+	failed error
+}
+
+func (o *output) Write(text []byte) (n int, err error) {
+	n, err = o.Writer.Write(text)
+	o.failed = cmp.Or(o.failed, err)
+	return n, err
 }
 
 // named adds to an error about a flag's value the environment variable that may hold the value

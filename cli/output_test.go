@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"net"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -25,6 +28,24 @@ func TestErrorsInPlainWords(t *testing.T) {
 	} {
 		if _, _, complaints := ran(t, args...); complaints != "kith: "+says+"\n" {
 			t.Errorf("kith %v says %s, not %s", args, complaints, says)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestALostReportIsAFailure: a script must not take what was not written for a success.
+func TestALostReportIsAFailure(t *testing.T) {
+	store := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	if code, _, complaints := ran(t, "migrate", "--store", store); code != 0 {
+		t.Fatal(complaints)
+	}
+	for _, args := range [][]string{{"shards", "status"}, {"shards", "status", "--output", "json"}, {"reconcile", "full"}, {"doctor", "--quiet"}, {"export", filepath.Join(t.TempDir(), "export")}} {
+		var complaints bytes.Buffer
+		if code := Run(t.Context(), append(args, "--store", store), fullDisk{}, &complaints); code != 1 || !strings.Contains(complaints.String(), "no space left on device") {
+			t.Errorf("kith %v ends with %d: %s", args, code, complaints.String())
 		}
 	}
 }
