@@ -198,6 +198,38 @@ func TestInterruptedInAChunk(t *testing.T) {
 	}
 }
 
+// restoring ends a context at the first records that are restored.
+type restoring struct {
+	*keeper
+	cancel func()
+	calls  int
+}
+
+func (r *restoring) Restore(ctx context.Context, rows storage.Restored) []storage.Result[bool] {
+	r.calls++
+	r.cancel()
+	return r.keeper.Restore(ctx, rows)
+}
+
+// Chunks of records are as long: with [Config.MaxLoad], one may take many minutes.
+func TestInterruptedInAChunkOfRecords(t *testing.T) {
+	var posts strings.Builder
+	posts.WriteString("author,post,key,created_at,edited_at,deleted,text,media\n")
+	for n := range addedAtOnce + 1 {
+		fmt.Fprintf(&posts, "1,%d,k%[1]d,50,,false,x,\n", n+1)
+	}
+	config := Config{Files: []string{file(t, "posts.csv", posts.String())}, Start: start}
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &restoring{newKeeper(), cancel, 0}
+	r.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "maya"}})
+	if _, err := Run(ctx, r, config); !errors.Is(err, ErrInterrupted) || r.calls != 1 {
+		t.Errorf("after %d calls: %v", r.calls, err)
+	}
+	if got := mustRun(t, r.keeper, config); got.Posts != addedAtOnce+1 {
+		t.Errorf("gone on with: %+v", got)
+	}
+}
+
 // Between two chunks nothing is half written, so nothing is written again.
 func TestInterruptedBetweenChunks(t *testing.T) {
 	path := file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")

@@ -243,8 +243,12 @@ func (im *run) callSize() (rows, calls int) {
 	return edgesAtOnce, callsAtOnce
 }
 
-// paced writes rows, and then pauses as [Config.MaxLoad] has it.
+// paced writes rows, and then pauses as [Config.MaxLoad] has it. It writes nothing once the import has been interrupted, if it can be
+// continued.
 func (im *run) paced(ctx context.Context, write func()) error {
+	if im.canStop() {
+		return errStopped
+	}
 	return im.pace.Do(ctx, func() error { write(); return nil })
 }
 
@@ -265,9 +269,6 @@ func (im *run) apply(
 			edges = append(edges, edge(to))
 		}
 		writing.Go(func() error {
-			if im.canStop() {
-				return errStopped
-			}
 			var results []storage.Result[storage.Applied]
 			if err := im.paced(ctx, func() { results = im.store.Apply(ctx, side, edges, rule) }); err != nil {
 				return err
