@@ -129,6 +129,19 @@ func TestAnInboxIsCapped(t *testing.T) {
 	}
 }
 
+// TestAClientThatLeaves: whose request ends while Redis is asked does not take the inboxes from all others.
+func TestAClientThatLeaves(t *testing.T) {
+	f := open(t, 0)
+	f.build(1, 2)
+	f.copy()
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	f.Page(ctx, f.Current(), 1, recent.Query{Authors: idset.Of([]storage.UserID{2}), After: storage.Place{CreatedAt: f.now + 1}, Limit: 1})
+	if f.Current() == nil {
+		t.Error("inboxes are not used any more")
+	}
+}
+
 // TestKeysWrittenForAPost: one for each fan that has an inbox, in any number of batches, and none for users who are
 // no longer active. The inboxes of these users have a time to live, and after it they are no fans.
 func TestKeysWrittenForAPost(t *testing.T) {

@@ -17,14 +17,16 @@ const spare = 10
 // Page is the page of a query, which has an After, for the user whom the query's authors are the followings of, without posts of hot
 // authors. It returns false if there is no inbox for these followings, or Redis does not answer.
 func (b *Boxes) Page(ctx context.Context, s *State, user storage.UserID, q recent.Query) (page recent.Page, ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, answers)
+	asking, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	_, active := b.Bounds()
-	got, err := read.EvalSha(ctx, b.Clock.Redis, []string{b.boxKey(user)},
+	got, err := read.EvalSha(asking, b.Clock.Redis, []string{b.boxKey(user)},
 		s.digest(q.Authors.IDs()), int64(q.After.CreatedAt), q.Limit+spare, active.Milliseconds(), renewEvery.Milliseconds()).StringSlice()
 	switch {
 	case err != nil:
-		b.fail(err)
+		if ctx.Err() == nil { // a client that leaves says nothing of Redis
+			b.fail(err)
+		}
 		return page, false
 	case len(got) == 0 || !s.epoch.Holds():
 		b.missed.Inc()
