@@ -2,6 +2,7 @@ package binlog_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -23,6 +25,48 @@ func (w *world) openReader(t testing.TB) []*binlog.Log {
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	return r.Logs()
+}
+
+// Whoever gives up while one server is away leaves no connections to the others.
+func TestGivingUpLeavesNoConnections(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
+	if err := openStore(t, dsns).Close(); err != nil {
+		t.Fatal(err)
+	}
+	watching, err := sql.Open("mysql", dsns[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { watching.Close() })
+	connected := func(is bool) {
+		t.Helper()
+		for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+			var n int
+			if err := watching.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.processlist WHERE db = ?", databaseOf(t, dsns[0])).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			if (n > 0) == is {
+				return
+			}
+			if time.Since(began) > 15*time.Second {
+				t.Fatalf("there are %d connections", n)
+			}
+		}
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := binlog.OpenReader(ctx, []string{dsns[0], "root@tcp(127.0.0.1:1)/kith"}, slog.New(slog.DiscardHandler))
+		ended <- err
+	}()
+	connected(true)
+	giveUp()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	connected(false)
 }
 
 func end(t testing.TB, l *binlog.Log) string {

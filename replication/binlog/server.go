@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -50,11 +51,21 @@ const (
 )
 
 // identify asks every DSN to which server it leads, until all have answered, and groups the
-// databases by server: many shards may share one server, also under different names.
-func (r *Replicator) identify(ctx context.Context) ([]*server, error) {
-	var servers []*server
+// databases by server: many shards may share one server, also under different names. There are none if the context ends first.
+func (r *Replicator) identify(ctx context.Context) (servers []*server, err error) {
+	var opened []*server
+	defer func() {
+		for _, s := range opened {
+			if !slices.Contains(servers, s) {
+				_ = s.db.Close()
+			}
+		}
+	}()
 	for i, dsn := range r.cfg.DSNs {
 		s, err := r.askUntilAnswered(ctx, i, strings.TrimSpace(dsn))
+		if s != nil {
+			opened = append(opened, s)
+		}
 		if err != nil || ctx.Err() != nil {
 			return nil, err
 		}
@@ -67,9 +78,6 @@ func (r *Replicator) identify(ctx context.Context) ([]*server, error) {
 			continue
 		}
 		known.databases = append(known.databases, s.databases...)
-		if err := s.db.Close(); err != nil {
-			return nil, err
-		}
 	}
 	return servers, nil
 }
