@@ -55,6 +55,9 @@ type Repairs struct {
 func (d Config) OpenRepairs(ctx context.Context, store Store) (*Repairs, error) {
 	hub := events.NewHub(nil)
 	c, close, err := d.connectPeers(ctx, store, hub)
+	if w := d.way(d.Redis != "", store.HasLog(), false); w.by == byBinlogs && !w.always {
+		close = attend(ctx, store) // a gateway that is alone follows no binlog
+	}
 	return &Repairs{hub, c, close}, err
 }
 
@@ -105,7 +108,7 @@ func (d Config) ForgetAll(ctx context.Context, store Store) error {
 		return c.ForgetAll(ctx)
 	}
 	if err == nil {
-		appear(ctx, store)
+		attend(ctx, store)()
 	}
 	return err
 }

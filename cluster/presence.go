@@ -66,11 +66,15 @@ func (r *presence) enter(ctx context.Context) (alone bool) {
 	return false
 }
 
-// appear lets the gateways know of this process for a moment. It returns once they do.
-func appear(ctx context.Context, leaser storage.Leaser) {
+// attend lets the gateways know of this process until end is called. It returns once they do.
+func attend(ctx context.Context, leaser storage.Leaser) (end func()) {
 	own := newPresence(leaser)
 	own.enter(ctx)
-	own.leave()
+	stop := InBackground(func(ctx context.Context) { own.watch(ctx, func(bool) {}) })
+	return func() {
+		stop()
+		own.leave()
+	}
 }
 
 // watch reports repeatedly whether there are other gateways, until the context is done. If the

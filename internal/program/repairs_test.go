@@ -1,0 +1,54 @@
+package program_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// TestALoneGatewayHearsOfRepairs: without a Redis, a gateway that is alone keeps what it has read, and follows no binlog. What a command
+// repairs, it reads again.
+func TestALoneGatewayHearsOfRepairs(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+	store := kithtest.Args("--store", "mysql:"+dsn, "--redundancy", "sync")
+	run := func(args ...string) {
+		t.Helper()
+		if end := kithtest.Run(t, kithtest.Args(args...), store); end.Code != 0 {
+			t.Fatalf("%v: %s", args, end.Stderr)
+		}
+	}
+	edges := filepath.Join(t.TempDir(), "edges.txt")
+	if err := os.WriteFile(edges, []byte("1 2\n3 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("import", edges)
+	run("reconcile", "incremental")
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "DELETE FROM follower WHERE from_user_id = 1"); err != nil {
+		t.Fatal(err)
+	}
+	g := kithtest.Start(t, store, kithtest.Args("--jwt-secret", secret))
+	followers := func() string {
+		return wholeAnswer(t, g, `{"query":"{ user(by: {id: 2}) { followers(first: 9) { nodes { id } } } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1")
+	}
+	g.Until(t, "answer from memory", func() bool {
+		text := followers()
+		if strings.Contains(text, `"id":"1"`) {
+			t.Fatal("nothing is wrong")
+		}
+		return strings.Contains(text, `"statements":0`)
+	})
+	run("reconcile", "incremental", "--repair")
+	g.Until(t, "show what is repaired", func() bool { return strings.Contains(followers(), `"id":"1"`) })
+}
