@@ -194,9 +194,11 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 			}
 		},
 	}).Run(ctx)
-	return cmp.Or(err, c.report(k.Stdout, report, listed),
-		reconcile.SaveStatus(context.WithoutCancel(ctx), store, metrics.Status(reconcile.ModeIncremental, time.Now())),
-		leftOver(report.Left(), c.Repair))
+	unsaved, status := error(nil), metrics.Status(reconcile.ModeIncremental, time.Now())
+	if err == nil || report.Left() > 0 || status.LostAt > 0 { // otherwise what the last run has left is still there
+		unsaved = reconcile.SaveStatus(context.WithoutCancel(ctx), store, status)
+	}
+	return cmp.Or(err, c.report(k.Stdout, report, listed), unsaved, leftOver(report.Left(), c.Repair))
 }
 
 func (c *ReconcileIncrementalCmd) report(out io.Writer, r reconcile.IncrementalReport, listed []reconcile.Finding) error {

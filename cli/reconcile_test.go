@@ -147,6 +147,26 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 	}
 }
 
+// A run that fails, as while a shard is away, has not looked: what the one before it has left is still told.
+func TestAFailedRunForgetsNoFindings(t *testing.T) {
+	store := halved(t)
+	if _, err := reconciling(t.Context(), store, "incremental", "--window=1ms"); err != nil {
+		t.Fatal(err)
+	}
+	lose(t, store, 7)
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	for _, ctx := range []context.Context{t.Context(), ended} {
+		if out, err := reconciling(ctx, store, "incremental", "--window=1ms"); err == nil {
+			t.Fatal(out)
+		}
+		list, err := reconcile.Statuses(t.Context(), store)
+		if err != nil || len(list) != 1 || list[0].Found[reconcile.Missing] != 1 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	}
+}
+
 // Without a checkpoint, a run sees nothing that was written before. Its report must say so,
 // otherwise a reader takes the run for one that found nothing.
 func TestAnIncrementalRunReportsThatItHasOnlyBegun(t *testing.T) {
