@@ -33,7 +33,8 @@ func TestOperationsOfOneDocumentAreDistinguished(t *testing.T) {
 			t.Errorf("round %d: A without variables is answered with %s", i, got.text)
 		}
 		for _, unknown := range []string{"", "C"} {
-			if got := s.ask(both, `{"n": 1}`, unknown); got.code(t) != "BAD_USER_INPUT" || got.Data != nil {
+			says := map[string]string{"": "send operationName", "C": `no operation \"C\"`}[unknown]
+			if got := s.ask(both, `{"n": 1}`, unknown); got.code(t) != "BAD_USER_INPUT" || got.Data != nil || !strings.Contains(got.text, says) {
 				t.Errorf("round %d: the operation %q is answered with %s", i, unknown, got.text)
 			}
 		}

@@ -210,7 +210,10 @@ func (s *server) Create(ctx context.Context, params *graphql.RawParams, parse do
 // choose finds the operation in its document, its variables and its cost.
 func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cost uint64, err error) {
 	if op.Operation = op.Doc.Operations.ForName(op.OperationName); op.Operation == nil {
-		return 0, apierr.InvalidQuery.Error("operation %s not found", op.OperationName)
+		if op.OperationName == "" {
+			return 0, apierr.InvalidQuery.Error("the query has several operations: send operationName, too")
+		}
+		return 0, apierr.InvalidQuery.Error("the query has no operation %q", op.OperationName)
 	}
 	if op.Variables, err = selections.Variables(s.whole, op.Operation, given); err != nil {
 		return 0, err

@@ -30,12 +30,15 @@ func parseEntity(v any, prefix selections.Prefix) (nodeID, error) {
 	representation, _ := v.(map[string]any)
 	shown, _ := representation["__typename"].(string)
 	typeName := prefix.Own(shown)
+	if shown == "" {
+		return nodeID{}, apierr.IDMalformed.Error("a representation has no __typename").In("representations")
+	}
 	handle, byHandle := representation["handle"].(string)
 	if typeName == "User" && byHandle && representation["id"] == nil {
 		return nodeID{typeName: typeName, handle: storage.FoldHandle(handle)}, nil
 	}
 	if representation["id"] == nil {
-		return nodeID{}, apierr.IDMalformed.Error("a representation of %q has no id", abridged(shown)).In("representations")
+		return nodeID{}, apierr.IDMalformed.Error("a representation of %q has no key: see the @key directives of its type", abridged(shown)).In("representations")
 	}
 	text, _ := graphql.UnmarshalID(representation["id"]) // a router may send a number
 	id, err := parseNodeID("representations", text)

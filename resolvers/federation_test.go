@@ -90,9 +90,12 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	for _, ofNobody := range []string{``, `id: null`, `handle: null`} {
 		answer := api.Ask(`{ _entities(representations: {__typename: "User", `+ofNobody+`}) { __typename } }`, nil)
 		answer.FailsAt("BAD_USER_INPUT", "_entities.0")
-		if !strings.Contains(answer.Errors[0].Message, "has no id") {
+		if !strings.Contains(answer.Errors[0].Message, "has no key") {
 			t.Error(answer.Errors)
 		}
+	}
+	if nameless := api.Ask(`{ _entities(representations: {id: 2}) { __typename } }`, nil); !strings.Contains(nameless.Errors[0].Message, "has no __typename") {
+		t.Error(nameless.Errors)
 	}
 	api.Ask(`{ _entities(representations: {__typename: "User", id: 2}) { ... on _Entity { ... on User { id } } } }`, nil).Is(`{"_entities": [{"id": "2"}]}`)
 	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)

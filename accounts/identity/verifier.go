@@ -272,10 +272,10 @@ var (
 	errExpired      = apierr.TokenExpired.Error("the token has expired")
 	errNotYet       = apierr.TokenInvalid.Error("the token is not valid yet")
 	errElsewhere    = apierr.TokenInvalid.Error("the token is from another issuer or for another audience")
-	errIncomplete   = apierr.TokenInvalid.Error("the token lacks a claim, or has one that cannot be read")
+	errIncomplete   = apierr.TokenInvalid.Error("the token lacks exp, or its exp, nbf or iat is no number of seconds")
 	errReplaced     = apierr.TokenRevoked.Error("the user has changed the password or signed out everywhere since the token was made")
 	errUnmapped     = apierr.Unreachable.Error("the user of the token cannot be looked up for now")
-	errUserless     = apierr.TokenInvalid.Error("the token names no user, and has no scope that is granted to its issuer")
+	errUserless     = apierr.TokenInvalid.Error("the token names no user by an id, and has no scope that is granted to its issuer")
 	errScopes       = apierr.TokenInvalid.Error("the token's scopes cannot be read")
 	explainedErrors = []struct{ of, as error }{
 		{jwt.ErrTokenMalformed, errMalformed},

@@ -141,6 +141,9 @@ func TestRefusedClaims(t *testing.T) {
 			if codeOf(err) != apierr.CodeUnauthenticated {
 				t.Errorf("%+v, %v", viewer, err)
 			}
+			if says := map[string]string{"no exp": "lacks exp", "nbf as text": "nbf", "sub a name": "by an id"}[name]; !strings.Contains(err.Error(), says) {
+				t.Errorf("the error does not say %q: %v", says, err)
+			}
 			viewer, err = v.Verify(t.Context(), hs256(t, changes...))
 			if ofProviders := changes[0] == "iss" || changes[0] == "aud"; ofProviders != (err == nil) {
 				t.Errorf("signed with the secret: %+v, %v", viewer, err)
