@@ -19,7 +19,7 @@ import (
 var (
 	ErrFields   = errors.New("want `from to [time]`")
 	errID       = errors.New("an id must be plain decimal digits without leading zeros")
-	ErrIDRange  = errors.New("an id must be between 1 and 9223372036854775807")
+	ErrIDRange  = errors.New("an id must be between 1 and 4611686018427387903")
 	errTime     = errors.New("a time must be Unix seconds or milliseconds, RFC 3339, or SQL's `2006-01-02 15:04:05`")
 	errTimeUnit = errors.New("a time must lie between 1970 and 9999; Unix times are in seconds or milliseconds")
 	errUnclear  = errors.New("a time without a fraction may be seconds after 2099 or milliseconds before 1978: write it as RFC 3339")

@@ -5518,7 +5518,7 @@ type NewerPosts {
 extend type User {
   "How many posts this user has published and not deleted; the same for every viewer."
   postCount: Int! @cacheControl(maxAge: 10)
-  "This user's posts, newest first. Null if this user and the viewer are in a block."
+  "This user's posts, newest first. Null if this user and the viewer are in a block, or if this user is locked to the viewer."
   posts(first: Int, after: String): PostConnection @cacheControl(maxAge: 5)
 
   "How many posts this user has favorited, also of authors who are hidden by now and posts that are gone; the same for every viewer."
@@ -5527,7 +5527,7 @@ extend type User {
   favoritesReceivedCount: Int! @cacheControl(maxAge: 5)
   """
   The posts that this user has favorited, the newest favorite first. Posts that are gone, or hidden from the
-  viewer, are left out. Null if this user and the viewer are in a block.
+  viewer, are left out. Null if this user and the viewer are in a block, or if this user is locked to the viewer.
   """
   favorites(first: Int, after: String): FavoriteConnection @cacheControl(maxAge: 5)
 }
@@ -6484,7 +6484,7 @@ type SuggestionEdge {
 `, BuiltIn: false},
 	{Name: "../schema/user.graphqls", Input: `"Somebody who follows, and is followed."
 type User implements Node {
-  "Positive decimal, at most 2^63−1, without leading zeros."
+  "Positive decimal, at most 2^62−1, without leading zeros."
   id: ID!
   "Unique name to type: ` + "`" + `[a-z0-9_]{1,30}` + "`" + `."
   handle: String!
