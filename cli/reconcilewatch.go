@@ -123,7 +123,11 @@ func asking(client *http.Client, at, host string, token func() (string, error)) 
 			return nil, err
 		}
 		defer answer.Body.Close()
-		return io.ReadAll(io.LimitReader(answer.Body, maxWatched))
+		text, err := io.ReadAll(io.LimitReader(answer.Body, maxWatched))
+		if err == nil && answer.StatusCode != http.StatusOK { // such as 401: it has another secret
+			err = fmt.Errorf("%s: %s", answer.Status, text[:min(len(text), 300)])
+		}
+		return text, err
 	}
 }
 

@@ -62,6 +62,14 @@ func TestAllGatewaysOfANameAreAsked(t *testing.T) {
 			}
 		}
 	}
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who is this?", http.StatusUnauthorized) }))
+	defer refusing.Close()
+	c.Gateways = []string{refusing.URL}
+	for _, ask := range gateways(t.Context()) {
+		if _, err := ask(t.Context(), reconcile.Question{Query: "{ x }"}); err == nil || err.Error() != "401 Unauthorized: who is this?\n" {
+			t.Errorf("a gateway that refuses the token: %v", err)
+		}
+	}
 	c.Gateways = []string{"https://gateways", "http://unknown", "http://[::1]:8080"}
 	want := []string{"http://[::1]:8080", "http://unknown:80", "https://gateways:443"}
 	if got := slices.Sorted(maps.Keys(gateways(t.Context()))); !slices.Equal(got, want) {

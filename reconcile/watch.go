@@ -57,6 +57,7 @@ type Watch struct {
 	WatchConfig
 	compared, differed *prometheus.CounterVec
 
+	away     map[string]bool // gateways that did not answer the last question
 	suspects []suspect
 	pool     []storage.UserID // who is asked about, the last poolSize: the newest at the end
 	sweep    storage.ShardQuery[storage.UserID]
@@ -87,6 +88,7 @@ func NewWatch(cfg WatchConfig) *Watch {
 	made := metrics.In(cfg.Metrics)
 	w := &Watch{
 		WatchConfig: cfg,
+		away:        map[string]bool{},
 		compared:    made.Counters("kith_audit_compared_total", "Parts of gateways' answers that were compared with the tables, by kind.", "kind"),
 		differed:    made.Counters("kith_audit_differed_total", "Of those, how many differed for longer than the window, by kind.", "kind"),
 	}
@@ -171,6 +173,7 @@ func (w *Watch) some(n int) []storage.UserID {
 // compare compares two answers, and suspects the elements that differ.
 func (w *Watch) compare(ctx context.Context, name string, ask Asker, q Question) {
 	answer, err := ask(ctx, q)
+	w.tell(ctx, name, err)
 	truth, failed := w.Tables(ctx, q)
 	if err == nil && failed == nil && bytes.Equal(answer, truth) && bytes.HasPrefix(truth, []byte(`{"data"`)) {
 		w.compared.WithLabelValues(q.Kind).Add(q.size(truth))
@@ -189,6 +192,18 @@ func (w *Watch) compare(ctx context.Context, name string, ask Asker, q Question)
 		one := suspect{question: q.element(i), name: name, ask: ask, answer: answers[i], truth: truths[i], since: time.Now()}
 		one.versions, one.due = w.versions(ctx, one.question), one.since.Add(min(time.Second, w.Window))
 		w.suspects = append(w.suspects, one)
+	}
+}
+
+// tell logs when a gateway stops or begins to answer.
+func (w *Watch) tell(ctx context.Context, name string, err error) {
+	switch away := w.away[name]; {
+	case err != nil && !away && ctx.Err() == nil:
+		w.away[name] = true
+		w.Logger.WarnContext(ctx, "reconcile: a gateway does not answer: asking again", "gateway", name, "error", err)
+	case err == nil && away:
+		delete(w.away, name)
+		w.Logger.InfoContext(ctx, "reconcile: the gateway answers again", "gateway", name)
 	}
 }
 
