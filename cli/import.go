@@ -100,9 +100,9 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 	}
 	switch failed := err != nil && !errors.As(err, new(malformed)); {
 	case served.Made() && failed:
-		err = fmt.Errorf("%w; there was no store, and %s was made", err, settings.StoreName())
+		err = fmt.Errorf("%w; there was no store, and %s was made", err, settings.StoreName(served.Shards()))
 	case served.Made():
-		fmt.Fprintf(k.Stderr, "there was no store: %s was made\n", settings.StoreName())
+		fmt.Fprintf(k.Stderr, "there was no store: %s was made\n", settings.StoreName(served.Shards()))
 	}
 	if failed := settings.forgetAll(context.WithoutCancel(ctx), served); failed != nil {
 		if errors.As(err, new(malformed)) { // the exit code is that of the failure

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -20,6 +22,9 @@ func CheckAddress(addr string) error {
 	}
 	if port == "" {
 		return fmt.Errorf("address %s: the port is missing; 0 is any free one", addr)
+	}
+	if n, err := strconv.Atoi(port); err == nil && n > math.MaxUint16 {
+		return fmt.Errorf("address %s: a port is at most %d", addr, math.MaxUint16)
 	}
 	return nil
 }

@@ -99,12 +99,11 @@ func (h sampled) WithGroup(name string) slog.Handler {
 	return sampled{h.Handler.WithGroup(name), h.sample}
 }
 
-// StoreName names the store, without credentials, for terminals.
-func (s *Settings) StoreName() string {
+// StoreName names a store of so many shards, those that were added included, without credentials, for terminals.
+func (s *Settings) StoreName(shards int) string {
 	scheme, rest, _ := strings.Cut(s.Store, ":")
-	shards := strings.Split(rest, ";")
-	if scheme == "sqlite" && len(shards) == 1 {
+	if scheme == "sqlite" && shards == 1 {
 		return "the graph in " + printable(rest)
 	}
-	return fmt.Sprintf("the graph on %d %s shard(s)", len(shards), scheme)
+	return fmt.Sprintf("the graph on %d %s shard(s)", shards, scheme)
 }

@@ -78,7 +78,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	addProcessors()
 	documents, err := c.trustedDocuments()
 	if err != nil {
-		return err
+		return unusable{err}
 	}
 	who, err := c.Settings.Open(ctx, logger)
 	if err != nil {
@@ -141,6 +141,9 @@ func (c *ServeCmd) check() (err error) {
 	if c.Trusted == "" && c.OnlyTrusted != string(documents.TrustAll) {
 		return Misset("only-trusted", errors.New("it needs --trusted-documents"))
 	}
+	if c.Pages == "app" && !c.servesApp() {
+		return Misset("pages", errors.New("the app needs the whole schema: leave out --without and --type-prefix"))
+	}
 	if err := cmp.Or(Misset("addr", CheckAddress(c.Addr)), checkAdminAddr(c.AdminAddr)); err != nil {
 		return err
 	}
@@ -185,7 +188,7 @@ func (c *ServeCmd) announce(out io.Writer, addr net.Addr, admin net.Listener, se
 	if !web.HasGraphiQL(web.Assets()) {
 		page = "query page; `make web` builds GraphiQL"
 	}
-	fmt.Fprintf(out, "kith serves %s\n", settings.StoreName())
+	fmt.Fprintf(out, "kith serves %s\n", settings.StoreName(p.store.Shards()))
 	var lines [][2]string
 	if c.serves("graphiql") {
 		lines = append(lines, [2]string{base + "/", page})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -229,8 +230,11 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 		report, err = store.Move(ctx, plan, cfg)
 		return err
 	})
-	if err != nil {
+	if err != nil && slices.Contains(store.Moves(), plan) {
 		return fmt.Errorf("%w; kith shards resume goes on from there", err)
+	}
+	if err != nil {
+		return err
 	}
 	if f.JSON() {
 		return WriteJSON(k.Stdout, report)

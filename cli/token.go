@@ -65,7 +65,7 @@ func openIssuer(ctx context.Context, flags identity.SecretFlags, ttl time.Durati
 	}
 	if who.MadeSecret || who.Issuer == nil {
 		who.Close()
-		return nil, unusable{Misset("jwt-secret", errors.New("the secret of the gateways is missing: set it, or --jwt-secret-file (kith token: or --demo)"))}
+		return nil, unusable{Misset("jwt-secret", errors.New("the secret of the gateways is missing: set it, or --jwt-secret-file; kith token also takes --demo"))}
 	}
 	return who, nil
 }

@@ -85,6 +85,9 @@ func TestShardsAreAdded(t *testing.T) {
 		t.Errorf("the same shard again, with buckets, says %q", out)
 	}
 	run(0, "reconcile", "full", "--max-load", "1")
+	if out := kithtest.Start(t, kithtest.Args("--store", "sqlite:"+first)).Stdout(); !strings.HasPrefix(out, "kith serves the graph on 2 sqlite shard(s)") {
+		t.Errorf("a gateway says %q", out)
+	}
 
 	for say, args := range map[string][]string{
 		"there is no shard 7":              {"shards", "move", "--from", "0", "--to", "7", "--buckets", "3"},
@@ -101,6 +104,8 @@ func TestShardsAreAdded(t *testing.T) {
 		}
 		if end := run(code, args...); !strings.Contains(end.Stderr, say) {
 			t.Errorf("kith %v says %q, want %q", args, end.Stderr, say)
+		} else if strings.Contains(end.Stderr, "resume") {
+			t.Errorf("kith %v says %q, but nothing has begun", args, end.Stderr)
 		}
 	}
 }
