@@ -70,6 +70,9 @@ func (r *splitter) readRecords(c *chunk) error {
 		var line int64
 		if bad != nil {
 			line, err = records.line+int64(bad.StartLine), bad.Err
+			if bad.Line > bad.StartLine {
+				err = fmt.Errorf("%w: the quote takes the lines up to %d, which are left out", err, records.line+int64(bad.Line))
+			}
 		} else {
 			first, _ := records.csv.FieldPos(0)
 			line = records.line + int64(first)

@@ -79,6 +79,16 @@ func TestUsersFile(t *testing.T) {
 	}
 }
 
+// A quote that does not end takes the lines behind it along. The report says up to where: nothing else tells that they are missing.
+func TestAQuoteThatDoesNotEnd(t *testing.T) {
+	users := file(t, "users.csv", "id,handle,name\n1,ada,Ada\n2,grace,\"Grace\n3,alan,Alan\n4,joan,Joan\n")
+	var problem Problem
+	got := mustRun(t, newKeeper(), Config{Files: []string{users}, Problems: 1, OnProblem: func(p Problem) { problem = p }})
+	if got.Malformed != 1 || got.UsersMade != 1 || problem.Line != 3 || !strings.Contains(problem.Reason.Error(), "the lines up to 5, which are left out") {
+		t.Errorf("%+v: %+v", bare(got), problem)
+	}
+}
+
 func TestSniff(t *testing.T) {
 	tests := []struct {
 		name, text string
