@@ -89,4 +89,9 @@ func TestAFolderIsFollowed(t *testing.T) {
 	if !has("a") {
 		t.Error("a folder that is gone takes the documents along")
 	}
+	reloaded := log.count("reloaded")
+	if err := os.Rename(string(at)+" is gone", string(at)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is said that the folder is back", func() bool { return log.count("reloaded") > reloaded })
 }

@@ -174,6 +174,7 @@ func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slo
 			logger.Warn("cannot read the trusted documents: keeping the previous ones", "error", err)
 		case err == nil:
 			d.failed.Store(nil)
+			changed = changed || before != nil // that what was wrong is undone is said, too
 		}
 		if changed {
 			logger.Info("trusted documents reloaded", "documents", d.Len())
