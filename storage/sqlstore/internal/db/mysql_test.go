@@ -2,9 +2,13 @@ package db
 
 import (
 	"database/sql"
+	"errors"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
+
 	"kith/internal/testenv"
+	"kith/storage"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -45,5 +49,14 @@ func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 	}
 	if isLocked() {
 		t.Error("the lock is not released")
+	}
+}
+
+// TestADatabaseThatIsRestoredIsUnavailable: until its dump is in, the database is not there, or lacks tables.
+func TestADatabaseThatIsRestoredIsUnavailable(t *testing.T) {
+	for _, number := range []uint16{1049, 1146} {
+		if err := mysqlDialect.StorageError(t.Context(), &mysql.MySQLError{Number: number}); !errors.Is(err, storage.ErrUnavailable) {
+			t.Error(err)
+		}
 	}
 }
