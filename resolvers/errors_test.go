@@ -323,7 +323,7 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 		`mutation { publishPost(text: "x", clientKey: "k", media: [{name: "\u200b", url: "https://x", kind: IMAGE}]) { post { id } } }`: {"TEXT_INVISIBLE", "media"},
 		`mutation { publishPost(text: "x", clientKey: " ") { post { id } } }`:                                                           {"INVALID_VALUE", "clientKey"},
 		`mutation { favorite(postId: "x") { changed } }`:                                                                                {"ID_MALFORMED", "postId"},
-		`mutation { favorite(postId: "post_1_9") { changed } }`:                                                                         {"POST_NOT_FOUND", ""},
+		`mutation { favorite(postId: "post_1_9") { changed } }`:                                                                         {"POST_NOT_FOUND", "postId"},
 		`mutation { deleteComment(commentId: "x") { changed } }`:                                                                        {"ID_MALFORMED", "commentId"},
 		`{ nothing }`: {"INVALID_QUERY", ""},
 	} {

@@ -63,7 +63,7 @@ func (r mutations) ReportPost(ctx context.Context, id, reason string) (*model.Re
 			return err
 		}
 		if len(visiblePosts(ctx, a, ids)) == 0 {
-			return errNoPost.In("postId")
+			return errNoPost
 		}
 		return nil
 	})

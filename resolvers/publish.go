@@ -209,7 +209,7 @@ func (r *Resolver) actorAndPost(ctx context.Context, text string, objects int, m
 	return viewer, id.post(), allOf(append(more, err))
 }
 
-var errNoPost = apierr.PostNotFound.Error("there is no such post")
+var errNoPost = apierr.PostNotFound.Error("there is no such post").In("postId")
 
 // noPost says that there is no such post for the viewer, and notices why, if somebody asks.
 func noPost(ctx context.Context, post storage.PostID) error {
@@ -223,7 +223,7 @@ func noPost(ctx context.Context, post storage.PostID) error {
 func postError(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrForbidden):
-		return apierr.NotYours.Error("this post is another user's")
+		return apierr.NotYours.Error("this post is another user's").In("postId")
 	case errors.Is(err, storage.ErrPostUnknown):
 		return errNoPost
 	}

@@ -6469,7 +6469,7 @@ enum SuggestionReason {
 type SuggestionEdge {
   cursor: String!
   node: User @semanticNonNull
-  "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, how many follow a popular user, or a share of the votes in the order BEST."
+  "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, how many follow a popular user, or in the order BEST weighed votes, below 4, and 10 more for recent posts."
   score: Float!
   "How many of the user's followings follow this one."
   sharedCount: Int!
