@@ -112,6 +112,7 @@ func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
 		}
 		return users, err
 	})
+	defer storage.Wait(ctx)()
 	select {
 	case r := <-read:
 		if r.Err != nil {
