@@ -191,7 +191,7 @@ func handleTaken(handle string) error {
 // CheckIdentity checks both texts of an identity.
 func CheckIdentity(who storage.Identity) error {
 	check := func(argument, text string) error {
-		if storage.ValidIdentityText(text) {
+		if (storage.Identity{Issuer: text, Subject: text}).Valid() {
 			return nil
 		}
 		return apierr.IdentityMalformed.Error("%s has 1 to %d bytes, and no control characters", argument, storage.MaxIdentityText).In(argument)

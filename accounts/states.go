@@ -66,7 +66,7 @@ func notSuspended(is storage.UserStanding, now time.Time) error {
 func (s *States) Standing(ctx context.Context, user storage.UserID) (storage.UserStanding, error) {
 	is, err := standingOf(ctx, s.Store, user)
 	if is.Until <= storage.MicrosOf(s.Now()) {
-		is.Suspension = storage.Suspension{}
+		is = storage.UserStanding{State: is.State}
 	}
 	return is, err
 }

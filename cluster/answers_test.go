@@ -36,7 +36,7 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 		"favorite":   storage.EdgeLookups[storage.Favorites].Read(ctx, r, favorite...),
 		"favorites":  storage.FavoritePageLookups.Read(ctx, r, storage.FavoritesQuery{User: viewer, Limit: 3}),
 		"posts":      storage.PostPageLookups.Read(ctx, r, storage.PostsQuery{Author: other, Limit: 3}),
-		"last posts": storage.LastPostLookups.Read(ctx, r, storage.LastPostsOf([]storage.UserID{viewer, other}, 1<<60)...),
+		"last posts": storage.LastPostLookups.Read(ctx, r, storage.LastQuery{UpTo: 1 << 60}.Of([]storage.UserID{viewer, other})...),
 		"blocked":    storage.PageLookups[storage.Forward].Read(ctx, r, storage.PageQuery{Owner: viewer, Type: storage.Blocking, Limit: 3}),
 	}
 	if storage.PostLookups.Read(ctx, r, post)[0].Found { // others are not asked about

@@ -208,7 +208,11 @@ func (c *Caches) arrived(ctx context.Context, required bool, rows []storage.Row)
 		return
 	}
 	if c.redis != nil {
-		c.redis.Changed(ctx, storage.ChangedRows(rows...).Users)
+		var change storage.Change
+		for _, r := range rows {
+			change.AddRow(r.Side, r.Edge)
+		}
+		c.redis.Changed(ctx, change.Users)
 	}
 	c.local.RequireRows(rows)
 }

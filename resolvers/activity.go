@@ -108,7 +108,7 @@ func (r *Resolver) activity(ctx context.Context, viewer storage.UserID, part act
 // unseen counts what is new since the viewer last looked, of the kinds of a part.
 func (r *Resolver) unseen(ctx context.Context, viewer storage.UserID, part activityPart) (*model.UnseenActivity, error) {
 	part.mark = social.ActivityMark{}
-	seen, err := r.seen(ctx, storage.Seen{User: viewer, Of: storage.ActivitySeen})
+	seen, err := r.seen(ctx, storage.Seen{User: viewer, Activity: true})
 	if err != nil {
 		return nil, err
 	}
@@ -206,6 +206,6 @@ func (r mutations) MarkActivitySeen(ctx context.Context, upTo string) (*model.Ac
 		if err != nil {
 			return false, err
 		}
-		return r.Writes.See(ctx, storage.Seen{User: viewer, Of: storage.ActivitySeen}, min(mark.At, storage.MicrosOf(r.Relations.Now())))
+		return r.Writes.See(ctx, storage.Seen{User: viewer, Activity: true}, min(mark.At, storage.MicrosOf(r.Relations.Now())))
 	})
 }

@@ -25,6 +25,8 @@ import (
 const (
 	// linesAPart is how many lines are worked on together.
 	linesAPart = 50
+	// maxImportParts is how many parts an import may have.
+	maxImportParts = 100
 	// importsKept is how long an import is there.
 	importsKept = 7 * 24 * time.Hour
 	// importAgain is after how long a part is tried again of which something could not be reached.
@@ -114,8 +116,8 @@ func partsOf(kind social.AccountsKind, file string) (parts []storage.ImportPart,
 			end()
 			lists[line.List] = true
 		}
-		if len(parts) == storage.MaxImportParts {
-			return nil, apierr.TooLong.Error("the file names more than %d users, or very many lists", linesAPart*storage.MaxImportParts).In("file")
+		if len(parts) == maxImportParts {
+			return nil, apierr.TooLong.Error("the file names more than %d users, or very many lists", linesAPart*maxImportParts).In("file")
 		}
 		line.Handle, line.List = abridged(line.Handle), line.List[:min(len(line.List), 8*storage.MaxListName)]
 		lines = append(lines, line)

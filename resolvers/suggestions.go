@@ -111,7 +111,7 @@ func (r *Resolver) active(ctx context.Context, users []storage.UserID) []bool {
 	i := -1
 	today := r.Relations.Now().Truncate(24 * time.Hour)
 	since, upTo := storage.MicrosOf(today.Add(-activeFor)), storage.MicrosOf(today.Add(24*time.Hour)) // for a day, all requests ask for the same
-	return storage.Each(storage.LastPostLookups.Read(ctx, loaders.For(ctx).Reader(), storage.LastPostsOf(users, upTo)...), func(last storage.Result[storage.Micros]) bool {
+	return storage.Each(storage.LastPostLookups.Read(ctx, loaders.For(ctx).Reader(), storage.LastQuery{UpTo: upTo}.Of(users)...), func(last storage.Result[storage.Micros]) bool {
 		i++
 		return open[i] && last.Found && last.Value >= since
 	})

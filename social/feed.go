@@ -437,7 +437,7 @@ func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []s
 		return nil, nil
 	}
 	w.Left.take(len(authors))
-	for i, r := range storage.LastPostLookups.Read(ctx, w.store, storage.LastPostsOf(authors, upTo)...) {
+	for i, r := range storage.LastPostLookups.Read(ctx, w.store, storage.LastQuery{UpTo: upTo}.Of(authors)...) {
 		if r.Err != nil {
 			return nil, r.Err
 		}

@@ -116,10 +116,10 @@ func (b *Bundle) with(l asked) *Bundle {
 }
 
 // asked is what the bundle asks for.
-func (b *Bundle) asked() (asked []AskedKind) {
+func (b *Bundle) asked() (asked []Read) {
 	for _, l := range b.lookups {
 		if l.keys() > 0 {
-			asked = append(asked, AskedKind{kinds[l.kind].name, l.keys()})
+			asked = append(asked, Read{Lookup: kinds[l.kind].name, Keys: l.keys()})
 		}
 	}
 	return asked

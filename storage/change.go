@@ -47,8 +47,6 @@ const (
 	Beside                       // something beside rows of edges: a mark, or a relation's detail
 	Standing                     // it was deactivated, has come back, is being deleted, or has another password
 	Missed                       // anything, some time ago: caches may have kept what is old, also of its lists and posts
-
-	Everything = Leaving | Entering | Whole | Standing
 )
 
 // Has reports whether one of some aspects is among them.
@@ -71,15 +69,7 @@ const (
 	PostCommented                 // a comment can be read
 )
 
-// ChangedRows is a change of rows, after which the counts of their owners are not known.
-func ChangedRows(rows ...Row) (c Change) {
-	for _, r := range rows {
-		c.AddRow(r.Side, r.Edge)
-	}
-	return c
-}
-
-// AddRow adds the row of an edge on a side.
+// AddRow adds the row of an edge on a side, after which the counts of its owner are not known.
 func (c *Change) AddRow(side Side, e Edge) {
 	c.Rows = append(c.Rows, Row{Side: side, Edge: e})
 	what := Aspects(0)
@@ -107,6 +97,9 @@ func (c *Change) AddUser(id UserID, what Aspects) { c.user(id).What |= what }
 
 // AddProfile adds a user of whom anything may have changed.
 func (c *Change) AddProfile(id UserID) { c.AddUser(id, Leaving|Entering|Whole) }
+
+// AddStanding adds a user whose state or suspension has changed, and with it anything else.
+func (c *Change) AddStanding(id UserID) { c.AddUser(id, Leaving|Entering|Whole|Standing) }
 
 // AddPost adds what has happened to a post.
 func (c *Change) AddPost(news PostNews, post PostAt) {

@@ -12,10 +12,6 @@ var (
 	// ErrCopied: the store has been copied to another one, and takes no writes any more. It comes with [ErrUnavailable].
 	ErrCopied = errors.New("the store has been copied to another one, which is to be used")
 
-	// ErrInDoubt: no answer to a commit came. The rows may be there, may not be, or may
-	// appear soon. It comes with another error that says why.
-	ErrInDoubt = errors.New("commit in doubt")
-
 	// ErrHandleTaken: the handle belongs to another user.
 	ErrHandleTaken = errors.New("handle is taken")
 

@@ -23,11 +23,10 @@ const MaxIdentities = 32
 // Valid reports whether the identity may be stored. It must not contain control characters, so that
 // files can hold every identity.
 func (i Identity) Valid() bool {
-	return ValidIdentityText(i.Issuer) && ValidIdentityText(i.Subject)
+	return isIdentityText(i.Issuer) && isIdentityText(i.Subject)
 }
 
-// ValidIdentityText reports whether a text may be the issuer or the subject of an identity.
-func ValidIdentityText(text string) bool {
+func isIdentityText(text string) bool {
 	return text != "" && len(text) <= MaxIdentityText && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 

@@ -5,12 +5,8 @@ import (
 	"context"
 )
 
-const (
-	// MaxImports is how many imports of accounts a user may have at a time.
-	MaxImports = 5
-	// MaxImportParts is how many parts one of them may have.
-	MaxImportParts = 100
-)
+// MaxImports is how many imports of accounts a user may have at a time.
+const MaxImports = 5
 
 // ImportID names an import of accounts: Number is the time at which it was created, or later if its owner has created two at once.
 type ImportID struct {

@@ -21,11 +21,7 @@ const (
 	// Forever is the Until of a suspension without an end: the end of the year 9999.
 	Forever Micros = 253_402_300_800e6 - 1
 
-	// ReportedFor is for how long a user cannot report the same again.
-	ReportedFor Micros = 30 * 86_400e6
-
-	MaxReasonLength = 500                   // characters
-	MaxOperatorText = 2*MaxIdentityText + 1 // bytes: an issuer, a blank and a subject
+	MaxReasonLength = 500 // characters
 )
 
 // ModerationEntry is what an operator has done to a user, or to a post or a comment of one, or what a user has reported. Owner and At are its key.
@@ -34,7 +30,7 @@ type ModerationEntry struct {
 	At     Micros
 	User   UserID // who is suspended, reinstated or reported, or has written the post or the comment
 	Action ModerationAction
-	By     string // who has done it: 1 to MaxOperatorText bytes; of a report, Owner
+	By     string // who has done it: an issuer, a blank and a subject; of a report, Owner
 	Reason string // 1 to MaxReasonLength characters
 	Until  Micros // of Suspended; otherwise 0
 	Number int64  // of the post or the comment; otherwise 0
@@ -42,12 +38,6 @@ type ModerationEntry struct {
 
 // Place is where the entry is in the log, which runs newest first: At and Owner.
 func (e ModerationEntry) Place() Place { return Place{e.At, int64(e.Owner)} }
-
-// Suspension is until when a user is suspended, and why. One whose time is over counts as none.
-type Suspension struct {
-	Until  Micros // 0: there is none
-	Reason string
-}
 
 // ModerationQuery asks for a range of the moderation log, newest first.
 type ModerationQuery struct {

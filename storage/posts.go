@@ -214,9 +214,9 @@ type LastQuery struct {
 	UpTo   Micros
 }
 
-// LastPostsOf asks for those of authors.
-func LastPostsOf(authors []UserID, upTo Micros) []LastQuery {
-	return Each(authors, func(id UserID) LastQuery { return LastQuery{id, upTo} })
+// Of asks for the same of authors.
+func (q LastQuery) Of(authors []UserID) []LastQuery {
+	return Each(authors, func(id UserID) LastQuery { return LastQuery{id, q.UpTo} })
 }
 
 // A PostRow is a post as a store keeps it, with the key of its author's client. A deleted post keeps

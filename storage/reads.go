@@ -32,15 +32,9 @@ type ReadLog struct {
 
 // ReadBundle is a bundle that was asked for.
 type ReadBundle struct {
-	Asked         []AskedKind
+	Asked         []Read    // of each kind, the Lookup and how many Keys
 	Began, Ended  time.Time // Ended is zero as long as it is being read
 	Memory, Redis int       // keys that were answered from the gateway's memory, and from Redis
-}
-
-// AskedKind is how many keys of a kind are asked for.
-type AskedKind struct {
-	Kind string // as in the look-ups of statements: "users", "edges.following"
-	Keys int
 }
 
 // A Read is a statement that has ended. It has neither the text nor its arguments.
@@ -222,22 +216,18 @@ func OutagesOf(ctx context.Context) *Outages {
 	return o
 }
 
-// Waiter is told when its request waits for a server, and when it has got what it waited for: goOn returns when it may go on.
-type Waiter interface {
-	Wait(context.Context) (goOn func())
-}
+type waitKey struct{}
 
-type waiterKey struct{}
-
-// WithWaiter returns the context of a request whose waiter is told.
-func WithWaiter(ctx context.Context, w Waiter) context.Context {
-	return context.WithValue(ctx, waiterKey{}, w)
+// WithWait returns the context of a request. wait is called when it waits for a server, and goOn when it has got what it waited for:
+// goOn returns when it may go on.
+func WithWait(ctx context.Context, wait func(context.Context) (goOn func())) context.Context {
+	return context.WithValue(ctx, waitKey{}, wait)
 }
 
 // Wait says that the request of a context waits for a server, until goOn is called.
 func Wait(ctx context.Context) (goOn func()) {
-	if w, ok := ctx.Value(waiterKey{}).(Waiter); ok {
-		return w.Wait(ctx)
+	if wait, ok := ctx.Value(waitKey{}).(func(context.Context) (goOn func())); ok {
+		return wait(ctx)
 	}
 	return func() {}
 }

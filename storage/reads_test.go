@@ -36,7 +36,7 @@ func TestReadsAreLogged(t *testing.T) {
 		t.Fatalf("%+v", log)
 	}
 	if b := log.Bundles[0]; b.Memory != 1 || b.Redis != 2 || b.Ended.Before(b.Began) || len(b.Asked) != 2 ||
-		b.Asked[0] != (storage.AskedKind{Kind: "users", Keys: 2}) || b.Asked[1] != (storage.AskedKind{Kind: "edges.follower", Keys: 1}) {
+		b.Asked[0] != (storage.Read{Lookup: "users", Keys: 2}) || b.Asked[1] != (storage.Read{Lookup: "edges.follower", Keys: 1}) {
 		t.Errorf("%+v", b)
 	}
 	if first, second := log.Statements[0], log.Statements[1]; first.Bundle != -1 || second.Bundle != 0 || second.Shard != 3 || second.Err != failed || second.Ended.IsZero() {

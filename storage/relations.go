@@ -84,19 +84,12 @@ type PopularUser struct {
 // SeenLookups reads the times of the newest that users have seen of something; 0 if there is none. Everything is Found. No cache keeps it.
 var SeenLookups = newLookupKind[Seen, Micros]("seen", nil)
 
-// Seen is something of which a user is told what is new. Stores keep the numbers.
+// Seen is something of which a user is told what is new: posts of the home feed, or its activity, which is what others have done that
+// concerns the user.
 type Seen struct {
-	User UserID
-	Of   SeenKind
+	User     UserID
+	Activity bool
 }
-
-// SeenKind is what is seen.
-type SeenKind uint8
-
-const (
-	FeedSeen     SeenKind = iota // posts of the home feed
-	ActivitySeen                 // what others have done that concerns the user
-)
 
 // AnnotationKind is a kind of rows beside edges. Each row has the key of two users, and belongs to
 // From.

@@ -30,59 +30,41 @@ func EvenBuckets(shard, shards int) BucketRange {
 	return BucketRange{shard * Buckets / shards, (shard+1)*Buckets/shards - 1}
 }
 
-// BucketState is what the owner of a bucket does with it.
-type BucketState uint8
-
-const (
-	BucketOwned   BucketState = iota // reads and writes it
-	BucketLeaving                    // the same, and notes what it writes: the bucket is being copied to another shard
-	BucketClosed                     // only reads it: the bucket is about to be another shard's
-	BucketCopied                     // only reads it: the whole store has been copied to another one, which is written to instead
-)
-
 // An Assignment says which shard owns each bucket. It does not change.
 type Assignment struct {
-	epochs []int64 // of the shards
+	Epochs []int64 // of the shards
 	owner  [Buckets]uint16
-	state  [Buckets]BucketState
+	state  [Buckets]uint8
 }
 
-// NewAssignment begins an assignment for shards that are at some epochs: the first one has
-// everything.
-func NewAssignment(epochs []int64) *Assignment { return &Assignment{epochs: epochs} }
-
-// Assign gives buckets to a shard, while the assignment is being made.
-func (a *Assignment) Assign(r BucketRange, shard int, state BucketState) {
+// Assign gives buckets to a shard, while the assignment is being made: before, the first one has everything. The state is what the
+// engine keeps of a bucket that is moving; 0: it is not.
+func (a *Assignment) Assign(r BucketRange, shard int, state uint8) {
 	for b := r.First; b <= r.Last; b++ {
 		a.owner[b], a.state[b] = uint16(shard), state
 	}
 }
 
 // Shards is the number of shards. Some may own nothing.
-func (a *Assignment) Shards() int { return len(a.epochs) }
+func (a *Assignment) Shards() int { return len(a.Epochs) }
 
 // Epoch is the epoch of a shard to which the assignment belongs. It rises whenever the buckets of
 // the shard change. It is 0, which no shard has, if the shard no longer exists.
 func (a *Assignment) Epoch(shard int) int64 {
-	if shard >= len(a.epochs) {
+	if shard >= len(a.Epochs) {
 		return 0
 	}
-	return a.epochs[shard]
+	return a.Epochs[shard]
 }
 
 // Owner returns the shard that owns a bucket, and in which state.
-func (a *Assignment) Owner(bucket int) (shard int, state BucketState) {
+func (a *Assignment) Owner(bucket int) (shard int, state uint8) {
 	return int(a.owner[bucket]), a.state[bucket]
 }
 
 // Moving reports whether a bucket is moving to another shard.
 func (a *Assignment) Moving() bool {
-	for _, s := range a.state {
-		if s != BucketOwned {
-			return true
-		}
-	}
-	return false
+	return a.state != [Buckets]uint8{}
 }
 
 // A ShardMap is the present [Assignment] of a store.
@@ -90,9 +72,9 @@ type ShardMap struct{ now atomic.Pointer[Assignment] }
 
 // NewShardMap is the map of a store that has been laid out for a number of shards, 1 … Buckets.
 func NewShardMap(shards int) *ShardMap {
-	m, a := &ShardMap{}, NewAssignment(make([]int64, shards))
+	m, a := &ShardMap{}, &Assignment{Epochs: make([]int64, shards)}
 	for i := range shards {
-		a.Assign(EvenBuckets(i, shards), i, BucketOwned)
+		a.Assign(EvenBuckets(i, shards), i, 0)
 	}
 	m.Set(a)
 	return m
@@ -110,7 +92,7 @@ func (m *ShardMap) Shards() int { return m.Now().Shards() }
 // Of returns the shard that owns a user.
 func (m *ShardMap) Of(id UserID) int {
 	now := m.Now()
-	if len(now.epochs) == 1 {
+	if len(now.Epochs) == 1 {
 		return 0
 	}
 	return int(now.owner[BucketOf(id)])

@@ -23,7 +23,7 @@ type StatePosition struct {
 type StateChange struct {
 	StatePosition
 	State          UserState
-	SuspendedUntil Micros // [Suspension.Until]
+	SuspendedUntil Micros // [UserStanding.Until]
 	PasswordAt     Micros // [Password.ChangedAt]
 }
 
@@ -39,10 +39,11 @@ var (
 	StateChangeLookups = newLookupKind[ShardQuery[StatePosition], []StateChange]("states.changes", nil)
 )
 
-// UserStanding is the state of a user, and its last suspension, unless it has been reinstated since.
+// UserStanding is the state of a user, and its last suspension, unless it has been reinstated since. One whose time is over counts as none.
 type UserStanding struct {
-	State UserState
-	Suspension
+	State  UserState
+	Until  Micros // of the suspension; 0: there is none
+	Reason string
 }
 
 // StateStore keeps the states of users, on their own shards, and what operators do, in a log to which entries are only added.
@@ -84,7 +85,7 @@ type StateStore interface {
 	// change of the user has the At that was given: the log may be ahead of the clock.
 	// Nothing changes if the user is suspended until the same time or, to be reinstated, is not suspended at At, and if there is no such
 	// post or comment. A suspension leaves the [UserState] as it is, raises the user's version, and is among [StateChangeLookups].
-	// A report changes nothing else, and adds no entry if Owner has reported the same within [ReportedFor]; whether what is reported exists, is not looked at.
+	// A report changes nothing else, and adds no entry if Owner has reported the same within 30 days; whether what is reported exists, is not looked at.
 	// Removing is what [PostWriter].DeletePost does, or [PostWriter].DeleteComment by the post's author. [ErrUserUnknown] if
 	// a user to be suspended or reinstated does not exist or is being deleted, or one who reports does not exist.
 	Moderate(ctx context.Context, entry ModerationEntry) (added ModerationEntry, changed bool, err error)

@@ -238,6 +238,9 @@ var (
 	errEntry          = errors.New("an entry says who has done what, and why: until when a user is suspended, or the number of what was removed or reported")
 )
 
+// maxOperatorText is how many bytes the name of an operator has at most: an issuer, a blank and a subject.
+const maxOperatorText = 2*storage.MaxIdentityText + 1
+
 // ModerationFormat is the format of the moderation log.
 var ModerationFormat = Format[storage.ModerationEntry]{Moderation, func(e *storage.ModerationEntry) []column {
 	return []column{
@@ -245,7 +248,7 @@ var ModerationFormat = Format[storage.ModerationEntry]{Moderation, func(e *stora
 		orEmpty(&e.Until, moment(&e.Until)), orEmpty(&e.Number, number(&e.Number)),
 	}
 }, func(e *storage.ModerationEntry) error {
-	isBy := e.By != "" && len(e.By) <= storage.MaxOperatorText && !strings.ContainsFunc(e.By, unicode.IsControl)
+	isBy := e.By != "" && len(e.By) <= maxOperatorText && !strings.ContainsFunc(e.By, unicode.IsControl)
 	if !isBy || e.Action == 0 || e.Reason == "" || (e.Action == storage.Suspended) != (e.Until > 0) || e.Action.HasNumber() != (e.Number > 0) {
 		return errEntry
 	}

@@ -107,7 +107,7 @@ func (p *Permit) Waiting(ctx context.Context) context.Context {
 	if p.turn == nil || p.turn.kind == free {
 		return ctx
 	}
-	return storage.WithWaiter(ctx, p.turn)
+	return storage.WithWait(ctx, p.turn.Wait)
 }
 
 // End is called when only sending the answer is left, and again at the end in any case.

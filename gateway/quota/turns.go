@@ -129,7 +129,7 @@ func (o *turn) longest() time.Duration {
 	return longestCheap
 }
 
-// Wait implements [storage.Waiter]: another has the turn until the request has what it waits for, from all servers. Then a costly one is the
+// Wait is for [storage.WithWait]: another has the turn until the request has what it waits for, from all servers. Then a costly one is the
 // first of those that have come later; a cheap one goes on at once.
 func (o *turn) Wait(ctx context.Context) (goOn func()) {
 	o.mu.Lock()

@@ -145,7 +145,7 @@ func (s *Span) told(reads *storage.ReadStats) {
 func (s *Span) lookUp(b storage.ReadBundle, statements []storage.Read, now time.Time) {
 	kinds, keys, all := make([]string, len(b.Asked)), make([]int, len(b.Asked)), 0
 	for i, a := range b.Asked {
-		kinds[i], keys[i] = a.Kind, a.Keys
+		kinds[i], keys[i] = a.Lookup, a.Keys
 		all += a.Keys
 	}
 	var shards []int

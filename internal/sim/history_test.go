@@ -143,7 +143,7 @@ func (h *history) feedIn(ctx context.Context, user storage.UserID) map[key]strin
 func (h *history) restored() {
 	var all storage.Change
 	for user := range storage.UserID(numberOfUsers) {
-		all.AddUser(user+1, storage.Everything)
+		all.AddStanding(user + 1)
 	}
 	h.restoring = true
 	h.add(all, nil)

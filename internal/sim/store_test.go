@@ -25,10 +25,10 @@ func newShards(one bool) *oracle.Store {
 	if one {
 		return oracle.New()
 	}
-	on, at := storage.NewShardMap(2), storage.NewAssignment(make([]int64, 2))
-	at.Assign(storage.BucketRange{Last: storage.Buckets - 1}, 1, storage.BucketOwned)
+	on, at := storage.NewShardMap(2), &storage.Assignment{Epochs: make([]int64, 2)}
+	at.Assign(storage.BucketRange{Last: storage.Buckets - 1}, 1, 0)
 	for user := storage.UserID(1); user <= numberOfUsers; user++ {
-		at.Assign(bucketsOf(user, user), int(user%2), storage.BucketOwned)
+		at.Assign(bucketsOf(user, user), int(user%2), 0)
 	}
 	on.Set(at)
 	return oracle.New(oracle.Placed(on))
@@ -97,7 +97,7 @@ func (c *commit) reportAll(ctx context.Context) {
 
 var (
 	errRefused = fmt.Errorf("%w: refused", storage.ErrUnavailable)
-	errInDoubt = fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrInDoubt)
+	errInDoubt = fmt.Errorf("%w: commit in doubt", storage.ErrUnavailable)
 )
 
 // anyShard stands for all of them.
@@ -169,7 +169,7 @@ func (h *handle) write(ctx context.Context, of []storage.UserID, write func(cont
 		})
 		doubted := storage.Change{InDoubt: true}
 		for _, user := range a.users {
-			doubted.AddUser(user, storage.Everything)
+			doubted.AddStanding(user)
 		}
 		h.report(ctx, doubted)
 	} else if shard, is := h.logsFirst(of, what...); is {

@@ -356,7 +356,7 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 		case reflect.TypeFor[storage.ReactionsQuery]():
 			key = storage.ReactionsQuery{User: user, Kind: storage.ReactionKind(i % 3), Limit: 2 + i%3}
 		case reflect.TypeFor[storage.Seen]():
-			key = storage.Seen{User: user, Of: storage.SeenKind(i % 2)}
+			key = storage.Seen{User: user, Activity: i%2 == 1}
 		case reflect.TypeFor[storage.OwnerKind]():
 			key = storage.OwnerKind{Owner: user, Kind: int64(1 + i%2)}
 		case reflect.TypeFor[storage.ListsQuery]():

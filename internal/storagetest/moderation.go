@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // moderation: what operators do, and the log of it.
@@ -17,19 +18,19 @@ type moderation struct{ *harness }
 func (s moderation) ASuspensionLeavesTheState(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	s.setState(t, user, storage.Deactivated, 1, true)
-	s.wantSuspension(t, user, storage.Suspension{})
+	s.wantSuspension(t, user, storage.UserStanding{})
 	before := s.countsOf(t, user).Version
 	first := s.moderate(t, suspend(user, 10, 500), true)
 	wantEqual(t, "the version rose", s.countsOf(t, user).Version > before, true)
 	s.wantState(t, user, storage.Deactivated)
-	s.wantSuspension(t, user, storage.Suspension{Until: at(500), Reason: first.Reason})
+	s.wantSuspension(t, user, storage.UserStanding{Until: at(500), Reason: first.Reason})
 	s.setState(t, user, storage.Active, 20, true)
 	_, err := s.store.SetPassword(t.Context(), user, storage.PasswordChange{New: "x", At: at(30), EndsTokens: true})
 	wantIs(t, err, nil)
 	s.wantChange(t, user, storage.StateChange{State: storage.Active, SuspendedUntil: at(500), PasswordAt: at(30)})
 	s.setState(t, user, storage.Deactivated, 40, true)
 	s.moderate(t, reinstate(user, 50), true)
-	s.wantSuspension(t, user, storage.Suspension{})
+	s.wantSuspension(t, user, storage.UserStanding{})
 	s.wantChange(t, user, storage.StateChange{State: storage.Deactivated, PasswordAt: at(30)})
 }
 
@@ -91,7 +92,7 @@ func (s moderation) NobodyIsSuspended(t *testing.T) {
 			wantEqual(t, "changed", changed, false)
 		}
 		wantList(t, "log", s.log(t, user), nil)
-		s.wantSuspension(t, user, storage.Suspension{})
+		s.wantSuspension(t, user, storage.UserStanding{})
 	}
 }
 
@@ -154,11 +155,11 @@ func (s moderation) EveryFieldComesBack(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	e := storage.ModerationEntry{
 		Owner: user, At: at(7), User: user, Action: storage.Suspended, Until: storage.Forever,
-		By: strings.Repeat("o", storage.MaxOperatorText), Reason: strings.Repeat("👩", storage.MaxReasonLength),
+		By: strings.Repeat("o", 2*storage.MaxIdentityText+1), Reason: strings.Repeat("👩", storage.MaxReasonLength),
 	}
 	s.moderate(t, e, true)
 	wantList(t, "log", s.log(t, user), []storage.ModerationEntry{e})
-	s.wantSuspension(t, user, storage.Suspension{Until: storage.Forever, Reason: e.Reason})
+	s.wantSuspension(t, user, storage.UserStanding{Until: storage.Forever, Reason: e.Reason})
 	s.wantChange(t, user, storage.StateChange{SuspendedUntil: storage.Forever})
 }
 
@@ -214,9 +215,9 @@ func (s moderation) RestoredTheNewestDecides(t *testing.T) {
 		for _, r := range found(t, s.store.Restore(t.Context(), storage.Restored{Moderation: entries, At: at(5000)}), len(entries)) {
 			wantEqual(t, "added", r, added)
 		}
-		s.wantSuspension(t, users[0], storage.Suspension{Until: at(700), Reason: entries[0].Reason})
-		s.wantSuspension(t, users[1], storage.Suspension{})
-		s.wantSuspension(t, nobody, storage.Suspension{})
+		s.wantSuspension(t, users[0], storage.UserStanding{Until: at(700), Reason: entries[0].Reason})
+		s.wantSuspension(t, users[1], storage.UserStanding{})
+		s.wantSuspension(t, nobody, storage.UserStanding{})
 		s.wantState(t, nobody, storage.Active)
 		wantList(t, "changes of nobody", s.changesOf(t, nobody), nil)
 		if c := s.changesOf(t, users[0]); len(c) != 1 || c[0].SuspendedUntil != at(700) || c[0].At < at(5000) {
@@ -235,7 +236,7 @@ func (s moderation) AReportChangesNoState(t *testing.T) {
 	counts, changes := s.countsOf(t, reported), s.changesOf(t, reported)
 	early := func(n int, number int64) storage.ModerationEntry {
 		e := report(by, reported, n, number)
-		e.At -= storage.ReportedFor
+		e.At -= judge.ReportedFor
 		return e
 	}
 	entry := s.moderate(t, early(20, 0), true)
@@ -250,12 +251,12 @@ func (s moderation) AReportChangesNoState(t *testing.T) {
 	}
 	wantEqual(t, "counts", s.countsOf(t, reported), counts)
 	wantList(t, "changes", s.changesOf(t, reported), changes)
-	s.wantSuspension(t, reported, storage.Suspension{Until: suspended.Until, Reason: suspended.Reason})
+	s.wantSuspension(t, reported, storage.UserStanding{Until: suspended.Until, Reason: suspended.Reason})
 	wantList(t, "changes of the other", s.changesOf(t, by), nil)
 
 	// The newest of the others decides.
 	found(t, s.store.Restore(t.Context(), storage.Restored{Moderation: []storage.ModerationEntry{suspend(reported, 5, 400)}, At: at(6000)}), 1)
-	s.wantSuspension(t, reported, storage.Suspension{Until: suspended.Until, Reason: suspended.Reason})
+	s.wantSuspension(t, reported, storage.UserStanding{Until: suspended.Until, Reason: suspended.Reason})
 	wantEqual(t, "entries", len(s.log(t, reported)), 7)
 	_, _, err := s.store.Moderate(t.Context(), report(s.id(), reported, 70, 0))
 	wantIs(t, err, storage.ErrUserUnknown)
@@ -304,7 +305,7 @@ func (s moderation) AnEndedContextChangesNothing(t *testing.T) {
 	_, err = storage.ModerationLookups.Get(ended(t), s.store, storage.ModerationQuery{Limit: 1})
 	wantEndedErr(t, "log", err)
 	wantList(t, "log", s.log(t, user), nil)
-	s.wantSuspension(t, user, storage.Suspension{})
+	s.wantSuspension(t, user, storage.UserStanding{})
 }
 
 func suspend(user storage.UserID, n, until int) storage.ModerationEntry {
@@ -338,9 +339,11 @@ func (s moderation) log(t *testing.T, user storage.UserID) []storage.ModerationE
 	return one(t, s.harness, storage.ModerationLookups, storage.ModerationQuery{User: user, Limit: 100})
 }
 
-func (s moderation) wantSuspension(t *testing.T, user storage.UserID, want storage.Suspension) {
+func (s moderation) wantSuspension(t *testing.T, user storage.UserID, want storage.UserStanding) {
 	t.Helper()
-	wantEqual(t, "suspension", one(t, s.harness, storage.StateLookups, user).Suspension, want)
+	is := one(t, s.harness, storage.StateLookups, user)
+	want.State = is.State
+	wantEqual(t, "suspension", is, want)
 }
 
 // wantChange checks the one change that is listed of a user, but for its time.

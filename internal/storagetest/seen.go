@@ -22,7 +22,7 @@ func (s seen) ItOnlyMovesForward(t *testing.T) {
 		s.wantSeen(t, user, step.want)
 	}
 	s.wantSeen(t, other, 0)
-	wantEqual(t, "seen of something else", one(t, s.harness, storage.SeenLookups, storage.Seen{User: user, Of: storage.ActivitySeen}), 0)
+	wantEqual(t, "seen of something else", one(t, s.harness, storage.SeenLookups, storage.Seen{User: user, Activity: true}), 0)
 }
 
 func (s seen) NobodySeesAnything(t *testing.T) {

@@ -26,7 +26,7 @@ var moderationMistakes = []mistake{
 	{"restored the last to come decides", answers(func(s *oracle.Store, _ storage.Side, user storage.UserID, r *storage.Result[storage.UserStanding]) {
 		for _, e := range logOf(s, user) { // each entry that is added decides
 			if e.Action == storage.Suspended {
-				r.Value.Suspension = storage.Suspension{Until: e.Until, Reason: e.Reason}
+				r.Value.Until, r.Value.Reason = e.Until, e.Reason
 			}
 		}
 	}, storage.StateLookups), "moderation/RestoredTheNewestDecides", promiseOnly},

@@ -39,9 +39,12 @@ func Suspension(state storage.UserState, until storage.Micros, e storage.Moderat
 	return until != e.Until, nil
 }
 
+// ReportedFor is for how long a user cannot report the same again.
+const ReportedFor storage.Micros = 30 * 86_400e6
+
 // Report reports whether an entry may be added after the last one of the same report, see [storage.StateStore].
 func Report(last storage.Micros, e storage.ModerationEntry) bool {
-	return last == 0 || e.At-last >= storage.ReportedFor
+	return last == 0 || e.At-last >= ReportedFor
 }
 
 // Mark returns a follow's mark after a change. specials counts the user's special follows; it is

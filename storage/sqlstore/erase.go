@@ -19,12 +19,14 @@ FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE {owner} = ? AND {peer} > ? AND type <> 0
 ORDER BY {peer} LIMIT ?`, storage.Sides[:]...)
 
+var itemSides = storage.AllSides[storage.Favorites:]
+
 // Served by the primary key.
 var sqlAllItems = db.ForSides(`
 SELECT ? AS query, {owner}, {peer}, type, update_time{, post_id}
 FROM {table} /*! FORCE INDEX (PRIMARY) */
 WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ?{ OR post_id > ?}) AND type <> 0
-ORDER BY {peer}{, post_id} LIMIT ?`, storage.ItemSides...)
+ORDER BY {peer}{, post_id} LIMIT ?`, itemSides...)
 
 // readAllRows answers [storage.RowLookups].
 func (s *Store) readAllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
@@ -211,7 +213,7 @@ func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (m
 	if err != nil || old.State == storage.Deleted {
 		return false, err
 	}
-	w.change.AddUser(user, storage.Everything)
+	w.change.AddStanding(user)
 	w.change.AddPost(storage.PostEdited, storage.PostAt{PostID: storage.PostID{Author: user}})
 	for _, side := range db.Follows { // before the first part is removed
 		if err := w.packed.Unpack(w.Tx, side, []storage.UserID{user}); err != nil {

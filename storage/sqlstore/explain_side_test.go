@@ -188,8 +188,8 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	storage.PostPageLookups.Read(t.Context(), s, pages...)
 	storage.CommentLookups.Read(t.Context(), s, comments...)
 	storage.CommentPageLookups.Read(t.Context(), s, below...)
-	storage.LastPostLookups.Read(t.Context(), s, storage.LastPostsOf(authors, 3)...)
-	storage.LastPostLookups.Read(t.Context(), s, storage.LastPostsOf(authors[:1], 3)...)
+	storage.LastPostLookups.Read(t.Context(), s, storage.LastQuery{UpTo: 3}.Of(authors)...)
+	storage.LastPostLookups.Read(t.Context(), s, storage.LastQuery{UpTo: 3}.Of(authors[:1])...)
 	runFavorites(t, s, posts)
 	for _, after := range []storage.Place{{}, {CreatedAt: 3, Number: 20_000_001}} {
 		if _, err := storage.RecentPostLookups.Get(t.Context(), s, storage.RecentQuery{After: after, Since: 1, Limit: len(authors)}); err != nil {

@@ -67,7 +67,7 @@ func importColumns(p *storage.ImportPart) []any {
 
 // readImports answers [storage.ImportLookups].
 func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []storage.ImportPart, err error) {
-	err = s.db.Query(ctx, "imports", s.shards.Of(owner), storage.MaxImports*storage.MaxImportParts, sqlImports, []any{int64(owner)}, db.AppendTo(&parts, func(p *storage.ImportPart) []any {
+	err = s.db.Query(ctx, "imports", s.shards.Of(owner), 1, sqlImports, []any{int64(owner)}, db.AppendTo(&parts, func(p *storage.ImportPart) []any {
 		columns := importColumns(p)
 		return columns[:len(columns)-1]
 	}))
@@ -78,7 +78,7 @@ func (s *Store) readImports(ctx context.Context, owner storage.UserID) (parts []
 // readRefused answers [storage.RefusedLookups].
 func (s *Store) readRefused(ctx context.Context, q storage.RefusedQuery) (parts []storage.ImportPart, err error) {
 	args := []any{int64(q.Owner), q.Number, q.From, q.To}
-	err = s.db.Query(ctx, "imports.refused", s.shards.Of(q.Owner), storage.MaxImportParts, sqlRefusedLines, args, db.AppendTo(&parts, importColumns))
+	err = s.db.Query(ctx, "imports.refused", s.shards.Of(q.Owner), 1, sqlRefusedLines, args, db.AppendTo(&parts, importColumns))
 	return parts, err
 }
 

@@ -88,7 +88,7 @@ func (w *writer) moderate(e *storage.ModerationEntry) (changed bool, err error) 
 		changed = judge.Report(last.At, *e)
 	default:
 		if user, err = w.lockState(e.User); err == nil {
-			w.change.AddUser(e.User, storage.Everything) // as in SetState
+			w.change.AddStanding(e.User) // as in SetState
 			_, err = w.ReadOne(sqlStates, []any{int64(e.User)}, &e.User, &now.State, &now.Until, &now.Reason)
 		}
 		if err == nil {
@@ -168,7 +168,7 @@ func (w *writer) restoreModeration(e storage.ModerationEntry, at storage.Micros)
 		return true, nil
 	}
 	if err == nil {
-		w.change.AddUser(e.User, storage.Everything)
+		w.change.AddStanding(e.User)
 		e, err = w.lastAbout(e, storage.Suspended, storage.Reinstated)
 	}
 	if err != nil {

@@ -74,7 +74,7 @@ func TestRequestsWaitForServers(t *testing.T) {
 		}
 		defer store.Close()
 		var w waits
-		if _, err := storage.UserLookups.Get(storage.WithWaiter(t.Context(), &w), store, 1); err != nil {
+		if _, err := storage.UserLookups.Get(storage.WithWait(t.Context(), w.Wait), store, 1); err != nil {
 			t.Fatal(err)
 		}
 		if w.began.Load() != want || w.ended.Load() != want {

@@ -46,7 +46,7 @@ func TestLastPostsReadAnEntryOfEachAuthor(t *testing.T) {
 	authors := []storage.UserID{busy, 100 + many, 101 + many, 5}
 	for upTo, want := range map[storage.Micros]storage.Micros{1 << 40: many, many / 2: many / 2} {
 		before := rowsRead(t, s)
-		r := storage.LastPostLookups.Read(t.Context(), s, storage.LastPostsOf(authors, upTo)...)
+		r := storage.LastPostLookups.Read(t.Context(), s, storage.LastQuery{UpTo: upTo}.Of(authors)...)
 		if read := rowsRead(t, s) - before; read > 2*len(authors) {
 			t.Errorf("up to %d: %d entries were read for %d authors", upTo, read, len(authors))
 		}

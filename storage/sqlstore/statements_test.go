@@ -115,7 +115,7 @@ var (
 	sidesOfCalls    = map[string][]storage.Side{
 		"storage.AllSides[:]...": storage.AllSides[:], "storage.Sides[:]...": storage.Sides[:], "storage.Truths[:]...": storage.Truths[:],
 		"db.Follows...": db.Follows, "db.WithMarks...": db.WithMarks, "db.Counted...": db.Counted,
-		"storage.ItemSides...": storage.ItemSides, "pagedSides...": pagedSides,
+		"itemSides...": itemSides, "pagedSides...": pagedSides,
 		"storage.Favorites, storage.Relations":                            {storage.Favorites, storage.Relations},
 		"storage.Relations, storage.RelationInbox":                        {storage.Relations, storage.RelationInbox},
 		"storage.FavoriteInbox, storage.Relations, storage.RelationInbox": storage.AllSides[storage.FavoriteInbox:],

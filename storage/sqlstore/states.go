@@ -85,7 +85,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 				old.State = storage.Active
 			}
 		}
-		w.change.AddUser(user, storage.Everything) // also if another writer has done this, and may have been killed before it reported it
+		w.change.AddStanding(user) // also if another writer has done this, and may have been killed before it reported it
 		if changed, err := judge.State(user, old.State, state); err != nil || !changed {
 			return false, err
 		}

@@ -94,7 +94,7 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 		}
 		return w.logBeside()
 	})
-	if inDoubt := errors.Is(err, storage.ErrInDoubt); (err == nil || inDoubt) && s.report != nil && !w.change.IsEmpty() {
+	if inDoubt := errors.Is(err, db.ErrInDoubt); (err == nil || inDoubt) && s.report != nil && !w.change.IsEmpty() {
 		w.change.InDoubt = inDoubt
 		s.report(context.WithoutCancel(ctx), w.change)
 	}

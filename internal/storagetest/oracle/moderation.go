@@ -58,7 +58,7 @@ func (s *Store) moderate(e *storage.ModerationEntry) (changed bool, err error) {
 	if _, exists := s.users[e.User]; !exists && state.State != storage.Deleted {
 		return false, fmt.Errorf("suspend user %d: %w", e.User, storage.ErrUserUnknown)
 	}
-	s.change.AddUser(e.User, storage.Everything)
+	s.change.AddStanding(e.User)
 	return judge.Suspension(state.State, state.SuspendedUntil, *e)
 }
 
@@ -94,7 +94,7 @@ func (s *Store) restoreModeration(e storage.ModerationEntry, at storage.Micros) 
 	}
 	s.moderation = append(s.moderation, e)
 	if _, exists := s.users[e.User]; exists && e.Action <= storage.Reinstated {
-		s.change.AddUser(e.User, storage.Everything)
+		s.change.AddStanding(e.User)
 		s.suspend(e.User, s.lastSuspension(e.User).Until, at)
 	}
 	return storage.Result[bool]{Value: true, Found: true}

@@ -49,7 +49,7 @@ func (s *Store) assign(buckets storage.BucketRange, to int) {
 		epochs[i] = old.Epoch(i)
 	}
 	epochs[to]++
-	next := storage.NewAssignment(epochs)
+	next := &storage.Assignment{Epochs: epochs}
 	for b := range storage.Buckets {
 		owner, state := old.Owner(b)
 		if buckets.Contains(b) {

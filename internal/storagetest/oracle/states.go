@@ -21,7 +21,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	if _, exists := s.users[user]; !exists && old != storage.Deleted {
 		return false, fmt.Errorf("set the state of user %d: %w", user, storage.ErrUserUnknown)
 	}
-	s.change.AddUser(user, storage.Everything)
+	s.change.AddStanding(user)
 	if changes, err := judge.State(user, old, state); err != nil || !changes {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	}
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
 	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
-	s.change.AddUser(user, storage.Everything)
+	s.change.AddStanding(user)
 	s.change.AddPost(storage.PostEdited, storage.PostAt{PostID: storage.PostID{Author: user}})
 	maps.DeleteFunc(s.seen, func(what storage.Seen, _ storage.Micros) bool { return what.User == user })
 	maps.DeleteFunc(s.imports, func(id storage.ImportID, _ []storage.ImportPart) bool { return id.Owner == user })

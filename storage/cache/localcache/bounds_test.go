@@ -115,7 +115,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	}
 	// With one more follower, and with one less, the list is changed, not read again.
 	reads, rows := store.calls.Load(), store.rows.Load()
-	cache.Apply(t.Context(), storage.ChangedRows(
+	cache.Apply(t.Context(), localcache.ChangedRows(
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
 		storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: first[0].From, To: 1, Type: storage.None, UpdateTime: 9001}},
 	), true)

@@ -79,7 +79,7 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 	}
 	follow := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{follow}, storage.IfNewer)
-	c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: follow}), false) // of a list that is not there any more
+	c.Apply(t.Context(), ChangedRows(storage.Row{Side: storage.Forward, Edge: follow}), false) // of a list that is not there any more
 	if page := storage.PageLookups[storage.Forward].Read(t.Context(), c, storage.PageQuery{Owner: 1, Limit: 3})[0]; len(page.Value) != 1 {
 		t.Errorf("after a follow it is %+v", page)
 	}

@@ -317,17 +317,17 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 		"lists": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
+			c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 		},
 		"blocks": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
+			c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 		},
 		"blocks, of which a follow replaces one": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
+			c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 		},
 		"gap": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
@@ -385,7 +385,7 @@ func TestAFollowInPlaceOfABlock(t *testing.T) {
 		e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: storage.Micros(at + 1)}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)
-			cache.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: side, Edge: e}), true)
+			cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: side, Edge: e}), true)
 		}
 		for id := storage.UserID(1); id <= 2; id++ {
 			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
@@ -406,7 +406,7 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 			for _, kind := range []storage.EdgeType{first, second} {
 				e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: 1}
 				store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-				cache.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
+				cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), store, 1)); got != want {
 					t.Errorf("%v, then %v: got  %s\nwant %s", first, second, got, want)
 				}

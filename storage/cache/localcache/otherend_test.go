@@ -90,7 +90,7 @@ func TestWhoFollowsManySeesWhatItWrote(t *testing.T) {
 	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	cache.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
+	cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}), true)
 	if r := edgeIn(t, cache, storage.Forward, pair); r.Value != e {
 		t.Errorf("its own follow is %+v", r)
 	}

@@ -42,11 +42,11 @@ func TestAReadThatIsNotKeptHasTheRowsThatCame(t *testing.T) {
 				first := <-reads // it has read that there is nobody
 				if name == oldRow {
 					past := storage.MicrosOf(time.Now().Add(-time.Hour))
-					cache.Apply(t.Context(), storage.ChangedRows(storage.Row{Edge: storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: past}}), false)
+					cache.Apply(t.Context(), localcache.ChangedRows(storage.Row{Edge: storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: past}}), false)
 				}
 				row := storage.Row{Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}}
 				inner.Apply(t.Context(), storage.Forward, []storage.Edge{row.Edge}, storage.IfNewer)
-				cache.Apply(t.Context(), storage.ChangedRows(row), true)
+				cache.Apply(t.Context(), localcache.ChangedRows(row), true)
 				go ask()
 				synctest.Wait()
 				what(cache)

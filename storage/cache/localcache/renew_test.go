@@ -86,7 +86,7 @@ func TestAListThatWasChangedInPlaceIsNotRenewed(t *testing.T) {
 	c.page(t, 2)
 	one := []storage.Edge{{From: 9, To: 1, Type: storage.Following, UpdateTime: 99}}
 	c.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
-	c.Apply(t.Context(), storage.ChangedRows(storage.Row{Side: storage.Inverse, Edge: one[0]}), true)
+	c.Apply(t.Context(), localcache.ChangedRows(storage.Row{Side: storage.Inverse, Edge: one[0]}), true)
 	if lists, _ := c.page(t, 3); lists != 0 {
 		t.Errorf("%d lists are read after the change", lists)
 	}

@@ -43,10 +43,18 @@ func TestRowsAreReportedOnce(t *testing.T) {
 	}{
 		{func() {}, all},
 		{func() { c.RequireRows(all[:1]) }, all[1:]},
-		{func() { c.Apply(t.Context(), storage.ChangedRows(all[1]), true) }, all[2:]},
+		{func() { c.Apply(t.Context(), ChangedRows(all[1]), true) }, all[2:]},
 	} {
 		if step.report(); !slices.Equal(c.Unreported(false, all), step.left) {
 			t.Errorf("%v are unreported, want %v", c.Unreported(false, all), step.left)
 		}
 	}
+}
+
+// ChangedRows is a change of rows, after which the counts of their owners are not known.
+func ChangedRows(rows ...storage.Row) (c storage.Change) {
+	for _, r := range rows {
+		c.AddRow(r.Side, r.Edge)
+	}
+	return c
 }

@@ -35,7 +35,7 @@ func TestAVersionThatComesAgain(t *testing.T) {
 		cache := localcache.New(localcache.Config{Store: store, Bytes: 1 << 20})
 		defer cache.Close()
 		last := func() storage.Result[storage.Micros] {
-			return storage.LastPostLookups.Read(ctx, cache, storage.LastPostsOf([]storage.UserID{1}, 100)...)[0]
+			return storage.LastPostLookups.Read(ctx, cache, storage.LastQuery{UpTo: 100}.Of([]storage.UserID{1})...)[0]
 		}
 		publish := func(n int64) {
 			t.Helper()

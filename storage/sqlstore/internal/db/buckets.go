@@ -26,7 +26,7 @@ const (
 	Owned    ClaimState = iota // it serves them
 	Leaving                    // it serves them, and notes what is written: they are being copied to the other shard
 	Closed                     // it serves reads, and takes no writes: they are about to move
-	Left                       // they belong to the other shard; their rows have not been removed yet
+	Left                       // they belong to the other shard, or store; their rows have not been removed yet
 	Arriving                   // they are being copied from the other shard
 )
 
@@ -343,10 +343,10 @@ func (d *DB) beginEpoch(ctx context.Context, n *Shard) error {
 // assignmentOf makes an assignment of what the shards record. Shards are not read at one moment: if
 // two have a bucket, the shard to which it is moving has been read later.
 func assignmentOf(epochs []int64, claims [][]Claim) (*storage.Assignment, error) {
-	a := storage.NewAssignment(epochs)
+	a := &storage.Assignment{Epochs: epochs}
 	assigned := make([]bool, storage.Buckets)
-	give := func(c Claim, to int, state storage.BucketState) {
-		a.Assign(c.BucketRange, to, state)
+	give := func(c Claim, to int, state ClaimState) {
+		a.Assign(c.BucketRange, to, uint8(state))
 		for b := c.First; b <= c.Last; b++ {
 			assigned[b] = true
 		}
@@ -359,15 +359,11 @@ func assignmentOf(epochs []int64, claims [][]Claim) (*storage.Assignment, error)
 				switch {
 				case c.State != states[0] && c.State != states[len(states)-1]:
 				case c.State == Left && c.Other == OtherStore:
-					give(c, i, storage.BucketCopied) // it is read until all programs use the other store
+					give(c, i, Left) // it is read until all programs use the other store
 				case c.State == Left && c.Other < len(claims):
-					give(c, c.Other, storage.BucketClosed) // nobody writes before the other has opened it
-				case c.State == Leaving:
-					give(c, i, storage.BucketLeaving)
-				case c.State == Closed:
-					give(c, i, storage.BucketClosed)
-				case c.State == Owned:
-					give(c, i, storage.BucketOwned)
+					give(c, c.Other, Closed) // nobody writes before the other has opened it
+				case c.State != Left:
+					give(c, i, c.State)
 				}
 			}
 		}

@@ -97,7 +97,7 @@ func (t *Tx) holdBuckets() error {
 func (t *Tx) Touch(row MovedRow) {
 	if err := t.Strayed(row); err != nil {
 		t.strayed = err
-	} else if _, state := t.assigned.Owner(row.Bucket()); state == storage.BucketLeaving {
+	} else if _, state := t.assigned.Owner(row.Bucket()); ClaimState(state) == Leaving {
 		t.leaving = append(t.leaving, row)
 	}
 }
@@ -105,9 +105,9 @@ func (t *Tx) Touch(row MovedRow) {
 // Strayed is why a row may not be written: [ErrMoved] or [ErrCopied], or nil.
 func (t *Tx) Strayed(row MovedRow) error {
 	switch owner, state := t.assigned.Owner(row.Bucket()); {
-	case owner != t.Shard || state == storage.BucketClosed:
+	case owner != t.Shard || ClaimState(state) == Closed:
 		return ErrMoved
-	case state == storage.BucketCopied:
+	case ClaimState(state) == Left: // to another store
 		return ErrCopied
 	}
 	return nil

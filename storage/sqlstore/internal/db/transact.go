@@ -41,6 +41,10 @@ var ErrMoved = fmt.Errorf("%w: its bucket is being moved to another shard", stor
 // ErrCopied is the error of a write to a store that has been copied. [storage.ErrUnavailable].
 var ErrCopied = fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrCopied)
 
+// ErrInDoubt means that no answer to a commit came: the rows may be there, may not be, or may appear soon. It comes with another
+// error that says why.
+var ErrInDoubt = errors.New("commit in doubt")
+
 // Transact runs a write on one shard as one transaction, at READ COMMITTED. When
 // it loses a race for locks it runs again, a few times. [ErrMoved], [ErrCopied].
 func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*Tx) error) error {
@@ -71,7 +75,7 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 	inDoubt := errors.As(err, &unknown)
 	err = d.Dialect.StorageError(ctx, err)
 	if inDoubt {
-		err = fmt.Errorf("%w: %w", storage.ErrInDoubt, err)
+		err = fmt.Errorf("%w: %w", ErrInDoubt, err)
 	}
 	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, n.Name, err)
 }
