@@ -15,8 +15,11 @@ import (
 
 // Accounts is the service. Tokens is nil if another identity provider signs users in.
 type Accounts struct {
-	Store     storage.Store
-	IDs       storage.IDs
+	Store storage.Store
+	// IDs makes the ids of users, which are unique in the store.
+	IDs interface {
+		Next(ctx context.Context) (storage.UserID, error)
+	}
 	Passwords *identity.Passwords
 	Tokens    *identity.Issuer
 	Limits    *identity.Limits

@@ -66,7 +66,7 @@ type departure struct {
 
 // watched is how far the changes of one shard have been read.
 type watched struct {
-	last storage.StatePosition
+	last storage.StateChange
 	at   time.Time // when it last succeeded
 	err  error     // of the last time
 	life int64     // of the shard, see [storage.Served]; -1: not known yet
@@ -147,7 +147,7 @@ func (a *HiddenUsers) Note(id storage.UserID, state storage.UserState, suspended
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noted[id] = true
-	change := storage.StateChange{StatePosition: storage.StatePosition{At: storage.MicrosOf(a.now()), User: id}, State: state, SuspendedUntil: suspendedUntil}
+	change := storage.StateChange{At: storage.MicrosOf(a.now()), User: id, State: state, SuspendedUntil: suspendedUntil}
 	a.apply([]storage.StateChange{change})
 }
 
@@ -166,7 +166,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	if a.restored { // what had changed since the backup has not, and says nothing: everything is read again
 		a.restored, a.unread = false, map[storage.UserID]bool{}
 		for i := range a.shards {
-			a.shards[i].last = storage.StatePosition{}
+			a.shards[i].last = storage.StateChange{}
 		}
 		for _, id := range slices.Concat(*a.hidden.Load(), *a.deleted.Load()) {
 			a.unread[id] = true
@@ -192,7 +192,7 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 		var back []storage.StateChange // to where no state is stored
 		for id := range a.unread {
 			if !a.noted[id] {
-				back = append(back, storage.StateChange{StatePosition: storage.StatePosition{User: id}})
+				back = append(back, storage.StateChange{User: id})
 			}
 		}
 		a.apply(back)
@@ -222,15 +222,15 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micro
 	last := a.shards[shard].last
 	a.mu.Unlock()
 	// What a clock ahead has written is read again until its time has come: it must not hide what others write.
-	after := storage.StatePosition{At: max(0, min(last.At, storage.MicrosOf(a.now()))-back)}
+	after := storage.StateChange{At: max(0, min(last.At, storage.MicrosOf(a.now()))-back)}
 	for {
-		changes, err := storage.StateChangeLookups.Get(ctx, a.store, storage.ShardQuery[storage.StatePosition]{Shard: shard, After: after, Limit: changesAtOnce})
+		changes, err := storage.StateChangeLookups.Get(ctx, a.store, storage.ShardQuery[storage.StateChange]{Shard: shard, After: after, Limit: changesAtOnce})
 		if err != nil {
 			a.note(shard, last, fmt.Errorf("read who is hidden on shard %d: %w", shard, err))
 			return err
 		}
 		if n := len(changes); n > 0 {
-			after = changes[n-1].StatePosition
+			after = changes[n-1]
 			if after.At > last.At {
 				last = after
 			}
@@ -252,7 +252,7 @@ func (a *HiddenUsers) refresh(ctx context.Context, shard int, back storage.Micro
 }
 
 // note keeps how far a shard has been read.
-func (a *HiddenUsers) note(shard int, last storage.StatePosition, err error) {
+func (a *HiddenUsers) note(shard int, last storage.StateChange, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := &a.shards[shard]

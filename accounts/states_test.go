@@ -386,7 +386,7 @@ func TestWhoIsHiddenSignsIn(t *testing.T) {
 type grown struct {
 	storage.Store
 	shards int
-	asked  []storage.StatePosition // those that the second shard was asked for
+	asked  []storage.StateChange // those that the second shard was asked for
 }
 
 func (s *grown) Shards() int { return s.shards }
@@ -396,12 +396,12 @@ func (s *grown) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
 }
 
-func (s *grown) changes(ctx context.Context, q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, error) {
+func (s *grown) changes(ctx context.Context, q storage.ShardQuery[storage.StateChange]) ([]storage.StateChange, error) {
 	if q.Shard == 0 {
 		return storage.StateChangeLookups.Get(ctx, s.Store, q)
 	}
 	s.asked = append(s.asked, q.After)
-	return []storage.StateChange{{StatePosition: storage.StatePosition{At: 1e15, User: 9}, State: storage.Deactivated}}, nil // fewer than the limit, so there are no more
+	return []storage.StateChange{{At: 1e15, User: 9, State: storage.Deactivated}}, nil // fewer than the limit, so there are no more
 }
 
 // A shard that has been added is read from the beginning, and then on from there.
@@ -480,7 +480,7 @@ type slowly struct {
 }
 
 func (s *slowly) Bundle(ctx context.Context, b *storage.Bundle) {
-	storage.StateChangeLookups.Instead(ctx, b, storage.OneByOne(func(ctx context.Context, q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, error) {
+	storage.StateChangeLookups.Instead(ctx, b, storage.OneByOne(func(ctx context.Context, q storage.ShardQuery[storage.StateChange]) ([]storage.StateChange, error) {
 		s.reads++
 		time.Sleep(s.takes)
 		return storage.StateChangeLookups.Get(ctx, s.Store, q)

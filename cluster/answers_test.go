@@ -34,13 +34,13 @@ func answersOf(ctx context.Context, r storage.Answerer) map[string]string {
 		"details":    storage.DetailLookups.Read(ctx, r, storage.Mutes.Pair(viewer, other)),
 		"dismissals": storage.PageLookups[storage.Relations].Read(ctx, r, storage.PageQuery{Owner: viewer, Item: storage.Dismissals.Number, Limit: 9}),
 		"favorite":   storage.EdgeLookups[storage.Favorites].Read(ctx, r, favorite...),
-		"favorites":  storage.FavoritePageLookups.Read(ctx, r, storage.FavoritesQuery{User: viewer, Limit: 3}),
-		"posts":      storage.PostPageLookups.Read(ctx, r, storage.PostsQuery{Author: other, Limit: 3}),
+		"favorites":  storage.FavoritePageLookups.Read(ctx, r, storage.PlaceQuery{Of: storage.PostID{Author: viewer}, Limit: 3}),
+		"posts":      storage.PostPageLookups.Read(ctx, r, storage.PlaceQuery{Of: storage.PostID{Author: other}, Limit: 3}),
 		"last posts": storage.LastPostLookups.Read(ctx, r, storage.LastQuery{UpTo: 1 << 60}.Of([]storage.UserID{viewer, other})...),
 		"blocked":    storage.PageLookups[storage.Forward].Read(ctx, r, storage.PageQuery{Owner: viewer, Type: storage.Blocking, Limit: 3}),
 	}
 	if storage.PostLookups.Read(ctx, r, post)[0].Found { // others are not asked about
-		all["comments"] = storage.CommentPageLookups.Read(ctx, r, storage.CommentsQuery{Post: post, Limit: 3})
+		all["comments"] = storage.CommentPageLookups.Read(ctx, r, storage.PlaceQuery{Of: post, Limit: 3})
 		all["favorited by"] = storage.PageLookups[storage.FavoriteInbox].Read(ctx, r, storage.PageQuery{Owner: post.Author, Item: post.Number, Limit: 3})
 	}
 	for _, side := range storage.Sides {

@@ -16,11 +16,9 @@ import (
 )
 
 var (
-	userFavorites = prefetch.PlaceList[storage.UserID, storage.FavoritesQuery, storage.Edge]{
+	userFavorites = prefetch.PlaceList[storage.UserID, storage.PlaceQuery, storage.Edge]{
 		Kind: cursor.Favorites, Of: userName, Pages: storage.FavoritePageLookups, Place: storage.Edge.Place, OfUser: true,
-		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
-			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
-		},
+		Query: prefetch.Behind,
 		Ahead: func(e *prefetch.Access, a *social.Audience, rows []storage.Edge) error {
 			for _, r := range loaders.Of(e.Loaders, storage.PostLookups).Fetch(postsOfFavorites(rows)) {
 				if r.Err != nil {

@@ -188,7 +188,7 @@ func (r importFields) Refused(ctx context.Context, obj *model.AccountsImport, af
 // What could not be reached is tried again later.
 func (r *Resolver) WorkOnImports(ctx context.Context, shard int, may func() bool) (failed error) {
 	now := r.Relations.Now()
-	q := storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: importsAtOnce}, UpTo: storage.MicrosOf(now)}
+	q := storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: importsAtOnce, Until: storage.MicrosOf(now)}
 	waits := make(map[storage.UserID]bool)
 	var removed storage.ImportID // all parts of what is done are due together
 	for more := true; more; {

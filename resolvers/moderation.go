@@ -119,10 +119,10 @@ func (r queries) ModerationLog(ctx context.Context, userID *string, _ *int32, _ 
 		return nil, err
 	}
 	args, badPage := prefetch.ParsePage(ctx, fetchQuery(ctx), cursor.Moderation)
-	q := storage.ModerationQuery{After: args.After, Limit: args.Size + 1}
+	q := storage.PlaceQuery{After: args.After, Limit: args.Size + 1}
 	var badUser error
 	if userID != nil {
-		q.User, badUser = parseUserID("userId", *userID)
+		q.Of.Author, badUser = parseUserID("userId", *userID)
 	}
 	if err := apierr.All(badPage, badUser); err != nil {
 		return nil, err

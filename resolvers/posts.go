@@ -16,21 +16,17 @@ import (
 )
 
 var (
-	userPosts = prefetch.PlaceList[storage.UserID, storage.PostsQuery, storage.Post]{
+	userPosts = prefetch.PlaceList[storage.UserID, storage.PlaceQuery, storage.Post]{
 		Kind: cursor.Posts, Of: userName, Pages: storage.PostPageLookups, Place: storage.Post.Place, OfUser: true,
-		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
-			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
-		},
+		Query: prefetch.Behind,
 		Shows: func(_ *prefetch.Access, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
 		Below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) prefetch.Objects {
 			return postRows{rows, on}
 		},
 	}
-	postComments = prefetch.PlaceList[storage.Post, storage.CommentsQuery, storage.Comment]{
+	postComments = prefetch.PlaceList[storage.Post, storage.PlaceQuery, storage.Comment]{
 		Kind: cursor.Comments, Of: postName, Pages: storage.CommentPageLookups, Place: storage.Comment.Place,
-		Query: func(_ *prefetch.Access, of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
-			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
-		},
+		Query: prefetch.Behind,
 		Shows: func(_ *prefetch.Access, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
 		Below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) prefetch.Objects {
 			return commentRows{rows, on}
@@ -178,7 +174,7 @@ func (r queries) latest(ctx context.Context, args prefetch.PageArguments) (page 
 	}
 	e := prefetch.AccessOf(ctx)
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
-		rows, err := storage.LatestPostLookups.Get(ctx, loaders.For(ctx).Reader(), storage.PostsQuery{After: after, Limit: limit})
+		rows, err := storage.LatestPostLookups.Get(ctx, loaders.For(ctx).Reader(), storage.PlaceQuery{After: after, Limit: limit})
 		if err == nil {
 			err = e.FetchShown(a, storage.Each(rows, func(p storage.Post) storage.UserID { return p.Author }))
 		}

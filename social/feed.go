@@ -367,11 +367,11 @@ const fewPosts = 4
 // addPosts adds the posts of authors that come next, and keeps the newest, as many as are wanted.
 func (w *feedWalk) addPosts(ctx context.Context, rows []storage.Post, authors []storage.PostAt, wanted int) ([]storage.Post, error) {
 	first := min(wanted, max(fewPosts, 2*wanted/max(1, len(authors))))
-	queries := storage.Each(authors, func(a storage.PostAt) storage.PostsQuery {
-		return storage.PostsQuery{Author: a.Author, After: w.at, Limit: first}
+	queries := storage.Each(authors, func(a storage.PostAt) storage.PlaceQuery {
+		return storage.PlaceQuery{Of: storage.PostID{Author: a.Author}, After: w.at, Limit: first}
 	})
 	for len(queries) > 0 {
-		var further []storage.PostsQuery
+		var further []storage.PlaceQuery
 		for i, r := range storage.PostPageLookups.Read(ctx, w.store, queries...) {
 			if r.Err != nil {
 				return nil, r.Err
@@ -385,7 +385,7 @@ func (w *feedWalk) addPosts(ctx context.Context, rows []storage.Post, authors []
 		}
 		slices.SortFunc(rows, func(a, b storage.Post) int { return a.Place().Compare(b.Place()) })
 		rows = rows[:min(wanted, len(rows))]
-		queries = slices.DeleteFunc(further, func(q storage.PostsQuery) bool {
+		queries = slices.DeleteFunc(further, func(q storage.PlaceQuery) bool {
 			return len(rows) == wanted && q.After.Compare(rows[wanted-1].Place()) >= 0
 		})
 	}
@@ -469,7 +469,7 @@ func (w *feedWalk) byTime(ctx context.Context, wanted int) ([]storage.Post, erro
 	var list []storage.PostAt
 	end := storage.Place{} // up to where all shards have been read; zero: to their ends
 	for shard := range w.Shards() {
-		some, err := storage.RecentPostLookups.Get(ctx, w.store, storage.RecentQuery{Shard: shard, After: w.at, Limit: byTime})
+		some, err := storage.RecentPostLookups.Get(ctx, w.store, storage.ShardQuery[storage.Place]{Shard: shard, After: w.at, Limit: byTime})
 		if err != nil {
 			return nil, err
 		}

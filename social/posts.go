@@ -12,8 +12,11 @@ import (
 // for users in a block with the author, and for nobody while the author is hidden. Posts of a locked author are for
 // its followers alone.
 type Posts struct {
-	Store       storage.Store
-	IDs         storage.IDs
+	Store storage.Store
+	// IDs makes the numbers of posts and comments, which are unique in the store.
+	IDs interface {
+		Next(ctx context.Context) (storage.UserID, error)
+	}
 	HiddenUsers HiddenUsers // nil: nobody is hidden
 	Now         func() time.Time
 }

@@ -124,7 +124,7 @@ const dueAtOnce = 500
 func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) error {
 	var failed error
 	now := t.at()
-	query := storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: shard, Limit: dueAtOnce}, UpTo: now}
+	query := storage.ShardQuery[storage.RelationRow]{Shard: shard, Limit: dueAtOnce, Until: now}
 	for more := true; more; {
 		due, err := storage.DueLookups.Get(ctx, t.Store, query)
 		if err != nil {

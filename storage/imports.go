@@ -34,12 +34,6 @@ type RefusedQuery struct {
 	From, To int64
 }
 
-// DueImportsQuery asks for the parts of a shard that are due at a time, by DueAt, Owner, Number and Part.
-type DueImportsQuery struct {
-	ShardQuery[ImportPart]
-	UpTo Micros
-}
-
 // Kinds of look-ups of imports. Every query is Found. No cache keeps them.
 var (
 	// ImportLookups reads the parts of all imports of an owner, newest import first, without Lines.
@@ -48,7 +42,8 @@ var (
 	// RefusedLookups reads parts in their order, with Lines.
 	RefusedLookups = newLookupKind[RefusedQuery, []ImportPart]("imports.refused", nil)
 
-	DueImportLookups = newLookupKind[DueImportsQuery, []ImportPart]("imports.due", nil)
+	// DueImportLookups reads the parts of a shard that are due until a time, by DueAt, Owner, Number and Part.
+	DueImportLookups = newLookupKind[ShardQuery[ImportPart], []ImportPart]("imports.due", nil)
 )
 
 // ImportStore keeps imports of accounts, which end with their owners.

@@ -18,14 +18,9 @@ type Detail struct {
 	Attributes string // JSON, at most [MaxAttributes] bytes; empty: none
 }
 
-// DueQuery asks for relations of one shard that come to an end up to a time, the earliest first.
-type DueQuery struct {
-	ShardQuery[RelationRow]
-	UpTo Micros
-}
-
-// DueLookups lists relations, without their attributes. Every query is Found.
-var DueLookups = newLookupKind[DueQuery, []RelationRow]("relations.due", nil)
+// DueLookups lists relations of a shard that come to an end until a time, the earliest first, without their attributes. Every query is
+// Found.
+var DueLookups = newLookupKind[ShardQuery[RelationRow], []RelationRow]("relations.due", nil)
 
 // RelationRow is a relation with its detail.
 type RelationRow struct {

@@ -39,12 +39,6 @@ type ModerationEntry struct {
 // Place is where the entry is in the log, which runs newest first: At and Owner.
 func (e ModerationEntry) Place() Place { return Place{e.At, int64(e.Owner)} }
 
-// ModerationQuery asks for a range of the moderation log, newest first.
-type ModerationQuery struct {
-	User  UserID // only what concerns the user; 0: all
-	After Place  // only entries strictly behind it (older), unless zero
-	Limit int    // how many at most, ≥ 1
-}
-
-// ModerationLookups lists entries in the order of their places. It asks every shard. Every query is Found.
-var ModerationLookups = newLookupKind[ModerationQuery, []ModerationEntry]("moderation", nil)
+// ModerationLookups lists entries that concern a user, or all if the query names none, in the order of their places. It asks every
+// shard. Every query is Found.
+var ModerationLookups = newLookupKind[PlaceQuery, []ModerationEntry]("moderation", nil)

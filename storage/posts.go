@@ -91,19 +91,11 @@ func (p Post) Place() Place { return Place{p.CreatedAt, p.Number} }
 // Place is where the comment is in lists.
 func (c Comment) Place() Place { return Place{c.CreatedAt, c.Number} }
 
-// PostsQuery asks for a range of one author's posts, newest first. It is comparable, so that it can
-// be a loader's key.
-type PostsQuery struct {
-	Author UserID
-	After  Place // only posts strictly behind it (older), unless zero
-	Limit  int   // how many at most, ≥ 1
-}
-
-// CommentsQuery asks for a range of one post's comments, newest first. It is comparable.
-type CommentsQuery struct {
-	Post  PostID
-	After Place // only comments strictly behind it (older), unless zero
-	Limit int   // how many at most, ≥ 1
+// PlaceQuery asks for a range of a list that runs newest first. It is comparable, so that it can be a loader's key.
+type PlaceQuery struct {
+	Of    PostID // whose list it is: a post, or a user, whose list has no Number
+	After Place  // only what is strictly behind it (older), unless zero
+	Limit int    // how many at most, ≥ 1
 }
 
 // Kinds of look-ups of posts and comments.
@@ -112,13 +104,13 @@ var (
 	PostLookups = newLookupKind[PostID, Post]("posts", nil)
 
 	// PostPageLookups reads a range of each author's posts. Every query is Found.
-	PostPageLookups = newLookupKind[PostsQuery, []Post]("posts.pages", nil)
+	PostPageLookups = newLookupKind[PlaceQuery, []Post]("posts.pages", nil)
 
 	// LatestPostLookups reads a range of the posts of all authors: a query names none. It asks every shard.
-	LatestPostLookups = newLookupKind[PostsQuery, []Post]("posts.latest", nil)
+	LatestPostLookups = newLookupKind[PlaceQuery, []Post]("posts.latest", nil)
 
-	// RecentPostLookups reads where posts of one shard are in time, without their texts. A post whose bucket is moving may be on two shards.
-	RecentPostLookups = newLookupKind[RecentQuery, []PostAt]("posts.recent", nil)
+	// RecentPostLookups reads where posts of one shard are in time, newest first and not older than Until, without their texts. A post whose bucket is moving may be on two shards.
+	RecentPostLookups = newLookupKind[ShardQuery[Place], []PostAt]("posts.recent", nil)
 
 	// LastPostLookups reads when an author published the newest post up to a time. If there is none, it is not Found.
 	LastPostLookups = newLookupKind[LastQuery, Micros]("posts.last", nil)
@@ -128,7 +120,7 @@ var (
 
 	// CommentPageLookups reads a range of each post's comments. Callers have read the post: comments on
 	// deleted posts may still be listed. Every query is Found.
-	CommentPageLookups = newLookupKind[CommentsQuery, []Comment]("comments.pages", nil)
+	CommentPageLookups = newLookupKind[PlaceQuery, []Comment]("comments.pages", nil)
 )
 
 // NewPost is a post to be published.
@@ -199,14 +191,6 @@ func (p PostAt) Place() Place { return Place{p.CreatedAt, p.Number} }
 
 // At is the post without the values that can be changed.
 func (p Post) At() PostAt { return PostAt{p.PostID, p.CreatedAt} }
-
-// RecentQuery asks for a range of one shard's posts, newest first.
-type RecentQuery struct {
-	Shard int    // its ordinal
-	After Place  // only posts strictly behind it (older), unless zero
-	Since Micros // only posts that are not older
-	Limit int    // how many at most, ≥ 1
-}
 
 // LastQuery asks for the last post of an author up to a time.
 type LastQuery struct {

@@ -12,16 +12,10 @@ const (
 	Deleted     UserState = 3 // nothing is left
 )
 
-// StatePosition is a position in the changes of states, ordered by time and user. Its zero value is
-// the beginning.
-type StatePosition struct {
-	At   Micros
-	User UserID
-}
-
 // StateChange is the last change of a user's state, suspension or password.
 type StateChange struct {
-	StatePosition
+	At             Micros
+	User           UserID
 	State          UserState
 	SuspendedUntil Micros // [UserStanding.Until]
 	PasswordAt     Micros // [Password.ChangedAt]
@@ -35,8 +29,8 @@ var (
 
 	// StateChangeLookups lists the last change of every user of a shard whose state, suspension or password (see
 	// [Password.ChangedAt]) has ever changed. A suspension that ends by its time is no change. Times are those of the gateways' clocks.
-	// To find what was written late, read again from somewhat before the last position. Every query is Found.
-	StateChangeLookups = newLookupKind[ShardQuery[StatePosition], []StateChange]("states.changes", nil)
+	// They come by At, then by User, of After only these two count. To find what was written late, read again from somewhat before the last one. Every query is Found.
+	StateChangeLookups = newLookupKind[ShardQuery[StateChange], []StateChange]("states.changes", nil)
 )
 
 // UserStanding is the state of a user, and its last suspension, unless it has been reinstated since. One whose time is over counts as none.

@@ -65,11 +65,12 @@ type ShardAnswerer interface {
 	Shards() int
 }
 
-// ShardQuery asks for what comes behind something on one shard, ascending. The zero value is before all.
+// ShardQuery asks for what comes behind something on one shard, in the order of the kind. The zero value is before all.
 type ShardQuery[P comparable] struct {
 	Shard int // its ordinal
 	After P
-	Limit int // how many at most, ≥ 1
+	Until Micros // of kinds in the order of time: where the list ends
+	Limit int    // how many at most, ≥ 1
 }
 
 // UserIDLookups lists the ids of users by shard. Every query is Found.

@@ -245,11 +245,6 @@ func (e LogEntry) Change() (c Change) {
 	return c
 }
 
-// IDs makes the ids of users and posts, which are unique in the store.
-type IDs interface {
-	Next(ctx context.Context) (UserID, error)
-}
-
 // Leaser hands out numbered slots, such as the machine ids of gateways. A slot has one owner at a
 // time.
 type Leaser interface {

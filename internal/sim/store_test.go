@@ -233,10 +233,10 @@ func (h *handle) answer(ctx context.Context, b *storage.Bundle, isAway func(int)
 		part(b, &owned, isAway, storage.ProfileLookups, self), part(b, &owned, isAway, storage.UserLookups, self), part(b, &owned, isAway, storage.CountLookups, self),
 		part(b, &owned, isAway, storage.StateLookups, self), part(b, &owned, isAway, storage.PasswordLookups, self), part(b, &owned, isAway, storage.BlockLookups, self),
 		part(b, &owned, isAway, storage.PostLookups, author), part(b, &owned, isAway, storage.DetailLookups, from), part(b, &owned, isAway, storage.MarkLookups, from),
-		part(b, &owned, isAway, storage.PostPageLookups, func(q storage.PostsQuery) int { return h.ShardOf(q.Author) }),
+		part(b, &owned, isAway, storage.PostPageLookups, func(q storage.PlaceQuery) int { return h.ShardOf(q.Of.Author) }),
 		part(b, &owned, isAway, storage.RowLookups, func(q storage.RowsQuery) int { return h.ShardOf(q.Owner) }),
-		part(b, &owned, isAway, storage.RecentPostLookups, func(q storage.RecentQuery) int { return q.Shard }),
-		part(b, &owned, isAway, storage.StateChangeLookups, func(q storage.ShardQuery[storage.StatePosition]) int { return q.Shard }),
+		part(b, &owned, isAway, storage.RecentPostLookups, func(q storage.ShardQuery[storage.Place]) int { return q.Shard }),
+		part(b, &owned, isAway, storage.StateChangeLookups, func(q storage.ShardQuery[storage.StateChange]) int { return q.Shard }),
 	}
 	for _, side := range storage.AllSides {
 		refuse = append(refuse, part(b, &owned, isAway, storage.EdgeLookups[side], func(p storage.Pair) int { return h.ShardOf(side.Owner(p)) }),

@@ -200,7 +200,7 @@ func (w *world) watch(place int) {
 	}
 }
 
-// Next implements [storage.IDs].
+// Next makes the ids of users and the numbers of posts.
 func (w *world) Next(context.Context) (storage.UserID, error) {
 	return storage.UserID(w.numbers.Add(1)), nil
 }

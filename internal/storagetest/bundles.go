@@ -321,38 +321,32 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.RowsQuery{Side: storage.AllSides[i%len(storage.AllSides)], Owner: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.PostID]():
 			key = k.posts[i%len(k.posts)]
-		case reflect.TypeFor[storage.PostsQuery]():
-			key = storage.PostsQuery{Author: user, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.PlaceQuery]():
+			key = storage.PlaceQuery{Of: []storage.PostID{{Author: user}, k.posts[i%len(k.posts)]}[i/2%2], Limit: 2 + i%3}
 		case reflect.TypeFor[storage.LastQuery]():
 			key = storage.LastQuery{Author: user, UpTo: at(1 + i%3)}
-		case reflect.TypeFor[storage.RecentQuery]():
-			key = storage.RecentQuery{Shard: i % k.shards, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.ShardQuery[storage.Place]]():
+			key = storage.ShardQuery[storage.Place]{Shard: i % k.shards, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.WordQuery]():
 			key = storage.WordQuery{Prefix: k.handles[i%len(k.handles)], Limit: 2 + i%3}
 		case reflect.TypeFor[storage.UserWord]():
 			key = storage.UserWord{Prefix: k.handles[i%len(k.handles)][:1+i%2], Users: []storage.UserID{user}}
 		case reflect.TypeFor[storage.ShardQuery[storage.UserID]]():
 			key = storage.ShardQuery[storage.UserID]{Shard: i % k.shards, After: k.users[i%6], Limit: 2 + i%3}
-		case reflect.TypeFor[storage.ShardQuery[storage.StatePosition]]():
-			key = storage.ShardQuery[storage.StatePosition]{Shard: i % k.shards, After: storage.StatePosition{At: at(i % 3)}, Limit: 2 + i%3}
-		case reflect.TypeFor[storage.DueQuery]():
-			key = storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: i % k.shards, Limit: 2 + i%3}, UpTo: at(4000 + 500*(i%3))}
+		case reflect.TypeFor[storage.ShardQuery[storage.StateChange]]():
+			key = storage.ShardQuery[storage.StateChange]{Shard: i % k.shards, After: storage.StateChange{At: at(i % 3)}, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.ShardQuery[storage.RelationRow]]():
+			key = storage.ShardQuery[storage.RelationRow]{Shard: i % k.shards, Limit: 2 + i%3, Until: at(4000 + 500*(i%3))}
 		case reflect.TypeFor[storage.RefusedQuery]():
 			key = storage.RefusedQuery{ImportID: storage.ImportID{Owner: user, Number: 1}, From: int64(i % 2), To: int64(1 + i%2)}
-		case reflect.TypeFor[storage.DueImportsQuery]():
-			key = storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: i % k.shards, Limit: 2 + i%3}, UpTo: at(5000 + i%3)}
+		case reflect.TypeFor[storage.ShardQuery[storage.ImportPart]]():
+			key = storage.ShardQuery[storage.ImportPart]{Shard: i % k.shards, Limit: 2 + i%3, Until: at(5000 + i%3)}
 		case reflect.TypeFor[storage.Identity]():
 			key = identityOf(user)
-		case reflect.TypeFor[storage.ModerationQuery]():
-			key = storage.ModerationQuery{User: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.PopularQuery]():
 			key = storage.PopularQuery{Since: storage.Day(i % 3), Limit: 2 + i%9}
 		case reflect.TypeFor[storage.CommentID]():
 			key = k.comments[i%len(k.comments)]
-		case reflect.TypeFor[storage.CommentsQuery]():
-			key = storage.CommentsQuery{Post: k.posts[i%len(k.posts)], Limit: 2 + i%3}
-		case reflect.TypeFor[storage.FavoritesQuery]():
-			key = storage.FavoritesQuery{User: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.ReactionsQuery]():
 			key = storage.ReactionsQuery{User: user, Kind: storage.ReactionKind(i % 3), Limit: 2 + i%3}
 		case reflect.TypeFor[storage.Seen]():

@@ -108,9 +108,9 @@ func (s cancellation) NoPostIsWritten(t *testing.T) {
 	wantEndedErr(t, "comment", err)
 	_, err = s.store.DeleteComment(ended(t), c.CommentID, c.By)
 	wantEndedErr(t, "delete a comment", err)
-	_, err = storage.LatestPostLookups.Get(ended(t), s.store, storage.PostsQuery{After: storage.Place{}, Limit: 1})
+	_, err = storage.LatestPostLookups.Get(ended(t), s.store, storage.PlaceQuery{After: storage.Place{}, Limit: 1})
 	wantEndedErr(t, "latest posts", err)
-	_, err = storage.RecentPostLookups.Get(ended(t), s.store, storage.RecentQuery{Limit: 1})
+	_, err = storage.RecentPostLookups.Get(ended(t), s.store, storage.ShardQuery[storage.Place]{Limit: 1})
 	wantEndedErr(t, "recent posts", err)
 	post.Counts = storage.PostCounts{Comments: 1, Version: post.Counts.Version + 1}
 	s.wantPost(t, post)

@@ -24,7 +24,7 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	_, err = storage.WordLookups.Get(ctx, s.store, storage.WordQuery{Prefix: "u", Limit: 10})
 	wantEndedErr(t, "search", err)
 	wantEnded(t, "words", storage.UserWordLookups.Read(ctx, s.store, storage.UserWord{Users: ids, Prefix: "u"}), 1)
-	_, err = storage.StateChangeLookups.Get(ctx, s.store, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{}, Limit: 10})
+	_, err = storage.StateChangeLookups.Get(ctx, s.store, storage.ShardQuery[storage.StateChange]{Shard: 0, After: storage.StateChange{}, Limit: 10})
 	wantEndedErr(t, "state changes", err)
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		wantEnded(t, "count", storage.EdgeCountLookups[side].Read(ctx, s.store, storage.EdgeCountQuery{Owner: ids[0], Limit: 1}, storage.EdgeCountQuery{Owner: ids[1], Limit: 1}), 2)

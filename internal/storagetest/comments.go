@@ -56,7 +56,7 @@ func (s comments) PagesRunNewestFirst(t *testing.T) {
 		var got []storage.Comment
 		var after storage.Place
 		for len(got) <= len(all) {
-			page := s.page(t, storage.CommentsQuery{Post: post, After: after, Limit: limit})
+			page := s.page(t, storage.PlaceQuery{Of: post, After: after, Limit: limit})
 			got = append(got, page...)
 			if len(page) < limit {
 				break
@@ -142,7 +142,7 @@ func (s comments) CountsAreExactWhereManyWrite(t *testing.T) {
 		}
 	})
 	s.wantCount(t, post, left.Load())
-	wantEqual(t, "comments", int64(len(s.page(t, storage.CommentsQuery{Post: post, Limit: 1000}))), left.Load())
+	wantEqual(t, "comments", int64(len(s.page(t, storage.PlaceQuery{Of: post, Limit: 1000}))), left.Load())
 }
 
 // newComment is the n-th comment in time.
@@ -181,7 +181,7 @@ func (h *harness) wantCount(t *testing.T, id storage.PostID, want int64) {
 	wantEqual(t, "comments counted", found(t, storage.PostLookups.Read(t.Context(), h.store, id), 1)[0].Counts.Comments, want)
 }
 
-func (s comments) page(t *testing.T, q storage.CommentsQuery) []storage.Comment {
+func (s comments) page(t *testing.T, q storage.PlaceQuery) []storage.Comment {
 	t.Helper()
 	return found(t, storage.CommentPageLookups.Read(t.Context(), s.store, q), 1)[0]
 }

@@ -172,12 +172,12 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 	s.setState(t, user, storage.Deleting, 1, true)
 	s.erase(t, user, 20)
 	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, own[0].PostID), 1)
-	pages := storage.PostPageLookups.Read(t.Context(), s.store, storage.PostsQuery{Author: user, Limit: 1})
+	pages := storage.PostPageLookups.Read(t.Context(), s.store, storage.PlaceQuery{Of: storage.PostID{Author: user}, Limit: 1})
 	wantPosts(t, found(t, pages, 1)[0], nil)
-	below := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.CommentsQuery{Post: own[0].PostID, Limit: 1}), 1)
+	below := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.PlaceQuery{Of: own[0].PostID, Limit: 1}), 1)
 	wantList(t, "comments below its own", below[0], nil)
 	for i, id := range posts {
-		left := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.CommentsQuery{Post: id, Limit: 10}), 1)
+		left := found(t, storage.CommentPageLookups.Read(t.Context(), s.store, storage.PlaceQuery{Of: id, Limit: 10}), 1)
 		wantList(t, "comments", left[0], kept[i:i+1])
 		s.wantCount(t, id, 1)
 	}

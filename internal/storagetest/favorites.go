@@ -171,7 +171,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	for _, limit := range []int{1, 7, 22, 100} {
 		var got []storage.Edge
 		for after := (storage.Place{}); ; {
-			page := found(t, storage.FavoritePageLookups.Read(t.Context(), s.store, storage.FavoritesQuery{User: users[0], After: after, Limit: limit}), 1)[0]
+			page := found(t, storage.FavoritePageLookups.Read(t.Context(), s.store, storage.PlaceQuery{Of: storage.PostID{Author: users[0]}, After: after, Limit: limit}), 1)[0]
 			got = append(got, page...)
 			if len(page) < limit || len(got) > len(mine) {
 				break
@@ -181,7 +181,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 		wantList(t, "favorites", got, mine)
 	}
 	behind := slices.IndexFunc(mine, func(e storage.Edge) bool { return e.Place().Compare(end.Place()) > 0 })
-	page := storage.FavoritePageLookups.Read(t.Context(), s.store, storage.FavoritesQuery{User: users[0], After: end.Place(), Limit: 100}, storage.FavoritesQuery{User: s.id(), Limit: 1})
+	page := storage.FavoritePageLookups.Read(t.Context(), s.store, storage.PlaceQuery{Of: storage.PostID{Author: users[0]}, After: end.Place(), Limit: 100}, storage.PlaceQuery{Of: storage.PostID{Author: s.id()}, Limit: 1})
 	wantList(t, "behind one that has ended", found(t, page, 2)[0], mine[behind:])
 
 	post := s.post(t, users[0], 1).PostID

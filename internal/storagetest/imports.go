@@ -43,7 +43,7 @@ func (s imports) wantDue(t *testing.T, upTo storage.Micros, of map[storage.UserI
 	t.Helper()
 	var due []storage.ImportPart
 	for shard := range s.store.Shards() {
-		q := storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: 2}, UpTo: upTo}
+		q := storage.ShardQuery[storage.ImportPart]{Shard: shard, Limit: 2, Until: upTo}
 		for more, pages := true, 0; more; pages++ {
 			if pages == 1000 {
 				t.Fatal("the pages do not end")

@@ -138,7 +138,7 @@ func (s moderation) TheLogRunsNewestFirst(t *testing.T) {
 		slices.SortFunc(want, func(a, b storage.ModerationEntry) int { return a.Place().Compare(b.Place()) })
 		for _, limit := range []int{1, 3, 100} {
 			var got []storage.ModerationEntry
-			for q := (storage.ModerationQuery{User: user, Limit: limit}); ; q.After = got[len(got)-1].Place() {
+			for q := (storage.PlaceQuery{Of: storage.PostID{Author: user}, Limit: limit}); ; q.After = got[len(got)-1].Place() {
 				page := one(t, s.harness, storage.ModerationLookups, q)
 				wantEqual(t, "more than the limit", len(page) > limit, false)
 				page = slices.DeleteFunc(page, func(e storage.ModerationEntry) bool { return e.At < at(900_000) }) // of other tests
@@ -302,7 +302,7 @@ func (s moderation) AnEndedContextChangesNothing(t *testing.T) {
 	wantEnded(t, "restored", s.store.Restore(ended(t), storage.Restored{Moderation: []storage.ModerationEntry{suspend(user, 1, 100)}, At: at(1)}), 1)
 	_, err = storage.StateLookups.Get(ended(t), s.store, user)
 	wantEndedErr(t, "suspension", err)
-	_, err = storage.ModerationLookups.Get(ended(t), s.store, storage.ModerationQuery{Limit: 1})
+	_, err = storage.ModerationLookups.Get(ended(t), s.store, storage.PlaceQuery{Limit: 1})
 	wantEndedErr(t, "log", err)
 	wantList(t, "log", s.log(t, user), nil)
 	s.wantSuspension(t, user, storage.UserStanding{})
@@ -336,7 +336,7 @@ func (s moderation) moderate(t *testing.T, e storage.ModerationEntry, want bool)
 // log is everything about a user.
 func (s moderation) log(t *testing.T, user storage.UserID) []storage.ModerationEntry {
 	t.Helper()
-	return one(t, s.harness, storage.ModerationLookups, storage.ModerationQuery{User: user, Limit: 100})
+	return one(t, s.harness, storage.ModerationLookups, storage.PlaceQuery{Of: storage.PostID{Author: user}, Limit: 100})
 }
 
 func (s moderation) wantSuspension(t *testing.T, user storage.UserID, want storage.UserStanding) {

@@ -103,7 +103,7 @@ func (s posts) PagesRunNewestFirst(t *testing.T) {
 		var got []storage.Post
 		var after storage.Place
 		for len(got) <= len(all) {
-			page := s.page(t, storage.PostsQuery{Author: users[0], After: after, Limit: limit})
+			page := s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: users[0]}, After: after, Limit: limit})
 			got = append(got, page...)
 			if len(page) < limit {
 				break
@@ -116,8 +116,8 @@ func (s posts) PagesRunNewestFirst(t *testing.T) {
 	if changed, err := s.store.DeletePost(t.Context(), gone.PostID); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
-	wantPosts(t, s.page(t, storage.PostsQuery{Author: users[0], After: gone.Place(), Limit: 100}), all[11:])
-	wantPosts(t, s.page(t, storage.PostsQuery{Author: s.id(), Limit: 3}), nil)
+	wantPosts(t, s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: users[0]}, After: gone.Place(), Limit: 100}), all[11:])
+	wantPosts(t, s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: s.id()}, Limit: 3}), nil)
 }
 
 func (s posts) TheLatestAreOfAllAuthors(t *testing.T) {
@@ -136,7 +136,7 @@ func (s posts) TheLatestAreOfAllAuthors(t *testing.T) {
 	newestFirst(all)
 	var got []storage.Post
 	for after := (storage.Place{}); len(got) < len(all); {
-		page := found(t, storage.LatestPostLookups.Read(t.Context(), s.store, storage.PostsQuery{After: after, Limit: 5}), 1)[0]
+		page := found(t, storage.LatestPostLookups.Read(t.Context(), s.store, storage.PlaceQuery{After: after, Limit: 5}), 1)[0]
 		if len(page) != 5 && len(got)+len(page) < len(all) || len(page) > 5 {
 			t.Fatalf("%d posts", len(page))
 		}
@@ -164,7 +164,7 @@ func (s posts) TheRecentOnesOfEachShardAreListed(t *testing.T) {
 	for shard := range s.store.Shards() {
 		var after storage.Place
 		for {
-			page := found(t, storage.RecentPostLookups.Read(t.Context(), s.store, storage.RecentQuery{Shard: shard, After: after, Since: since, Limit: 4}), 1)[0]
+			page := found(t, storage.RecentPostLookups.Read(t.Context(), s.store, storage.ShardQuery[storage.Place]{Shard: shard, After: after, Until: since, Limit: 4}), 1)[0]
 			if len(got) > len(all) || len(page) > 4 || !slices.IsSortedFunc(page, newestFirst) {
 				t.Fatal(page)
 			}
@@ -248,8 +248,8 @@ func (s posts) WhatIsDeletedIsGone(t *testing.T) {
 	wantIs(t, err, nil)
 	s.delete(t, p.PostID, true)
 	wantMissing(t, storage.PostLookups.Read(t.Context(), s.store, p.PostID), 1)
-	wantPosts(t, s.page(t, storage.PostsQuery{Author: author, Limit: 10}), []storage.Post{kept})
-	latest, err := storage.LatestPostLookups.Get(t.Context(), s.store, storage.PostsQuery{After: storage.Place{}, Limit: 1})
+	wantPosts(t, s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: author}, Limit: 10}), []storage.Post{kept})
+	latest, err := storage.LatestPostLookups.Get(t.Context(), s.store, storage.PlaceQuery{After: storage.Place{}, Limit: 1})
 	if err != nil || len(latest) > 0 && latest[0].PostID == p.PostID {
 		t.Errorf("%+v, %v", latest, err)
 	}
@@ -295,7 +295,7 @@ func (s posts) OneKeyIsPublishedOnce(t *testing.T) {
 	})
 	wantEqual(t, "published", made.Load(), 20)
 	wantEqual(t, "counted", s.countsOf(t, author).Posts, 20)
-	wantEqual(t, "posts", len(s.page(t, storage.PostsQuery{Author: author, Limit: 100})), 20)
+	wantEqual(t, "posts", len(s.page(t, storage.PlaceQuery{Of: storage.PostID{Author: author}, Limit: 100})), 20)
 }
 
 // number is a number that no other post or comment has.
@@ -340,7 +340,7 @@ func (h *harness) wantPost(t *testing.T, want storage.Post) {
 	wantPosts(t, found(t, storage.PostLookups.Read(t.Context(), h.store, want.PostID), 1), []storage.Post{want})
 }
 
-func (s posts) page(t *testing.T, q storage.PostsQuery) []storage.Post {
+func (s posts) page(t *testing.T, q storage.PlaceQuery) []storage.Post {
 	t.Helper()
 	return found(t, storage.PostPageLookups.Read(t.Context(), s.store, q), 1)[0]
 }

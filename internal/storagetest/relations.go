@@ -153,9 +153,9 @@ func (s relations) TheyEndByThemselves(t *testing.T) {
 func (s relations) due(t *testing.T, user storage.UserID, limit, upTo int) (due []storage.RelationRow) {
 	t.Helper()
 	for shard := range s.shards() {
-		query := storage.ShardQuery[storage.RelationRow]{Shard: shard, Limit: limit}
+		query := storage.ShardQuery[storage.RelationRow]{Shard: shard, Until: at(upTo), Limit: limit}
 		for more, n := true, 0; more && n < many; n++ {
-			page := one(t, s.harness, storage.DueLookups, storage.DueQuery{ShardQuery: query, UpTo: at(upTo)})
+			page := one(t, s.harness, storage.DueLookups, query)
 			if more = len(page) == limit; more {
 				query.After = page[limit-1]
 			}

@@ -97,18 +97,18 @@ func (s states) TheTimeOfChangesRises(t *testing.T) {
 
 func (s states) ChangesAreListedInOrder(t *testing.T) {
 	users := s.newUsers(t, 12)
-	want := make(map[storage.StatePosition]storage.UserState)
+	want := make(map[storage.StateChange]storage.UserState)
 	for i, user := range users {
 		n := 500_000 + i/4 // several at the same time
 		s.setState(t, user.ID, storage.Deactivated, n, true)
-		want[storage.StatePosition{At: at(n), User: user.ID}] = storage.Deactivated
+		want[storage.StateChange{At: at(n), User: user.ID}] = storage.Deactivated
 	}
-	begin := storage.StatePosition{At: at(499_999)}
+	begin := storage.StateChange{At: at(499_999)}
 	for _, limit := range []int{1, 2, 5, 100} {
 		n := 0
 		for shard := range s.store.Shards() {
 			for _, c := range s.changes(t, shard, begin, limit) {
-				if state, ok := want[c.StatePosition]; !ok || state != c.State {
+				if state, ok := want[storage.StateChange{At: c.At, User: c.User}]; !ok || state != c.State {
 					t.Errorf("with limit %d: %+v was not changed", limit, c)
 				}
 				n++
@@ -166,7 +166,7 @@ func (h *harness) wantState(t *testing.T, user storage.UserID, want storage.User
 }
 
 func changedTo(user storage.UserID, state storage.UserState, n int) storage.StateChange {
-	return storage.StateChange{StatePosition: storage.StatePosition{At: at(n), User: user}, State: state}
+	return storage.StateChange{At: at(n), User: user, State: state}
 }
 
 // changesOf returns all listed changes of a user.
@@ -174,7 +174,7 @@ func (h *harness) changesOf(t *testing.T, user storage.UserID) []storage.StateCh
 	t.Helper()
 	var list []storage.StateChange
 	for shard := range h.store.Shards() {
-		for _, c := range h.changes(t, shard, storage.StatePosition{}, 100) {
+		for _, c := range h.changes(t, shard, storage.StateChange{}, 100) {
 			if c.User == user {
 				list = append(list, c)
 			}
@@ -184,11 +184,11 @@ func (h *harness) changesOf(t *testing.T, user storage.UserID) []storage.StateCh
 }
 
 // changes reads the changes of a shard page by page, and checks their order.
-func (h *harness) changes(t *testing.T, shard int, after storage.StatePosition, limit int) []storage.StateChange {
+func (h *harness) changes(t *testing.T, shard int, after storage.StateChange, limit int) []storage.StateChange {
 	t.Helper()
 	var list []storage.StateChange
 	for {
-		page := one(t, h, storage.StateChangeLookups, storage.ShardQuery[storage.StatePosition]{Shard: shard, After: after, Limit: limit})
+		page := one(t, h, storage.StateChangeLookups, storage.ShardQuery[storage.StateChange]{Shard: shard, After: after, Limit: limit})
 		if len(page) > limit {
 			t.Fatalf("%d changes, want %d at most", len(page), limit)
 		}
@@ -196,7 +196,7 @@ func (h *harness) changes(t *testing.T, shard int, after storage.StatePosition, 
 			if cmp.Or(cmp.Compare(after.At, c.At), cmp.Compare(after.User, c.User)) >= 0 {
 				t.Fatalf("%+v comes behind %+v", c, after)
 			}
-			after = c.StatePosition
+			after = c
 		}
 		if len(page) == 0 {
 			return list

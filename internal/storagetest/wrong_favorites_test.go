@@ -40,7 +40,7 @@ var favoriteMistakes = []mistake{
 			return storage.Result[storage.Changed]{Value: storage.Changed{Row: r.Value.Row, Side: side, Changed: r.Value.Changed}, Found: true, Err: r.Err}
 		})
 	}), "favorites/NobodyFavoritesNothing", promiseOnly},
-	{"favorites of one time ascend", answers(func(_ *oracle.Store, _ storage.Side, _ storage.FavoritesQuery, r *storage.Result[[]storage.Edge]) {
+	{"favorites of one time ascend", answers(func(_ *oracle.Store, _ storage.Side, _ storage.PlaceQuery, r *storage.Result[[]storage.Edge]) {
 		slices.SortStableFunc(r.Value, func(a, b storage.Edge) int {
 			if a.UpdateTime == b.UpdateTime && a.Item < b.Item {
 				return -1

@@ -13,7 +13,7 @@ var moderationMistakes = []mistake{
 	{"suspended again is an entry", func(s *oracle.Store) storage.Store { return moderates{s, addsAlways} }, "moderation/TheSameAgainChangesNothing", promiseOnly},
 	{"entries have the gateway's time", func(s *oracle.Store) storage.Store { return moderates{s, byClock} }, "moderation/TimesRise", promiseOnly},
 	{"ids are given out again", func(s *oracle.Store) storage.Store { return givesIDsAgain{s} }, "creation/SomeIDsAreNobodys", promiseOnly},
-	{"a change has its entry's time", answers(func(s *oracle.Store, _ storage.Side, _ storage.ShardQuery[storage.StatePosition], r *storage.Result[[]storage.StateChange]) {
+	{"a change has its entry's time", answers(func(s *oracle.Store, _ storage.Side, _ storage.ShardQuery[storage.StateChange], r *storage.Result[[]storage.StateChange]) {
 		for i, c := range r.Value {
 			for _, e := range logOf(s, c.User)[:min(1, len(logOf(s, c.User)))] {
 				r.Value[i].At = max(c.At, e.At)
@@ -30,7 +30,7 @@ var moderationMistakes = []mistake{
 			}
 		}
 	}, storage.StateLookups), "moderation/RestoredTheNewestDecides", promiseOnly},
-	{"entries go with the user", answers(func(s *oracle.Store, _ storage.Side, _ storage.ModerationQuery, r *storage.Result[[]storage.ModerationEntry]) {
+	{"entries go with the user", answers(func(s *oracle.Store, _ storage.Side, _ storage.PlaceQuery, r *storage.Result[[]storage.ModerationEntry]) {
 		r.Value = slices.DeleteFunc(r.Value, func(e storage.ModerationEntry) bool {
 			return !storage.UserLookups.Read(context.Background(), s, e.User)[0].Found
 		})
@@ -39,7 +39,7 @@ var moderationMistakes = []mistake{
 
 // logOf are the entries about a user, newest first.
 func logOf(s *oracle.Store, user storage.UserID) []storage.ModerationEntry {
-	log, _ := storage.ModerationLookups.Get(context.Background(), s, storage.ModerationQuery{User: user, Limit: 100})
+	log, _ := storage.ModerationLookups.Get(context.Background(), s, storage.PlaceQuery{Of: storage.PostID{Author: user}, Limit: 100})
 	return log
 }
 

@@ -16,7 +16,7 @@ import (
 
 var postMistakes = []mistake{
 	{"keys of posts are ignored", func(s *oracle.Store) storage.Store { return keysIgnored{s} }, "posts/PublishedAgainItIsTheSame", promiseOnly},
-	{"posts after a place include its own", asks(func(q *storage.PostsQuery) {
+	{"posts after a place include its own", asks(func(q *storage.PlaceQuery) {
 		if q.After.Number > 0 {
 			q.After.Number++
 		}
@@ -60,14 +60,14 @@ func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Po
 type latestAgain struct{ *oracle.Store }
 
 func (s latestAgain) Bundle(ctx context.Context, b *storage.Bundle) {
-	changeKeys(storage.LatestPostLookups, b, func(q *storage.PostsQuery) { q.After = storage.Place{} })
+	changeKeys(storage.LatestPostLookups, b, func(q *storage.PlaceQuery) { q.After = storage.Place{} })
 	s.Store.Bundle(ctx, b)
 }
 
 type recentOld struct{ *oracle.Store }
 
 func (s recentOld) Bundle(ctx context.Context, b *storage.Bundle) {
-	changeKeys(storage.RecentPostLookups, b, func(q *storage.RecentQuery) { q.Since-- })
+	changeKeys(storage.RecentPostLookups, b, func(q *storage.ShardQuery[storage.Place]) { q.Until-- })
 	s.Store.Bundle(ctx, b)
 }
 

@@ -88,7 +88,7 @@ var sideMistakes = []mistake{
 	{"the clock alone dates states", func(s *oracle.Store) storage.Store {
 		return &statesByClock{Store: s, given: map[storage.UserID]storage.Micros{}}
 	}, "states/TheTimeOfChangesRises", promiseOnly},
-	{"changes of one time are read again", asks(func(q *storage.ShardQuery[storage.StatePosition]) {
+	{"changes of one time are read again", asks(func(q *storage.ShardQuery[storage.StateChange]) {
 		q.After.User = 0
 	}, storage.StateChangeLookups), "states/ChangesAreListedInOrder", promiseOnly},
 	{"the end of a batch is active", shortens(1000, storage.StateLookups), "states/ManyAreAskedForAtOnce", promiseOnly},

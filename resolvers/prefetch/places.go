@@ -28,6 +28,11 @@ type PlaceList[O any, Q comparable, R any] struct {
 	Below func(ctx context.Context, a *social.Audience, rows []R, on []*selections.Object) Objects
 }
 
+// Behind is the Query of most kinds.
+func Behind(_ *Access, of storage.PostID, after storage.Place, limit int) storage.PlaceQuery {
+	return storage.PlaceQuery{Of: of, After: after, Limit: limit}
+}
+
 // Parse implements [selections.Read].
 func (k *PlaceList[O, Q, R]) Parse(ctx context.Context, f *selections.Field) any {
 	return Parsed(ParsePage(ctx, f, k.Kind))

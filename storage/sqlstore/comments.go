@@ -69,14 +69,14 @@ func commentColumns(c *storage.NewComment) []any {
 }
 
 // readCommentPages answers [storage.CommentPageLookups].
-func (s *Store) readCommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
-	return eachPage(ctx, s, "comments.pages", queries, pagesOf[storage.CommentsQuery, storage.Comment]{
-		owner: func(q storage.CommentsQuery) storage.UserID { return q.Post.Author },
-		text: func(q storage.CommentsQuery, args []any) (string, []any) {
-			return sqlCommentPage, append(append(args, int64(q.Post.Author), q.Post.Number), behind(q.After, q.Limit)...)
+func (s *Store) readCommentPages(ctx context.Context, queries []storage.PlaceQuery) []storage.Result[[]storage.Comment] {
+	return eachPage(ctx, s, "comments.pages", queries, pagesOf[storage.PlaceQuery, storage.Comment]{
+		owner: func(q storage.PlaceQuery) storage.UserID { return q.Of.Author },
+		text: func(q storage.PlaceQuery, args []any) (string, []any) {
+			return sqlCommentPage, append(append(args, int64(q.Of.Author), q.Of.Number), behind(q.After, q.Limit)...)
 		},
 		columns: wholeCommentColumns,
-		order:   func(_ storage.CommentsQuery, page []storage.Comment) { inOrder(page, storage.Comment.Place) },
+		order:   func(_ storage.PlaceQuery, page []storage.Comment) { inOrder(page, storage.Comment.Place) },
 	})
 }
 

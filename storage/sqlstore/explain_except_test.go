@@ -75,7 +75,7 @@ func changeImports(t *testing.T, s *Store, user storage.UserID) {
 	_, finished := s.FinishImport(t.Context(), part)
 	deferred := s.DeferImports(t.Context(), user, 6)
 	_, err := storage.ImportLookups.Get(t.Context(), s, user)
-	q := storage.DueImportsQuery{ShardQuery: storage.ShardQuery[storage.ImportPart]{Shard: s.shards.Of(user), Limit: 2}, UpTo: 9}
+	q := storage.ShardQuery[storage.ImportPart]{Shard: s.shards.Of(user), Limit: 2, Until: 9}
 	_, due := storage.DueImportLookups.Get(t.Context(), s, q)
 	_, lines := storage.RefusedLookups.Get(t.Context(), s, storage.RefusedQuery{ImportID: part.ImportID, To: 99})
 	_, removed := s.RemoveImport(t.Context(), part.ImportID)

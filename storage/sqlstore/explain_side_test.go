@@ -177,12 +177,12 @@ func runSnapshots(t *testing.T, s *Store, ids []storage.UserID) {
 func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	t.Helper()
 	posts, comments := make([]storage.PostID, len(authors)), make([]storage.CommentID, len(authors))
-	pages, below := make([]storage.PostsQuery, len(authors)), make([]storage.CommentsQuery, len(authors))
+	pages, below := make([]storage.PlaceQuery, len(authors)), make([]storage.PlaceQuery, len(authors))
 	for i, id := range authors {
 		posts[i] = storage.PostID{Author: id, Number: 10_000 * int64(id)}
 		comments[i] = storage.CommentID{Author: id, Number: 10_000*int64(id) + 1}
-		pages[i] = storage.PostsQuery{Author: id, Limit: 20}
-		below[i] = storage.CommentsQuery{Post: posts[i], After: storage.Place{CreatedAt: 3, Number: 10_000*int64(id) + 3}, Limit: 20}
+		pages[i] = storage.PlaceQuery{Of: storage.PostID{Author: id}, Limit: 20}
+		below[i] = storage.PlaceQuery{Of: posts[i], After: storage.Place{CreatedAt: 3, Number: 10_000*int64(id) + 3}, Limit: 20}
 	}
 	storage.PostLookups.Read(t.Context(), s, posts...)
 	storage.PostPageLookups.Read(t.Context(), s, pages...)
@@ -192,10 +192,10 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	storage.LastPostLookups.Read(t.Context(), s, storage.LastQuery{UpTo: 3}.Of(authors[:1])...)
 	runFavorites(t, s, posts)
 	for _, after := range []storage.Place{{}, {CreatedAt: 3, Number: 20_000_001}} {
-		if _, err := storage.RecentPostLookups.Get(t.Context(), s, storage.RecentQuery{After: after, Since: 1, Limit: len(authors)}); err != nil {
+		if _, err := storage.RecentPostLookups.Get(t.Context(), s, storage.ShardQuery[storage.Place]{After: after, Until: 1, Limit: len(authors)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := storage.LatestPostLookups.Get(t.Context(), s, storage.PostsQuery{After: after, Limit: len(authors)}); err != nil {
+		if _, err := storage.LatestPostLookups.Get(t.Context(), s, storage.PlaceQuery{After: after, Limit: len(authors)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,9 +204,9 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 // runFavorites reads favorites of users and posts that have many, and of some that have few.
 func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 	t.Helper()
-	given, by, pairs := make([]storage.FavoritesQuery, len(posts)), make([]storage.PageQuery, len(posts)), make([]storage.Pair, len(posts))
+	given, by, pairs := make([]storage.PlaceQuery, len(posts)), make([]storage.PageQuery, len(posts)), make([]storage.Pair, len(posts))
 	for i, id := range posts {
-		given[i] = storage.FavoritesQuery{User: id.Author, After: storage.Place{CreatedAt: 1000, Number: 7}, Limit: 20}
+		given[i] = storage.PlaceQuery{Of: storage.PostID{Author: id.Author}, After: storage.Place{CreatedAt: 1000, Number: 7}, Limit: 20}
 		by[i] = storage.PageQuery{Owner: id.Author, Item: id.Number, After: storage.Position{UpdateTime: 1000, Peer: 10_500}, Limit: 20}
 		pairs[i] = storage.Pair{From: 1, To: id.Author, Item: id.Number}
 	}
@@ -308,7 +308,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	}
 	for _, upTo := range []storage.Micros{1, 5000, 1 << 60} {
 		for _, after := range []storage.RelationRow{{}, {Edge: storage.Edge{From: 900, To: 1000, Item: 3}, Detail: storage.Detail{EndsAt: 3000}}} {
-			check(storage.DueLookups.Get(ctx, s, storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit}, UpTo: upTo}))
+			check(storage.DueLookups.Get(ctx, s, storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit, Until: upTo}))
 		}
 	}
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
@@ -317,14 +317,14 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	check(nil, s.MarkActive(ctx, []storage.UserID{1, 2, 3, 900, 1_000_000}, 20_001))
 	check(storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 0, Limit: limit}))
 	check(storage.UserIDLookups.Get(ctx, s, storage.ShardQuery[storage.UserID]{Shard: 0, After: 19_000, Limit: limit}))
-	check(storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{}, Limit: limit}))
-	check(storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{At: 1000, User: 5_000_000}, Limit: limit}))
+	check(storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StateChange]{Shard: 0, After: storage.StateChange{}, Limit: limit}))
+	check(storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StateChange]{Shard: 0, After: storage.StateChange{At: 1000, User: 5_000_000}, Limit: limit}))
 	for _, after := range []storage.Place{{}, {CreatedAt: 2_000_000, Number: 900}} {
 		for _, user := range []storage.UserID{0, 1, 900} {
 			if user == 0 && after == (storage.Place{}) {
 				continue // from the beginning of the whole log there is no range: MySQL says that it walks through the index, to the limit
 			}
-			check(storage.ModerationLookups.Get(ctx, s, storage.ModerationQuery{User: user, After: after, Limit: limit}))
+			check(storage.ModerationLookups.Get(ctx, s, storage.PlaceQuery{Of: storage.PostID{Author: user}, After: after, Limit: limit}))
 		}
 	}
 }

@@ -323,7 +323,7 @@ func faultyReads() map[string]operation {
 		},
 		"Suspension": func(ctx context.Context, s *Store) error { _, err := storage.StateLookups.Get(ctx, s, 1); return err },
 		"ModerationLog": func(ctx context.Context, s *Store) error {
-			_, err := storage.ModerationLookups.Get(ctx, s, storage.ModerationQuery{Limit: 5})
+			_, err := storage.ModerationLookups.Get(ctx, s, storage.PlaceQuery{Limit: 5})
 			return err
 		},
 		"Passwords": func(ctx context.Context, s *Store) error {
@@ -341,8 +341,8 @@ func faultyReads() map[string]operation {
 			return err
 		},
 		"StateChanges": func(ctx context.Context, s *Store) error {
-			_, one := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 0, After: storage.StatePosition{}, Limit: 5})
-			_, other := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StatePosition]{Shard: 1, After: storage.StatePosition{}, Limit: 5})
+			_, one := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StateChange]{Shard: 0, After: storage.StateChange{}, Limit: 5})
+			_, other := storage.StateChangeLookups.Get(ctx, s, storage.ShardQuery[storage.StateChange]{Shard: 1, After: storage.StateChange{}, Limit: 5})
 			return errors.Join(one, other)
 		},
 		"UserIDsAfter": func(ctx context.Context, s *Store) error {

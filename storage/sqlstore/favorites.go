@@ -19,20 +19,20 @@ WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR
 ORDER BY update_time DESC, post_id DESC LIMIT ?`
 
 // readFavoritePages answers [storage.FavoritePageLookups].
-func (s *Store) readFavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
-	return eachPage(ctx, s, "favorites.pages", queries, pagesOf[storage.FavoritesQuery, storage.Edge]{
-		owner: func(q storage.FavoritesQuery) storage.UserID { return q.User },
-		text: func(q storage.FavoritesQuery, args []any) (string, []any) {
-			return sqlFavoritePage, append(append(args, int64(q.User)), behind(q.After, q.Limit)...)
+func (s *Store) readFavoritePages(ctx context.Context, queries []storage.PlaceQuery) []storage.Result[[]storage.Edge] {
+	return eachPage(ctx, s, "favorites.pages", queries, pagesOf[storage.PlaceQuery, storage.Edge]{
+		owner: func(q storage.PlaceQuery) storage.UserID { return q.Of.Author },
+		text: func(q storage.PlaceQuery, args []any) (string, []any) {
+			return sqlFavoritePage, append(append(args, int64(q.Of.Author)), behind(q.After, q.Limit)...)
 		},
 		columns: func(e *storage.Edge) []any {
 			return []any{&e.From, &e.To, &e.UpdateTime, &e.Item}
 		},
-		complete: func(_ storage.FavoritesQuery, e storage.Edge) storage.Edge {
+		complete: func(_ storage.PlaceQuery, e storage.Edge) storage.Edge {
 			e.Type = storage.Favorited
 			return e
 		},
-		order: func(_ storage.FavoritesQuery, page []storage.Edge) { inOrder(page, storage.Edge.Place) },
+		order: func(_ storage.PlaceQuery, page []storage.Edge) { inOrder(page, storage.Edge.Place) },
 	})
 }
 

@@ -83,11 +83,11 @@ func (s *Store) readRefused(ctx context.Context, q storage.RefusedQuery) (parts 
 }
 
 // readDueImports answers [storage.DueImportLookups].
-func (s *Store) readDueImports(ctx context.Context, q storage.DueImportsQuery) ([]storage.ImportPart, error) {
+func (s *Store) readDueImports(ctx context.Context, q storage.ShardQuery[storage.ImportPart]) ([]storage.ImportPart, error) {
 	after := q.After
 	return ownPage(q.Limit, func(limit int, own func(storage.ImportPart, bool)) error {
 		at, owner := int64(after.DueAt), int64(after.Owner)
-		args := []any{at, int64(q.UpTo), at, owner, owner, after.Number, after.Number, after.Part, limit}
+		args := []any{at, int64(q.Until), at, owner, owner, after.Number, after.Number, after.Part, limit}
 		return s.db.Query(ctx, "imports.due", q.Shard, limit, sqlDueImports, args, db.EachRow(importColumns, func(p storage.ImportPart) {
 			own(p, s.shards.Of(p.Owner) == q.Shard)
 			after = p

@@ -99,11 +99,11 @@ func kindColumns(k *storage.OwnerKind, n *storage.KindCount) []any {
 }
 
 // readDue answers [storage.DueLookups].
-func (s *Store) readDue(ctx context.Context, q storage.DueQuery) ([]storage.RelationRow, error) {
+func (s *Store) readDue(ctx context.Context, q storage.ShardQuery[storage.RelationRow]) ([]storage.RelationRow, error) {
 	after := q.After
 	return ownPage(q.Limit, func(limit int, own func(storage.RelationRow, bool)) error {
 		at, from, to := int64(after.EndsAt), int64(after.From), int64(after.To)
-		args := []any{at, int64(q.UpTo), at, from, from, to, to, after.Item, limit}
+		args := []any{at, int64(q.Until), at, from, from, to, to, after.Item, limit}
 		return s.db.Query(ctx, "relations.due", q.Shard, limit, sqlDueRelations, args, db.EachRow(func(row *storage.RelationRow) []any {
 			return []any{&row.From, &row.To, &row.Item, &row.UpdateTime, &row.EndsAt}
 		}, func(row storage.RelationRow) {

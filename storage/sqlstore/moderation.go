@@ -133,10 +133,10 @@ func (w *writer) writeSuspension(old storage.StateChange, at storage.Micros, by 
 }
 
 // readModeration answers [storage.ModerationLookups].
-func (s *Store) readModeration(ctx context.Context, q storage.ModerationQuery) ([]storage.ModerationEntry, error) {
+func (s *Store) readModeration(ctx context.Context, q storage.PlaceQuery) ([]storage.ModerationEntry, error) {
 	text, of := sqlModeration, []any(nil)
-	if q.User != 0 {
-		text, of = sqlModerationOf, []any{int64(q.User)}
+	if q.Of.Author != 0 {
+		text, of = sqlModerationOf, []any{int64(q.Of.Author)}
 	}
 	ownerOf := func(e storage.ModerationEntry) storage.UserID { return e.Owner }
 	return newestOf(ctx, s, "moderation", text, of, q.After, q.Limit, moderationColumns, ownerOf, storage.ModerationEntry.Place)

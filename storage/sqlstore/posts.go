@@ -63,19 +63,19 @@ func forPosts[ID storage.PostID | storage.CommentID](dialect *db.Dialect, templa
 }
 
 // readPostPages answers [storage.PostPageLookups].
-func (s *Store) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
-	return eachPage(ctx, s, "posts.pages", queries, pagesOf[storage.PostsQuery, storage.Post]{
-		owner: func(q storage.PostsQuery) storage.UserID { return q.Author },
-		text: func(q storage.PostsQuery, args []any) (string, []any) {
-			return sqlPostPage, append(append(args, int64(q.Author)), behind(q.After, q.Limit)...)
+func (s *Store) readPostPages(ctx context.Context, queries []storage.PlaceQuery) []storage.Result[[]storage.Post] {
+	return eachPage(ctx, s, "posts.pages", queries, pagesOf[storage.PlaceQuery, storage.Post]{
+		owner: func(q storage.PlaceQuery) storage.UserID { return q.Of.Author },
+		text: func(q storage.PlaceQuery, args []any) (string, []any) {
+			return sqlPostPage, append(append(args, int64(q.Of.Author)), behind(q.After, q.Limit)...)
 		},
 		columns: wholePostColumns,
-		order:   func(_ storage.PostsQuery, page []storage.Post) { inOrder(page, storage.Post.Place) },
+		order:   func(_ storage.PlaceQuery, page []storage.Post) { inOrder(page, storage.Post.Place) },
 	})
 }
 
 // readLatestPosts answers [storage.LatestPostLookups].
-func (s *Store) readLatestPosts(ctx context.Context, q storage.PostsQuery) ([]storage.Post, error) {
+func (s *Store) readLatestPosts(ctx context.Context, q storage.PlaceQuery) ([]storage.Post, error) {
 	authorOf := func(p storage.Post) storage.UserID { return p.Author }
 	return newestOf(ctx, s, "posts.latest", sqlLatestPosts, nil, q.After, q.Limit, wholePostColumns, authorOf, storage.Post.Place)
 }

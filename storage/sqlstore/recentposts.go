@@ -34,8 +34,8 @@ FROM wanted`,
 }
 
 // readRecentPosts answers [storage.RecentPostLookups].
-func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
-	args := append([]any{int64(q.Since)}, behind(q.After, q.Limit)...)
+func (s *Store) readRecentPosts(ctx context.Context, q storage.ShardQuery[storage.Place]) ([]storage.PostAt, error) {
+	args := append([]any{int64(q.Until)}, behind(q.After, q.Limit)...)
 	var list []storage.PostAt
 	return list, s.db.Query(ctx, "posts.recent", q.Shard, q.Limit, sqlRecentPosts, args, db.AppendTo(&list, func(p *storage.PostAt) []any {
 		return []any{&p.Author, &p.Number, &p.CreatedAt}

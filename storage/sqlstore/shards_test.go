@@ -166,7 +166,7 @@ func (g *grower) publish(ctx context.Context, s *sqlstore.Store, r *rand.Rand, a
 
 // comment adds a comment to the first post of an author that is found, and sometimes deletes the comment.
 func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by storage.UserID, at storage.Micros) error {
-	page := storage.PostPageLookups.Read(ctx, s, storage.PostsQuery{Author: author, Limit: 1})[0]
+	page := storage.PostPageLookups.Read(ctx, s, storage.PlaceQuery{Of: storage.PostID{Author: author}, Limit: 1})[0]
 	if page.Err != nil || len(page.Value) == 0 {
 		return page.Err
 	}
@@ -190,7 +190,7 @@ func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by stor
 
 // favorite makes or ends a favorite of the first post of an author that is found, and applies its other side.
 func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author storage.UserID, kind storage.EdgeType, at storage.Micros) error {
-	page := storage.PostPageLookups.Read(ctx, s, storage.PostsQuery{Author: author, Limit: 1})[0]
+	page := storage.PostPageLookups.Read(ctx, s, storage.PlaceQuery{Of: storage.PostID{Author: author}, Limit: 1})[0]
 	if page.Err != nil || len(page.Value) == 0 {
 		return page.Err
 	}
@@ -279,7 +279,7 @@ func (g *grower) checkRows() {
 		logged[e] = false
 		return true
 	})
-	for q := (storage.ModerationQuery{Limit: 1000}); ; {
+	for q := (storage.PlaceQuery{Limit: 1000}); ; {
 		page, err := storage.ModerationLookups.Get(ctx, s, q)
 		if err != nil {
 			g.t.Fatal(err)
@@ -478,7 +478,7 @@ func TestRowsThatHaveMovedTakeNoPlaces(t *testing.T) {
 			const limit = 7
 			var due []storage.UserID
 			for after := (storage.RelationRow{}); ; {
-				page, err := storage.DueLookups.Get(ctx, s, storage.DueQuery{ShardQuery: storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit}, UpTo: now})
+				page, err := storage.DueLookups.Get(ctx, s, storage.ShardQuery[storage.RelationRow]{Shard: 0, After: after, Limit: limit, Until: now})
 				if err != nil {
 					t.Error(err)
 				}

@@ -58,14 +58,14 @@ func (s *Store) readStandings(ctx context.Context, users []storage.UserID) []sto
 }
 
 // readStateChanges answers [storage.StateChangeLookups].
-func (s *Store) readStateChanges(ctx context.Context, q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, error) {
+func (s *Store) readStateChanges(ctx context.Context, q storage.ShardQuery[storage.StateChange]) ([]storage.StateChange, error) {
 	return ownPage(q.Limit, func(limit int, own func(storage.StateChange, bool)) error {
 		args := []any{int64(q.After.At), int64(q.After.At), int64(q.After.User), limit}
 		return s.db.Query(ctx, "states.changes", q.Shard, limit, sqlStateChanges, args, db.EachRow(func(c *storage.StateChange) []any {
 			return []any{&c.User, &c.State, &c.At, &c.PasswordAt, &c.SuspendedUntil}
 		}, func(c storage.StateChange) {
 			own(c, s.shards.Of(c.User) == q.Shard)
-			q.After = c.StatePosition
+			q.After = c
 		}))
 	})
 }
@@ -100,7 +100,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 // lockState locks the counts of a user and reads its state. [storage.ErrUserUnknown] unless the
 // user exists or has been deleted.
 func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
-	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
+	old := storage.StateChange{User: user}
 	counted, exists := false, storage.UserID(0)
 	err := w.readLocked([]storage.UserID{user}, sqlLockState, []any{int64(user)}, func(rows *sql.Rows) error {
 		counted = true
@@ -120,7 +120,7 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 // lockedState reads the state of a user whose counts are locked. [storage.ErrUserUnknown] as in
 // lockState.
 func (w *writer) lockedState(user storage.UserID) (storage.StateChange, error) {
-	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
+	old := storage.StateChange{User: user}
 	_, err := w.ReadOne(sqlStateOf, []any{int64(user)}, &old.State, &old.At)
 	if err != nil || old.State == storage.Deleted {
 		return old, err

@@ -37,7 +37,7 @@ func TestLoadedPosts(t *testing.T) {
 	if err := Load(ctx, store, now); err != nil {
 		t.Fatal(err)
 	}
-	latest, err := storage.LatestPostLookups.Get(ctx, store, storage.PostsQuery{After: storage.Place{}, Limit: 2 * Posts})
+	latest, err := storage.LatestPostLookups.Get(ctx, store, storage.PlaceQuery{After: storage.Place{}, Limit: 2 * Posts})
 	if err != nil || len(latest) != Posts {
 		t.Fatalf("%d posts, %v", len(latest), err)
 	}
@@ -48,7 +48,7 @@ func TestLoadedPosts(t *testing.T) {
 	for _, p := range latest {
 		comments += p.Counts.Comments
 		favorites += p.Counts.Favorites
-		for _, c := range storage.CommentPageLookups.Read(ctx, store, storage.CommentsQuery{Post: p.PostID, Limit: Comments})[0].Value {
+		for _, c := range storage.CommentPageLookups.Read(ctx, store, storage.PlaceQuery{Of: p.PostID, Limit: Comments})[0].Value {
 			follow := storage.EdgeLookups[storage.Forward].Read(ctx, store, storage.Pair{From: c.By, To: p.Author})[0]
 			if follow.Value.Type != storage.Following || c.CreatedAt <= p.CreatedAt || c.CreatedAt >= storage.MicrosOf(now) {
 				t.Errorf("%+v on a post of %s", c, p.Author)

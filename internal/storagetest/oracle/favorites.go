@@ -8,8 +8,8 @@ import (
 )
 
 // findFavoritePages answers [storage.FavoritePageLookups].
-func (s *Store) findFavoritePages(q storage.FavoritesQuery) ([]storage.Edge, bool) {
-	list := slices.DeleteFunc(s.byPeer(storage.Favorites, q.User), func(e storage.Edge) bool { return e.Type != storage.Favorited })
+func (s *Store) findFavoritePages(q storage.PlaceQuery) ([]storage.Edge, bool) {
+	list := slices.DeleteFunc(s.byPeer(storage.Favorites, q.Of.Author), func(e storage.Edge) bool { return e.Type != storage.Favorited })
 	return pageOf(list, storage.Edge.Place, q.After, q.Limit), true
 }
 

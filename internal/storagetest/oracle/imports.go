@@ -31,13 +31,13 @@ func (s *Store) findRefused(q storage.RefusedQuery) (parts []storage.ImportPart,
 	return parts, true
 }
 
-func (s *Store) findDueImports(q storage.DueImportsQuery) (due []storage.ImportPart, found bool) {
+func (s *Store) findDueImports(q storage.ShardQuery[storage.ImportPart]) (due []storage.ImportPart, found bool) {
 	order := func(a, b storage.ImportPart) int {
 		return cmp.Or(cmp.Compare(a.DueAt, b.DueAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Number, b.Number), cmp.Compare(a.Part, b.Part))
 	}
 	for _, parts := range on(s, q.Shard, s.imports, func(id storage.ImportID) storage.UserID { return id.Owner }) {
 		for _, p := range parts {
-			if p.DueAt <= q.UpTo && order(p, q.After) > 0 {
+			if p.DueAt <= q.Until && order(p, q.After) > 0 {
 				due = append(due, p)
 			}
 		}

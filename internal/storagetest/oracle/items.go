@@ -10,13 +10,13 @@ import (
 )
 
 // findDue answers [storage.DueLookups].
-func (s *Store) findDue(q storage.DueQuery) (due []storage.RelationRow, found bool) {
+func (s *Store) findDue(q storage.ShardQuery[storage.RelationRow]) (due []storage.RelationRow, found bool) {
 	compare := func(a, b storage.RelationRow) int {
 		return cmp.Or(cmp.Compare(a.EndsAt, b.EndsAt), storage.Relations.Compare(a.Pair(), b.Pair()))
 	}
 	for pair, d := range on(s, q.Shard, s.details, func(p storage.Pair) storage.UserID { return p.From }) {
 		row := storage.RelationRow{Edge: s.row(storage.Relations, pair), Detail: storage.Detail{EndsAt: d.EndsAt}}
-		if d.EndsAt > 0 && d.EndsAt <= q.UpTo && compare(row, q.After) > 0 {
+		if d.EndsAt > 0 && d.EndsAt <= q.Until && compare(row, q.After) > 0 {
 			due = append(due, row)
 		}
 	}

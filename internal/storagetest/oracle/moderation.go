@@ -82,8 +82,8 @@ func (s *Store) lastSuspension(user storage.UserID) (last storage.ModerationEntr
 }
 
 // findModeration answers [storage.ModerationLookups].
-func (s *Store) findModeration(q storage.ModerationQuery) ([]storage.ModerationEntry, bool) {
-	list := slices.DeleteFunc(slices.Clone(s.moderation), func(e storage.ModerationEntry) bool { return q.User != 0 && e.User != q.User })
+func (s *Store) findModeration(q storage.PlaceQuery) ([]storage.ModerationEntry, bool) {
+	list := slices.DeleteFunc(slices.Clone(s.moderation), func(e storage.ModerationEntry) bool { return q.Of.Author != 0 && e.User != q.Of.Author })
 	return pageOf(list, storage.ModerationEntry.Place, q.After, q.Limit), true
 }
 

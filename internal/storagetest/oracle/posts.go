@@ -33,12 +33,12 @@ func (s *Store) findPosts(id storage.PostID) (storage.Post, bool) {
 }
 
 // findPostPages answers [storage.PostPageLookups].
-func (s *Store) findPostPages(q storage.PostsQuery) ([]storage.Post, bool) {
-	return s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.Author == q.Author }), true
+func (s *Store) findPostPages(q storage.PlaceQuery) ([]storage.Post, bool) {
+	return s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.Author == q.Of.Author }), true
 }
 
 // readLatestPosts answers [storage.LatestPostLookups].
-func (s *Store) readLatestPosts(ctx context.Context, q storage.PostsQuery) ([]storage.Post, error) {
+func (s *Store) readLatestPosts(ctx context.Context, q storage.PlaceQuery) ([]storage.Post, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Store) readLatestPosts(ctx context.Context, q storage.PostsQuery) ([]st
 }
 
 // readRecentPosts answers [storage.RecentPostLookups], with posts that have moved away.
-func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) (list []storage.PostAt, err error) {
+func (s *Store) readRecentPosts(ctx context.Context, q storage.ShardQuery[storage.Place]) (list []storage.PostAt, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Store) readRecentPosts(ctx context.Context, q storage.RecentQuery) (lis
 			}
 		}
 	}
-	list = slices.DeleteFunc(list, func(p storage.PostAt) bool { return p.CreatedAt < q.Since })
+	list = slices.DeleteFunc(list, func(p storage.PostAt) bool { return p.CreatedAt < q.Until })
 	return pageOf(list, storage.PostAt.Place, q.After, q.Limit), nil
 }
 
@@ -200,10 +200,10 @@ func (s *Store) findComments(id storage.CommentID) (storage.Comment, bool) {
 }
 
 // findCommentPages answers [storage.CommentPageLookups].
-func (s *Store) findCommentPages(q storage.CommentsQuery) ([]storage.Comment, bool) {
+func (s *Store) findCommentPages(q storage.PlaceQuery) ([]storage.Comment, bool) {
 	var list []storage.Comment
 	for _, c := range s.comments {
-		if c.on() == q.Post {
+		if c.on() == q.Of {
 			list = append(list, c.Comment)
 		}
 	}

@@ -33,7 +33,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 // changeState makes the times of a user's changes rise.
 func (s *Store) changeState(user storage.UserID, state storage.UserState, at storage.Micros) {
 	change := s.states[user]
-	change.StatePosition, change.State = storage.StatePosition{At: max(at, change.At+1), User: user}, state
+	change.At, change.User, change.State = max(at, change.At+1), user, state
 	s.states[user] = change
 }
 
@@ -47,17 +47,17 @@ func (s *Store) findStates(user storage.UserID) (storage.UserStanding, bool) {
 }
 
 // findStateChanges answers [storage.StateChangeLookups].
-func (s *Store) findStateChanges(q storage.ShardQuery[storage.StatePosition]) ([]storage.StateChange, bool) {
-	order := func(a, b storage.StatePosition) int {
+func (s *Store) findStateChanges(q storage.ShardQuery[storage.StateChange]) ([]storage.StateChange, bool) {
+	order := func(a, b storage.StateChange) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.User, b.User))
 	}
 	var changes []storage.StateChange
 	for _, change := range on(s, q.Shard, s.states, itself) {
-		if order(change.StatePosition, q.After) > 0 {
+		if order(change, q.After) > 0 {
 			changes = append(changes, change)
 		}
 	}
-	slices.SortFunc(changes, func(a, b storage.StateChange) int { return order(a.StatePosition, b.StatePosition) })
+	slices.SortFunc(changes, order)
 	return changes[:min(len(changes), q.Limit)], true
 }
 

@@ -189,7 +189,7 @@ func (c *Cache) besideEdge(side storage.Side, p storage.Pair, r *storage.Result[
 }
 
 // readPostPages answers [storage.PostPageLookups]. Of a page, the ids are kept: its posts change more often than it does.
-func (c *Cache) readPostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+func (c *Cache) readPostPages(ctx context.Context, queries []storage.PlaceQuery) []storage.Result[[]storage.Post] {
 	pages := c.postPages.fetch(ctx, queries)
 	var ids []storage.PostID
 	var where []*storage.Post
@@ -211,7 +211,7 @@ func (c *Cache) readPostPages(ctx context.Context, queries []storage.PostsQuery)
 }
 
 // postPage is a page, if it is known with all its posts.
-func (c *Cache) postPage(q storage.PostsQuery, r *storage.Result[[]storage.Post]) bool {
+func (c *Cache) postPage(q storage.PlaceQuery, r *storage.Result[[]storage.Post]) bool {
 	if !c.postPages.inMemory(q, r) {
 		return false
 	}

@@ -73,9 +73,10 @@ func (c *Cache) keeps() {
 	keepAnswers(c, storage.DetailLookups, ofFrom, form[storage.Detail]{addDetail, parsed(parseDetail)})
 	keepAnswers(c, storage.SpecialLookups, ofUser, lists[storage.UserID]())
 	keepAnswers(c, storage.KindLookups, func(k storage.OwnerKind) storage.PostID { return ofUser(k.Owner) }, values[storage.KindCount]())
-	keepAnswers(c, storage.FavoritePageLookups, func(q storage.FavoritesQuery) storage.PostID { return ofUser(q.User) }, lists[storage.Edge]())
-	keepAnswers(c, storage.CommentPageLookups, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, parsed(wire.ParseComments)})
-	c.postPages = keepAnswers(c, storage.PostPageLookups, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsed(parsePostIDs)})
+	ofAuthor := func(q storage.PlaceQuery) storage.PostID { return ofUser(q.Of.Author) }
+	keepAnswers(c, storage.FavoritePageLookups, ofAuthor, lists[storage.Edge]())
+	keepAnswers(c, storage.CommentPageLookups, func(q storage.PlaceQuery) storage.PostID { return q.Of }, form[[]storage.Comment]{wire.AppendComments, parsed(wire.ParseComments)})
+	c.postPages = keepAnswers(c, storage.PostPageLookups, ofAuthor, form[[]storage.Post]{addPostIDs, parsed(parsePostIDs)})
 	define(c, storage.PostPageLookups, answerKind, c.postPage, c.readPostPages)
 	last := keepAnswers(c, storage.LastPostLookups, func(q storage.LastQuery) storage.PostID { return ofUser(q.Author) }, values[storage.Micros]())
 	storage.LastPostLookups.AnsweredBy(a, func(ctx context.Context, queries []storage.LastQuery) []storage.Result[storage.Micros] {

@@ -61,7 +61,7 @@ type Cache struct {
 	edges     [len(storage.AllSides)]*answers[storage.Pair, storage.Edge] // of requests and favorites
 	pages     [len(storage.AllSides)]*answers[storage.PageQuery, []storage.Edge]
 	marks     *answers[storage.Pair, storage.EdgeMark]
-	postPages *answers[storage.PostsQuery, []storage.Post]
+	postPages *answers[storage.PlaceQuery, []storage.Post]
 
 	unkept    atomic.Int64  // answers of users without a version
 	forgotten atomic.Uint32 // how often everything was

@@ -170,7 +170,7 @@ func (f *Follower) readAll(ctx context.Context) (all []storage.PostAt, floor sto
 
 // read reads the posts of a shard since a time, newest first, some at a time, until there are as many as asked for.
 func (f *Follower) read(ctx context.Context, shard int, since storage.Micros, page, most int) (list []storage.PostAt, err error) {
-	query := storage.RecentQuery{Shard: shard, Since: since, Limit: page, After: storage.Place{CreatedAt: f.Posts.horizon() + 1}}
+	query := storage.ShardQuery[storage.Place]{Shard: shard, Until: since, Limit: page, After: storage.Place{CreatedAt: f.Posts.horizon() + 1}}
 	for len(list) < most {
 		posts, err := storage.RecentPostLookups.Get(ctx, f.Source, query)
 		if err != nil {
